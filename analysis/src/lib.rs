@@ -1,0 +1,1 @@
+//! Weft's analyses: facts, provers and always-legal passes

@@ -1,0 +1,1 @@
+//! Weft's tree: types, statements, printer, validators and the reference interpreter

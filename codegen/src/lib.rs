@@ -1,0 +1,1 @@
+//! Weft's code generation: lowering, C, the toolchain and safe calls

@@ -1,0 +1,1 @@
+//! Weft's front end: grammar, syntax tree and elaboration

@@ -1,0 +1,1 @@
+//! Weft's operator library: .ft files, embedded

@@ -1,0 +1,1 @@
+//! Weft: a language and compiler for free-form tensor programs.
