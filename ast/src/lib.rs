@@ -1,1 +1,45 @@
-//! Weft's tree: types, statements, printer, validators and the reference interpreter
+//! # The tree
+//!
+//! What a program *means* is fixed here, before any node is defined:
+//!
+//! - A [`Func`] is run statement by statement, in order, on dense tensors. Storage (a [`format::Format`]) and schedules
+//!   (properties of loops) change how it runs, never what it computes.
+//! - Every expression has an element type ([`DType`]) and is a scalar: tensor operations were expanded into loops by
+//!   the front end. Evaluating an expression writes nothing. `and`, `or` and `select` evaluate only the operands they
+//!   need, so `x[i - 1] if i > 0 else 0.0` never reads out of bounds.
+//! - Integers wrap. Division by zero, `INT_MIN / -1`, an index out of range, a float that has no integer value in a
+//!   cast and a failed assertion stop the program with an error that names the statement.
+//! - `//` and `%` are Python's (floor; sign of the divisor). `min` and `max` propagate NaN. Floating arithmetic happens
+//!   in the type of the expression, with one rounding per operation.
+//! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
+//!   contents at first. Parameters and results are alive in the whole body.
+//!
+//! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators, [`func`] whole programs, [`poly`]
+//! equality of shapes, `print` the text that parses again, `validate` the two validators, `interp` the reference
+//! interpreter, which is the definition of meaning and the oracle for everything else.
+//!
+//! Deliberately absent: anything of the surface syntax (it is in `weft-frontend`), anything that proves (`weft-analysis`)
+//! and `unsafe`.
+
+pub mod diag;
+pub mod dtype;
+pub mod expr;
+pub mod format;
+pub mod func;
+pub mod op;
+pub mod poly;
+pub mod span;
+pub mod stmt;
+pub mod symbol;
+pub mod value;
+pub mod visit;
+
+pub use diag::{Diagnostic, Diagnostics};
+pub use dtype::{DType, Kind};
+pub use expr::{Access, Expr, ExprKind, Literal};
+pub use func::{Func, Param, ParamMode};
+pub use op::{Op, ReduceOp};
+pub use span::{FileId, SourceMap, Span};
+pub use stmt::{Extent, LoopProps, Origin, Stmt, StmtId, StmtKind, Tensor};
+pub use symbol::Symbol;
+pub use value::{Buffer, Value};

@@ -1,1 +1,6 @@
-//! Weft's front end: grammar, syntax tree and elaboration
+//! Weft's front end: grammar, syntax tree and elaboration.
+//!
+//! `parse` turns text into a [`syntax::Module`] (pest grammar, indentation, spans); `elaborate` turns an entry of a module
+//! into a [`weft_ast::Func`]: calls inlined, static values evaluated, views resolved, shapes and types inferred.
+
+pub mod syntax;

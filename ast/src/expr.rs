@@ -1,0 +1,416 @@
+//! Expressions: immutable scalars with a type, made by smart constructors, with a cached structural hash.
+//!
+//! The constructors keep integer index arithmetic in a light normal form (constants folded and on the right, `x + 0`,
+//! `x * 1` and double casts gone), so that printing a tree and parsing it again gives the same tree, and structural
+//! equality is useful. They never drop an operand that could stop the program, and leave floats as they are written.
+//! What needs facts about the program is the simplifier's (`weft-analysis`).
+
+mod normal;
+
+use crate::dtype::{DType, Kind};
+use crate::op::Op;
+use crate::symbol::Symbol;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A constant. Its type is that of the expression that holds it.
+#[derive(Clone, Copy, Debug)]
+pub enum Literal {
+    /// Of type `bool`.
+    Bool(bool),
+    /// Of an integer type, in its range.
+    Int(i128),
+    /// Of a floating-point type, already rounded to it.
+    Float(f64),
+}
+
+impl PartialEq for Literal {
+    /// Bit by bit: NaN equals itself, and -0 is not 0.
+    fn eq(&self, other: &Literal) -> bool {
+        match (self, other) {
+            (Literal::Bool(a), Literal::Bool(b)) => a == b,
+            (Literal::Int(a), Literal::Int(b)) => a == b,
+            (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits(),
+            _ => false,
+        }
+    }
+}
+impl Eq for Literal {}
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, h: &mut H) {
+        match self {
+            Literal::Bool(b) => b.hash(h),
+            Literal::Int(i) => i.hash(h),
+            Literal::Float(f) => f.to_bits().hash(h),
+        }
+    }
+}
+
+/// How an index is changed before it addresses a level (language.md section 7). Dense programs use `None` alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Modifier {
+    /// The index itself.
+    None,
+    /// `window(a, b)[j]`: the elements from `a` to `b`.
+    Window(Expr, Expr),
+    /// `offset(d)[j]`
+    Offset(Expr),
+    /// `permit(j)`: out of range reads `missing`.
+    Permit,
+}
+
+/// How a level is traversed for an index (language.md section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Chosen by lowering.
+    Default,
+    /// `walk(j)`
+    Walk,
+    /// `gallop(j)`
+    Gallop,
+    /// `follow(j)`, `locate(j)`: random access.
+    Locate,
+}
+
+/// One subscript of an access: the index, and what storage may need to know of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// The index, of type i64.
+    pub index: Expr,
+    /// How it is changed.
+    pub modifier: Modifier,
+    /// How the level is traversed.
+    pub protocol: Protocol,
+}
+
+impl From<Expr> for Access {
+    fn from(index: Expr) -> Access {
+        Access { index, modifier: Modifier::None, protocol: Protocol::Default }
+    }
+}
+
+/// On which side of a real number a [`ExprKind::Limit`] lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// `x - ε`
+    Below,
+    /// `x + ε`
+    Above,
+}
+
+/// A measure over the reals (language.md section 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// `d(x)`
+    Lebesgue,
+    /// `count(x)`
+    Counting,
+}
+
+/// The kinds of expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExprKind {
+    /// A constant.
+    Const(Literal),
+    /// An iterator or a size (i64; an iterator over the reals is f64).
+    Var(Symbol),
+    /// An element of a tensor: one access for every dimension, none for a scalar.
+    Load(Symbol, Vec<Access>),
+    /// An operator on operands of one type (`select` has a `bool` condition first).
+    Apply(Op, Vec<Expr>),
+    /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and for
+    /// what is out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
+    Cast(Expr),
+    /// What a `permit`ted index out of range reads.
+    Missing,
+    /// A real number moved by an infinitesimal.
+    Limit(Expr, Side),
+    /// The measure of an iterator over the reals.
+    Measure(Measure, Symbol),
+}
+
+/// A shared, immutable scalar expression.
+#[derive(Clone)]
+pub struct Expr(Arc<ExprNode>);
+
+struct ExprNode {
+    kind: ExprKind,
+    dtype: DType,
+    hash: u64,
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.0.dtype == other.0.dtype && self.0.kind == other.0.kind)
+    }
+}
+impl Eq for Expr {}
+impl Hash for Expr {
+    fn hash<H: Hasher>(&self, h: &mut H) {
+        h.write_u64(self.0.hash);
+    }
+}
+impl std::fmt::Debug for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}:{}", self.0.kind, self.0.dtype)
+    }
+}
+
+/// Rounds `v` to the precision of `dtype`.
+pub fn round_to(v: f64, dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => f64::from(v as f32),
+        DType::F16 => half::f16::from_f64(v).to_f64(),
+        DType::Bf16 => half::bf16::from_f64(v).to_f64(),
+        _ => v,
+    }
+}
+
+/// Brings an integer into the range of `dtype` by wrapping.
+pub fn wrap_to(v: i128, dtype: DType) -> i128 {
+    match dtype.int_range() {
+        Some((lo, hi)) => lo + (v - lo).rem_euclid(hi - lo + 1),
+        None => v,
+    }
+}
+
+impl Expr {
+    /// A node as it is given, without normalisation: for rebuilding, tests and the constructors below.
+    pub fn raw(kind: ExprKind, dtype: DType) -> Expr {
+        let mut h = FxHasher::default();
+        kind.hash(&mut h);
+        dtype.hash(&mut h);
+        Expr(Arc::new(ExprNode { kind, dtype, hash: h.finish() }))
+    }
+
+    /// The node.
+    pub fn kind(&self) -> &ExprKind {
+        &self.0.kind
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// A number that tells the same node from another one cheaply (memoisation); valid while the expression lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// An i64.
+    pub fn int(v: i64) -> Expr {
+        Expr::literal(Literal::Int(i128::from(v)), DType::I64)
+    }
+
+    /// A `bool`.
+    pub fn bool(v: bool) -> Expr {
+        Expr::literal(Literal::Bool(v), DType::Bool)
+    }
+
+    /// A float, rounded to `dtype`.
+    pub fn float(v: f64, dtype: DType) -> Expr {
+        Expr::literal(Literal::Float(v), dtype)
+    }
+
+    /// A constant of type `dtype`, converted if it is of another kind (an integer becomes a float and so on).
+    ///
+    /// A float that is not an integer must not be given for an integer type: it is truncated.
+    pub fn literal(v: Literal, dtype: DType) -> Expr {
+        let v = match (v, dtype.kind()) {
+            (Literal::Bool(_), Kind::Bool) => v,
+            (Literal::Bool(b), Kind::Int) => Literal::Int(i128::from(b)),
+            (Literal::Bool(b), Kind::Float) => Literal::Float(f64::from(u8::from(b))),
+            (Literal::Int(i), Kind::Bool) => Literal::Bool(i != 0),
+            (Literal::Int(i), Kind::Int) => Literal::Int(wrap_to(i, dtype)),
+            (Literal::Int(i), Kind::Float) => Literal::Float(int_to_float(i, dtype)),
+            (Literal::Float(f), Kind::Bool) => Literal::Bool(f != 0.0),
+            (Literal::Float(f), Kind::Int) => Literal::Int(wrap_to(f as i128, dtype)),
+            (Literal::Float(f), Kind::Float) => Literal::Float(round_to(f, dtype)),
+        };
+        Expr::raw(ExprKind::Const(v), dtype)
+    }
+
+    /// An iterator over integers, or a size.
+    pub fn var(symbol: &Symbol) -> Expr {
+        Expr::raw(ExprKind::Var(symbol.clone()), DType::I64)
+    }
+
+    /// An element of a tensor of type `dtype`.
+    pub fn load(tensor: &Symbol, indices: Vec<Access>, dtype: DType) -> Expr {
+        Expr::raw(ExprKind::Load(tensor.clone(), indices), dtype)
+    }
+
+    /// Conversion to `dtype`; conversions to the own type and of constants (where they cannot fail) disappear.
+    pub fn cast(self, dtype: DType) -> Expr {
+        if self.dtype() == dtype {
+            return self;
+        }
+        if let ExprKind::Const(v) = self.kind() {
+            let may_fail = self.dtype().is_float() && dtype.is_int();
+            if !may_fail {
+                return Expr::literal(*v, dtype);
+            }
+        }
+        Expr::raw(ExprKind::Cast(self), dtype)
+    }
+
+    /// An operator on operands that have one type (for `select`, the last two), in normal form.
+    pub fn apply(op: Op, args: Vec<Expr>) -> Expr {
+        debug_assert_eq!(op.info().arity, args.len(), "{op:?}");
+        normal::apply(op, args)
+    }
+
+    /// The constant's value, if this is a constant.
+    pub fn as_literal(&self) -> Option<Literal> {
+        match self.kind() {
+            ExprKind::Const(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The value, if this is an integer constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.as_literal() {
+            Some(Literal::Int(i)) => i64::try_from(i).ok(),
+            _ => None,
+        }
+    }
+
+    /// The value, if this is a `bool` constant.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self.as_literal() {
+            Some(Literal::Bool(b)) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// Whether evaluating it can stop the program: an element access (it may be out of range), integer division, a cast
+    /// from float to integer.
+    pub fn may_fail(&self) -> bool {
+        match self.kind() {
+            ExprKind::Load(_, indices) => !indices.is_empty(),
+            ExprKind::Apply(op, args) => {
+                let divides = op.info().may_fail_on_int && self.dtype().is_int() && !normal::safe_divisor(*op, args);
+                divides || args.iter().any(Expr::may_fail)
+            }
+            ExprKind::Cast(e) => (e.dtype().is_float() && self.dtype().is_int()) || e.may_fail(),
+            ExprKind::Limit(e, _) => e.may_fail(),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
+        }
+    }
+
+    /// The operands, in order of evaluation (an access's index and its modifier's bounds included).
+    pub fn children(&self) -> Vec<&Expr> {
+        match self.kind() {
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => Vec::new(),
+            ExprKind::Cast(e) | ExprKind::Limit(e, _) => vec![e],
+            ExprKind::Apply(_, args) => args.iter().collect(),
+            ExprKind::Load(_, indices) => {
+                let mut out = Vec::new();
+                for a in indices {
+                    out.push(&a.index);
+                    match &a.modifier {
+                        Modifier::Window(lo, hi) => out.extend([lo, hi]),
+                        Modifier::Offset(d) => out.push(d),
+                        Modifier::None | Modifier::Permit => {}
+                    }
+                }
+                out
+            }
+        }
+    }
+
+    /// The same node with `f` applied to every operand, in normal form; the same pointer if nothing changed.
+    pub fn map_children(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
+        let new = match self.kind() {
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => return self.clone(),
+            ExprKind::Cast(e) => f(e).cast(self.dtype()),
+            ExprKind::Limit(e, side) => Expr::raw(ExprKind::Limit(f(e), *side), self.dtype()),
+            ExprKind::Apply(op, args) => {
+                let new: Vec<Expr> = args.iter().map(&mut *f).collect();
+                if new.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0)) {
+                    return self.clone();
+                }
+                Expr::apply(*op, new)
+            }
+            ExprKind::Load(t, indices) => {
+                let indices = indices.iter().map(|a| a.map(f)).collect();
+                Expr::load(t, indices, self.dtype())
+            }
+        };
+        if new == *self { self.clone() } else { new }
+    }
+}
+
+impl Access {
+    /// The access with `f` applied to its expressions.
+    pub fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Access {
+        let index = f(&self.index);
+        let modifier = match &self.modifier {
+            Modifier::Window(lo, hi) => Modifier::Window(f(lo), f(hi)),
+            Modifier::Offset(d) => Modifier::Offset(f(d)),
+            other => other.clone(),
+        };
+        Access { index, modifier, protocol: self.protocol }
+    }
+}
+
+fn int_to_float(i: i128, dtype: DType) -> f64 {
+    match dtype {
+        // Straight to f32: by way of f64 it would be rounded twice.
+        DType::F32 => f64::from(i as f32),
+        _ => round_to(i as f64, dtype),
+    }
+}
+
+macro_rules! shorthand {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+        impl Expr {
+            $($(#[$doc])* pub fn $name(&self, other: &Expr) -> Expr {
+                Expr::apply(Op::$op, vec![self.clone(), other.clone()])
+            })*
+        }
+    };
+}
+
+shorthand! {
+    /// `self + other`
+    plus Add;
+    /// `self - other`
+    minus Sub;
+    /// `self * other`
+    times Mul;
+    /// `self // other`
+    floor_div FloorDiv;
+    /// `self % other`
+    modulo Mod;
+    /// `min(self, other)`
+    min_with Min;
+    /// `max(self, other)`
+    max_with Max;
+    /// `self == other`
+    equals Eq;
+    /// `self < other`
+    less Lt;
+    /// `self <= other`
+    less_eq Le;
+    /// `self and other`
+    and And;
+    /// `self or other`
+    or Or;
+}
+
+impl Expr {
+    /// `not self`
+    pub fn negate(&self) -> Expr {
+        Expr::apply(Op::Not, vec![self.clone()])
+    }
+
+    /// `a if self else b`
+    pub fn select(&self, a: &Expr, b: &Expr) -> Expr {
+        Expr::apply(Op::Select, vec![self.clone(), a.clone(), b.clone()])
+    }
+}

@@ -1,0 +1,162 @@
+//! The normal form that [`Expr::apply`] keeps: constants folded, neutral operands dropped, integer constants on the right
+//! and combined. Each rule is an identity of wrapping integers or of `bool`; floats are only negated.
+
+use super::{Expr, ExprKind, Literal, wrap_to};
+use crate::dtype::DType;
+use crate::op::Op;
+
+pub(super) fn apply(op: Op, args: Vec<Expr>) -> Expr {
+    let operand = args.last().map_or(DType::Bool, Expr::dtype);
+    let dtype = op.result(operand);
+    if let Some(folded) = fold(op, &args, operand, dtype) {
+        return folded;
+    }
+    if let Some(simple) = neutral(op, &args) {
+        return simple;
+    }
+    if operand.is_int() && matches!(op, Op::Add | Op::Sub | Op::Mul) {
+        return arithmetic(op, args, dtype);
+    }
+    Expr::raw(ExprKind::Apply(op, args), dtype)
+}
+
+/// Whether an integer division, shift or power with these operands cannot stop the program.
+pub(super) fn safe_divisor(op: Op, args: &[Expr]) -> bool {
+    let Some(d) = args.get(1).and_then(Expr::as_int) else { return false };
+    match op {
+        // -1 is left out: INT_MIN // -1 overflows.
+        Op::FloorDiv | Op::Mod => !(-1..=0).contains(&d),
+        _ => d >= 0,
+    }
+}
+
+/// All operands are integer or `bool` constants: the value, unless computing it stops the program.
+fn fold(op: Op, args: &[Expr], operand: DType, dtype: DType) -> Option<Expr> {
+    if op == Op::Neg
+        && let Some(Literal::Float(f)) = args[0].as_literal()
+    {
+        return Some(Expr::literal(Literal::Float(-f), dtype));
+    }
+    let ints: Option<Vec<i128>> = args
+        .iter()
+        .map(|a| match a.as_literal()? {
+            Literal::Int(i) => Some(i),
+            Literal::Bool(b) => Some(i128::from(b)),
+            Literal::Float(_) => None,
+        })
+        .collect();
+    let v = ints?;
+    let (lo, hi) = operand.int_range()?;
+    let arith = |x: i128| Some(Literal::Int(wrap_to(x, operand)));
+    let truth = |x: bool| Some(Literal::Bool(x));
+    let bits = |x: i128| if operand == DType::Bool { Some(Literal::Bool(x & 1 == 1)) } else { arith(x) };
+    let folded = match op {
+        Op::Add => arith(v[0] + v[1]),
+        Op::Sub => arith(v[0] - v[1]),
+        Op::Mul => arith(v[0].checked_mul(v[1])?),
+        Op::Neg => arith(-v[0]),
+        Op::FloorDiv if v[1] != 0 && !(v[1] == -1 && v[0] == lo) => arith(floor_div(v[0], v[1])),
+        Op::Mod if v[1] != 0 && !(v[1] == -1 && v[0] == lo) => arith(v[0] - v[1] * floor_div(v[0], v[1])),
+        Op::Min => arith(v[0].min(v[1])),
+        Op::Max => arith(v[0].max(v[1])),
+        Op::Abs => arith(v[0].abs()),
+        Op::Sign => arith(v[0].signum()),
+        Op::BitAnd => bits(v[0] & v[1]),
+        Op::BitOr => bits(v[0] | v[1]),
+        Op::BitXor => bits(v[0] ^ v[1]),
+        Op::BitNot if operand == DType::Bool => truth(v[0] == 0),
+        Op::BitNot => arith(if lo < 0 { !v[0] } else { hi - v[0] }),
+        Op::Eq => truth(v[0] == v[1]),
+        Op::Ne => truth(v[0] != v[1]),
+        Op::Lt => truth(v[0] < v[1]),
+        Op::Le => truth(v[0] <= v[1]),
+        Op::Gt => truth(v[0] > v[1]),
+        Op::Ge => truth(v[0] >= v[1]),
+        Op::And => truth(v[0] != 0 && v[1] != 0),
+        Op::Or => truth(v[0] != 0 || v[1] != 0),
+        Op::Not => truth(v[0] == 0),
+        _ => None,
+    }?;
+    Some(Expr::literal(folded, dtype))
+}
+
+/// Floor of `a / b`, for `b` not zero.
+pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
+    let q = a / b;
+    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}
+
+/// Operands that decide or do not matter. Nothing that could stop the program is dropped, unless it comes second to an
+/// `and`, `or` or `select` that would not have evaluated it.
+fn neutral(op: Op, args: &[Expr]) -> Option<Expr> {
+    let (first, second) = (&args[0], args.get(1));
+    match op {
+        Op::And => match (first.as_bool(), second?.as_bool()) {
+            (Some(true), _) => second.cloned(),
+            (Some(false), _) => Some(Expr::bool(false)),
+            (_, Some(true)) => Some(first.clone()),
+            (_, Some(false)) if !first.may_fail() => Some(Expr::bool(false)),
+            _ => None,
+        },
+        Op::Or => match (first.as_bool(), second?.as_bool()) {
+            (Some(false), _) => second.cloned(),
+            (Some(true), _) => Some(Expr::bool(true)),
+            (_, Some(false)) => Some(first.clone()),
+            (_, Some(true)) if !first.may_fail() => Some(Expr::bool(true)),
+            _ => None,
+        },
+        Op::Select => match first.as_bool() {
+            Some(true) => second.cloned(),
+            Some(false) => args.get(2).cloned(),
+            None if args[1] == args[2] && !first.may_fail() => second.cloned(),
+            None => None,
+        },
+        Op::Not => match first.kind() {
+            ExprKind::Apply(Op::Not, inner) => Some(inner[0].clone()),
+            _ => None,
+        },
+        Op::FloorDiv if first.dtype().is_int() && second?.as_int() == Some(1) => Some(first.clone()),
+        Op::Mod if first.dtype().is_int() && second?.as_int() == Some(1) && !first.may_fail() => {
+            Some(Expr::literal(Literal::Int(0), first.dtype()))
+        }
+        Op::Min | Op::Max if first.dtype().is_int() && first == second? && !first.may_fail() => Some(first.clone()),
+        _ => None,
+    }
+}
+
+/// `+ - *` on integers of one type: the constant stands on the right, is positive after `+` and `-` where the type is
+/// signed, and absorbs the constant of a sum below it.
+fn arithmetic(op: Op, mut args: Vec<Expr>, dtype: DType) -> Expr {
+    if matches!(op, Op::Add | Op::Mul) && args[0].as_literal().is_some() {
+        args.swap(0, 1);
+    }
+    let constant = match args[1].as_literal() {
+        Some(Literal::Int(c)) => Some(c),
+        _ => None,
+    };
+    match (op, constant) {
+        (Op::Mul, Some(1)) => args.swap_remove(0),
+        (Op::Mul, Some(0)) if !args[0].may_fail() => args.swap_remove(1),
+        (Op::Add, Some(c)) => add_constant(args.swap_remove(0), c, dtype),
+        (Op::Sub, Some(c)) => add_constant(args.swap_remove(0), -c, dtype),
+        (Op::Sub, None) if args[0] == args[1] && !args[0].may_fail() => Expr::literal(Literal::Int(0), dtype),
+        _ => Expr::raw(ExprKind::Apply(op, args), dtype),
+    }
+}
+
+/// `e + c`, where `e` may itself end in `+ c'` or `- c'`.
+fn add_constant(e: Expr, c: i128, dtype: DType) -> Expr {
+    if let ExprKind::Apply(op @ (Op::Add | Op::Sub), inner) = e.kind()
+        && let Some(Literal::Int(below)) = inner[1].as_literal()
+    {
+        let total = if *op == Op::Add { below + c } else { c - below };
+        return add_constant(inner[0].clone(), total, dtype);
+    }
+    let wrapped = wrap_to(c, dtype);
+    if wrapped == 0 {
+        return e;
+    }
+    let (op, shown) =
+        if wrapped < 0 && wrap_to(-wrapped, dtype) > 0 { (Op::Sub, -wrapped) } else { (Op::Add, wrapped) };
+    Expr::raw(ExprKind::Apply(op, vec![e, Expr::literal(Literal::Int(shown), dtype)]), dtype)
+}

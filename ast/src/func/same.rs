@@ -1,0 +1,124 @@
+//! Equality of programs up to the identity of symbols, ids, origins and docstrings: what "parses again to the same tree" means.
+
+use super::Func;
+use crate::expr::{Access, Expr, ExprKind, Modifier};
+use crate::stmt::{Extent, Stmt, StmtKind, Tensor};
+use crate::symbol::Symbol;
+use rustc_hash::FxHashMap;
+
+/// Whether both programs are the same but for the names of what they bind. Names of parameters and results are part of
+/// the interface and must agree.
+pub fn same(a: &Func, b: &Func) -> bool {
+    let mut m = Matcher::default();
+    let interface = |f: &Func| -> Vec<String> { f.interface().map(|t| t.symbol.name().to_string()).collect() };
+    a.name == b.name
+        && a.sizes.len() == b.sizes.len()
+        && interface(a) == interface(b)
+        && a.sizes.iter().zip(&b.sizes).all(|(x, y)| x.name() == y.name() && m.bind(x, y))
+        && a.params.len() == b.params.len()
+        && a.params.iter().zip(&b.params).all(|(x, y)| x.mode == y.mode && m.declare(&x.tensor, &y.tensor))
+        && a.results.len() == b.results.len()
+        && a.results.iter().zip(&b.results).all(|(x, y)| m.declare(x, y))
+        && m.stmt(&a.body, &b.body)
+}
+
+/// Symbols of the first program and what they are called in the second one. Symbols are unique, so that bindings never
+/// have to be taken back.
+#[derive(Default)]
+struct Matcher {
+    there: FxHashMap<Symbol, Symbol>,
+}
+
+impl Matcher {
+    fn bind(&mut self, a: &Symbol, b: &Symbol) -> bool {
+        self.there.insert(a.clone(), b.clone());
+        true
+    }
+
+    fn symbol(&self, a: &Symbol, b: &Symbol) -> bool {
+        self.there.get(a) == Some(b)
+    }
+
+    fn declare(&mut self, a: &Tensor, b: &Tensor) -> bool {
+        a.dtype == b.dtype
+            && a.role == b.role
+            && a.memory == b.memory
+            && a.format == b.format
+            && self.exprs(&a.shape, &b.shape)
+            && self.bind(&a.symbol, &b.symbol)
+    }
+
+    fn exprs(&self, a: &[Expr], b: &[Expr]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.expr(x, y))
+    }
+
+    fn accesses(&self, a: &[Access], b: &[Access]) -> bool {
+        a.len() == b.len()
+            && a.iter().zip(b).all(|(x, y)| {
+                let modifier = match (&x.modifier, &y.modifier) {
+                    (Modifier::Window(l1, h1), Modifier::Window(l2, h2)) => self.expr(l1, l2) && self.expr(h1, h2),
+                    (Modifier::Offset(d1), Modifier::Offset(d2)) => self.expr(d1, d2),
+                    (m1, m2) => m1 == m2,
+                };
+                modifier && x.protocol == y.protocol && self.expr(&x.index, &y.index)
+            })
+    }
+
+    fn expr(&self, a: &Expr, b: &Expr) -> bool {
+        a.dtype() == b.dtype()
+            && match (a.kind(), b.kind()) {
+                (ExprKind::Var(x), ExprKind::Var(y)) => self.symbol(x, y),
+                (ExprKind::Load(t, i), ExprKind::Load(u, j)) => self.symbol(t, u) && self.accesses(i, j),
+                (ExprKind::Apply(p, x), ExprKind::Apply(q, y)) => p == q && self.exprs(x, y),
+                (ExprKind::Cast(x), ExprKind::Cast(y)) => self.expr(x, y),
+                (ExprKind::Limit(x, s), ExprKind::Limit(y, t)) => s == t && self.expr(x, y),
+                (ExprKind::Measure(m, x), ExprKind::Measure(n, y)) => m == n && self.symbol(x, y),
+                (x, y) => x == y,
+            }
+    }
+
+    fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
+        use StmtKind::*;
+        match (a.kind(), b.kind()) {
+            (Seq(x), Seq(y)) => x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.stmt(s, t)),
+            (VarDef { tensor: t, body: x }, VarDef { tensor: u, body: y }) => self.declare(t, u) && self.stmt(x, y),
+            (For { iter: i, extent: e, props: p, body: x }, For { iter: j, extent: g, props: q, body: y }) => {
+                p == q && self.extent(e, g) && self.bind(i, j) && self.stmt(x, y)
+            }
+            (If { cond: c, then: t, otherwise: o }, If { cond: d, then: u, otherwise: v }) => {
+                self.expr(c, d)
+                    && self.stmt(t, u)
+                    && match (o, v) {
+                        (None, None) => true,
+                        (Some(o), Some(v)) => self.stmt(o, v),
+                        _ => false,
+                    }
+            }
+            (Store { tensor: t, indices: i, value: x }, Store { tensor: u, indices: j, value: y }) => {
+                self.symbol(t, u) && self.accesses(i, j) && self.expr(x, y)
+            }
+            (
+                ReduceTo { tensor: t, indices: i, op: p, value: x },
+                ReduceTo { tensor: u, indices: j, op: q, value: y },
+            ) => p == q && self.symbol(t, u) && self.accesses(i, j) && self.expr(x, y),
+            (Assert { cond: c, message: m }, Assert { cond: d, message: n }) => m == n && self.expr(c, d),
+            (Assume { cond: c }, Assume { cond: d }) => self.expr(c, d),
+            (Eval { function: f, args: x }, Eval { function: g, args: y }) => {
+                f == g && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t))
+            }
+            (While { cond: c, body: x }, While { cond: d, body: y }) => self.expr(c, d) && self.stmt(x, y),
+            (Structured { tensor: t, step: s }, Structured { tensor: u, step: r }) => s == r && self.symbol(t, u),
+            _ => false,
+        }
+    }
+
+    fn extent(&self, a: &Extent, b: &Extent) -> bool {
+        match (a, b) {
+            (Extent::Reals, Extent::Reals) => true,
+            (Extent::Range { begin: b1, end: e1, step: s1 }, Extent::Range { begin: b2, end: e2, step: s2 }) => {
+                self.expr(b1, b2) && self.expr(e1, e2) && self.expr(s1, s2)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Statements: a persistent tree with shared pointers. Copying a tree is copying a pointer; an edit copies the path to it.
+
+use crate::dtype::DType;
+use crate::expr::{Access, Expr};
+use crate::format::Format;
+use crate::op::ReduceOp;
+use crate::span::Span;
+use crate::symbol::Symbol;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Names a statement through every edit that keeps it. Never reused; copies get new ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StmtId(pub u64);
+
+impl StmtId {
+    /// An id that no other statement has.
+    pub fn fresh() -> StmtId {
+        StmtId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A call that was inlined: which function, and where it was called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// The function's name.
+    pub function: String,
+    /// The call.
+    pub span: Span,
+}
+
+/// Where a statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's (or libop's) source.
+    Source {
+        /// The statement, or the part of it that this was made for.
+        span: Span,
+        /// What `label("…")` statements call it.
+        labels: Vec<String>,
+        /// The calls that inlined it, outermost first.
+        chain: Arc<[CallSite]>,
+    },
+    /// A transformation made it from another statement.
+    Derived {
+        /// The transformation (`split`, `simplify`).
+        step: &'static str,
+        /// What it is in the result (`outer`, `tail`).
+        role: &'static str,
+        /// The statement that it was made from.
+        from: Arc<Origin>,
+    },
+}
+
+impl Origin {
+    /// Code that stands nowhere.
+    pub fn none() -> Origin {
+        Origin::source(Span::NONE)
+    }
+
+    /// A place in the source, without labels and calls.
+    pub fn source(span: Span) -> Origin {
+        Origin::Source { span, labels: Vec::new(), chain: Arc::from([]) }
+    }
+
+    /// Made from this one by a transformation.
+    pub fn derive(&self, step: &'static str, role: &'static str) -> Origin {
+        Origin::Derived { step, role, from: Arc::new(self.clone()) }
+    }
+
+    /// The place in the source that this goes back to.
+    pub fn span(&self) -> Span {
+        match self {
+            Origin::Source { span, .. } => *span,
+            Origin::Derived { from, .. } => from.span(),
+        }
+    }
+
+    /// The calls that inlined it, outermost first.
+    pub fn chain(&self) -> &[CallSite] {
+        match self {
+            Origin::Source { chain, .. } => chain,
+            Origin::Derived { from, .. } => from.chain(),
+        }
+    }
+
+    /// What it is called by `label("…")` statements.
+    pub fn labels(&self) -> &[String] {
+        match self {
+            Origin::Source { labels, .. } => labels,
+            Origin::Derived { from, .. } => from.labels(),
+        }
+    }
+}
+
+/// What a tensor is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A parameter that is only read.
+    Input,
+    /// A parameter that is read and written.
+    InOut,
+    /// What the caller gets back.
+    Result,
+    /// Declared in the program.
+    Local,
+    /// Values kept for the backward pass.
+    Tape,
+    /// The derivative of the result with respect to a tensor.
+    Adjoint,
+    /// Made by a transformation.
+    Workspace,
+}
+
+/// Where a tensor's elements are kept while it is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Memory {
+    /// Lowering decides.
+    #[default]
+    Auto,
+    /// A C variable for every element.
+    Register,
+    /// A C array of constant size.
+    Stack,
+    /// Its own allocation.
+    Heap,
+    /// A piece of the arena in the caller's context.
+    Arena,
+}
+
+/// The declaration of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name.
+    pub symbol: Symbol,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Sizes (i64 expressions over sizes, and in loops over iterators); empty for a scalar.
+    pub shape: Vec<Expr>,
+    /// How it is stored.
+    pub format: Format,
+    /// What it is for.
+    pub role: Role,
+    /// Where it is kept.
+    pub memory: Memory,
+}
+
+impl Tensor {
+    /// A dense tensor.
+    pub fn dense(symbol: Symbol, dtype: DType, shape: Vec<Expr>, role: Role) -> Tensor {
+        let format = Format::dense(shape.len());
+        Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
+    }
+
+    /// Number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Reads the element at `indices`.
+    pub fn load(&self, indices: impl IntoIterator<Item = Expr>) -> Expr {
+        Expr::load(&self.symbol, indices.into_iter().map(Access::from).collect(), self.dtype)
+    }
+}
+
+/// What a loop runs over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// `range(begin, end, step)` with Python's meaning. All three are i64; `step` may have either sign, and 0 stops the
+    /// program. They are evaluated once, before the first iteration.
+    Range {
+        /// First value.
+        begin: Expr,
+        /// Where to stop (not included).
+        end: Expr,
+        /// From one value to the next.
+        step: Expr,
+    },
+    /// All real numbers, in no order.
+    Reals,
+}
+
+/// How a loop runs. Schedules set these; the front end makes plain loops.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct LoopProps {
+    /// On several threads.
+    pub parallel: bool,
+    /// By vector instructions.
+    pub vectorize: bool,
+    /// As copies of its body.
+    pub unroll: bool,
+}
+
+/// A step in the life of a structured result (structured lowering makes and removes them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lifecycle {
+    /// Becomes writable, with no element stored.
+    Declare,
+    /// Room for one more stored element.
+    Append,
+    /// Becomes readable.
+    Freeze,
+}
+
+/// The kinds of statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StmtKind {
+    /// One after the other. No `Seq` directly in a `Seq`; the empty one is `pass`.
+    Seq(Vec<Stmt>),
+    /// A tensor that is alive in `body` and nowhere else, with unspecified contents at first.
+    VarDef {
+        /// The declaration.
+        tensor: Arc<Tensor>,
+        /// Its scope.
+        body: Stmt,
+    },
+    /// A loop.
+    For {
+        /// Bound in the body.
+        iter: Symbol,
+        /// What it runs over.
+        extent: Extent,
+        /// How it runs.
+        props: LoopProps,
+        /// Once for each value.
+        body: Stmt,
+    },
+    /// A branch on a `bool`.
+    If {
+        /// The condition.
+        cond: Expr,
+        /// If it holds.
+        then: Stmt,
+        /// If not.
+        otherwise: Option<Stmt>,
+    },
+    /// Writes an element. Value and indices have the tensor's type and i64.
+    Store {
+        /// The tensor.
+        tensor: Symbol,
+        /// One for each dimension.
+        indices: Vec<Access>,
+        /// What is written.
+        value: Expr,
+    },
+    /// Combines an element with a value. Reductions of one operator into one element commute.
+    ReduceTo {
+        /// The tensor.
+        tensor: Symbol,
+        /// One for each dimension.
+        indices: Vec<Access>,
+        /// The operator.
+        op: ReduceOp,
+        /// What is combined with the element.
+        value: Expr,
+    },
+    /// Stops the program with the message if the condition does not hold.
+    Assert {
+        /// The condition.
+        cond: Expr,
+        /// Shown with the statement's place.
+        message: String,
+    },
+    /// A condition that holds here; analysis may use it, nothing is checked.
+    Assume {
+        /// The condition.
+        cond: Expr,
+    },
+    /// A call of a function outside the program (libraries). `args` are tensors by name.
+    Eval {
+        /// The function.
+        function: String,
+        /// The tensors that it reads or writes.
+        args: Vec<Symbol>,
+    },
+    /// Repeats while the condition holds (structured lowering alone makes it).
+    While {
+        /// The condition.
+        cond: Expr,
+        /// Repeated.
+        body: Stmt,
+    },
+    /// A step in the life of a structured tensor (structured lowering alone makes it).
+    Structured {
+        /// The tensor.
+        tensor: Symbol,
+        /// The step.
+        step: Lifecycle,
+    },
+}
+
+/// A shared statement with an id and an origin.
+#[derive(Clone, Debug)]
+pub struct Stmt(Arc<StmtNode>);
+
+#[derive(Debug)]
+struct StmtNode {
+    id: StmtId,
+    origin: Origin,
+    kind: StmtKind,
+}
+
+impl PartialEq for Stmt {
+    /// The same tree with the same symbols; ids and origins do not count. See [`crate::func::same`] for programs that
+    /// differ in symbols only.
+    fn eq(&self, other: &Stmt) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.kind == other.0.kind
+    }
+}
+impl Eq for Stmt {}
+
+impl Stmt {
+    /// A new statement with a fresh id.
+    pub fn new(kind: StmtKind, origin: Origin) -> Stmt {
+        Stmt(Arc::new(StmtNode { id: StmtId::fresh(), origin, kind }))
+    }
+
+    /// This statement with another kind: what keeps the statement keeps its id and origin.
+    #[must_use]
+    pub fn with_kind(&self, kind: StmtKind) -> Stmt {
+        Stmt(Arc::new(StmtNode { id: self.0.id, origin: self.0.origin.clone(), kind }))
+    }
+
+    /// The node.
+    pub fn kind(&self) -> &StmtKind {
+        &self.0.kind
+    }
+
+    /// Its id.
+    pub fn id(&self) -> StmtId {
+        self.0.id
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.0.origin
+    }
+
+    /// Whether both are one and the same node in memory.
+    pub fn same_node(&self, other: &Stmt) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A sequence: nested sequences are spliced, and a sequence of one statement is that statement.
+    pub fn seq(stmts: impl IntoIterator<Item = Stmt>, origin: Origin) -> Stmt {
+        let mut flat = Vec::new();
+        for s in stmts {
+            match s.kind() {
+                StmtKind::Seq(inner) => flat.extend(inner.iter().cloned()),
+                _ => flat.push(s),
+            }
+        }
+        if flat.len() == 1 { flat.swap_remove(0) } else { Stmt::new(StmtKind::Seq(flat), origin) }
+    }
+
+    /// A statement that does nothing.
+    pub fn nop() -> Stmt {
+        Stmt::new(StmtKind::Seq(Vec::new()), Origin::none())
+    }
+
+    /// Whether it is the empty sequence.
+    pub fn is_nop(&self) -> bool {
+        matches!(self.kind(), StmtKind::Seq(v) if v.is_empty())
+    }
+}

@@ -1,0 +1,190 @@
+//! Tensors as data: what programs are run on. Row-major, contiguous, of any element type.
+
+use crate::dtype::DType;
+use half::{bf16, f16};
+
+/// Elements of one type.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // one variant for each DType
+pub enum Buffer {
+    Bool(Vec<bool>),
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    F16(Vec<f16>),
+    Bf16(Vec<bf16>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// Runs `$body` with `$v` bound to the typed vector of any buffer.
+#[macro_export]
+macro_rules! with_buffer {
+    ($buffer:expr, $v:ident => $body:expr) => {
+        match $buffer {
+            $crate::Buffer::Bool($v) => $body,
+            $crate::Buffer::I8($v) => $body,
+            $crate::Buffer::I16($v) => $body,
+            $crate::Buffer::I32($v) => $body,
+            $crate::Buffer::I64($v) => $body,
+            $crate::Buffer::U8($v) => $body,
+            $crate::Buffer::U16($v) => $body,
+            $crate::Buffer::U32($v) => $body,
+            $crate::Buffer::U64($v) => $body,
+            $crate::Buffer::F16($v) => $body,
+            $crate::Buffer::Bf16($v) => $body,
+            $crate::Buffer::F32($v) => $body,
+            $crate::Buffer::F64($v) => $body,
+        }
+    };
+}
+
+impl Buffer {
+    /// `len` zeros (`false` for `bool`).
+    pub fn zeros(dtype: DType, len: usize) -> Buffer {
+        match dtype {
+            DType::Bool => Buffer::Bool(vec![false; len]),
+            DType::I8 => Buffer::I8(vec![0; len]),
+            DType::I16 => Buffer::I16(vec![0; len]),
+            DType::I32 => Buffer::I32(vec![0; len]),
+            DType::I64 => Buffer::I64(vec![0; len]),
+            DType::U8 => Buffer::U8(vec![0; len]),
+            DType::U16 => Buffer::U16(vec![0; len]),
+            DType::U32 => Buffer::U32(vec![0; len]),
+            DType::U64 => Buffer::U64(vec![0; len]),
+            DType::F16 => Buffer::F16(vec![f16::ZERO; len]),
+            DType::Bf16 => Buffer::Bf16(vec![bf16::ZERO; len]),
+            DType::F32 => Buffer::F32(vec![0.0; len]),
+            DType::F64 => Buffer::F64(vec![0.0; len]),
+        }
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Buffer::Bool(_) => DType::Bool,
+            Buffer::I8(_) => DType::I8,
+            Buffer::I16(_) => DType::I16,
+            Buffer::I32(_) => DType::I32,
+            Buffer::I64(_) => DType::I64,
+            Buffer::U8(_) => DType::U8,
+            Buffer::U16(_) => DType::U16,
+            Buffer::U32(_) => DType::U32,
+            Buffer::U64(_) => DType::U64,
+            Buffer::F16(_) => DType::F16,
+            Buffer::Bf16(_) => DType::Bf16,
+            Buffer::F32(_) => DType::F32,
+            Buffer::F64(_) => DType::F64,
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        with_buffer!(self, v => v.len())
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at `i` as f64 (integers beyond 2^53 are rounded; `bool` is 0 or 1), for summaries and comparisons.
+    pub fn get_f64(&self, i: usize) -> f64 {
+        match self {
+            Buffer::Bool(v) => f64::from(u8::from(v[i])),
+            Buffer::I8(v) => f64::from(v[i]),
+            Buffer::I16(v) => f64::from(v[i]),
+            Buffer::I32(v) => f64::from(v[i]),
+            Buffer::I64(v) => v[i] as f64,
+            Buffer::U8(v) => f64::from(v[i]),
+            Buffer::U16(v) => f64::from(v[i]),
+            Buffer::U32(v) => f64::from(v[i]),
+            Buffer::U64(v) => v[i] as f64,
+            Buffer::F16(v) => v[i].to_f64(),
+            Buffer::Bf16(v) => v[i].to_f64(),
+            Buffer::F32(v) => f64::from(v[i]),
+            Buffer::F64(v) => v[i],
+        }
+    }
+
+    /// The element at `i` as an integer, exactly; `None` for floats.
+    pub fn get_int(&self, i: usize) -> Option<i128> {
+        match self {
+            Buffer::Bool(v) => Some(i128::from(v[i])),
+            Buffer::I8(v) => Some(i128::from(v[i])),
+            Buffer::I16(v) => Some(i128::from(v[i])),
+            Buffer::I32(v) => Some(i128::from(v[i])),
+            Buffer::I64(v) => Some(i128::from(v[i])),
+            Buffer::U8(v) => Some(i128::from(v[i])),
+            Buffer::U16(v) => Some(i128::from(v[i])),
+            Buffer::U32(v) => Some(i128::from(v[i])),
+            Buffer::U64(v) => Some(i128::from(v[i])),
+            Buffer::F16(_) | Buffer::Bf16(_) | Buffer::F32(_) | Buffer::F64(_) => None,
+        }
+    }
+}
+
+/// A dense tensor: elements in row-major order and a shape whose product is their number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    shape: Vec<usize>,
+    data: Buffer,
+}
+
+impl Value {
+    /// A tensor from its elements; `None` if the shape's product is not their number.
+    pub fn new(shape: Vec<usize>, data: Buffer) -> Option<Value> {
+        (element_count(&shape)? == data.len()).then_some(Value { shape, data })
+    }
+
+    /// A tensor of zeros; `None` if the number of elements or bytes overflows.
+    pub fn zeros(dtype: DType, shape: Vec<usize>) -> Option<Value> {
+        let len = element_count(&shape)?;
+        len.checked_mul(dtype.size()).filter(|b| *b <= isize::MAX as usize)?;
+        Some(Value { shape, data: Buffer::zeros(dtype, len) })
+    }
+
+    /// A scalar of type f64, say, from a vector of one element.
+    pub fn scalar(data: Buffer) -> Option<Value> {
+        Value::new(Vec::new(), data)
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+
+    /// Sizes; empty for a scalar.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The elements, row-major.
+    pub fn data(&self) -> &Buffer {
+        &self.data
+    }
+
+    /// The elements, to be written.
+    pub fn data_mut(&mut self) -> &mut Buffer {
+        &mut self.data
+    }
+
+    /// Takes the tensor apart.
+    pub fn into_parts(self) -> (Vec<usize>, Buffer) {
+        (self.shape, self.data)
+    }
+}
+
+/// The product of a shape, or `None` if it overflows.
+pub fn element_count(shape: &[usize]) -> Option<usize> {
+    // A tensor with an empty dimension has no elements, however large the others are.
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
+}

@@ -1,0 +1,143 @@
+//! Walking and rewriting trees. A pass overrides what it cares for and leaves the rest to these.
+
+use crate::expr::{Access, Expr};
+use crate::stmt::{Extent, Stmt, StmtKind};
+
+impl StmtKind {
+    /// The statements directly inside, in order.
+    pub fn children(&self) -> Vec<&Stmt> {
+        match self {
+            StmtKind::Seq(v) => v.iter().collect(),
+            StmtKind::VarDef { body, .. } | StmtKind::For { body, .. } | StmtKind::While { body, .. } => vec![body],
+            StmtKind::If { then, otherwise, .. } => std::iter::once(then).chain(otherwise).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The expressions that stand directly in the statement (not those of statements inside), in order of evaluation:
+    /// shapes, bounds, conditions, indices, values.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            StmtKind::VarDef { tensor, .. } => tensor.shape.iter().collect(),
+            StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => vec![begin, end, step],
+            StmtKind::If { cond, .. }
+            | StmtKind::Assert { cond, .. }
+            | StmtKind::Assume { cond }
+            | StmtKind::While { cond, .. } => vec![cond],
+            StmtKind::Store { indices, value, .. } | StmtKind::ReduceTo { indices, value, .. } => {
+                indices.iter().flat_map(Access::exprs).chain([value]).collect()
+            }
+            StmtKind::Seq(_)
+            | StmtKind::For { extent: Extent::Reals, .. }
+            | StmtKind::Eval { .. }
+            | StmtKind::Structured { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Access {
+    /// The index and the modifier's bounds.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        use crate::expr::Modifier;
+        match &self.modifier {
+            Modifier::Window(lo, hi) => vec![&self.index, lo, hi],
+            Modifier::Offset(d) => vec![&self.index, d],
+            Modifier::None | Modifier::Permit => vec![&self.index],
+        }
+    }
+}
+
+impl Stmt {
+    /// Calls `f` on this statement and on all inside it, outermost first.
+    pub fn walk(&self, f: &mut dyn FnMut(&Stmt)) {
+        f(self);
+        for s in self.kind().children() {
+            s.walk(f);
+        }
+    }
+
+    /// Calls `f` on every expression of this statement and those inside it, operands included.
+    pub fn walk_exprs(&self, f: &mut dyn FnMut(&Expr)) {
+        self.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                e.walk(f);
+            }
+        });
+    }
+
+    /// This statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions directly
+    /// in it. Keeps id and origin; the same node if nothing changed.
+    #[must_use]
+    pub fn map(&self, on_stmt: &mut dyn FnMut(&Stmt) -> Stmt, on_expr: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
+        let accesses = |indices: &[Access], f: &mut dyn FnMut(&Expr) -> Expr| -> Vec<Access> {
+            indices.iter().map(|a| a.map(f)).collect()
+        };
+        let kind = match self.kind() {
+            StmtKind::Seq(v) => {
+                let new: Vec<Stmt> = v.iter().map(&mut *on_stmt).collect();
+                if new.iter().zip(v).all(|(a, b)| a.same_node(b)) {
+                    return self.clone();
+                }
+                let flat = Stmt::seq(new, self.origin().clone());
+                return match flat.kind() {
+                    StmtKind::Seq(_) => self.with_kind(flat.kind().clone()),
+                    _ => flat,
+                };
+            }
+            StmtKind::VarDef { tensor, body } => {
+                let shape: Vec<Expr> = tensor.shape.iter().map(&mut *on_expr).collect();
+                let tensor = if shape == tensor.shape {
+                    tensor.clone()
+                } else {
+                    std::sync::Arc::new(crate::stmt::Tensor { shape, ..(**tensor).clone() })
+                };
+                StmtKind::VarDef { tensor, body: on_stmt(body) }
+            }
+            StmtKind::For { iter, extent, props, body } => {
+                let extent = match extent {
+                    Extent::Range { begin, end, step } => {
+                        Extent::Range { begin: on_expr(begin), end: on_expr(end), step: on_expr(step) }
+                    }
+                    Extent::Reals => Extent::Reals,
+                };
+                StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: on_stmt(body) }
+            }
+            StmtKind::If { cond, then, otherwise } => StmtKind::If {
+                cond: on_expr(cond),
+                then: on_stmt(then),
+                otherwise: otherwise.as_ref().map(&mut *on_stmt),
+            },
+            StmtKind::Store { tensor, indices, value } => {
+                StmtKind::Store { tensor: tensor.clone(), indices: accesses(indices, on_expr), value: on_expr(value) }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => StmtKind::ReduceTo {
+                tensor: tensor.clone(),
+                indices: accesses(indices, on_expr),
+                op: *op,
+                value: on_expr(value),
+            },
+            StmtKind::Assert { cond, message } => StmtKind::Assert { cond: on_expr(cond), message: message.clone() },
+            StmtKind::Assume { cond } => StmtKind::Assume { cond: on_expr(cond) },
+            StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
+            StmtKind::Eval { .. } | StmtKind::Structured { .. } => return self.clone(),
+        };
+        if self.kind() == &kind { self.clone() } else { self.with_kind(kind) }
+    }
+}
+
+impl Expr {
+    /// Calls `f` on this expression and on all its operands, outermost first.
+    pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        for e in self.children() {
+            e.walk(f);
+        }
+    }
+
+    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands.
+    #[must_use]
+    pub fn rewrite(&self, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+        let inner = self.map_children(&mut |e| e.rewrite(f));
+        f(inner)
+    }
+}
