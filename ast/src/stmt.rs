@@ -193,6 +193,29 @@ pub struct LoopProps {
     pub unroll: bool,
 }
 
+/// A piece of a [`Message`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MessagePart {
+    /// As it is.
+    Text(String),
+    /// The value when the program stops.
+    Value(Expr),
+}
+
+/// What a failed assertion says: text with values in it, written as an f-string in a program (`f"{n} faces"`).
+pub type Message = Vec<MessagePart>;
+
+/// Who asks for an assertion: it decides the error code that a caller sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AssertKind {
+    /// The program: an `assert`, or sizes that must agree.
+    Program,
+    /// An index must be in range (lowering makes these).
+    Index,
+    /// An operation must have a value: division by zero, a cast of NaN (lowering makes these).
+    Arithmetic,
+}
+
 /// A step in the life of a structured result (structured lowering makes and removes them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lifecycle {
@@ -261,7 +284,9 @@ pub enum StmtKind {
         /// The condition.
         cond: Expr,
         /// Shown with the statement's place.
-        message: String,
+        message: Message,
+        /// Who asks.
+        kind: AssertKind,
     },
     /// A condition that holds here; analysis may use it, nothing is checked.
     Assume {

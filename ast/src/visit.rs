@@ -1,7 +1,7 @@
 //! Walking and rewriting trees. A pass overrides what it cares for and leaves the rest to these.
 
 use crate::expr::{Access, Expr};
-use crate::stmt::{Extent, Stmt, StmtKind};
+use crate::stmt::{Extent, MessagePart, Stmt, StmtKind};
 
 impl StmtKind {
     /// The statements directly inside, in order.
@@ -20,10 +20,13 @@ impl StmtKind {
         match self {
             StmtKind::VarDef { tensor, .. } => tensor.shape.iter().collect(),
             StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => vec![begin, end, step],
-            StmtKind::If { cond, .. }
-            | StmtKind::Assert { cond, .. }
-            | StmtKind::Assume { cond }
-            | StmtKind::While { cond, .. } => vec![cond],
+            StmtKind::If { cond, .. } | StmtKind::Assume { cond } | StmtKind::While { cond, .. } => vec![cond],
+            StmtKind::Assert { cond, message, .. } => std::iter::once(cond)
+                .chain(message.iter().filter_map(|p| match p {
+                    MessagePart::Value(e) => Some(e),
+                    MessagePart::Text(_) => None,
+                }))
+                .collect(),
             StmtKind::Store { indices, value, .. } | StmtKind::ReduceTo { indices, value, .. } => {
                 indices.iter().flat_map(Access::exprs).chain([value]).collect()
             }
@@ -116,7 +119,17 @@ impl Stmt {
                 op: *op,
                 value: on_expr(value),
             },
-            StmtKind::Assert { cond, message } => StmtKind::Assert { cond: on_expr(cond), message: message.clone() },
+            StmtKind::Assert { cond, message, kind } => StmtKind::Assert {
+                cond: on_expr(cond),
+                message: message
+                    .iter()
+                    .map(|p| match p {
+                        MessagePart::Value(e) => MessagePart::Value(on_expr(e)),
+                        text => text.clone(),
+                    })
+                    .collect(),
+                kind: *kind,
+            },
             StmtKind::Assume { cond } => StmtKind::Assume { cond: on_expr(cond) },
             StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
             StmtKind::Eval { .. } | StmtKind::Structured { .. } => return self.clone(),

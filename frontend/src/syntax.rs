@@ -231,6 +231,8 @@ pub enum ExprKind {
     Ellipsis,
     /// A string; adjacent ones are joined.
     Str(String),
+    /// `f"{n} faces"`: messages of assertions alone have them. Plain text is a [`ExprKind::Str`] in the list.
+    Format(Vec<Expr>),
     /// `(a, b)`, or `a, b` where Python allows it bare.
     Tuple(Vec<Expr>),
     /// `[a, b]`

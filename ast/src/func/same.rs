@@ -2,7 +2,7 @@
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind, Modifier};
-use crate::stmt::{Extent, Stmt, StmtKind, Tensor};
+use crate::stmt::{Extent, Message, MessagePart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
@@ -101,7 +101,9 @@ impl Matcher {
                 ReduceTo { tensor: t, indices: i, op: p, value: x },
                 ReduceTo { tensor: u, indices: j, op: q, value: y },
             ) => p == q && self.symbol(t, u) && self.accesses(i, j) && self.expr(x, y),
-            (Assert { cond: c, message: m }, Assert { cond: d, message: n }) => m == n && self.expr(c, d),
+            (Assert { cond: c, message: m, kind: k }, Assert { cond: d, message: n, kind: l }) => {
+                k == l && self.message(m, n) && self.expr(c, d)
+            }
             (Assume { cond: c }, Assume { cond: d }) => self.expr(c, d),
             (Eval { function: f, args: x }, Eval { function: g, args: y }) => {
                 f == g && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t))
@@ -110,6 +112,15 @@ impl Matcher {
             (Structured { tensor: t, step: s }, Structured { tensor: u, step: r }) => s == r && self.symbol(t, u),
             _ => false,
         }
+    }
+
+    fn message(&self, a: &Message, b: &Message) -> bool {
+        a.len() == b.len()
+            && a.iter().zip(b).all(|(p, q)| match (p, q) {
+                (MessagePart::Text(s), MessagePart::Text(t)) => s == t,
+                (MessagePart::Value(x), MessagePart::Value(y)) => self.expr(x, y),
+                _ => false,
+            })
     }
 
     fn extent(&self, a: &Extent, b: &Extent) -> bool {
