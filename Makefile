@@ -1,0 +1,35 @@
+# The two commands of the README, and what people who change Weft type.
+#
+#   make demo     build, and run SubdivNet's circular difference on a mesh
+#   make test     everything that must hold
+#   make bench    what we are measured on, against bars and the machine's limits
+#   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60
+.PHONY: demo test lint bench fuzz setup clean
+
+CARGO ?= cargo
+# Rust installed by rustup is not on the path of a bare shell.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+# Real data, if there is any beside the project.
+export WEFT_DATA ?= $(wildcard $(abspath ../shared/data))
+MINUTES ?= 60
+
+demo:
+	@tools/setup.sh
+	@$(CARGO) build --release --quiet
+	@tools/demo.sh target/release/weft
+
+test:
+	@tools/setup.sh test
+	$(CARGO) test --workspace --quiet
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+bench:
+	@tools/setup.sh
+	$(CARGO) bench --workspace
+
+clean:
+	$(CARGO) clean
