@@ -171,8 +171,12 @@ pub fn round_to(v: f64, dtype: DType) -> f64 {
 /// Brings an integer into the range of `dtype` by wrapping.
 pub fn wrap_to(v: i128, dtype: DType) -> i128 {
     match dtype.int_range() {
-        Some((lo, hi)) => lo + (v - lo).rem_euclid(hi - lo + 1),
-        None => v,
+        Some((lo, hi)) if v < lo || v > hi => {
+            // Modulo 2^128 first (a power of two, as the type's own modulus is), so that no difference overflows.
+            let modulus = (hi - lo) as u128 + 1;
+            lo + ((v as u128).wrapping_sub(lo as u128) % modulus) as i128
+        }
+        _ => v,
     }
 }
 
@@ -358,7 +362,7 @@ impl Access {
     }
 }
 
-fn int_to_float(i: i128, dtype: DType) -> f64 {
+pub(crate) fn int_to_float(i: i128, dtype: DType) -> f64 {
     match dtype {
         // Straight to f32: by way of f64 it would be rounded twice.
         DType::F32 => f64::from(i as f32),

@@ -1,6 +1,7 @@
 //! Tensors as data: what programs are run on. Row-major, contiguous, of any element type.
 
 use crate::dtype::DType;
+use crate::expr::Literal;
 use half::{bf16, f16};
 
 /// Elements of one type.
@@ -126,6 +127,50 @@ impl Buffer {
             Buffer::U64(v) => Some(i128::from(v[i])),
             Buffer::F16(_) | Buffer::Bf16(_) | Buffer::F32(_) | Buffer::F64(_) => None,
         }
+    }
+}
+
+/// Reading and writing single elements as the constants they are.
+impl Buffer {
+    /// The element at `i`.
+    pub fn get(&self, i: usize) -> Literal {
+        match self {
+            Buffer::Bool(v) => Literal::Bool(v[i]),
+            Buffer::I8(v) => Literal::Int(i128::from(v[i])),
+            Buffer::I16(v) => Literal::Int(i128::from(v[i])),
+            Buffer::I32(v) => Literal::Int(i128::from(v[i])),
+            Buffer::I64(v) => Literal::Int(i128::from(v[i])),
+            Buffer::U8(v) => Literal::Int(i128::from(v[i])),
+            Buffer::U16(v) => Literal::Int(i128::from(v[i])),
+            Buffer::U32(v) => Literal::Int(i128::from(v[i])),
+            Buffer::U64(v) => Literal::Int(i128::from(v[i])),
+            Buffer::F16(v) => Literal::Float(v[i].to_f64()),
+            Buffer::Bf16(v) => Literal::Float(v[i].to_f64()),
+            Buffer::F32(v) => Literal::Float(f64::from(v[i])),
+            Buffer::F64(v) => Literal::Float(v[i]),
+        }
+    }
+
+    /// Writes the element at `i`, if `value` is a constant of the elements' type (integers in range, floats rounded to it);
+    /// tells whether it is of the elements' kind.
+    pub fn set(&mut self, i: usize, value: Literal) -> bool {
+        match (self, value) {
+            (Buffer::Bool(v), Literal::Bool(b)) => v[i] = b,
+            (Buffer::I8(v), Literal::Int(x)) => v[i] = x as i8,
+            (Buffer::I16(v), Literal::Int(x)) => v[i] = x as i16,
+            (Buffer::I32(v), Literal::Int(x)) => v[i] = x as i32,
+            (Buffer::I64(v), Literal::Int(x)) => v[i] = x as i64,
+            (Buffer::U8(v), Literal::Int(x)) => v[i] = x as u8,
+            (Buffer::U16(v), Literal::Int(x)) => v[i] = x as u16,
+            (Buffer::U32(v), Literal::Int(x)) => v[i] = x as u32,
+            (Buffer::U64(v), Literal::Int(x)) => v[i] = x as u64,
+            (Buffer::F16(v), Literal::Float(x)) => v[i] = f16::from_f64(x),
+            (Buffer::Bf16(v), Literal::Float(x)) => v[i] = bf16::from_f64(x),
+            (Buffer::F32(v), Literal::Float(x)) => v[i] = x as f32,
+            (Buffer::F64(v), Literal::Float(x)) => v[i] = x,
+            _ => return false,
+        }
+        true
     }
 }
 

@@ -1,0 +1,259 @@
+//! Runs resolved code, statement by statement. Every element's index and initialisation is checked.
+
+use super::error::{ErrorKind, RuntimeError};
+use super::resolve::{Code, CodeKind, Node, Part};
+use super::{scalar, show};
+use crate::dtype::DType;
+use crate::expr::Literal;
+use crate::op::Op;
+use crate::stmt::Tensor;
+use crate::value::{Buffer, Value, element_count};
+
+/// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
+#[derive(Debug)]
+pub(super) struct Cell {
+    shape: Vec<i64>,
+    data: Buffer,
+    /// Which elements were written; `None` where the caller gave all of them.
+    written: Option<Vec<bool>>,
+}
+
+impl Cell {
+    /// A tensor with contents.
+    pub fn given(value: Value) -> Cell {
+        let (shape, data) = value.into_parts();
+        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None }
+    }
+
+    /// No tensor yet.
+    pub fn empty(dtype: DType) -> Cell {
+        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()) }
+    }
+
+    /// Its size in a dimension.
+    pub fn size(&self, dim: usize) -> i64 {
+        self.shape[dim]
+    }
+
+    /// The tensor as the caller sees it, and which elements were never written.
+    pub fn finish(self) -> (Option<Value>, Vec<usize>) {
+        let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
+        (Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data), holes)
+    }
+}
+
+/// The state of a running program.
+pub(super) struct Machine<'a> {
+    pub tensors: &'a [&'a Tensor],
+    pub cells: Vec<Cell>,
+    /// Sizes and iterators.
+    pub vars: Vec<i64>,
+}
+
+/// Errors are rare and big: boxed, they keep results small.
+type Run<T> = Result<T, Box<ErrorKind>>;
+
+impl Machine<'_> {
+    /// Runs a statement.
+    pub fn stmt(&mut self, code: &Code<'_>) -> Result<(), RuntimeError> {
+        let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind: *kind };
+        match &code.kind {
+            CodeKind::Seq(v) => v.iter().try_for_each(|s| self.stmt(s)),
+            CodeKind::VarDef { slot, shape, body } => {
+                self.allocate(*slot, shape).map_err(at)?;
+                self.stmt(body)
+            }
+            CodeKind::For { slot, begin, end, step, body } => {
+                let (mut i, end, step) = self.range(begin, end, step).map_err(at)?;
+                while if step > 0 { i < end } else { i > end } {
+                    self.vars[*slot] = i;
+                    self.stmt(body)?;
+                    let Some(next) = i.checked_add(step) else { break };
+                    i = next;
+                }
+                Ok(())
+            }
+            CodeKind::If { cond, then, otherwise } => match (self.truth(cond).map_err(at)?, otherwise) {
+                (true, _) => self.stmt(then),
+                (false, Some(otherwise)) => self.stmt(otherwise),
+                (false, None) => Ok(()),
+            },
+            CodeKind::Store { slot, indices, value } => self.store(*slot, indices, value).map_err(at),
+            CodeKind::Reduce { slot, indices, op, value } => self.reduce(*slot, indices, *op, value).map_err(at),
+            CodeKind::Assert { cond, message, kind } => {
+                if self.truth(cond).map_err(at)? {
+                    return Ok(());
+                }
+                let message = self.message(message).map_err(at)?;
+                Err(at(Box::new(ErrorKind::Assert { kind: *kind, message })))
+            }
+            CodeKind::Assume { cond } => {
+                if self.truth(cond).map_err(at)? {
+                    Ok(())
+                } else {
+                    Err(at(Box::new(ErrorKind::Assumption)))
+                }
+            }
+            CodeKind::While { cond, body } => {
+                while self.truth(cond).map_err(at)? {
+                    self.stmt(body)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn store(&mut self, slot: usize, indices: &[Node], value: &Node) -> Run<()> {
+        let offset = self.offset(slot, indices)?;
+        let value = self.eval(value)?;
+        self.write(slot, offset, value)
+    }
+
+    fn reduce(&mut self, slot: usize, indices: &[Node], op: Op, value: &Node) -> Run<()> {
+        let offset = self.offset(slot, indices)?;
+        let value = self.eval(value)?;
+        let old = self.read(slot, offset)?;
+        let new = scalar::apply(op, self.tensors[slot].dtype, &[old, value])?;
+        self.write(slot, offset, new)
+    }
+
+    /// Makes room for the tensor of a slot, with nothing written in it.
+    pub fn allocate(&mut self, slot: usize, shape: &[Node]) -> Run<()> {
+        let tensor = self.tensors[slot];
+        let name = || tensor.symbol.name().to_string();
+        let mut sizes = Vec::with_capacity(shape.len());
+        for (dim, node) in shape.iter().enumerate() {
+            let size = self.int(node)?;
+            if size < 0 {
+                return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim, size }));
+            }
+            sizes.push(size);
+        }
+        let too_large = || Box::new(ErrorKind::TooLarge { tensor: name(), shape: sizes.clone() });
+        let extents: Vec<usize> = sizes.iter().map(|n| *n as usize).collect();
+        let len = element_count(&extents).ok_or_else(too_large)?;
+        let cell = &mut self.cells[slot];
+        if cell.data.len() != len {
+            // Asked for first, as a failed allocation would end the process.
+            let bytes = len.checked_mul(tensor.dtype.size() + 1).ok_or_else(too_large)?;
+            Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| too_large())?;
+            cell.data = Buffer::zeros(tensor.dtype, len);
+            cell.written = Some(vec![false; len]);
+        } else if let Some(written) = &mut cell.written {
+            written.fill(false);
+        }
+        cell.shape = sizes;
+        Ok(())
+    }
+
+    fn range(&mut self, begin: &Node, end: &Node, step: &Node) -> Run<(i64, i64, i64)> {
+        let (begin, end, step) = (self.int(begin)?, self.int(end)?, self.int(step)?);
+        if step == 0 { Err(Box::new(ErrorKind::ZeroStep)) } else { Ok((begin, end, step)) }
+    }
+
+    fn message(&self, parts: &[Part<'_>]) -> Run<String> {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                Part::Text(t) => text.push_str(t),
+                Part::Value(node, dtype) => text.push_str(&show::value(self.eval(node)?, *dtype)),
+            }
+        }
+        Ok(text)
+    }
+
+    /// The place of an element in memory.
+    fn offset(&self, slot: usize, indices: &[Node]) -> Run<usize> {
+        let shape = &self.cells[slot].shape;
+        let mut offset = 0;
+        for (dim, node) in indices.iter().enumerate() {
+            let (index, size) = (self.int(node)?, shape[dim]);
+            if index < 0 || index >= size {
+                let tensor = self.tensors[slot].symbol.name().to_string();
+                return Err(Box::new(ErrorKind::Index { tensor, dim, index, size }));
+            }
+            offset = offset * size as usize + index as usize;
+        }
+        Ok(offset)
+    }
+
+    fn read(&self, slot: usize, offset: usize) -> Run<Literal> {
+        let cell = &self.cells[slot];
+        if let Some(written) = &cell.written
+            && !written[offset]
+        {
+            let mut rest = offset as i64;
+            let mut indices: Vec<i64> = Vec::with_capacity(cell.shape.len());
+            for size in cell.shape.iter().rev() {
+                indices.push(rest % size);
+                rest /= size;
+            }
+            indices.reverse();
+            let tensor = self.tensors[slot].symbol.name().to_string();
+            return Err(Box::new(ErrorKind::Uninitialised { tensor, indices }));
+        }
+        Ok(cell.data.get(offset))
+    }
+
+    fn write(&mut self, slot: usize, offset: usize, value: Literal) -> Run<()> {
+        let cell = &mut self.cells[slot];
+        if let Some(written) = &mut cell.written {
+            written[offset] = true;
+        }
+        if cell.data.set(offset, value) { Ok(()) } else { mismatch() }
+    }
+
+    /// The value of an expression of type i64.
+    pub fn int(&self, node: &Node) -> Run<i64> {
+        match node {
+            Node::Var(slot) => Ok(self.vars[*slot]),
+            _ => match self.eval(node)? {
+                Literal::Int(i) => Ok(i as i64),
+                _ => mismatch(),
+            },
+        }
+    }
+
+    fn truth(&self, node: &Node) -> Run<bool> {
+        match self.eval(node)? {
+            Literal::Bool(b) => Ok(b),
+            _ => mismatch(),
+        }
+    }
+
+    /// The value of an expression.
+    fn eval(&self, node: &Node) -> Run<Literal> {
+        Ok(match node {
+            Node::Const(v) => *v,
+            Node::Var(slot) => Literal::Int(i128::from(self.vars[*slot])),
+            Node::Load(slot, indices) => {
+                let offset = self.offset(*slot, indices)?;
+                self.read(*slot, offset)?
+            }
+            Node::Unary(op, dtype, a) => scalar::apply(*op, *dtype, &[self.eval(a)?])?,
+            Node::Binary(op, dtype, args) => {
+                let [a, b] = &**args;
+                scalar::apply(*op, *dtype, &[self.eval(a)?, self.eval(b)?])?
+            }
+            Node::Ternary(op, dtype, args) => {
+                let [a, b, c] = &**args;
+                scalar::apply(*op, *dtype, &[self.eval(a)?, self.eval(b)?, self.eval(c)?])?
+            }
+            Node::And(args) => Literal::Bool(self.truth(&args[0])? && self.truth(&args[1])?),
+            Node::Or(args) => Literal::Bool(self.truth(&args[0])? || self.truth(&args[1])?),
+            Node::Select(args) => return self.eval(if self.truth(&args[0])? { &args[1] } else { &args[2] }),
+            Node::Cast(to, a) => scalar::cast(self.eval(a)?, *to)?,
+        })
+    }
+}
+
+impl From<scalar::Fault> for Box<ErrorKind> {
+    fn from(fault: scalar::Fault) -> Box<ErrorKind> {
+        Box::new(ErrorKind::Arithmetic(fault))
+    }
+}
+
+/// A constant that is not of its expression's type; resolving has excluded all but wrong literals.
+fn mismatch<T>() -> Run<T> {
+    Err(Box::new(ErrorKind::Malformed("a constant is not of its expression's type".to_string())))
+}

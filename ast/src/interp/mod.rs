@@ -1,0 +1,135 @@
+//! The reference interpreter: the definition of what a program means, and the oracle for every pass, every schedule and the
+//! C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index and
+//! every read of an element that was not written.
+//!
+//! - [`scalar`]: the value of every operator.
+//! - `resolve`: symbols to slots. `machine`: statements and expressions.
+//! - [`show`]: how values print in messages.
+//!
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, index modifiers, loops over the reals,
+//! library calls.
+
+mod error;
+mod machine;
+mod resolve;
+pub mod scalar;
+pub mod show;
+
+pub use error::{ErrorKind, RuntimeError};
+
+use crate::expr::ExprKind;
+use crate::func::Func;
+use crate::print;
+use crate::stmt::{Origin, Tensor};
+use crate::symbol::Symbol;
+use crate::value::Value;
+use machine::{Cell, Machine};
+use std::collections::BTreeMap;
+
+/// What a program is run on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inputs {
+    /// Sizes by name. Those that stand alone as a dimension of a parameter may be left out.
+    pub sizes: BTreeMap<String, i64>,
+    /// The parameters, in order.
+    pub params: Vec<Value>,
+}
+
+/// What a program leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// The parameters, in order; those that are `inout` as the program left them.
+    pub params: Vec<Value>,
+    /// The results, in order. Elements that were never written are 0.
+    pub results: Vec<Value>,
+    /// For each result, which elements (row-major positions) were never written: their contents are unspecified.
+    pub unwritten: Vec<Vec<usize>>,
+}
+
+/// Runs a program.
+///
+/// # Errors
+///
+/// Inputs that do not fit the declarations, and whatever stops the program.
+pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
+    let nowhere = |kind| RuntimeError { origin: Origin::none(), kind };
+    let program = resolve::program(func)?;
+    let sizes = sizes(func, inputs).map_err(nowhere)?;
+
+    let mut vars = sizes;
+    vars.resize(program.vars, 0);
+    let mut cells: Vec<Cell> = inputs.params.iter().cloned().map(Cell::given).collect();
+    cells.extend(program.tensors[cells.len()..].iter().map(|t| Cell::empty(t.dtype)));
+    let mut machine = Machine { tensors: &program.tensors, cells, vars };
+
+    let (params, results) = program.interface.split_at(func.params.len());
+    for (slot, shape) in params.iter().enumerate() {
+        machine.check_shape(slot, shape).map_err(|k| nowhere(*k))?;
+    }
+    for (k, shape) in results.iter().enumerate() {
+        machine.allocate(params.len() + k, shape).map_err(|k| nowhere(*k))?;
+    }
+    machine.stmt(&program.body)?;
+
+    let mut finished = machine.cells.into_iter().map(Cell::finish);
+    let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
+    for (value, _) in finished.by_ref().take(params.len()) {
+        outputs.params.extend(value);
+    }
+    for (value, holes) in finished.take(results.len()) {
+        outputs.results.extend(value);
+        outputs.unwritten.push(holes);
+    }
+    Ok(outputs)
+}
+
+/// The values of the sizes, in order: given by name, or as a dimension of a parameter.
+fn sizes(func: &Func, inputs: &Inputs) -> Result<Vec<i64>, ErrorKind> {
+    let (given, wanted) = (inputs.params.len(), func.params.len());
+    if given != wanted {
+        return Err(ErrorKind::Input(format!("`{}` takes {wanted} parameters, but {given} are given", func.name)));
+    }
+    for (p, v) in func.params.iter().zip(&inputs.params) {
+        let (t, name) = (&p.tensor, p.tensor.symbol.name());
+        if t.dtype != v.dtype() {
+            return Err(ErrorKind::Input(format!("`{name}` has elements of type {}, not {}", t.dtype, v.dtype())));
+        }
+        if t.ndim() != v.shape().len() {
+            let found = v.shape().len();
+            return Err(ErrorKind::Input(format!("`{name}` has {} dimensions, not {found}", t.ndim())));
+        }
+    }
+    if let Some(name) = inputs.sizes.keys().find(|k| func.sizes.iter().all(|s| s.name() != k.as_str())) {
+        return Err(ErrorKind::Input(format!("`{}` has no size `{name}`", func.name)));
+    }
+    let dimension = |size: &Symbol| {
+        func.params.iter().zip(&inputs.params).find_map(|(p, v)| {
+            let dim = p.tensor.shape.iter().position(|e| matches!(e.kind(), ExprKind::Var(s) if s == size))?;
+            Some(v.shape()[dim] as i64)
+        })
+    };
+    let value = |size: &Symbol| {
+        let found = inputs.sizes.get(size.name()).copied().or_else(|| dimension(size));
+        match found {
+            Some(n) if n >= 0 => Ok(n),
+            Some(n) => Err(ErrorKind::Input(format!("the size `{size}` is {n}, which is negative"))),
+            None => Err(ErrorKind::Input(format!("the size `{size}` is not given, and no parameter fixes it"))),
+        }
+    };
+    func.sizes.iter().map(value).collect()
+}
+
+impl Machine<'_> {
+    /// Whether a parameter has the shape that is declared.
+    fn check_shape(&mut self, slot: usize, declared: &[resolve::Node]) -> Result<(), Box<ErrorKind>> {
+        let tensor: &Tensor = self.tensors[slot];
+        for (dim, node) in declared.iter().enumerate() {
+            let (expected, found) = (self.int(node)?, self.cells[slot].size(dim));
+            if expected != found {
+                let (param, declared) = (tensor.symbol.name().to_string(), print::expr(&tensor.shape[dim]));
+                return Err(Box::new(ErrorKind::Shape { param, dim, declared, expected, found }));
+            }
+        }
+        Ok(())
+    }
+}

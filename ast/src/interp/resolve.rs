@@ -1,0 +1,253 @@
+//! From a tree to code for the machine: symbols become slots, so that running looks nothing up, and rules that the machine
+//! relies on (operands of one type, one index for each dimension) are checked once, here.
+
+use super::error::{ErrorKind, RuntimeError};
+use crate::dtype::DType;
+use crate::expr::{Access, Expr, ExprKind, Literal, Modifier};
+use crate::func::Func;
+use crate::op::Op;
+use crate::stmt::{AssertKind, Extent, MessagePart, Origin, Stmt, StmtKind, Tensor};
+use crate::symbol::Symbol;
+use rustc_hash::FxHashMap;
+
+/// An expression with slots for names.
+#[derive(Debug)]
+pub(super) enum Node {
+    Const(Literal),
+    Var(usize),
+    Load(usize, Box<[Node]>),
+    Unary(Op, DType, Box<Node>),
+    Binary(Op, DType, Box<[Node; 2]>),
+    Ternary(Op, DType, Box<[Node; 3]>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    Select(Box<[Node; 3]>),
+    Cast(DType, Box<Node>),
+}
+
+/// A statement with slots for names.
+#[derive(Debug)]
+pub(super) struct Code<'a> {
+    pub origin: &'a Origin,
+    pub kind: CodeKind<'a>,
+}
+
+#[derive(Debug)]
+pub(super) enum CodeKind<'a> {
+    Seq(Vec<Code<'a>>),
+    VarDef { slot: usize, shape: Box<[Node]>, body: Box<Code<'a>> },
+    For { slot: usize, begin: Node, end: Node, step: Node, body: Box<Code<'a>> },
+    If { cond: Node, then: Box<Code<'a>>, otherwise: Option<Box<Code<'a>>> },
+    Store { slot: usize, indices: Box<[Node]>, value: Node },
+    Reduce { slot: usize, indices: Box<[Node]>, op: Op, value: Node },
+    Assert { cond: Node, message: Vec<Part<'a>>, kind: AssertKind },
+    Assume { cond: Node },
+    While { cond: Node, body: Box<Code<'a>> },
+}
+
+/// A piece of a message.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Text(&'a str),
+    Value(Node, DType),
+}
+
+/// A whole program, resolved.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    /// The tensors, by slot: parameters, then results, then locals.
+    pub tensors: Vec<&'a Tensor>,
+    /// Number of slots of sizes (which come first, in order) and iterators.
+    pub vars: usize,
+    /// Shapes of parameters and results.
+    pub interface: Vec<Box<[Node]>>,
+    pub body: Code<'a>,
+}
+
+pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
+    let mut r = Resolver::default();
+    for size in &func.sizes {
+        r.bind(size);
+    }
+    let nowhere = |kind| RuntimeError { origin: Origin::none(), kind };
+    let mut interface = Vec::new();
+    for t in func.interface() {
+        interface.push(r.exprs(&t.shape).map_err(nowhere)?);
+        r.declare(t).map_err(nowhere)?;
+    }
+    let body = r.stmt(&func.body)?;
+    Ok(Program { tensors: r.tensors, vars: r.vars.len(), interface, body })
+}
+
+#[derive(Default)]
+struct Resolver<'a> {
+    /// Sizes and iterators. Symbols are bound once, so bindings are never taken back; scopes are the validator's business.
+    vars: FxHashMap<Symbol, usize>,
+    slots: FxHashMap<Symbol, usize>,
+    tensors: Vec<&'a Tensor>,
+}
+
+type Resolved<T> = Result<T, ErrorKind>;
+
+fn malformed<T>(text: impl Into<String>) -> Resolved<T> {
+    Err(ErrorKind::Malformed(text.into()))
+}
+
+impl<'a> Resolver<'a> {
+    fn bind(&mut self, symbol: &Symbol) -> usize {
+        let next = self.vars.len();
+        *self.vars.entry(symbol.clone()).or_insert(next)
+    }
+
+    fn declare(&mut self, tensor: &'a Tensor) -> Resolved<usize> {
+        if !tensor.format.is_dense() {
+            return Err(ErrorKind::Unsupported("structured tensors"));
+        }
+        let slot = self.tensors.len();
+        self.tensors.push(tensor);
+        self.slots.insert(tensor.symbol.clone(), slot);
+        Ok(slot)
+    }
+
+    fn tensor(&self, symbol: &Symbol, indices: usize) -> Resolved<(usize, &'a Tensor)> {
+        let Some(&slot) = self.slots.get(symbol) else {
+            return malformed(format!("`{symbol}` is not a tensor that is alive here"));
+        };
+        let tensor = self.tensors[slot];
+        if tensor.ndim() != indices {
+            return malformed(format!("`{symbol}` has {} dimensions, not {indices}", tensor.ndim()));
+        }
+        Ok((slot, tensor))
+    }
+
+    fn stmt(&mut self, s: &'a Stmt) -> Result<Code<'a>, RuntimeError> {
+        let at = |kind| RuntimeError { origin: s.origin().clone(), kind };
+        let kind = match s.kind() {
+            StmtKind::Seq(v) => CodeKind::Seq(v.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
+            StmtKind::VarDef { tensor, body } => {
+                let shape = self.indices(&tensor.shape).map_err(at)?;
+                let slot = self.declare(tensor).map_err(at)?;
+                CodeKind::VarDef { slot, shape, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
+                let [begin, end, step] = [begin, end, step].map(|e| self.typed(e, DType::I64));
+                let (begin, end, step) = (begin.map_err(at)?, end.map_err(at)?, step.map_err(at)?);
+                let slot = self.bind(iter);
+                CodeKind::For { slot, begin, end, step, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::If { cond, then, otherwise } => CodeKind::If {
+                cond: self.typed(cond, DType::Bool).map_err(at)?,
+                then: Box::new(self.stmt(then)?),
+                otherwise: otherwise.as_ref().map(|o| self.stmt(o).map(Box::new)).transpose()?,
+            },
+            StmtKind::Store { tensor, indices, value } => {
+                let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
+                let indices = self.accesses(indices).map_err(at)?;
+                CodeKind::Store { slot, indices, value: self.typed(value, t.dtype).map_err(at)? }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
+                let indices = self.accesses(indices).map_err(at)?;
+                CodeKind::Reduce { slot, indices, op: op.info().op, value: self.typed(value, t.dtype).map_err(at)? }
+            }
+            StmtKind::Assert { cond, message, kind } => {
+                let cond = self.typed(cond, DType::Bool).map_err(at)?;
+                let message = message.iter().map(|p| self.part(p)).collect::<Resolved<_>>().map_err(at)?;
+                CodeKind::Assert { cond, message, kind: *kind }
+            }
+            StmtKind::Assume { cond } => CodeKind::Assume { cond: self.typed(cond, DType::Bool).map_err(at)? },
+            StmtKind::While { cond, body } => {
+                let cond = self.typed(cond, DType::Bool).map_err(at)?;
+                CodeKind::While { cond, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
+            StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
+            StmtKind::Structured { .. } => return Err(at(ErrorKind::Unsupported("structured tensors"))),
+        };
+        Ok(Code { origin: s.origin(), kind })
+    }
+
+    fn part(&self, p: &'a MessagePart) -> Resolved<Part<'a>> {
+        Ok(match p {
+            MessagePart::Text(t) => Part::Text(t),
+            MessagePart::Value(e) => Part::Value(self.expr(e)?, e.dtype()),
+        })
+    }
+
+    fn accesses(&self, accesses: &[Access]) -> Resolved<Box<[Node]>> {
+        let one = |a: &Access| match a.modifier {
+            Modifier::None => self.typed(&a.index, DType::I64),
+            _ => Err(ErrorKind::Unsupported("index modifiers")),
+        };
+        accesses.iter().map(one).collect()
+    }
+
+    /// Expressions of type i64.
+    fn indices(&self, exprs: &[Expr]) -> Resolved<Box<[Node]>> {
+        exprs.iter().map(|e| self.typed(e, DType::I64)).collect()
+    }
+
+    fn exprs(&self, exprs: &[Expr]) -> Resolved<Box<[Node]>> {
+        self.indices(exprs)
+    }
+
+    fn typed(&self, e: &Expr, dtype: DType) -> Resolved<Node> {
+        if e.dtype() != dtype {
+            return malformed(format!("an expression of type {} where {dtype} belongs", e.dtype()));
+        }
+        self.expr(e)
+    }
+
+    fn expr(&self, e: &Expr) -> Resolved<Node> {
+        Ok(match e.kind() {
+            ExprKind::Const(v) => Node::Const(*v),
+            ExprKind::Var(symbol) => match self.vars.get(symbol) {
+                Some(slot) => Node::Var(*slot),
+                None => return malformed(format!("`{symbol}` is not bound here")),
+            },
+            ExprKind::Load(symbol, accesses) => {
+                let (slot, tensor) = self.tensor(symbol, accesses.len())?;
+                if tensor.dtype != e.dtype() {
+                    return malformed(format!("`{symbol}` is of type {}, not {}", tensor.dtype, e.dtype()));
+                }
+                Node::Load(slot, self.accesses(accesses)?)
+            }
+            ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype())?,
+            ExprKind::Cast(inner) => Node::Cast(e.dtype(), Box::new(self.expr(inner)?)),
+            ExprKind::Missing => return Err(ErrorKind::Unsupported("missing values")),
+            ExprKind::Limit(..) => return Err(ErrorKind::Unsupported("limits")),
+            ExprKind::Measure(..) => return Err(ErrorKind::Unsupported("measures")),
+        })
+    }
+
+    fn apply(&self, op: Op, args: &[Expr], result: DType) -> Resolved<Node> {
+        let info = op.info();
+        let operand = args.last().map_or(DType::Bool, Expr::dtype);
+        let same = |args: &[Expr]| args.iter().all(|a| a.dtype() == operand);
+        let fits = args.len() == info.arity
+            && info.domain.accepts(operand)
+            && op.result(operand) == result
+            && if op == Op::Select { args[0].dtype() == DType::Bool && same(&args[1..]) } else { same(args) };
+        if !fits {
+            return malformed(format!("operands of `{}` are of the wrong types", info.name));
+        }
+        let nodes: Vec<Node> = args.iter().map(|a| self.expr(a)).collect::<Resolved<_>>()?;
+        let count = nodes.len();
+        let wrong = || ErrorKind::Malformed(format!("`{}` does not take {count} operands", info.name));
+        Ok(match info.arity {
+            1 => Node::Unary(op, operand, Box::new(nodes.into_iter().next().ok_or_else(wrong)?)),
+            2 => {
+                let pair: Box<[Node; 2]> = nodes.into_boxed_slice().try_into().map_err(|_| wrong())?;
+                match op {
+                    Op::And => Node::And(pair),
+                    Op::Or => Node::Or(pair),
+                    _ => Node::Binary(op, operand, pair),
+                }
+            }
+            _ => {
+                let three: Box<[Node; 3]> = nodes.into_boxed_slice().try_into().map_err(|_| wrong())?;
+                if op == Op::Select { Node::Select(three) } else { Node::Ternary(op, operand, three) }
+            }
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! The value of every operator and conversion on constants: one definition for the interpreter, for folding in the smart
+//! constructors and for the simplifier. What it computes is written down in [`crate::op`]; generated C computes the same.
+//!
+//! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type, floats
+//! rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
+
+use crate::dtype::{DType, Kind};
+use crate::expr::{Literal, int_to_float, round_to, wrap_to};
+use crate::op::Op;
+use std::cmp::Ordering;
+
+/// Why an operation has no value.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Fault {
+    /// `1 // 0`, `1 % 0`
+    #[error("division by zero")]
+    DivisionByZero,
+    /// The smallest integer divided by -1.
+    #[error("{0} divided by -1 does not fit its type {1}")]
+    DivisionOverflow(i128, DType),
+    /// `1 << -1`
+    #[error("shift by the negative count {0}")]
+    NegativeShift(i128),
+    /// `2 ** -1` on integers.
+    #[error("an integer to the power of {0}, which is negative; cast to a float first")]
+    NegativeExponent(i128),
+    /// A float that no integer of the type stands for.
+    #[error("cannot cast {0} to {1}")]
+    Cast(f64, DType),
+    /// Operands that the operator does not take. Validated programs have none.
+    #[error("`{0}` does not take operands of type {1}")]
+    Operands(&'static str, DType),
+}
+
+/// The value of `op` on operands of type `dtype` (for `select`, the type of the last two). All operands are given, so
+/// laziness is the caller's business.
+pub fn apply(op: Op, dtype: DType, args: &[Literal]) -> Result<Literal, Fault> {
+    let refuse = || Fault::Operands(op.info().name, dtype);
+    match (op, args) {
+        (Op::Select, [Literal::Bool(c), a, b]) => Ok(if *c { *a } else { *b }),
+        (_, [Literal::Bool(a)]) => boolean(op, *a, *a).ok_or_else(refuse),
+        (_, [Literal::Bool(a), Literal::Bool(b)]) => boolean(op, *a, *b).ok_or_else(refuse),
+        (_, [Literal::Int(a)]) => unary_int(op, dtype, *a).ok_or_else(refuse),
+        (_, [Literal::Int(a), Literal::Int(b)]) => int(op, dtype, *a, *b)?.ok_or_else(refuse),
+        (_, [Literal::Float(a)]) => float(op, dtype, [*a, 0.0, 0.0]).ok_or_else(refuse),
+        (_, [Literal::Float(a), Literal::Float(b)]) => float(op, dtype, [*a, *b, 0.0]).ok_or_else(refuse),
+        (_, [Literal::Float(a), Literal::Float(b), Literal::Float(c)]) => {
+            float(op, dtype, [*a, *b, *c]).ok_or_else(refuse)
+        }
+        _ => Err(refuse()),
+    }
+}
+
+/// `v`, of type `from`, converted to type `to`.
+pub fn cast(v: Literal, to: DType) -> Result<Literal, Fault> {
+    Ok(match (v, to.kind()) {
+        (Literal::Bool(_), Kind::Bool) => v,
+        (Literal::Bool(b), Kind::Int) => Literal::Int(i128::from(b)),
+        (Literal::Bool(b), Kind::Float) => Literal::Float(f64::from(u8::from(b))),
+        (Literal::Int(i), Kind::Bool) => Literal::Bool(i != 0),
+        (Literal::Int(i), Kind::Int) => Literal::Int(wrap_to(i, to)),
+        (Literal::Int(i), Kind::Float) => Literal::Float(int_to_float(i, to)),
+        (Literal::Float(f), Kind::Bool) => Literal::Bool(f != 0.0),
+        (Literal::Float(f), Kind::Float) => Literal::Float(round_to(f, to)),
+        (Literal::Float(f), Kind::Int) => {
+            // `as` truncates, and saturates far outside of every type's range.
+            let i = f as i128;
+            if f.is_nan() || to.int_range().is_none_or(|(lo, hi)| i < lo || i > hi) {
+                return Err(Fault::Cast(f, to));
+            }
+            Literal::Int(i)
+        }
+    })
+}
+
+fn compare(op: Op, order: Option<Ordering>) -> Option<Literal> {
+    use Ordering::{Equal, Greater, Less};
+    // Without an order (NaN) everything is false but `!=`.
+    let holds = match op {
+        Op::Eq => order == Some(Equal),
+        Op::Ne => order != Some(Equal),
+        Op::Lt => order == Some(Less),
+        Op::Le => matches!(order, Some(Less | Equal)),
+        Op::Gt => order == Some(Greater),
+        Op::Ge => matches!(order, Some(Greater | Equal)),
+        _ => return None,
+    };
+    Some(Literal::Bool(holds))
+}
+
+fn boolean(op: Op, a: bool, b: bool) -> Option<Literal> {
+    Some(Literal::Bool(match op {
+        Op::And | Op::BitAnd => a & b,
+        Op::Or | Op::BitOr => a | b,
+        Op::BitXor | Op::Ne => a != b,
+        Op::Eq => a == b,
+        Op::Not | Op::BitNot => !a,
+        _ => return None,
+    }))
+}
+
+fn unary_int(op: Op, dtype: DType, a: i128) -> Option<Literal> {
+    let value = match op {
+        Op::Neg => -a,
+        Op::BitNot => !a,
+        Op::Abs => a.abs(),
+        Op::Sign => a.signum(),
+        _ => return None,
+    };
+    Some(Literal::Int(wrap_to(value, dtype)))
+}
+
+fn int(op: Op, dtype: DType, a: i128, b: i128) -> Result<Option<Literal>, Fault> {
+    // Operands have at most 64 bits: sums are exact, products are exact modulo 2^128, and so right after wrapping.
+    let value = match op {
+        Op::Add => a + b,
+        Op::Sub => a - b,
+        Op::Mul => a.wrapping_mul(b),
+        Op::FloorDiv | Op::Mod => {
+            check_division(dtype, a, b)?;
+            let quotient = floor_div(a, b);
+            if op == Op::Mod { a - b * quotient } else { quotient }
+        }
+        Op::Pow if b < 0 => return Err(Fault::NegativeExponent(b)),
+        Op::Pow => power(a, b),
+        Op::Shl | Op::Shr if b < 0 => return Err(Fault::NegativeShift(b)),
+        Op::Shl => {
+            if b >= dtype.size() as i128 * 8 {
+                0
+            } else {
+                a << b
+            }
+        }
+        Op::Shr => a >> b.min(127),
+        Op::Min => a.min(b),
+        Op::Max => a.max(b),
+        Op::BitAnd => a & b,
+        Op::BitOr => a | b,
+        Op::BitXor => a ^ b,
+        _ => return Ok(compare(op, Some(a.cmp(&b)))),
+    };
+    Ok(Some(Literal::Int(wrap_to(value, dtype))))
+}
+
+fn check_division(dtype: DType, a: i128, b: i128) -> Result<(), Fault> {
+    if b == 0 {
+        return Err(Fault::DivisionByZero);
+    }
+    if b == -1 && dtype.int_range().is_some_and(|(lo, _)| a == lo) {
+        return Err(Fault::DivisionOverflow(a, dtype));
+    }
+    Ok(())
+}
+
+/// Floor of `a / b`, for `b` not zero and operands of at most 65 bits.
+pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
+    let (q, r) = match (i64::try_from(a), i64::try_from(b)) {
+        // A division of 128 bits is a slow call.
+        (Ok(x), Ok(y)) if y != -1 => (i128::from(x / y), i128::from(x % y)),
+        _ => (a / b, a % b),
+    };
+    if r != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}
+
+/// `base ** exponent` modulo 2^128, for an exponent that is not negative.
+fn power(mut base: i128, mut exponent: i128) -> i128 {
+    let mut product = 1i128;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product = product.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        exponent >>= 1;
+    }
+    product
+}
+
+fn float(op: Op, dtype: DType, [a, b, c]: [f64; 3]) -> Option<Literal> {
+    if op.is_comparison() {
+        return compare(op, a.partial_cmp(&b));
+    }
+    if op == Op::IsNan {
+        return Some(Literal::Bool(a.is_nan()));
+    }
+    let value = match dtype {
+        DType::F64 => in_f64(op, a, b, c)?,
+        _ => round_to(f64::from(in_f32(op, a as f32, b as f32, c as f32)?), dtype),
+    };
+    Some(Literal::Float(value))
+}
+
+macro_rules! float_operators {
+    ($name:ident, $t:ty, $erf:path) => {
+        fn $name(op: Op, a: $t, b: $t, c: $t) -> Option<$t> {
+            /// NumPy's: the remainder has the sign of the divisor, even if it is a zero.
+            fn modulo(a: $t, b: $t) -> $t {
+                let r = a % b;
+                if b == 0.0 || r.is_nan() {
+                    r
+                } else if r == 0.0 {
+                    (0.0 as $t).copysign(b)
+                } else if (b < 0.0) != (r < 0.0) {
+                    r + b
+                } else {
+                    r
+                }
+            }
+            /// NumPy's: made from the remainder, so that it agrees with it where `a / b` would round up.
+            fn floor_divide(a: $t, b: $t) -> $t {
+                if b == 0.0 {
+                    return a / b;
+                }
+                let r = a % b;
+                let mut q = (a - r) / b;
+                if r != 0.0 && (b < 0.0) != (r < 0.0) {
+                    q -= 1.0;
+                }
+                if q == 0.0 {
+                    return (0.0 as $t).copysign(a / b);
+                }
+                let floor = q.floor();
+                if q - floor > 0.5 { floor + 1.0 } else { floor }
+            }
+            Some(match op {
+                Op::Add => a + b,
+                Op::Sub => a - b,
+                Op::Mul => a * b,
+                Op::Div => a / b,
+                Op::FloorDiv => floor_divide(a, b),
+                Op::Mod => modulo(a, b),
+                Op::Neg => -a,
+                Op::Pow => a.powf(b),
+                Op::Min => {
+                    if a < b || a.is_nan() {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                Op::Max => {
+                    if a > b || a.is_nan() {
+                        a
+                    } else {
+                        b
+                    }
+                }
+                Op::Abs => a.abs(),
+                Op::Sign => {
+                    if a > 0.0 {
+                        1.0
+                    } else if a < 0.0 {
+                        -1.0
+                    } else if a == 0.0 {
+                        0.0
+                    } else {
+                        a
+                    }
+                }
+                Op::Sqrt => a.sqrt(),
+                Op::Rsqrt => 1.0 / a.sqrt(),
+                Op::Exp => a.exp(),
+                Op::Exp2 => a.exp2(),
+                Op::Expm1 => a.exp_m1(),
+                Op::Log => a.ln(),
+                Op::Log2 => a.log2(),
+                Op::Log1p => a.ln_1p(),
+                Op::Sin => a.sin(),
+                Op::Cos => a.cos(),
+                Op::Tan => a.tan(),
+                Op::Asin => a.asin(),
+                Op::Acos => a.acos(),
+                Op::Atan => a.atan(),
+                Op::Atan2 => a.atan2(b),
+                Op::Sinh => a.sinh(),
+                Op::Cosh => a.cosh(),
+                Op::Tanh => a.tanh(),
+                Op::Sigmoid => 1.0 / (1.0 + (-a).exp()),
+                Op::Erf => $erf(a),
+                Op::Floor => a.floor(),
+                Op::Ceil => a.ceil(),
+                Op::Round => a.round_ties_even(),
+                Op::Trunc => a.trunc(),
+                Op::Fma => a.mul_add(b, c),
+                _ => return None,
+            })
+        }
+    };
+}
+
+float_operators!(in_f64, f64, libm::erf);
+float_operators!(in_f32, f32, libm::erff);

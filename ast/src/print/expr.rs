@@ -1,0 +1,159 @@
+//! Expressions, with Python's precedence and no parentheses that it does not need.
+
+use super::names::Names;
+use crate::dtype::DType;
+use crate::expr::{Access, Expr, ExprKind, Literal, Measure, Modifier, Protocol, Side};
+use crate::op::{Form, Op};
+use crate::symbol::Symbol;
+
+/// Binding strength of `a if c else b`, of `**`, of unary minus, and of what needs no parentheses ever.
+const CONDITIONAL: u8 = 0;
+const UNARY: u8 = 11;
+const POWER: u8 = 12;
+const ATOM: u8 = 20;
+
+/// Text and how tightly its outermost operator binds.
+type Bound = (String, u8);
+
+/// An expression whose type does not follow from what is around it.
+pub(super) fn standalone(e: &Expr, names: &Names) -> String {
+    typed(e, names).0
+}
+
+/// An expression where a value of its type is expected (a stored value, an index): a literal is bare.
+pub(super) fn expected(e: &Expr, names: &Names) -> String {
+    expr(e, names).0
+}
+
+/// An expression beside an infix operator or in brackets: parentheses if it binds less tightly than `at_least`.
+pub(super) fn operand(e: &Expr, names: &Names, at_least: u8) -> String {
+    enclose(expr(e, names), at_least)
+}
+
+/// `x[i, j]`; the name alone for a scalar.
+pub(super) fn element(tensor: &Symbol, indices: &[Access], names: &Names) -> String {
+    let name = names.text(tensor);
+    if indices.is_empty() {
+        return name;
+    }
+    let inner: Vec<String> = indices.iter().map(|a| access(a, names)).collect();
+    format!("{name}[{}]", inner.join(", "))
+}
+
+fn enclose((text, strength): Bound, at_least: u8) -> String {
+    if strength < at_least { format!("({text})") } else { text }
+}
+
+/// Like [`expr`], with a cast around a literal that would be taken for one of another type.
+fn typed(e: &Expr, names: &Names) -> Bound {
+    let (text, strength) = expr(e, names);
+    if e.as_literal().is_some() && !is_native(e.dtype()) {
+        return (format!("cast({text}, {})", e.dtype()), ATOM);
+    }
+    (text, strength)
+}
+
+/// Whether bare literals, sizes and iterators have this type by themselves.
+fn is_native(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::I64 | DType::F64)
+}
+
+fn expr(e: &Expr, names: &Names) -> Bound {
+    match e.kind() {
+        ExprKind::Const(v) => literal(*v, e.dtype()),
+        ExprKind::Var(symbol) => (names.text(symbol), ATOM),
+        ExprKind::Load(tensor, indices) => (element(tensor, indices, names), ATOM),
+        ExprKind::Apply(op, args) => apply(*op, args, names),
+        ExprKind::Cast(inner) => (format!("cast({}, {})", typed(inner, names).0, e.dtype()), ATOM),
+        ExprKind::Missing => ("missing".to_string(), ATOM),
+        ExprKind::Limit(x, Side::Above) => (format!("limit({}, +1)", expr(x, names).0), ATOM),
+        ExprKind::Limit(x, Side::Below) => (format!("limit({}, -1)", expr(x, names).0), ATOM),
+        ExprKind::Measure(Measure::Lebesgue, x) => (format!("d({})", names.text(x)), ATOM),
+        ExprKind::Measure(Measure::Counting, x) => (format!("count({})", names.text(x)), ATOM),
+    }
+}
+
+fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
+    // One operand that says its type is enough; where all are literals, the first one has to.
+    let values = if op == Op::Select { args.get(1..).unwrap_or_default() } else { args };
+    let all_literals = values.iter().all(|a| a.as_literal().is_some());
+    let first = args.len() - values.len();
+    let part = |k: usize| -> Bound {
+        match args.get(k) {
+            Some(a) if all_literals && k == first => typed(a, names),
+            Some(a) => expr(a, names),
+            None => ("?".to_string(), ATOM),
+        }
+    };
+    if op == Op::Select {
+        let (c, a, b) = (enclose(part(0), 1), enclose(part(1), 1), part(2).0);
+        return (format!("{a} if {c} else {b}"), CONDITIONAL);
+    }
+    let name = op.info().name;
+    match op.info().form {
+        Form::Prefix(strength) => {
+            let space = if op == Op::Not { " " } else { "" };
+            (format!("{name}{space}{}", enclose(part(0), strength)), strength)
+        }
+        Form::Infix(strength) => {
+            let (left, right) = match op {
+                // Right-associative, and a sign may stand in the exponent.
+                Op::Pow => (POWER + 1, UNARY),
+                // `a < b < c` would be a chain.
+                _ if op.is_comparison() => (strength + 1, strength + 1),
+                _ => (strength, strength + 1),
+            };
+            (format!("{} {name} {}", enclose(part(0), left), enclose(part(1), right)), strength)
+        }
+        Form::Call => {
+            let inner: Vec<String> = (0..args.len()).map(|k| part(k).0).collect();
+            (format!("{name}({})", inner.join(", ")), ATOM)
+        }
+    }
+}
+
+fn literal(v: Literal, dtype: DType) -> Bound {
+    let signed = |text: String| {
+        let strength = if text.starts_with('-') { UNARY } else { ATOM };
+        (text, strength)
+    };
+    match v {
+        Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
+        // The digits alone are no i64.
+        Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
+        Literal::Int(i) if i > i128::from(i64::MAX) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
+        Literal::Int(i) => signed(i.to_string()),
+        Literal::Float(f) if f.is_nan() => signed(if f.is_sign_negative() { "-nan" } else { "nan" }.to_string()),
+        Literal::Float(f) if f.is_infinite() => signed(if f < 0.0 { "-inf" } else { "inf" }.to_string()),
+        Literal::Float(f) => signed(float(f, dtype)),
+    }
+}
+
+/// The shortest text that is read back, by way of f64, as the same number of the type.
+fn float(f: f64, dtype: DType) -> String {
+    let long = format!("{f:?}");
+    if dtype == DType::F64 {
+        return long;
+    }
+    let short = format!("{:?}", f as f32);
+    match short.parse::<f64>() {
+        Ok(read) if f64::from(read as f32) == f => short,
+        _ => long,
+    }
+}
+
+fn access(a: &Access, names: &Names) -> String {
+    let index = expected(&a.index, names);
+    let index = match a.protocol {
+        Protocol::Default => index,
+        Protocol::Walk => format!("walk({index})"),
+        Protocol::Gallop => format!("gallop({index})"),
+        Protocol::Locate => format!("locate({index})"),
+    };
+    match &a.modifier {
+        Modifier::None => index,
+        Modifier::Window(lo, hi) => format!("window({}, {})[{index}]", expected(lo, names), expected(hi, names)),
+        Modifier::Offset(d) => format!("offset({})[{index}]", expected(d, names)),
+        Modifier::Permit => format!("permit({index})"),
+    }
+}

@@ -1,0 +1,68 @@
+//! What symbols are called in the text: their own names, told apart by numbers where two would meet.
+
+use crate::dtype::DType;
+use crate::op::Op;
+use crate::symbol::Symbol;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Words of Python and Weft that the text uses or the grammar keeps, besides operators and types.
+const RESERVED: [&str; 53] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "assume", "cast", "coalesce", "count",
+    "d", "empty", "format", "gallop", "inf", "inout", "label", "len", "nan", "ndrange", "pi", "range", "reals",
+    "static",
+];
+
+/// The symbols that are visible at one point of the text.
+#[derive(Default)]
+pub(super) struct Names {
+    texts: FxHashMap<Symbol, String>,
+    visible: FxHashSet<String>,
+}
+
+impl Names {
+    /// Makes a symbol visible under a text that no other visible symbol has. Loop iterators may have dots in their names
+    /// (`T.d0`).
+    pub fn bind(&mut self, symbol: &Symbol, dots: bool) {
+        let wanted = identifier(symbol.name(), dots);
+        let mut text = wanted.clone();
+        let mut number = 1;
+        while self.visible.contains(&text) || is_reserved(&text) {
+            text = format!("{wanted}_{number}");
+            number += 1;
+        }
+        self.visible.insert(text.clone());
+        self.texts.insert(symbol.clone(), text);
+    }
+
+    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed.
+    pub fn bind_interface(&mut self, symbol: &Symbol) {
+        let text = identifier(symbol.name(), false);
+        self.visible.insert(text.clone());
+        self.texts.insert(symbol.clone(), text);
+    }
+
+    /// Ends a symbol's scope.
+    pub fn unbind(&mut self, symbol: &Symbol) {
+        if let Some(text) = self.texts.remove(symbol) {
+            self.visible.remove(&text);
+        }
+    }
+
+    /// What the symbol is called here; symbols that were not bound have their own names.
+    pub fn text(&self, symbol: &Symbol) -> String {
+        self.texts.get(symbol).cloned().unwrap_or_else(|| identifier(symbol.name(), true))
+    }
+}
+
+fn is_reserved(text: &str) -> bool {
+    RESERVED.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
+}
+
+/// The nearest thing to `name` that is an identifier.
+fn identifier(name: &str, dots: bool) -> String {
+    let fits = |c: char| c.is_alphanumeric() || c == '_' || (dots && c == '.');
+    let text: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    if text.is_empty() || text.starts_with(|c: char| c.is_numeric()) { format!("_{text}") } else { text }
+}

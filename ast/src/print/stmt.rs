@@ -1,0 +1,332 @@
+//! Statements and whole programs, with Python's indentation.
+
+use super::expr::{element, expected, operand, standalone};
+use super::names::Names;
+use crate::expr::{Access, Expr, ExprKind};
+use crate::format::{Format, LevelKind};
+use crate::func::{Func, Param, ParamMode};
+use crate::op::{Form, ReduceOp};
+use crate::stmt::{
+    AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Stmt, StmtKind, Tensor,
+};
+use crate::symbol::Symbol;
+use rustc_hash::FxHashSet;
+
+/// The text so far, and the names that are visible at its end.
+#[derive(Default)]
+pub(super) struct Printer {
+    out: String,
+    indent: usize,
+    names: Names,
+    /// Scalars of these are written as `p[...] = e`: the caller sees them.
+    params: FxHashSet<Symbol>,
+}
+
+impl Printer {
+    /// The text.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    /// The program's header, declarations of results, body and `return`.
+    pub fn func(&mut self, f: &Func) {
+        for s in &f.sizes {
+            self.names.bind_interface(s);
+        }
+        for t in f.interface() {
+            self.names.bind_interface(&t.symbol);
+        }
+        self.params = f.params.iter().map(|p| p.tensor.symbol.clone()).collect();
+        let params: Vec<String> = f.params.iter().map(|p| self.param(p)).collect();
+        let results: Vec<String> = f.results.iter().map(|t| self.annotation(t)).collect();
+        let returns = match results.as_slice() {
+            [] => String::new(),
+            [one] => format!(" -> {one}"),
+            many => format!(" -> ({})", many.join(", ")),
+        };
+        self.line(&format!("def {}({}){returns}:", f.name, params.join(", ")));
+        self.indent += 1;
+        if let Some(doc) = &f.doc {
+            self.line(&docstring(doc));
+        }
+        for t in &f.results {
+            self.declaration(t);
+        }
+        if !f.body.is_nop() || f.results.is_empty() {
+            self.block(&f.body);
+        }
+        if !f.results.is_empty() {
+            let names: Vec<String> = f.results.iter().map(|t| self.names.text(&t.symbol)).collect();
+            self.line(&format!("return {}", names.join(", ")));
+        }
+        self.indent -= 1;
+    }
+
+    /// Makes visible what `s` uses and does not bind.
+    pub fn bind_free(&mut self, s: &Stmt) {
+        let mut bound = FxHashSet::default();
+        s.walk(&mut |s| match s.kind() {
+            StmtKind::VarDef { tensor, .. } => drop(bound.insert(tensor.symbol.clone())),
+            StmtKind::For { iter, .. } => drop(bound.insert(iter.clone())),
+            _ => {}
+        });
+        let mut free = Vec::new();
+        let mut seen = |symbol: &Symbol| {
+            if !bound.contains(symbol) && !free.contains(symbol) {
+                free.push(symbol.clone());
+            }
+        };
+        s.walk(&mut |s| match s.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => seen(tensor),
+            _ => {}
+        });
+        s.walk_exprs(&mut |e| match e.kind() {
+            ExprKind::Var(symbol) | ExprKind::Load(symbol, _) => seen(symbol),
+            _ => {}
+        });
+        for symbol in free {
+            self.names.bind(&symbol, true);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    /// A statement as the whole of a block.
+    pub fn block(&mut self, s: &Stmt) {
+        if s.is_nop() {
+            return self.line("pass");
+        }
+        self.stmt(s, true);
+    }
+
+    fn indented(&mut self, s: &Stmt) {
+        self.indent += 1;
+        self.block(s);
+        self.indent -= 1;
+    }
+
+    /// A statement; `last` if its block ends with it.
+    fn stmt(&mut self, s: &Stmt, last: bool) {
+        if let Origin::Source { labels, .. } = s.origin() {
+            for label in labels {
+                self.line(&format!("label({})", quote(label)));
+            }
+        }
+        match s.kind() {
+            StmtKind::Seq(v) => {
+                for (k, inner) in v.iter().enumerate() {
+                    self.stmt(inner, last && k + 1 == v.len());
+                }
+            }
+            StmtKind::VarDef { tensor, body } => self.var_def(tensor, body, last),
+            StmtKind::For { iter, extent, props, body } => {
+                let range = self.extent(extent);
+                self.names.bind(iter, true);
+                let header = format!("for {} in {range}:{}", self.names.text(iter), properties(props));
+                self.line(&header);
+                self.indented(body);
+                self.names.unbind(iter);
+            }
+            StmtKind::If { cond, then, otherwise } => self.branch("if", cond, then, otherwise.as_ref()),
+            StmtKind::While { cond, body } => {
+                self.line(&format!("while {}:", standalone(cond, &self.names)));
+                self.indented(body);
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let text = format!("{} = {}", self.target(tensor, indices), expected(value, &self.names));
+                self.line(&text);
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let text = self.reduction(tensor, indices, *op, value);
+                self.line(&text);
+            }
+            StmtKind::Assert { cond, message, kind } => {
+                let who = match kind {
+                    AssertKind::Program => "",
+                    AssertKind::Index => "  # index",
+                    AssertKind::Arithmetic => "  # arithmetic",
+                };
+                self.line(&format!("assert {}{}{who}", standalone(cond, &self.names), self.message(message)));
+            }
+            StmtKind::Assume { cond } => self.line(&format!("assume({})", standalone(cond, &self.names))),
+            StmtKind::Eval { function, args } => {
+                let args: Vec<String> = args.iter().map(|a| self.names.text(a)).collect();
+                self.line(&format!("{function}({})", args.join(", ")));
+            }
+            StmtKind::Structured { tensor, step } => {
+                let step = match step {
+                    Lifecycle::Declare => "declare",
+                    Lifecycle::Append => "append",
+                    Lifecycle::Freeze => "freeze",
+                };
+                self.line(&format!("{step}({})", self.names.text(tensor)));
+            }
+        }
+    }
+
+    fn var_def(&mut self, tensor: &Tensor, body: &Stmt, last: bool) {
+        self.names.bind(&tensor.symbol, false);
+        self.declaration(tensor);
+        if !body.is_nop() {
+            self.stmt(body, last);
+        }
+        if !last {
+            self.line(&format!("del {}", self.names.text(&tensor.symbol)));
+        }
+        self.names.unbind(&tensor.symbol);
+    }
+
+    fn declaration(&mut self, t: &Tensor) {
+        let shape: Vec<String> = t.shape.iter().map(|e| expected(e, &self.names)).collect();
+        let shape = match shape.as_slice() {
+            [one] => format!("({one},)"),
+            many => format!("({})", many.join(", ")),
+        };
+        let memory = match t.memory {
+            Memory::Auto => "",
+            Memory::Register => "  # register",
+            Memory::Stack => "  # stack",
+            Memory::Heap => "  # heap",
+            Memory::Arena => "  # arena",
+        };
+        let name = self.names.text(&t.symbol);
+        let annotation = if t.format.is_dense() { String::new() } else { format!(": {}", self.annotation(t)) };
+        self.line(&format!("{name}{annotation} = empty({shape}, {}){memory}", t.dtype));
+    }
+
+    fn branch(&mut self, keyword: &str, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) {
+        self.line(&format!("{keyword} {}:", standalone(cond, &self.names)));
+        self.indented(then);
+        match otherwise.map(|o| (o, o.kind())) {
+            None => {}
+            Some((o, StmtKind::If { cond, then, otherwise })) if o.origin().labels().is_empty() => {
+                self.branch("elif", cond, then, otherwise.as_ref());
+            }
+            Some((o, _)) => {
+                self.line("else:");
+                self.indented(o);
+            }
+        }
+    }
+
+    fn extent(&self, extent: &Extent) -> String {
+        let Extent::Range { begin, end, step } = extent else { return "reals".to_string() };
+        let text = |e| expected(e, &self.names);
+        match (begin.as_int(), step.as_int()) {
+            (Some(0), Some(1)) => format!("range({})", text(end)),
+            (_, Some(1)) => format!("range({}, {})", text(begin), text(end)),
+            _ => format!("range({}, {}, {})", text(begin), text(end), text(step)),
+        }
+    }
+
+    /// The left-hand side of an assignment.
+    fn target(&self, tensor: &Symbol, indices: &[Access]) -> String {
+        let text = element(tensor, indices, &self.names);
+        if indices.is_empty() && self.params.contains(tensor) { format!("{text}[...]") } else { text }
+    }
+
+    fn reduction(&self, tensor: &Symbol, indices: &[Access], op: ReduceOp, value: &Expr) -> String {
+        let target = self.target(tensor, indices);
+        let info = op.info();
+        if let Some(augmented) = info.augmented {
+            let left = if indices.is_empty() { self.names.text(tensor) } else { target };
+            return format!("{left} {augmented} {}", expected(value, &self.names));
+        }
+        let old = element(tensor, indices, &self.names);
+        let name = info.op.info().name;
+        match info.op.info().form {
+            Form::Infix(strength) => {
+                format!("{target} = {old} {name} {}", operand(value, &self.names, strength + 1))
+            }
+            _ => format!("{target} = {name}({old}, {})", expected(value, &self.names)),
+        }
+    }
+
+    /// `, "text"` or `, f"text {value}"`; nothing if there is no message.
+    fn message(&self, message: &Message) -> String {
+        let mut text = String::new();
+        let values = message.iter().any(|p| matches!(p, MessagePart::Value(_)));
+        for part in message {
+            match part {
+                MessagePart::Text(t) if values => text.push_str(&escape(t).replace('{', "{{").replace('}', "}}")),
+                MessagePart::Text(t) => text.push_str(&escape(t)),
+                MessagePart::Value(e) => text.push_str(&format!("{{{}}}", standalone(e, &self.names))),
+            }
+        }
+        match (message.is_empty(), values) {
+            (true, _) => String::new(),
+            (_, true) => format!(", f\"{text}\""),
+            (_, false) => format!(", \"{text}\""),
+        }
+    }
+
+    fn param(&self, p: &Param) -> String {
+        let annotation = self.annotation(&p.tensor);
+        let name = self.names.text(&p.tensor.symbol);
+        match p.mode {
+            ParamMode::In => format!("{name}: {annotation}"),
+            ParamMode::InOut => format!("{name}: inout[{annotation}]"),
+        }
+    }
+
+    fn annotation(&self, t: &Tensor) -> String {
+        let shape: Vec<String> = t.shape.iter().map(|e| expected(e, &self.names)).collect();
+        let dense = if shape.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, shape.join(", ")) };
+        if t.format.is_dense() { dense } else { format!("{dense} @ {}", format_text(&t.format)) }
+    }
+}
+
+fn format_text(f: &Format) -> String {
+    let mut parts: Vec<String> = f
+        .levels
+        .iter()
+        .map(|l| match l {
+            LevelKind::Dense => "dense".to_string(),
+            LevelKind::Compressed => "compressed".to_string(),
+        })
+        .collect();
+    if f.order.iter().enumerate().any(|(k, d)| k != *d) {
+        let order: Vec<String> = f.order.iter().map(usize::to_string).collect();
+        parts.push(format!("order=({},)", order.join(", ")));
+    }
+    format!("format({})", parts.join(", "))
+}
+
+fn properties(p: &LoopProps) -> String {
+    let words: Vec<&str> = [(p.parallel, "parallel"), (p.vectorize, "vectorize"), (p.unroll, "unroll")]
+        .into_iter()
+        .filter_map(|(set, word)| set.then_some(word))
+        .collect();
+    if words.is_empty() { String::new() } else { format!("  # {}", words.join(", ")) }
+}
+
+fn quote(text: &str) -> String {
+    format!("\"{}\"", escape(text))
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The docstring as it was: its lines are kept, so they are readable.
+fn docstring(doc: &str) -> String {
+    format!("\"\"\"{}\"\"\"", doc.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\""))
+}
