@@ -1,1 +1,4 @@
 //! Weft: a language and compiler for free-form tensor programs.
+
+pub mod io;
+mod near;

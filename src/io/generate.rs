@@ -1,0 +1,278 @@
+//! Generators: inputs that are made, not read. The parameter gives shape and type.
+//!
+//! Random numbers come from ChaCha8 with a fixed seed, so that a run can be repeated. Without `seed=` the seed depends on
+//! the parameter's name: two parameters that both say `rand` get different numbers.
+
+use super::{Want, convert, literal::Scalar, memory};
+use rand::{Rng, RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::cell::RefCell;
+use weft_ast::value::element_count;
+use weft_ast::{Buffer, DType, Diagnostic, Value};
+
+/// A generator with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generator {
+    kind: Kind,
+    seed: Option<u64>,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Uniform in [0, 1).
+    Rand,
+    /// Standard normal.
+    Randn,
+    /// Uniform integers in lo..hi.
+    Randint(i128, i128),
+    Zeros,
+    Ones,
+    /// 0, 1, 2 … in row-major order.
+    Arange,
+}
+
+impl Generator {
+    /// All generators.
+    pub const NAMES: [&'static str; 7] = ["rand", "randn", "randint", "zeros", "ones", "arange", "sprand"];
+
+    /// The text it was parsed from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads `name` or `name(arguments)`; `None` if the name is no generator's.
+    pub fn parse(text: &str) -> Option<Result<Generator, Diagnostic>> {
+        let (name, args) = match text.split_once('(') {
+            Some((name, rest)) => (name.trim(), Some(rest.trim())),
+            None => (text, None),
+        };
+        if !Generator::NAMES.contains(&name) {
+            return None;
+        }
+        Some(Generator::with_args(name, args, text))
+    }
+
+    fn with_args(name: &str, args: Option<&str>, text: &str) -> Result<Generator, Diagnostic> {
+        let bad = |what: String| Diagnostic::new("input::generator", format!("`{text}`: {what}"));
+        let inner = match args {
+            None => "",
+            Some(a) => a.strip_suffix(')').ok_or_else(|| bad("the closing parenthesis is missing".into()))?,
+        };
+        let mut positional = Vec::new();
+        let mut named: Vec<(&str, i128)> = Vec::new();
+        for arg in inner.split(',').map(str::trim).filter(|a| !a.is_empty()) {
+            let (key, value) = match arg.split_once('=') {
+                Some((k, v)) => (Some(k.trim()), v.trim()),
+                None => (None, arg),
+            };
+            let value = match Scalar::parse(value) {
+                Some(Scalar::Int(v)) => v,
+                _ if name == "sprand" => 0,
+                _ => return Err(bad(format!("`{value}` is not an integer"))),
+            };
+            match key {
+                Some(k) => named.push((k, value)),
+                None => positional.push(value),
+            }
+        }
+        if name == "sprand" {
+            return Err(Diagnostic::new(
+                "input::unsupported",
+                format!("`{text}`: sparse inputs are not supported yet"),
+            )
+            .help("use `rand`, or a dense `.npy`"));
+        }
+        let mut take = |key: &str| named.iter().position(|(k, _)| *k == key).map(|i| named.remove(i).1);
+        let random = matches!(name, "rand" | "randn" | "randint");
+        let seed = if random { take("seed") } else { None };
+        let seed = match seed {
+            None => None,
+            Some(s) => Some(u64::try_from(s).map_err(|_| bad("the seed must be between 0 and 2^64 - 1".into()))?),
+        };
+        let kind = match name {
+            "rand" => Kind::Rand,
+            "randn" => Kind::Randn,
+            "zeros" => Kind::Zeros,
+            "ones" => Kind::Ones,
+            "arange" => Kind::Arange,
+            _ => {
+                let mut bound = |key: &str| match take(key) {
+                    Some(v) => Some(v),
+                    None if positional.is_empty() => None,
+                    None => Some(positional.remove(0)),
+                };
+                match (bound("lo"), bound("hi")) {
+                    (Some(lo), Some(hi)) if lo < hi => Kind::Randint(lo, hi),
+                    (Some(lo), Some(hi)) => return Err(bad(format!("no integer is at least {lo} and below {hi}"))),
+                    _ => return Err(bad("two bounds are needed: `randint(lo,hi)` gives lo <= x < hi".into())),
+                }
+            }
+        };
+        if let Some(extra) = named.first().map(|(k, _)| format!("{k}=")).or(positional.first().map(i128::to_string)) {
+            let has = match kind {
+                Kind::Rand | Kind::Randn => "`seed=`",
+                Kind::Randint(..) => "two bounds and `seed=`",
+                Kind::Zeros | Kind::Ones | Kind::Arange => "no arguments",
+            };
+            return Err(bad(format!("`{extra}` is not expected: `{name}` takes {has}")));
+        }
+        Ok(Generator { kind, seed, text: text.to_string() })
+    }
+
+    /// Makes a tensor of the wanted type.
+    pub fn generate(&self, want: &Want, shape: &[usize]) -> Result<Value, Diagnostic> {
+        memory::check_tensor(want.dtype, shape, &format!("parameter `{}`", want.name))?;
+        let n = element_count(shape).unwrap_or(0);
+        let rng = RefCell::new(ChaCha8Rng::seed_from_u64(self.seed.unwrap_or_else(|| seed_of(&want.name))));
+        let data = if want.dtype.is_float() { self.floats(want, n, &rng)? } else { self.integers(want, n, &rng)? };
+        Value::new(shape.to_vec(), data)
+            .ok_or_else(|| Diagnostic::new("data::too-large", format!("parameter `{}` is too large", want.name)))
+    }
+
+    fn floats(&self, want: &Want, n: usize, rng: &RefCell<ChaCha8Rng>) -> Result<Buffer, Diagnostic> {
+        let dtype = want.dtype;
+        convert::floats(dtype, n, |i| {
+            let v = match self.kind {
+                Kind::Rand => uniform(dtype, &mut rng.borrow_mut()),
+                Kind::Randn => normal(&mut rng.borrow_mut()),
+                Kind::Randint(lo, hi) => rng.borrow_mut().random_range(lo..hi) as f64,
+                Kind::Zeros => 0.0,
+                Kind::Ones => 1.0,
+                Kind::Arange => i as f64,
+            };
+            Ok(v)
+        })
+    }
+
+    fn integers(&self, want: &Want, n: usize, rng: &RefCell<ChaCha8Rng>) -> Result<Buffer, Diagnostic> {
+        let (lo, hi) = want.dtype.int_range().unwrap_or((0, 0));
+        let fits = match self.kind {
+            Kind::Rand | Kind::Randn => {
+                return Err(Diagnostic::new(
+                    "input::generator",
+                    format!("`{}` makes floats, but parameter `{}` is {}", self.text, want.name, want.dtype),
+                )
+                .help(if want.dtype == DType::Bool {
+                    "use `randint(0,2)`"
+                } else {
+                    "use `randint(lo,hi)`"
+                }));
+            }
+            Kind::Randint(a, b) => a >= lo && b - 1 <= hi,
+            Kind::Arange => n as i128 <= hi.saturating_add(1),
+            Kind::Zeros | Kind::Ones => true,
+        };
+        if !fits {
+            return Err(Diagnostic::new(
+                "data::range",
+                format!(
+                    "`{}` makes values that parameter `{}` of type {} cannot hold",
+                    self.text, want.name, want.dtype
+                ),
+            )
+            .note(format!("{} holds {lo} to {hi}", want.dtype)));
+        }
+        convert::integers(want.dtype, n, |i| {
+            Ok(match self.kind {
+                Kind::Randint(a, b) => rng.borrow_mut().random_range(a..b),
+                Kind::Ones => 1,
+                Kind::Arange => i as i128,
+                Kind::Rand | Kind::Randn | Kind::Zeros => 0,
+            })
+        })
+    }
+}
+
+/// As many random bits as the type's fraction has, so that rounding never gives 1.
+fn uniform(dtype: DType, rng: &mut ChaCha8Rng) -> f64 {
+    let bits = match dtype {
+        DType::F16 => 11,
+        DType::Bf16 => 8,
+        DType::F32 => 24,
+        _ => 53,
+    };
+    (rng.next_u64() >> (64 - bits)) as f64 / (1u64 << bits) as f64
+}
+
+/// Box and Muller's transform; one of its two numbers is enough here.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let u = 1.0 - uniform(DType::F64, rng); // in (0, 1]: its logarithm is finite
+    let v = uniform(DType::F64, rng);
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// FNV-1a: the same on every machine and in every release of the standard library.
+fn seed_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn make(text: &str, name: &str, dtype: DType, shape: &[usize]) -> Result<Buffer, String> {
+        let g = Generator::parse(text).expect("a generator").map_err(|d| d.message)?;
+        let want = Want { name: name.into(), dtype, ndim: shape.len() };
+        g.generate(&want, shape).map(|v| v.into_parts().1).map_err(|d| d.message)
+    }
+
+    #[test]
+    fn generators_make_what_they_say() {
+        assert_eq!(make("zeros", "x", DType::I8, &[2]), Ok(Buffer::I8(vec![0, 0])));
+        assert_eq!(make("ones", "x", DType::Bool, &[2]), Ok(Buffer::Bool(vec![true, true])));
+        assert_eq!(make("arange", "x", DType::F32, &[2, 2]), Ok(Buffer::F32(vec![0.0, 1.0, 2.0, 3.0])));
+        let r = make("rand", "x", DType::F32, &[1000]).unwrap();
+        assert!((0..1000).all(|i| (0.0..1.0).contains(&r.get_f64(i))));
+        let mean = (0..1000).map(|i| r.get_f64(i)).sum::<f64>() / 1000.0;
+        assert!((mean - 0.5).abs() < 0.05, "{mean}");
+        let z = make("randn(seed=3)", "x", DType::F64, &[4000]).unwrap();
+        let var = (0..4000).map(|i| z.get_f64(i).powi(2)).sum::<f64>() / 4000.0;
+        assert!((var - 1.0).abs() < 0.1, "{var}");
+        let i = make("randint(-2, 3)", "x", DType::I32, &[500]).unwrap();
+        let seen: std::collections::BTreeSet<_> = (0..500).map(|k| i.get_int(k)).collect();
+        assert_eq!(seen.into_iter().flatten().collect::<Vec<_>>(), [-2, -1, 0, 1, 2]);
+    }
+
+    #[test]
+    fn seeds_decide() {
+        let x = make("rand", "x", DType::F64, &[4]).unwrap();
+        assert_eq!(x, make("rand()", "x", DType::F64, &[4]).unwrap());
+        assert_ne!(x, make("rand", "y", DType::F64, &[4]).unwrap());
+        let seeded = make("rand(seed=1)", "x", DType::F64, &[4]).unwrap();
+        assert_eq!(seeded, make("rand(seed=1)", "y", DType::F64, &[4]).unwrap());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, says) in [
+            ("rand(", "closing parenthesis"),
+            ("rand(3)", "`3` is not expected: `rand` takes `seed=`"),
+            ("zeros(seed=1)", "`seed=` is not expected: `zeros` takes no arguments"),
+            ("randint(3)", "two bounds"),
+            ("randint(3,3)", "no integer is at least 3 and below 3"),
+            ("rand(seed=x)", "`x` is not an integer"),
+            ("rand(seed=-1)", "between 0 and"),
+            ("sprand(density=0.01)", "not supported yet"),
+        ] {
+            let e = make(text, "x", DType::F32, &[1]).unwrap_err();
+            assert!(e.contains(says), "{text}: {e}");
+        }
+        assert!(make("rand", "x", DType::I32, &[1]).unwrap_err().contains("makes floats"));
+        assert!(make("randint(0,300)", "x", DType::U8, &[1]).unwrap_err().contains("cannot hold"));
+        assert!(make("arange", "x", DType::I8, &[129]).is_err());
+        assert!(make("zeros", "x", DType::F32, &[usize::MAX, 3]).unwrap_err().contains("overflow"));
+        assert!(make("zeros", "x", DType::F64, &[1 << 48]).unwrap_err().contains("do not fit in memory"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_arguments_make_it_panic(args in "[a-z0-9=,() -]{0,20}") {
+            for name in Generator::NAMES {
+                let _ = make(&format!("{name}({args}"), "x", DType::I16, &[3]);
+                let _ = make(&format!("{name}({args})"), "x", DType::F16, &[3]);
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Literals on the command line: `3`, `2.5`, `-inf`, `true`, `[1, 2, 3]`, `[[1, 2], [3, 4]]`.
+//!
+//! A literal takes the parameter's type, as a weak value does in the language: integers fit integers (if in range) and
+//! floats, floats fit floats only.
+
+use super::{Want, convert};
+use weft_ast::{DType, Diagnostic, Kind, Value};
+
+/// Whether a text is meant as a literal and not as a file's name or a generator.
+pub fn looks_like(text: &str) -> bool {
+    text.starts_with('[') || Scalar::parse(text).is_some()
+}
+
+/// A number or a truth value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// `true`, `True`
+    Bool(bool),
+    /// `3`, `0xff`, `1_000`
+    Int(i128),
+    /// `2.5`, `1e-3`, `inf`, `nan`
+    Float(f64),
+}
+
+impl Scalar {
+    /// Reads one number as the language and Python write it.
+    pub fn parse(text: &str) -> Option<Scalar> {
+        match text {
+            "true" | "True" => return Some(Scalar::Bool(true)),
+            "false" | "False" => return Some(Scalar::Bool(false)),
+            _ => {}
+        }
+        let (negative, body) = match text.as_bytes().first()? {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let signed_zero = if negative { -1.0 } else { 1.0 };
+        match body.to_ascii_lowercase().as_str() {
+            "inf" | "infinity" => return Some(Scalar::Float(f64::INFINITY * signed_zero)),
+            "nan" => return Some(Scalar::Float(f64::NAN)),
+            _ => {}
+        }
+        let first = *body.as_bytes().first()?;
+        if !(first.is_ascii_digit() || first == b'.') || body.ends_with('_') || body.contains("__") {
+            return None;
+        }
+        let digits = body.replace('_', "");
+        let int = match digits.get(..2) {
+            Some("0x" | "0X") => i128::from_str_radix(&digits[2..], 16).ok(),
+            Some("0b" | "0B") => i128::from_str_radix(&digits[2..], 2).ok(),
+            Some("0o" | "0O") => i128::from_str_radix(&digits[2..], 8).ok(),
+            _ => digits.parse::<i128>().ok(),
+        };
+        match int {
+            Some(v) => Some(Scalar::Int(if negative { v.checked_neg()? } else { v })),
+            None => digits.parse::<f64>().ok().map(|v| Scalar::Float(v * signed_zero)),
+        }
+    }
+}
+
+/// Reads a literal of any nesting.
+pub fn read(text: &str, want: &Want) -> Result<Value, Diagnostic> {
+    let mut parser = Parser { text, at: 0, scalars: Vec::new(), shape: Vec::new() };
+    parser.item(0)?;
+    parser.blanks();
+    if parser.at < text.len() {
+        return Err(parser.error("there is more after the end of the literal"));
+    }
+    let Parser { scalars, shape, .. } = parser;
+    let data = buffer(&scalars, want, "the literal", |i| convert::at(&shape, i))?;
+    Value::new(shape, data)
+        .ok_or_else(|| Diagnostic::new("input::literal", format!("`{text}` has rows of different lengths")))
+}
+
+/// Scalars as elements of the type that is wanted.
+pub(crate) fn buffer(
+    scalars: &[Scalar],
+    want: &Want,
+    what: &str,
+    place: impl Fn(usize) -> String,
+) -> Result<weft_ast::Buffer, Diagnostic> {
+    let n = scalars.len();
+    match want.dtype.kind() {
+        Kind::Float => convert::floats(want.dtype, n, |i| as_float(scalars[i], want, what, || place(i))),
+        Kind::Int | Kind::Bool => convert::integers(want.dtype, n, |i| as_int(scalars[i], want, what, || place(i))),
+    }
+}
+
+/// A scalar as an element of a float type.
+fn as_float(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) -> Result<f64, Diagnostic> {
+    let v = match s {
+        Scalar::Float(v) => v,
+        Scalar::Int(v) => v as f64,
+        Scalar::Bool(b) => return Err(wrong(&b.to_string(), want, what, &place())),
+    };
+    if v.is_finite() && !convert::float_to(want.dtype, v).is_finite() {
+        return Err(Diagnostic::new(
+            "data::range",
+            format!("{what}: {v}{} does not fit parameter `{}` of type {}", place(), want.name, want.dtype),
+        ));
+    }
+    Ok(v)
+}
+
+/// A scalar as an element of an integer type or `bool`.
+fn as_int(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) -> Result<i128, Diagnostic> {
+    match s {
+        Scalar::Int(v) => convert::in_range(v, want, what, place),
+        Scalar::Bool(b) if want.dtype == DType::Bool => Ok(i128::from(b)),
+        Scalar::Bool(b) => Err(wrong(&b.to_string(), want, what, &place())),
+        Scalar::Float(v) => Err(wrong(&format!("{v:?}"), want, what, &place())),
+    }
+}
+
+fn wrong(found: &str, want: &Want, what: &str, place: &str) -> Diagnostic {
+    let expected = match want.dtype.kind() {
+        Kind::Bool => "true or false",
+        Kind::Int => "an integer",
+        Kind::Float => "a number",
+    };
+    Diagnostic::new(
+        "data::dtype",
+        format!(
+            "{what}: found {found}{place}, but parameter `{}` is {}: {expected} is expected",
+            want.name, want.dtype
+        ),
+    )
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    scalars: Vec<Scalar>,
+    /// The length of the first list of every depth; others must agree.
+    shape: Vec<usize>,
+}
+
+impl Parser<'_> {
+    /// A tensor has few dimensions; deeper nesting would only exhaust the stack.
+    const MAX_DEPTH: usize = 64;
+
+    fn blanks(&mut self) {
+        self.at += self.text[self.at..].len() - self.text[self.at..].trim_start().len();
+    }
+
+    fn error(&self, what: impl std::fmt::Display) -> Diagnostic {
+        let text: String = self.text.chars().take(60).collect();
+        Diagnostic::new(
+            "input::literal",
+            format!("`{text}`, character {}: {what}", self.text[..self.at].chars().count() + 1),
+        )
+    }
+
+    fn item(&mut self, depth: usize) -> Result<(), Diagnostic> {
+        self.blanks();
+        if !self.text[self.at..].starts_with('[') {
+            return self.scalar(depth);
+        }
+        if depth >= Self::MAX_DEPTH {
+            return Err(self.error("lists are nested too deeply"));
+        }
+        self.at += 1;
+        let mut count = 0;
+        let first_of_depth = self.shape.len() == depth;
+        if first_of_depth {
+            if !self.scalars.is_empty() {
+                return Err(self.error("a list stands beside a number"));
+            }
+            self.shape.push(usize::MAX);
+        }
+        loop {
+            self.blanks();
+            if self.eat(']') {
+                break;
+            }
+            self.item(depth + 1)?;
+            count += 1;
+            self.blanks();
+            if self.eat(']') {
+                break;
+            }
+            if !self.eat(',') {
+                return Err(self.error("`,` or `]` is expected"));
+            }
+        }
+        match self.shape[depth] {
+            usize::MAX => self.shape[depth] = count,
+            expected if expected != count => {
+                return Err(self.error(format!("a list of {count} where the one before has {expected}")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let found = self.text[self.at..].starts_with(c);
+        self.at += if found { c.len_utf8() } else { 0 };
+        found
+    }
+
+    fn scalar(&mut self, depth: usize) -> Result<(), Diagnostic> {
+        let rest = &self.text[self.at..];
+        let end = rest.find([',', ']', '[']).unwrap_or(rest.len());
+        let word = rest[..end].trim_end();
+        let Some(s) = Scalar::parse(word) else {
+            let found = if word.is_empty() { "nothing" } else { word };
+            return Err(self.error(format!("a number is expected, found {found}")));
+        };
+        if self.shape.len() != depth {
+            return Err(self.error("a number stands beside a list"));
+        }
+        self.scalars.push(s);
+        self.at += word.len();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weft_ast::Buffer;
+
+    fn check(text: &str, dtype: DType) -> Result<(Vec<usize>, Buffer), String> {
+        let want = Want { name: "x".into(), dtype, ndim: 0 };
+        read(text, &want).map(Value::into_parts).map_err(|d| d.message)
+    }
+
+    #[test]
+    fn literals_take_the_parameter_s_type() {
+        assert_eq!(check("3", DType::F32), Ok((vec![], Buffer::F32(vec![3.0]))));
+        assert_eq!(check("-0.0", DType::F64).map(|v| v.1.get_f64(0).is_sign_negative()), Ok(true));
+        assert_eq!(check("[1, 2, 0x10,]", DType::U8), Ok((vec![3], Buffer::U8(vec![1, 2, 16]))));
+        assert_eq!(check("[[1,2],[3,4]]", DType::I64), Ok((vec![2, 2], Buffer::I64(vec![1, 2, 3, 4]))));
+        assert_eq!(check("[true, False]", DType::Bool), Ok((vec![2], Buffer::Bool(vec![true, false]))));
+        assert_eq!(check("[]", DType::F32), Ok((vec![0], Buffer::F32(vec![]))));
+        assert_eq!(check("[[], []]", DType::F32), Ok((vec![2, 0], Buffer::F32(vec![]))));
+        assert_eq!(check("[inf, -inf]", DType::F32), Ok((vec![2], Buffer::F32(vec![f32::INFINITY, -f32::INFINITY]))));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert_eq!(
+            check("[1, 256]", DType::U8).unwrap_err(),
+            "the literal: 256 at [1] does not fit parameter `x` of type u8"
+        );
+        assert_eq!(
+            check("2.5", DType::I32).unwrap_err(),
+            "the literal: found 2.5, but parameter `x` is i32: an integer is expected"
+        );
+        assert!(check("true", DType::F32).is_err());
+        assert!(check("1e39", DType::F32).is_err());
+    }
+
+    #[test]
+    fn ragged_and_broken_lists_are_refused() {
+        assert_eq!(
+            check("[[1, 2], [3]]", DType::F32).unwrap_err(),
+            "`[[1, 2], [3]]`, character 13: a list of 1 where the one before has 2"
+        );
+        for bad in ["[1, [2]]", "[[1], 2]", "[1", "[1 2]", "[a]", "[1]]", "[,]", "[[[1]], [2]]", "[[], [[1]]]"] {
+            assert!(check(bad, DType::F32).is_err(), "{bad}");
+        }
+        assert!(check(&"[".repeat(100_000), DType::F32).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[\\[\\],0-9eE.+x_a-fé -]{0,40}") {
+            let _ = check(&text, DType::F32);
+            let _ = check(&text, DType::I16);
+        }
+
+        #[test]
+        fn integers_round_trip(v in proptest::collection::vec(any::<i64>(), 0..20)) {
+            prop_assert_eq!(check(&format!("{v:?}"), DType::I64), Ok((vec![v.len()], Buffer::I64(v))));
+        }
+
+        #[test]
+        fn floats_round_trip(v in proptest::collection::vec(any::<f32>().prop_filter("NaN differs from itself", |v| !v.is_nan()), 0..20)) {
+            prop_assert_eq!(check(&format!("{v:?}"), DType::F32), Ok((vec![v.len()], Buffer::F32(v))));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Readers and writers of tensors, one file for each format.
+//!
+//! *Does*: turns what a user writes after `--in NAME=` into a [`Value`] of the parameter's type, and results into files.
+//! *May touch*: the file system; nothing of the language. *Design*: [`source::Source`] is the parsed text;
+//! [`read`] picks the reader. A reader takes a [`Want`] (the parameter's name, type and number of dimensions) and gives a
+//! value of exactly that type and rank, or a [`Diagnostic`] that names the file, and the line where the format has lines.
+//! No input makes a reader panic, and none makes it allocate more than the input's own size warrants ([`memory`]).
+
+pub mod convert;
+pub mod generate;
+pub mod literal;
+pub mod memory;
+pub mod mesh;
+pub mod mtx;
+pub mod npy;
+pub mod npz;
+pub mod output;
+pub mod picture;
+pub mod source;
+pub mod table;
+
+pub use generate::Generator;
+pub use source::Source;
+
+use std::path::Path;
+use weft_ast::{DType, Diagnostic, Value};
+
+/// What a reader is asked for: the parameter that the tensor is meant for.
+#[derive(Clone, Debug)]
+pub struct Want {
+    /// The parameter's name, for messages.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Number of dimensions.
+    pub ndim: usize,
+}
+
+/// Reads a file or a literal. Generators need a shape first: see [`Generator::generate`].
+pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
+    let value = match source {
+        Source::Literal(text) => literal::read(text, want)?,
+        Source::File { path, part } => read_file(path, part.as_deref(), want)?,
+        Source::Generator(g) => {
+            return Err(Diagnostic::new("input::shape", format!("`{}` needs a shape before it can be made", g.text())));
+        }
+    };
+    check_rank(&value, source, want)?;
+    Ok(value)
+}
+
+fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
+    match source::extension(path).as_str() {
+        "npy" => npy::read(path, want),
+        "npz" => npz::read(path, part, want),
+        "csv" | "tsv" | "txt" => table::read(path, part, want),
+        "obj" | "off" => mesh::read(path, part, want),
+        "mtx" => mtx::read(path, part, want),
+        "png" => picture::read(path, want),
+        "tns" | "bed" => Err(Diagnostic::new(
+            "data::unsupported",
+            format!("{}: sparse tensors and intervals are not supported yet", path.display()),
+        )
+        .help("convert the file to a dense `.npy`")),
+        other => Err(source::unknown_format(path, other)),
+    }
+}
+
+fn check_rank(value: &Value, source: &Source, want: &Want) -> Result<(), Diagnostic> {
+    let found = value.shape().len();
+    if found == want.ndim {
+        return Ok(());
+    }
+    Err(Diagnostic::new(
+        "data::rank",
+        format!(
+            "parameter `{}` has {}, but {source} has {} (its shape is {})",
+            want.name,
+            dimensions(want.ndim),
+            dimensions(found),
+            shape_text(value.shape())
+        ),
+    ))
+}
+
+/// `no dimension`, `1 dimension`, `2 dimensions`.
+pub fn dimensions(n: usize) -> String {
+    match n {
+        0 => "no dimensions (a scalar)".to_string(),
+        1 => "1 dimension".to_string(),
+        n => format!("{n} dimensions"),
+    }
+}
+
+/// `[3, 4]`; `[]` for a scalar.
+pub fn shape_text(shape: &[usize]) -> String {
+    format!("[{}]", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// A problem with a file as a whole.
+pub(crate) fn file_error(code: &'static str, path: &Path, what: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::new(code, format!("{}: {what}", path.display()))
+}
+
+/// A problem on one line of a text file (counted from 1).
+pub(crate) fn line_error(path: &Path, line: usize, what: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::new("data::format", format!("{}:{line}: {what}", path.display()))
+}
+
+/// What the operating system said about a file.
+pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
+    use std::io::ErrorKind;
+    match e.kind() {
+        ErrorKind::NotFound => file_error("data::missing-file", path, "there is no such file")
+            .help("check the path; relative paths start from the current directory"),
+        ErrorKind::PermissionDenied => file_error("data::unreadable", path, "no permission to read this file"),
+        ErrorKind::IsADirectory => file_error("data::unreadable", path, "this is a directory, not a file"),
+        ErrorKind::UnexpectedEof => truncated(path),
+        _ => file_error("data::unreadable", path, e),
+    }
+}
+
+/// A file that ends too early.
+pub(crate) fn truncated(path: &Path) -> Diagnostic {
+    file_error("data::truncated", path, "the file ends before its data does")
+        .help("the file is damaged or was not written to its end; make it again")
+}
+
+/// A text file as a whole.
+pub(crate) fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    let file = open(path)?;
+    let len = file.metadata().map_err(|e| os_error(path, &e))?.len();
+    memory::check_bytes(u128::from(len), &path.display().to_string())?;
+    let bytes = std::fs::read(path).map_err(|e| os_error(path, &e))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        line_error(path, line, "this is not a text file (not UTF-8)")
+    })
+}
+
+/// Opens a file for reading; a directory is refused here, where the reason is still known.
+pub(crate) fn open(path: &Path) -> Result<std::fs::File, Diagnostic> {
+    let file = std::fs::File::open(path).map_err(|e| os_error(path, &e))?;
+    if file.metadata().map_err(|e| os_error(path, &e))?.is_dir() {
+        return Err(file_error("data::unreadable", path, "this is a directory, not a file"));
+    }
+    Ok(file)
+}

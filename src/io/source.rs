@@ -1,0 +1,168 @@
+//! The text after `--in NAME=`: a literal, a generator or a file.
+//!
+//! Read in that order: `3` is a number, `rand(seed=1)` a generator, and everything else a path, with the part of the file
+//! after the last colon (`mesh.obj:faces`, `data.npz:x`).
+
+use super::generate::Generator;
+use super::literal;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use weft_ast::Diagnostic;
+
+/// Where an input's elements come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Written out: `3`, `[1, 2, 3]`, `true`.
+    Literal(String),
+    /// Made to the parameter's shape: `rand`, `zeros`.
+    Generator(Generator),
+    /// Read from a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What of it: a key, a column, `faces`.
+        part: Option<String>,
+    },
+}
+
+/// Formats by the end of the name, each with the parts that can be asked for.
+const FORMATS: [(&str, &str); 11] = [
+    ("npy", ""),
+    ("npz", "its arrays' names"),
+    ("csv", "a column's name or number"),
+    ("tsv", "a column's name or number"),
+    ("txt", "a column's number"),
+    ("obj", "vertices, faces or adjacency"),
+    ("off", "vertices, faces or adjacency"),
+    ("mtx", "rows, cols, values, indptr or shape"),
+    ("png", ""),
+    ("tns", ""),
+    ("bed", ""),
+];
+
+impl Source {
+    /// Parses the text after `NAME=`.
+    pub fn parse(text: &str) -> Result<Source, Diagnostic> {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            return Err(Diagnostic::new("input::empty", "an empty value")
+                .help("give a file (`x.npy`), a literal (`3`, `[1, 2]`) or a generator (`rand`, `zeros`)"));
+        }
+        if literal::looks_like(trimmed) {
+            return Ok(Source::Literal(trimmed.to_string()));
+        }
+        if let Some(generator) = Generator::parse(trimmed) {
+            return generator.map(Source::Generator);
+        }
+        Source::file(trimmed)
+    }
+
+    fn file(text: &str) -> Result<Source, Diagnostic> {
+        let whole = Path::new(text);
+        if known(whole) {
+            return Ok(Source::File { path: whole.to_path_buf(), part: None });
+        }
+        if let Some((path, part)) = text.rsplit_once(':') {
+            let path = Path::new(path);
+            if known(path) {
+                let parts = FORMATS.iter().find(|(e, _)| *e == extension(path)).map_or("", |f| f.1);
+                if parts.is_empty() {
+                    return Err(super::file_error(
+                        "input::part",
+                        path,
+                        format!("this format has no parts, but `:{part}` asks for one"),
+                    ));
+                }
+                return Ok(Source::File { path: path.to_path_buf(), part: Some(part.to_string()) });
+            }
+        }
+        Err(unknown_format(whole, &extension(whole)))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Literal(text) if text.len() > 40 => {
+                write!(f, "`{}…`", text.chars().take(40).collect::<String>())
+            }
+            Source::Literal(text) => write!(f, "`{text}`"),
+            Source::Generator(g) => write!(f, "`{}`", g.text()),
+            Source::File { path, part: None } => write!(f, "{}", path.display()),
+            Source::File { path, part: Some(part) } => write!(f, "{}:{part}", path.display()),
+        }
+    }
+}
+
+/// The end of a file's name in lower case; empty if it has none.
+pub fn extension(path: &Path) -> String {
+    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
+fn known(path: &Path) -> bool {
+    let e = extension(path);
+    FORMATS.iter().any(|(name, _)| *name == e)
+}
+
+/// A file of a kind that no reader reads.
+pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
+    let text = path.display().to_string();
+    let d = if extension.is_empty() {
+        Diagnostic::new(
+            "input::unknown",
+            format!("`{text}` is neither a literal, nor a generator, nor a file with a known ending"),
+        )
+    } else {
+        Diagnostic::new("input::unknown", format!("{text}: files that end in `.{extension}` cannot be read"))
+    };
+    let near = near_generator(&text);
+    let known: Vec<String> = FORMATS.iter().map(|(e, _)| format!(".{e}")).collect();
+    let help = format!(
+        "files: {}; generators: {}; literals: 3, 2.5, [1, 2, 3], true",
+        known.join(" "),
+        Generator::NAMES.join(" ")
+    );
+    match near {
+        Some(name) => d.help(format!("did you mean `{name}`?")).note(help),
+        None => d.help(help),
+    }
+}
+
+fn near_generator(text: &str) -> Option<&'static str> {
+    let head = text.split('(').next().unwrap_or(text);
+    crate::near::nearest(head, Generator::NAMES.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> String {
+        match Source::parse(text) {
+            Ok(Source::Literal(t)) => format!("literal {t}"),
+            Ok(Source::Generator(g)) => format!("generator {}", g.text()),
+            Ok(Source::File { path, part }) => format!("file {} {part:?}", path.display()),
+            Err(d) => format!("{d}; {}", d.help.as_deref().unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn values_are_told_apart() {
+        assert_eq!(kind("3"), "literal 3");
+        assert_eq!(kind("-2.5e3"), "literal -2.5e3");
+        assert_eq!(kind("[1, 2]"), "literal [1, 2]");
+        assert_eq!(kind("-inf"), "literal -inf");
+        assert_eq!(kind("rand(seed=1)"), "generator rand(seed=1)");
+        assert_eq!(kind("3d.npy"), "file 3d.npy None");
+        assert_eq!(kind("a:b/x.obj:faces"), "file a:b/x.obj Some(\"faces\")");
+        assert_eq!(kind("rand.npy"), "file rand.npy None");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_what_there_is() {
+        assert!(kind("ramd").contains("did you mean `rand`?"));
+        assert!(kind("x.npy:3").contains("has no parts"));
+        assert!(kind("x.jpeg").contains("`.jpeg` cannot be read"));
+        assert!(kind("").contains("an empty value"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Dense tables of numbers: `.csv` (comma), `.tsv` (tab), `.txt` (blanks or commas, `#` starts a comment).
+//!
+//! A first row that is not all numbers is a header. A parameter of two dimensions takes the table, one of one dimension a
+//! single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) name one column.
+
+use super::literal::{self, Scalar};
+use super::{Want, file_error, line_error};
+use std::io::Write;
+use std::path::Path;
+use weft_ast::{Diagnostic, Value};
+
+/// A table as it stands in the file.
+struct Table {
+    header: Option<Vec<String>>,
+    columns: usize,
+    cells: Vec<Scalar>,
+    /// The line of each row.
+    lines: Vec<usize>,
+}
+
+/// Reads a table or one of its columns.
+pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
+    let text = super::read_text(path)?;
+    let table = parse(&text, path)?;
+    let (mut cells, mut columns) = (table.cells, table.columns);
+    if let Some(part) = part {
+        let c = column(part, table.header.as_deref(), columns, path)?;
+        cells = cells.into_iter().skip(c).step_by(columns.max(1)).collect();
+        columns = 1;
+    }
+    let rows = table.lines.len();
+    let shape = match want.ndim {
+        0 if rows * columns == 1 => vec![],
+        1 if columns == 1 => vec![rows],
+        1 if rows == 1 => vec![columns],
+        2 => vec![rows, columns],
+        _ => {
+            let d = file_error(
+                "data::rank",
+                path,
+                format!(
+                    "a table of {rows} rows and {columns} columns, but parameter `{}` has {}",
+                    want.name,
+                    super::dimensions(want.ndim)
+                ),
+            );
+            return Err(match want.ndim {
+                1 => d.help(format!("name a column: `{}:0`", path.display())),
+                _ => d.help("use a `.npy` file"),
+            });
+        }
+    };
+    let file = path.display().to_string();
+    let place = |i: usize| {
+        let line = table.lines.get(i / columns.max(1)).copied().unwrap_or(0);
+        format!(" on line {line}, column {}", i % columns.max(1) + 1)
+    };
+    let data = literal::buffer(&cells, want, &file, place)?;
+    Value::new(shape, data).ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
+}
+
+fn column(part: &str, header: Option<&[String]>, columns: usize, path: &Path) -> Result<usize, Diagnostic> {
+    if let Some(i) = header.and_then(|h| h.iter().position(|n| n == part)) {
+        return Ok(i);
+    }
+    if let Some(i) = part.parse::<usize>().ok().filter(|i| *i < columns) {
+        return Ok(i);
+    }
+    let has = match header {
+        Some(h) => format!("its columns are {}", h.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        None => format!("it has {columns} columns, numbered from 0"),
+    };
+    Err(file_error("input::part", path, format!("there is no column `{part}`; {has}")))
+}
+
+fn parse(text: &str, path: &Path) -> Result<Table, Diagnostic> {
+    match super::source::extension(path).as_str() {
+        "txt" => {
+            let rows = text.lines().enumerate().map(|(i, l)| {
+                let body = l.split('#').next().unwrap_or("");
+                Ok((
+                    i + 1,
+                    body.split(|c: char| c == ',' || c.is_whitespace())
+                        .filter(|s| !s.is_empty())
+                        .map(str::to_string)
+                        .collect(),
+                ))
+            });
+            collect(rows, path)
+        }
+        ending => {
+            let delimiter = if ending == "tsv" { b'\t' } else { b',' };
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .delimiter(delimiter)
+                .comment(Some(b'#'))
+                .trim(csv::Trim::All)
+                .from_reader(text.as_bytes());
+            let rows = reader.records().map(|r| match r {
+                Ok(r) => {
+                    let line = r.position().map_or(0, |p| p.line() as usize);
+                    Ok((line, r.iter().map(str::to_string).collect()))
+                }
+                Err(e) => Err(file_error("data::format", path, e)),
+            });
+            collect(rows, path)
+        }
+    }
+}
+
+fn collect(
+    rows: impl Iterator<Item = Result<(usize, Vec<String>), Diagnostic>>,
+    path: &Path,
+) -> Result<Table, Diagnostic> {
+    let mut table = Table { header: None, columns: 0, cells: Vec::new(), lines: Vec::new() };
+    for row in rows {
+        let (line, fields) = row?;
+        if fields.is_empty() || fields == [""] {
+            continue;
+        }
+        let first = table.lines.is_empty() && table.header.is_none();
+        let parsed: Vec<Option<Scalar>> = fields.iter().map(|f| Scalar::parse(f)).collect();
+        if first {
+            table.columns = fields.len();
+            if parsed.iter().any(Option::is_none) {
+                table.header = Some(fields);
+                continue;
+            }
+        }
+        if fields.len() != table.columns {
+            return Err(line_error(
+                path,
+                line,
+                format!("{} columns where the first row has {}", fields.len(), table.columns),
+            ));
+        }
+        for (k, (cell, field)) in parsed.into_iter().zip(&fields).enumerate() {
+            let Some(cell) = cell else {
+                return Err(line_error(
+                    path,
+                    line,
+                    format!("column {}: `{}` is not a number", k + 1, field.chars().take(40).collect::<String>()),
+                ));
+            };
+            table.cells.push(cell);
+        }
+        table.lines.push(line);
+    }
+    Ok(table)
+}
+
+/// Writes a tensor of at most two dimensions, without a header; every number reads back as itself.
+pub fn write(out: &mut dyn Write, value: &Value, delimiter: char) -> std::io::Result<()> {
+    let columns = if value.shape().len() == 2 { value.shape()[1] } else { 1 };
+    for i in 0..value.data().len() {
+        let end = if columns == 0 || (i + 1) % columns == 0 { '\n' } else { delimiter };
+        write!(out, "{}{end}", element(value, i))?;
+    }
+    Ok(())
+}
+
+/// An element as text that reads back as itself.
+pub fn element(value: &Value, i: usize) -> String {
+    use weft_ast::Buffer;
+    match value.data() {
+        Buffer::Bool(v) => v[i].to_string(),
+        Buffer::F32(v) => format!("{:?}", v[i]),
+        Buffer::F16(v) => format!("{:?}", v[i].to_f32()),
+        Buffer::Bf16(v) => format!("{:?}", v[i].to_f32()),
+        Buffer::F64(v) => format!("{:?}", v[i]),
+        other => other.get_int(i).unwrap_or_default().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weft_ast::{Buffer, DType};
+
+    fn check(
+        name: &str,
+        text: &str,
+        part: Option<&str>,
+        dtype: DType,
+        ndim: usize,
+    ) -> Result<(Vec<usize>, Buffer), String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        let want = Want { name: "x".into(), dtype, ndim };
+        let prefix = format!("{}/", dir.path().display());
+        read(&path, part, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
+    }
+
+    #[test]
+    fn tables_and_columns_are_read() {
+        let t = "a,b\n1,2\n3,4\n";
+        assert_eq!(check("t.csv", t, None, DType::I32, 2), Ok((vec![2, 2], Buffer::I32(vec![1, 2, 3, 4]))));
+        assert_eq!(check("t.csv", t, Some("b"), DType::F32, 1), Ok((vec![2], Buffer::F32(vec![2.0, 4.0]))));
+        assert_eq!(check("t.csv", t, Some("0"), DType::I64, 1), Ok((vec![2], Buffer::I64(vec![1, 3]))));
+        assert_eq!(
+            check("t.txt", "# edges\n0 1\n2, 3 # last\n", None, DType::I32, 2),
+            Ok((vec![2, 2], Buffer::I32(vec![0, 1, 2, 3])))
+        );
+        assert_eq!(check("t.txt", "3\n-1\n", None, DType::I32, 1), Ok((vec![2], Buffer::I32(vec![3, -1]))));
+        assert_eq!(check("t.csv", "nan,-inf,1e-3\n", None, DType::F64, 1).map(|t| t.0), Ok(vec![3]));
+        assert_eq!(check("t.csv", "", None, DType::F64, 2), Ok((vec![0, 0], Buffer::F64(vec![]))));
+    }
+
+    #[test]
+    fn faults_name_line_and_column() {
+        assert_eq!(
+            check("t.csv", "1,2\n3\n", None, DType::F32, 2).unwrap_err(),
+            "t.csv:2: 1 columns where the first row has 2"
+        );
+        assert_eq!(
+            check("t.csv", "1,2\n3,x\n", None, DType::F32, 2).unwrap_err(),
+            "t.csv:2: column 2: `x` is not a number"
+        );
+        assert_eq!(
+            check("t.csv", "1,2\n3,4.5\n", None, DType::I32, 2).unwrap_err(),
+            "t.csv: found 4.5 on line 2, column 2, but parameter `x` is i32: an integer is expected"
+        );
+        assert!(check("t.csv", "1,2\n", Some("7"), DType::I32, 1).unwrap_err().contains("numbered from 0"));
+        assert!(check("t.csv", "1,2\n3,4\n", None, DType::I32, 1).unwrap_err().contains("2 rows and 2 columns"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn tables_round_trip(v in proptest::collection::vec(any::<f32>().prop_filter("", |v| !v.is_nan()), 2..3)) {
+            let value = Value::new(vec![1, v.len()], Buffer::F32(v)).expect("two dimensions");
+            let mut b = Vec::new();
+            write(&mut b, &value, ',').expect("memory");
+            let text = String::from_utf8(b).expect("text");
+            prop_assert_eq!(check("t.csv", &text, None, DType::F32, 2), Ok(value.into_parts()));
+        }
+
+        #[test]
+        fn noise_does_not_panic(text in "[0-9a-z,\"\n\r #.é-]{0,60}") {
+            for name in ["t.csv", "t.tsv", "t.txt"] {
+                let _ = check(name, &text, None, DType::F32, 2);
+                let _ = check(name, &text, Some("1"), DType::I8, 1);
+            }
+        }
+    }
+}
