@@ -33,6 +33,7 @@ pub mod print;
 pub mod span;
 pub mod stmt;
 pub mod symbol;
+pub mod validate;
 pub mod value;
 pub mod visit;
 

@@ -219,6 +219,13 @@ impl Value {
         &mut self.data
     }
 
+    /// The same elements with one dimension; a scalar stays one.
+    #[must_use]
+    pub fn flatten(self) -> Value {
+        let shape = if self.shape.is_empty() { Vec::new() } else { vec![self.data.len()] };
+        Value { shape, ..self }
+    }
+
     /// Takes the tensor apart.
     pub fn into_parts(self) -> (Vec<usize>, Buffer) {
         (self.shape, self.data)

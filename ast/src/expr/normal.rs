@@ -3,6 +3,7 @@
 
 use super::{Expr, ExprKind, Literal, wrap_to};
 use crate::dtype::DType;
+use crate::interp::scalar;
 use crate::op::Op;
 
 pub(super) fn apply(op: Op, args: Vec<Expr>) -> Expr {
@@ -32,58 +33,11 @@ pub(super) fn safe_divisor(op: Op, args: &[Expr]) -> bool {
 
 /// All operands are integer or `bool` constants: the value, unless computing it stops the program.
 fn fold(op: Op, args: &[Expr], operand: DType, dtype: DType) -> Option<Expr> {
-    if op == Op::Neg
-        && let Some(Literal::Float(f)) = args[0].as_literal()
-    {
-        return Some(Expr::literal(Literal::Float(-f), dtype));
+    let constants: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
+    if operand.is_float() && op != Op::Neg {
+        return None;
     }
-    let ints: Option<Vec<i128>> = args
-        .iter()
-        .map(|a| match a.as_literal()? {
-            Literal::Int(i) => Some(i),
-            Literal::Bool(b) => Some(i128::from(b)),
-            Literal::Float(_) => None,
-        })
-        .collect();
-    let v = ints?;
-    let (lo, hi) = operand.int_range()?;
-    let arith = |x: i128| Some(Literal::Int(wrap_to(x, operand)));
-    let truth = |x: bool| Some(Literal::Bool(x));
-    let bits = |x: i128| if operand == DType::Bool { Some(Literal::Bool(x & 1 == 1)) } else { arith(x) };
-    let folded = match op {
-        Op::Add => arith(v[0] + v[1]),
-        Op::Sub => arith(v[0] - v[1]),
-        Op::Mul => arith(v[0].checked_mul(v[1])?),
-        Op::Neg => arith(-v[0]),
-        Op::FloorDiv if v[1] != 0 && !(v[1] == -1 && v[0] == lo) => arith(floor_div(v[0], v[1])),
-        Op::Mod if v[1] != 0 && !(v[1] == -1 && v[0] == lo) => arith(v[0] - v[1] * floor_div(v[0], v[1])),
-        Op::Min => arith(v[0].min(v[1])),
-        Op::Max => arith(v[0].max(v[1])),
-        Op::Abs => arith(v[0].abs()),
-        Op::Sign => arith(v[0].signum()),
-        Op::BitAnd => bits(v[0] & v[1]),
-        Op::BitOr => bits(v[0] | v[1]),
-        Op::BitXor => bits(v[0] ^ v[1]),
-        Op::BitNot if operand == DType::Bool => truth(v[0] == 0),
-        Op::BitNot => arith(if lo < 0 { !v[0] } else { hi - v[0] }),
-        Op::Eq => truth(v[0] == v[1]),
-        Op::Ne => truth(v[0] != v[1]),
-        Op::Lt => truth(v[0] < v[1]),
-        Op::Le => truth(v[0] <= v[1]),
-        Op::Gt => truth(v[0] > v[1]),
-        Op::Ge => truth(v[0] >= v[1]),
-        Op::And => truth(v[0] != 0 && v[1] != 0),
-        Op::Or => truth(v[0] != 0 || v[1] != 0),
-        Op::Not => truth(v[0] == 0),
-        _ => None,
-    }?;
-    Some(Expr::literal(folded, dtype))
-}
-
-/// Floor of `a / b`, for `b` not zero.
-pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
-    let q = a / b;
-    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+    scalar::apply(op, operand, &constants).ok().map(|v| Expr::literal(v, dtype))
 }
 
 /// Operands that decide or do not matter. Nothing that could stop the program is dropped, unless it comes second to an
@@ -124,8 +78,8 @@ fn neutral(op: Op, args: &[Expr]) -> Option<Expr> {
     }
 }
 
-/// `+ - *` on integers of one type: the constant stands on the right, is positive after `+` and `-` where the type is
-/// signed, and absorbs the constant of a sum below it.
+/// `+ - *` on integers of one type: the constant stands on the right, is the smaller one of `+ c` and `- c'`, and
+/// absorbs the constant of a sum below it.
 fn arithmetic(op: Op, mut args: Vec<Expr>, dtype: DType) -> Expr {
     if matches!(op, Op::Add | Op::Mul) && args[0].as_literal().is_some() {
         args.swap(0, 1);
@@ -156,7 +110,12 @@ fn add_constant(e: Expr, c: i128, dtype: DType) -> Expr {
     if wrapped == 0 {
         return e;
     }
-    let (op, shown) =
-        if wrapped < 0 && wrap_to(-wrapped, dtype) > 0 { (Op::Sub, -wrapped) } else { (Op::Add, wrapped) };
+    // The nearer of `+ c` and `- c'`: `x - 3` stays what it is where there are no negative numbers.
+    let negated = wrap_to(-wrapped, dtype);
+    let (op, shown) = if wrapped < 0 && negated > 0 || wrapped > negated && negated > 0 && dtype.is_unsigned_int() {
+        (Op::Sub, negated)
+    } else {
+        (Op::Add, wrapped)
+    };
     Expr::raw(ExprKind::Apply(op, vec![e, Expr::literal(Literal::Int(shown), dtype)]), dtype)
 }

@@ -83,7 +83,7 @@ pub struct RuntimeError {
     /// The statement; [`Origin::none`] before the first one.
     pub origin: Origin,
     /// The reason.
-    pub kind: ErrorKind,
+    pub kind: Box<ErrorKind>,
 }
 
 impl ErrorKind {

@@ -56,7 +56,7 @@ type Run<T> = Result<T, Box<ErrorKind>>;
 impl Machine<'_> {
     /// Runs a statement.
     pub fn stmt(&mut self, code: &Code<'_>) -> Result<(), RuntimeError> {
-        let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind: *kind };
+        let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind };
         match &code.kind {
             CodeKind::Seq(v) => v.iter().try_for_each(|s| self.stmt(s)),
             CodeKind::VarDef { slot, shape, body } => {
@@ -242,7 +242,7 @@ impl Machine<'_> {
             Node::And(args) => Literal::Bool(self.truth(&args[0])? && self.truth(&args[1])?),
             Node::Or(args) => Literal::Bool(self.truth(&args[0])? || self.truth(&args[1])?),
             Node::Select(args) => return self.eval(if self.truth(&args[0])? { &args[1] } else { &args[2] }),
-            Node::Cast(to, a) => scalar::cast(self.eval(a)?, *to)?,
+            Node::Cast(from, to, a) => scalar::cast(self.eval(a)?, *from, *to)?,
         })
     }
 }

@@ -52,7 +52,7 @@ pub struct Outputs {
 ///
 /// Inputs that do not fit the declarations, and whatever stops the program.
 pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
-    let nowhere = |kind| RuntimeError { origin: Origin::none(), kind };
+    let nowhere = |kind: ErrorKind| RuntimeError { origin: Origin::none(), kind: Box::new(kind) };
     let program = resolve::program(func)?;
     let sizes = sizes(func, inputs).map_err(nowhere)?;
 
@@ -81,6 +81,16 @@ pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
         outputs.unwritten.push(holes);
     }
     Ok(outputs)
+}
+
+/// The sizes by name, with those that parameters fix: what a program on flat buffers cannot tell from its parameters.
+///
+/// # Errors
+///
+/// Inputs that do not fit the declarations.
+pub fn complete_sizes(func: &Func, inputs: &Inputs) -> Result<BTreeMap<String, i64>, RuntimeError> {
+    let values = sizes(func, inputs).map_err(|kind| RuntimeError { origin: Origin::none(), kind: Box::new(kind) })?;
+    Ok(func.sizes.iter().map(|s| s.name().to_string()).zip(values).collect())
 }
 
 /// The values of the sizes, in order: given by name, or as a dimension of a parameter.

@@ -8,6 +8,7 @@ use crate::func::Func;
 use crate::op::Op;
 use crate::stmt::{AssertKind, Extent, MessagePart, Origin, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
+use crate::validate::fits;
 use rustc_hash::FxHashMap;
 
 /// An expression with slots for names.
@@ -22,7 +23,8 @@ pub(super) enum Node {
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
     Select(Box<[Node; 3]>),
-    Cast(DType, Box<Node>),
+    /// From the first type to the second one.
+    Cast(DType, DType, Box<Node>),
 }
 
 /// A statement with slots for names.
@@ -69,10 +71,10 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
     for size in &func.sizes {
         r.bind(size);
     }
-    let nowhere = |kind| RuntimeError { origin: Origin::none(), kind };
+    let nowhere = |kind: ErrorKind| RuntimeError { origin: Origin::none(), kind: Box::new(kind) };
     let mut interface = Vec::new();
     for t in func.interface() {
-        interface.push(r.exprs(&t.shape).map_err(nowhere)?);
+        interface.push(r.indices(&t.shape).map_err(nowhere)?);
         r.declare(t).map_err(nowhere)?;
     }
     let body = r.stmt(&func.body)?;
@@ -121,7 +123,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn stmt(&mut self, s: &'a Stmt) -> Result<Code<'a>, RuntimeError> {
-        let at = |kind| RuntimeError { origin: s.origin().clone(), kind };
+        let at = |kind: ErrorKind| RuntimeError { origin: s.origin().clone(), kind: Box::new(kind) };
         let kind = match s.kind() {
             StmtKind::Seq(v) => CodeKind::Seq(v.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
             StmtKind::VarDef { tensor, body } => {
@@ -187,10 +189,6 @@ impl<'a> Resolver<'a> {
         exprs.iter().map(|e| self.typed(e, DType::I64)).collect()
     }
 
-    fn exprs(&self, exprs: &[Expr]) -> Resolved<Box<[Node]>> {
-        self.indices(exprs)
-    }
-
     fn typed(&self, e: &Expr, dtype: DType) -> Resolved<Node> {
         if e.dtype() != dtype {
             return malformed(format!("an expression of type {} where {dtype} belongs", e.dtype()));
@@ -213,7 +211,7 @@ impl<'a> Resolver<'a> {
                 Node::Load(slot, self.accesses(accesses)?)
             }
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype())?,
-            ExprKind::Cast(inner) => Node::Cast(e.dtype(), Box::new(self.expr(inner)?)),
+            ExprKind::Cast(inner) => Node::Cast(inner.dtype(), e.dtype(), Box::new(self.expr(inner)?)),
             ExprKind::Missing => return Err(ErrorKind::Unsupported("missing values")),
             ExprKind::Limit(..) => return Err(ErrorKind::Unsupported("limits")),
             ExprKind::Measure(..) => return Err(ErrorKind::Unsupported("measures")),
@@ -223,12 +221,7 @@ impl<'a> Resolver<'a> {
     fn apply(&self, op: Op, args: &[Expr], result: DType) -> Resolved<Node> {
         let info = op.info();
         let operand = args.last().map_or(DType::Bool, Expr::dtype);
-        let same = |args: &[Expr]| args.iter().all(|a| a.dtype() == operand);
-        let fits = args.len() == info.arity
-            && info.domain.accepts(operand)
-            && op.result(operand) == result
-            && if op == Op::Select { args[0].dtype() == DType::Bool && same(&args[1..]) } else { same(args) };
-        if !fits {
+        if !fits(op, args, result) {
             return malformed(format!("operands of `{}` are of the wrong types", info.name));
         }
         let nodes: Vec<Node> = args.iter().map(|a| self.expr(a)).collect::<Resolved<_>>()?;

@@ -4,6 +4,7 @@
 //! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type, floats
 //! rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
 
+use super::show;
 use crate::dtype::{DType, Kind};
 use crate::expr::{Literal, int_to_float, round_to, wrap_to};
 use crate::op::Op;
@@ -25,8 +26,15 @@ pub enum Fault {
     #[error("an integer to the power of {0}, which is negative; cast to a float first")]
     NegativeExponent(i128),
     /// A float that no integer of the type stands for.
-    #[error("cannot cast {0} to {1}")]
-    Cast(f64, DType),
+    #[error("cannot cast {} to {to}", show::value(Literal::Float(*.value), *.from))]
+    Cast {
+        /// The float.
+        value: f64,
+        /// Its type.
+        from: DType,
+        /// The integer type.
+        to: DType,
+    },
     /// Operands that the operator does not take. Validated programs have none.
     #[error("`{0}` does not take operands of type {1}")]
     Operands(&'static str, DType),
@@ -52,7 +60,7 @@ pub fn apply(op: Op, dtype: DType, args: &[Literal]) -> Result<Literal, Fault> {
 }
 
 /// `v`, of type `from`, converted to type `to`.
-pub fn cast(v: Literal, to: DType) -> Result<Literal, Fault> {
+pub fn cast(v: Literal, from: DType, to: DType) -> Result<Literal, Fault> {
     Ok(match (v, to.kind()) {
         (Literal::Bool(_), Kind::Bool) => v,
         (Literal::Bool(b), Kind::Int) => Literal::Int(i128::from(b)),
@@ -66,7 +74,7 @@ pub fn cast(v: Literal, to: DType) -> Result<Literal, Fault> {
             // `as` truncates, and saturates far outside of every type's range.
             let i = f as i128;
             if f.is_nan() || to.int_range().is_none_or(|(lo, hi)| i < lo || i > hi) {
-                return Err(Fault::Cast(f, to));
+                return Err(Fault::Cast { value: f, from, to });
             }
             Literal::Int(i)
         }
@@ -153,7 +161,7 @@ fn check_division(dtype: DType, a: i128, b: i128) -> Result<(), Fault> {
 }
 
 /// Floor of `a / b`, for `b` not zero and operands of at most 65 bits.
-pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
+fn floor_div(a: i128, b: i128) -> i128 {
     let (q, r) = match (i64::try_from(a), i64::try_from(b)) {
         // A division of 128 bits is a slow call.
         (Ok(x), Ok(y)) if y != -1 => (i128::from(x / y), i128::from(x % y)),

@@ -43,6 +43,15 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
+    /// Makes a result visible under its name, unless a parameter has it.
+    pub fn bind_result(&mut self, symbol: &Symbol) {
+        if self.visible.contains(&identifier(symbol.name(), false)) {
+            self.bind(symbol, false);
+        } else {
+            self.bind_interface(symbol);
+        }
+    }
+
     /// Ends a symbol's scope.
     pub fn unbind(&mut self, symbol: &Symbol) {
         if let Some(text) = self.texts.remove(symbol) {

@@ -33,8 +33,11 @@ impl Printer {
         for s in &f.sizes {
             self.names.bind_interface(s);
         }
-        for t in f.interface() {
-            self.names.bind_interface(&t.symbol);
+        for p in &f.params {
+            self.names.bind_interface(&p.tensor.symbol);
+        }
+        for t in &f.results {
+            self.names.bind_result(&t.symbol);
         }
         self.params = f.params.iter().map(|p| p.tensor.symbol.clone()).collect();
         let params: Vec<String> = f.params.iter().map(|p| self.param(p)).collect();

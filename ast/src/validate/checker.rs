@@ -1,0 +1,286 @@
+//! What both validators check: names, types and structure.
+
+use super::{Invalid, Invariant, Violation};
+use crate::dtype::DType;
+use crate::expr::{Access, Expr, ExprKind, Modifier};
+use crate::func::{Func, ParamMode};
+use crate::op::{Op, ReduceOp};
+use crate::stmt::{Extent, Origin, Role, Stmt, StmtId, StmtKind, Tensor};
+use crate::symbol::Symbol;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Walks a program once, with what is visible at each place.
+pub(super) struct Checker<'a> {
+    /// Sizes and iterators, with their types.
+    vars: FxHashMap<&'a Symbol, DType>,
+    /// Tensors, and whether they may be written.
+    tensors: FxHashMap<&'a Symbol, (&'a Tensor, bool)>,
+    bound: FxHashSet<&'a Symbol>,
+    ids: FxHashSet<StmtId>,
+    /// The statement that is checked.
+    origin: Origin,
+    found: Vec<Violation>,
+}
+
+impl<'a> Checker<'a> {
+    /// Checks everything that both validators ask for.
+    pub fn new(func: &'a Func) -> Checker<'a> {
+        let mut c = Checker {
+            vars: FxHashMap::default(),
+            tensors: FxHashMap::default(),
+            bound: FxHashSet::default(),
+            ids: FxHashSet::default(),
+            origin: Origin::none(),
+            found: Vec::new(),
+        };
+        for s in &func.sizes {
+            c.bind(s);
+            c.vars.insert(s, DType::I64);
+        }
+        for p in &func.params {
+            let role = if p.mode == ParamMode::InOut { Role::InOut } else { Role::Input };
+            c.interface(&p.tensor, role);
+            c.tensors.insert(&p.tensor.symbol, (&p.tensor, p.mode == ParamMode::InOut));
+        }
+        for t in &func.results {
+            c.interface(t, Role::Result);
+            c.tensors.insert(&t.symbol, (t, true));
+        }
+        c.stmt(&func.body);
+        c
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Result<(), Invalid> {
+        if self.found.is_empty() { Ok(()) } else { Err(Invalid(self.found)) }
+    }
+
+    /// Notes a violation.
+    pub fn violation(&mut self, invariant: Invariant, origin: &Origin, found: impl Into<String>) {
+        self.found.push(Violation { invariant, found: found.into(), origin: origin.clone() });
+    }
+
+    fn report(&mut self, invariant: Invariant, found: impl Into<String>) {
+        let origin = self.origin.clone();
+        self.violation(invariant, &origin, found);
+    }
+
+    fn require(&mut self, holds: bool, invariant: Invariant, found: impl FnOnce() -> String) {
+        if !holds {
+            self.report(invariant, found());
+        }
+    }
+
+    fn bind(&mut self, symbol: &'a Symbol) {
+        let new = self.bound.insert(symbol);
+        self.require(new, Invariant::BoundOnce, || format!("{symbol:?} is bound twice"));
+    }
+
+    fn interface(&mut self, t: &'a Tensor, role: Role) {
+        self.bind(&t.symbol);
+        // Nothing but sizes is visible yet where the shape is checked, but that would be `Scope`.
+        let mut sizes_only = true;
+        for e in &t.shape {
+            e.walk(&mut |e| match e.kind() {
+                ExprKind::Var(s) => sizes_only &= self.vars.contains_key(s),
+                ExprKind::Load(..) => sizes_only = false,
+                _ => {}
+            });
+        }
+        if sizes_only {
+            self.declaration(t);
+        } else {
+            self.report(Invariant::Interface, format!("the shape of `{}` does not follow from sizes", t.symbol));
+        }
+        self.require(t.role == role, Invariant::Role, || format!("`{}` is {:?}, not {role:?}", t.symbol, t.role));
+    }
+
+    fn declaration(&mut self, t: &'a Tensor) {
+        for e in &t.shape {
+            self.expr(e);
+            self.require(e.dtype() == DType::I64, Invariant::Shape, || {
+                format!("a size of `{}` is {}", t.symbol, e.dtype())
+            });
+        }
+        let levels = t.format.levels.len();
+        let mut order = t.format.order.to_vec();
+        order.sort_unstable();
+        self.require(levels == t.ndim() && order.iter().copied().eq(0..levels), Invariant::Format, || {
+            format!("`{}` has {} dimensions and {levels} levels", t.symbol, t.ndim())
+        });
+    }
+
+    fn stmt(&mut self, s: &'a Stmt) {
+        self.origin = s.origin().clone();
+        let new = self.ids.insert(s.id());
+        self.require(new, Invariant::UniqueIds, || format!("{:?} stands twice", s.id()));
+        match s.kind() {
+            StmtKind::Seq(v) => {
+                let nested = v.iter().any(|s| matches!(s.kind(), StmtKind::Seq(_)));
+                self.require(!nested, Invariant::NestedSeq, || "a sequence directly in a sequence".to_string());
+                v.iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::VarDef { tensor, body } => {
+                self.declaration(tensor);
+                let local = !matches!(tensor.role, Role::Input | Role::InOut | Role::Result);
+                self.require(local, Invariant::Role, || format!("`{}` is {:?}", tensor.symbol, tensor.role));
+                self.bind(&tensor.symbol);
+                self.tensors.insert(&tensor.symbol, (tensor, true));
+                self.stmt(body);
+                self.tensors.remove(&tensor.symbol);
+            }
+            StmtKind::For { iter, extent, body, .. } => {
+                let dtype = match extent {
+                    Extent::Range { begin, end, step } => {
+                        [begin, end, step].into_iter().for_each(|e| self.integer(e, "a bound of a loop"));
+                        DType::I64
+                    }
+                    Extent::Reals => DType::F64,
+                };
+                self.bind(iter);
+                self.vars.insert(iter, dtype);
+                self.stmt(body);
+                self.vars.remove(iter);
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.condition(cond);
+                self.stmt(then);
+                otherwise.iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::While { cond, body } => {
+                self.condition(cond);
+                self.stmt(body);
+            }
+            StmtKind::Assert { cond, .. } => {
+                self.condition(cond);
+                s.kind().exprs().into_iter().skip(1).for_each(|e| self.expr(e));
+            }
+            StmtKind::Assume { cond } => self.condition(cond),
+            StmtKind::Store { tensor, indices, value } => self.write(tensor, indices, value),
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                self.write(tensor, indices, value);
+                let fits = reduces(*op, value.dtype());
+                self.require(fits, Invariant::Reduction, || format!("{op:?} of {}", value.dtype()));
+            }
+            StmtKind::Eval { args, .. } => args.iter().for_each(|a| self.alive(a)),
+            StmtKind::Structured { tensor, .. } => self.alive(tensor),
+        }
+    }
+
+    fn condition(&mut self, e: &'a Expr) {
+        self.expr(e);
+        self.require(e.dtype() == DType::Bool, Invariant::Condition, || format!("a condition is {}", e.dtype()));
+    }
+
+    fn integer(&mut self, e: &'a Expr, what: &str) {
+        self.expr(e);
+        self.require(e.dtype() == DType::I64, Invariant::Index, || format!("{what} is {}", e.dtype()));
+    }
+
+    fn write(&mut self, symbol: &'a Symbol, indices: &'a [Access], value: &'a Expr) {
+        self.expr(value);
+        let Some((tensor, writable)) = self.access(symbol, indices) else { return };
+        self.require(writable, Invariant::ReadOnly, || format!("`{symbol}` is written"));
+        self.require(value.dtype() == tensor.dtype, Invariant::StoredType, || {
+            format!("a value of type {} for `{symbol}`, which is {}", value.dtype(), tensor.dtype)
+        });
+    }
+
+    fn alive(&mut self, symbol: &Symbol) {
+        self.tensor(symbol);
+    }
+
+    fn tensor(&mut self, symbol: &Symbol) -> Option<(&'a Tensor, bool)> {
+        let found = self.tensors.get(symbol).copied();
+        self.require(found.is_some(), Invariant::Scope, || format!("{symbol:?} is not alive"));
+        found
+    }
+
+    /// The tensor of an access, whose indices are checked.
+    fn access(&mut self, symbol: &Symbol, indices: &'a [Access]) -> Option<(&'a Tensor, bool)> {
+        for a in indices {
+            self.expr(&a.index);
+            let real = self.is_real(&a.index);
+            self.require(real || a.index.dtype() == DType::I64, Invariant::Index, || {
+                format!("an index of `{symbol}` is {}", a.index.dtype())
+            });
+            match &a.modifier {
+                Modifier::Window(lo, hi) => [lo, hi].into_iter().for_each(|e| self.integer(e, "a window's end")),
+                Modifier::Offset(d) => self.integer(d, "an offset"),
+                Modifier::None | Modifier::Permit => {}
+            }
+        }
+        let (tensor, writable) = self.tensor(symbol)?;
+        self.require(indices.len() == tensor.ndim(), Invariant::Dimensions, || {
+            format!("{} indices for `{symbol}`, which has {} dimensions", indices.len(), tensor.ndim())
+        });
+        Some((tensor, writable))
+    }
+
+    /// Whether an expression is a real coordinate: it depends on an iterator over the reals.
+    fn is_real(&self, e: &Expr) -> bool {
+        let mut real = false;
+        e.walk(&mut |e| {
+            real |= match e.kind() {
+                ExprKind::Var(s) => self.vars.get(s) == Some(&DType::F64),
+                ExprKind::Limit(..) => true,
+                _ => false,
+            };
+        });
+        real && e.dtype() == DType::F64
+    }
+
+    fn expr(&mut self, e: &'a Expr) {
+        let dtype = e.dtype();
+        match e.kind() {
+            ExprKind::Const(v) => {
+                let same = Expr::literal(*v, dtype).as_literal() == Some(*v);
+                self.require(same, Invariant::Literal, || format!("{v:?} is no {dtype}"));
+            }
+            ExprKind::Var(symbol) => {
+                let found = self.vars.get(symbol).copied();
+                self.require(found == Some(dtype), Invariant::Scope, || format!("{symbol:?} is no {dtype} here"));
+            }
+            ExprKind::Load(symbol, indices) => {
+                if let Some((tensor, _)) = self.access(symbol, indices) {
+                    self.require(dtype == tensor.dtype, Invariant::Scope, || {
+                        format!("`{symbol}` is {}, not {dtype}", tensor.dtype)
+                    });
+                }
+            }
+            ExprKind::Apply(op, args) => {
+                args.iter().for_each(|a| self.expr(a));
+                self.require(fits(*op, args, dtype), Invariant::Operands, || {
+                    let types: Vec<&str> = args.iter().map(|a| a.dtype().name()).collect();
+                    format!("`{}` of {} gives {dtype}", op.info().name, types.join(", "))
+                });
+            }
+            ExprKind::Cast(inner) | ExprKind::Limit(inner, _) => self.expr(inner),
+            ExprKind::Measure(_, symbol) => {
+                let real = self.vars.get(symbol) == Some(&DType::F64);
+                self.require(real, Invariant::Scope, || format!("{symbol:?} is no iterator over the reals"));
+            }
+            ExprKind::Missing => {}
+        }
+    }
+}
+
+/// Whether an operator takes these operands and gives `result`.
+pub(crate) fn fits(op: Op, args: &[Expr], result: DType) -> bool {
+    let info = op.info();
+    let operand = args.last().map_or(DType::Bool, Expr::dtype);
+    let same = |args: &[Expr]| args.iter().all(|a| a.dtype() == operand);
+    args.len() == info.arity
+        && info.domain.accepts(operand)
+        && op.result(operand) == result
+        && if op == Op::Select { args[0].dtype() == DType::Bool && same(&args[1..]) } else { same(args) }
+}
+
+/// Whether elements of a type can be reduced with an operator.
+fn reduces(op: ReduceOp, dtype: DType) -> bool {
+    match op {
+        ReduceOp::Add | ReduceOp::Mul | ReduceOp::Min | ReduceOp::Max => dtype != DType::Bool,
+        ReduceOp::And | ReduceOp::Or => dtype == DType::Bool,
+        ReduceOp::BitAnd | ReduceOp::BitOr => dtype.is_int(),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a program keeps to that C can be printed from: everything of the logical list but `LogicalOnly`, and
+//!
+//! - `Flat`: every tensor is dense and has at most one dimension.
+//! - `Plain`: there is no `Missing`, `Limit`, `Measure`, index modifier, loop over the reals, `Eval`, `While` or `Structured`.
+//! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of constant
+//!   length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel loop.
+
+use super::checker::Checker;
+use super::{Invalid, Invariant};
+use crate::expr::{Access, Expr, ExprKind, Modifier};
+use crate::func::Func;
+use crate::stmt::{Extent, Memory, Origin, Stmt, StmtKind, Tensor};
+
+/// Checks the invariants above.
+///
+/// # Errors
+///
+/// All violations.
+pub fn lowered(func: &Func) -> Result<(), Invalid> {
+    let mut checker = Checker::new(func);
+    for t in func.interface() {
+        flat(&mut checker, t, &Origin::none());
+    }
+    stmt(&mut checker, func, &func.body, false);
+    checker.finish()
+}
+
+fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
+    let mut parallel = parallel;
+    match s.kind() {
+        StmtKind::VarDef { tensor, .. } => {
+            flat(checker, tensor, s.origin());
+            placed(checker, func, tensor, parallel, s);
+        }
+        StmtKind::For { extent: Extent::Reals, .. }
+        | StmtKind::Eval { .. }
+        | StmtKind::While { .. }
+        | StmtKind::Structured { .. } => {
+            checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
+        }
+        StmtKind::For { props, .. } => parallel |= props.parallel,
+        StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } if modified(indices) => {
+            checker.violation(Invariant::Plain, s.origin(), "an index modifier");
+        }
+        _ => {}
+    }
+    for e in s.kind().exprs() {
+        e.walk(&mut |e| plain(checker, e, s));
+    }
+    for inner in s.kind().children() {
+        stmt(checker, func, inner, parallel);
+    }
+}
+
+fn plain(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
+    let found = match e.kind() {
+        ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => "an expression that C has no form for",
+        ExprKind::Load(_, indices) if modified(indices) => "an index modifier",
+        _ => return,
+    };
+    checker.violation(Invariant::Plain, s.origin(), found);
+}
+
+fn modified(indices: &[Access]) -> bool {
+    indices.iter().any(|a| a.modifier != Modifier::None)
+}
+
+fn flat(checker: &mut Checker<'_>, t: &Tensor, origin: &Origin) {
+    if t.ndim() > 1 || !t.format.is_dense() || t.format.fill.is_some() {
+        checker.violation(Invariant::Flat, origin, format!("`{}` is no flat buffer", t.symbol));
+    }
+}
+
+fn placed(checker: &mut Checker<'_>, func: &Func, t: &Tensor, parallel: bool, s: &Stmt) {
+    let length = t.shape.first();
+    let fits = match t.memory {
+        Memory::Auto => false,
+        Memory::Register => length.is_none(),
+        Memory::Stack => length.is_some_and(|n| n.as_int().is_some()),
+        Memory::Arena => !parallel && length.is_some_and(|n| by_sizes(func, n)),
+        Memory::Heap => length.is_some(),
+    };
+    if !fits {
+        checker.violation(Invariant::Placed, s.origin(), format!("`{}` cannot be in {:?} memory", t.symbol, t.memory));
+    }
+}
+
+fn by_sizes(func: &Func, e: &Expr) -> bool {
+    let mut alone = !e.may_fail();
+    e.walk(&mut |e| match e.kind() {
+        ExprKind::Var(v) => alone &= func.sizes.contains(v),
+        ExprKind::Load(..) => alone = false,
+        _ => {}
+    });
+    alone
+}
