@@ -1,0 +1,81 @@
+//! Parsing: text → [`syntax::Module`], with every problem of the file in one run.
+//!
+//! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and makes blocks of the
+//! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr` and `literal` turn its pairs into
+//! the tree. A line that does not parse is reported by `problem` and left out; the next line is parsed as if nothing had
+//! happened. That is the whole of error recovery.
+//!
+//! What is accepted here Python accepts too, with the same meaning (tested); the other way round, Python's constructs
+//! outside the language are refused with what to write instead (`outside`). What names and types *mean* is elaboration's.
+//!
+//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded
+//! ([`MAX_DEPTH`], [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side. So later passes may recurse.
+
+mod expr;
+mod grammar;
+mod layout;
+mod literal;
+mod outside;
+mod problem;
+mod stmt;
+pub(crate) mod token;
+
+use crate::syntax::Module;
+use grammar::{Grammar, Rule};
+use weft_ast::Span;
+use weft_ast::diag::Diagnostic;
+use weft_ast::span::FileId;
+
+/// How deep an expression may be: brackets, operators and postfixes together.
+pub const MAX_DEPTH: usize = 200;
+
+/// How deep blocks may be nested; Python stops at 99.
+pub const MAX_BLOCKS: usize = 90;
+
+/// Diagnostics of one file; a binary file has no use for more.
+const MAX_DIAGNOSTICS: usize = 100;
+
+/// The text that is parsed, and its file.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    text: &'a str,
+    file: FileId,
+}
+
+impl Source<'_> {
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.file, start, end)
+    }
+}
+
+/// Parses a file. Where there are diagnostics, the module holds what could be understood (for outlines and the like) and
+/// is not the program that the user wrote.
+pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
+    let source = Source { text, file };
+    let mut diags = Vec::new();
+    if u32::try_from(text.len()).is_err() {
+        diags.push(Diagnostic::new("syntax::too-large", "the file is larger than 4 GiB").help("split it into modules"));
+        return (Module { doc: None, items: Vec::new() }, diags);
+    }
+    problem::check_encoding(&source, &mut diags);
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let tokens = token::tokens(&text[start..], start);
+    let lines = layout::layout(&source, &tokens, &mut diags);
+    let module = stmt::module(&source, &tokens, &lines, &mut diags);
+    diags.sort_by_key(|d| d.span().start);
+    if diags.len() > MAX_DIAGNOSTICS {
+        let more = diags.len() - MAX_DIAGNOSTICS;
+        diags.truncate(MAX_DIAGNOSTICS);
+        if let Some(last) = diags.pop() {
+            diags.push(last.note(format!("{more} more problems in this file are not shown")));
+        }
+    }
+    (module, diags)
+}
+
+/// The diagnostic for an expression that is nested too deeply.
+fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::new("syntax::depth", format!("the expression is nested more than {MAX_DEPTH} deep"))
+        .at(span)
+        .help("give a part of it a name first: `t = …`")
+}

@@ -1,0 +1,357 @@
+//! Messages for lines that do not parse: what was found, what was expected, what to write instead.
+//!
+//! pest tells the furthest place that some rule reached, and which rules might have gone on there. The token at that
+//! place is what was found; the rules are folded into a few words of what was expected.
+
+use super::token::{Token, TokenKind};
+use super::{Rule, Source, outside};
+use pest::error::{Error, ErrorVariant, InputLocation};
+use weft_ast::Span;
+use weft_ast::diag::Diagnostic;
+
+/// What could have stood at the place of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Expression,
+    LoopVariable,
+    Name,
+    Colon,
+    Else,
+    In,
+    Import,
+    /// An operator, a separator or the end.
+    More,
+}
+
+impl Wanted {
+    fn of(positives: &[Rule]) -> Wanted {
+        let has = |rules: &[Rule]| rules.iter().any(|r| positives.contains(r));
+        match () {
+            () if has(&[Rule::expr, Rule::exprs, Rule::or_test, Rule::and_test, Rule::not_test, Rule::comparison]) => {
+                Wanted::Expression
+            }
+            () if has(&[Rule::arith, Rule::primary, Rule::suite, Rule::arg, Rule::index, Rule::upper]) => {
+                Wanted::Expression
+            }
+            () if has(&[Rule::targets, Rule::target]) => Wanted::LoopVariable,
+            () if has(&[Rule::name, Rule::params, Rule::param, Rule::module, Rule::imported]) => Wanted::Name,
+            () if has(&[Rule::kw_else]) => Wanted::Else,
+            () if has(&[Rule::colon]) => Wanted::Colon,
+            () if has(&[Rule::kw_in]) => Wanted::In,
+            () if has(&[Rule::kw_import]) => Wanted::Import,
+            () => Wanted::More,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Wanted::Expression => "an expression",
+            Wanted::LoopVariable => "the name of a loop variable",
+            Wanted::Name => "a name",
+            Wanted::Colon => "`:`",
+            Wanted::Else => "`else`",
+            Wanted::In => "`in`",
+            Wanted::Import => "`import`",
+            Wanted::More => "an operator, a comma or the end of the line",
+        }
+    }
+}
+
+/// The diagnostic for a piece of text whose tokens are `tokens` and which starts at byte `base` of the file.
+pub fn unexpected(source: &Source<'_>, tokens: &[Token], base: usize, error: &Error<Rule>) -> Diagnostic {
+    let ErrorVariant::ParsingError { positives, .. } = &error.variant else {
+        let end = tokens.last().map_or(base, |t| t.end);
+        return super::too_deep(source.span(base, end)); // pest's own guard of the stack
+    };
+    let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
+    let at = base + at;
+    let significant: Vec<&Token> = tokens.iter().filter(|t| t.is_significant()).collect();
+    let index = significant.iter().position(|t| t.end > at).unwrap_or(significant.len());
+    let place = Place {
+        source,
+        first: significant.first().map_or("", |t| t.text(source.text)),
+        previous: index.checked_sub(1).and_then(|i| significant.get(i)).copied(),
+        found: significant.get(index).copied(),
+        next: significant.get(index + 1).copied(),
+        open: open_bracket(source, &significant[..index]),
+        end: significant.last().map_or(base, |t| t.end),
+    };
+    place.diagnose(Wanted::of(positives))
+}
+
+/// The innermost bracket that is open after `tokens`.
+fn open_bracket<'a>(source: &Source<'a>, tokens: &[&Token]) -> Option<&'a str> {
+    let mut open = Vec::new();
+    for token in tokens.iter().filter(|t| t.kind == TokenKind::Op) {
+        match token.text(source.text) {
+            text @ ("(" | "[" | "{") => open.push(text),
+            ")" | "]" | "}" => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.pop()
+}
+
+/// Where parsing stopped.
+struct Place<'a, 's> {
+    source: &'s Source<'a>,
+    /// The first word of the line.
+    first: &'a str,
+    previous: Option<&'s Token>,
+    /// `None` at the end of the line.
+    found: Option<&'s Token>,
+    next: Option<&'s Token>,
+    /// The innermost bracket around it.
+    open: Option<&'a str>,
+    end: usize,
+}
+
+impl Place<'_, '_> {
+    fn text(&self, token: Option<&Token>) -> &str {
+        token.map_or("", |t| t.text(self.source.text))
+    }
+
+    fn span(&self) -> Span {
+        match self.found {
+            Some(token) => self.source.span(token.start, token.end),
+            None => self.source.span(self.previous.map_or(self.end, |t| t.start), self.end),
+        }
+    }
+
+    fn diagnose(&self, wanted: Wanted) -> Diagnostic {
+        let (found, previous) = (self.text(self.found), self.text(self.previous));
+        if let Some(token) = self.found {
+            match token.kind {
+                TokenKind::Bad => return bad_character(self.span(), found),
+                TokenKind::Number if !continues(previous, self.previous) => return bad_number(self.span(), found),
+                _ => {}
+            }
+        }
+        if let Some(refusal) = self.import_form(found) {
+            return refusal.at(self.span());
+        }
+        let operand = matches!(wanted, Wanted::Expression | Wanted::Name);
+        if self.first == "def" && matches!(found, "*" | "**" | "/") && wanted == Wanted::Name {
+            return Diagnostic::new("python::star", format!("`{found}` among the parameters"))
+                .at(self.span())
+                .help("name each parameter; every one can be given by position or by name");
+        }
+        if let Some((code, message, help)) = outside::expression(found, previous, operand)
+            && (found != "for" || self.open.is_some())
+        {
+            return Diagnostic::new(code, message).at(self.span()).help(help);
+        }
+        let what = match self.found {
+            None => "the end of the line".to_string(),
+            Some(t) if t.kind == TokenKind::Str => "a string".to_string(),
+            Some(_) if is_keyword(found) => format!("the keyword `{found}`"),
+            Some(_) => format!("`{found}`"),
+        };
+        let message = match (wanted, self.found) {
+            (Wanted::More, Some(_)) if self.open.is_some() => {
+                format!("expected an operator, a comma or a closing bracket, found {what}")
+            }
+            _ => format!("expected {}, found {what}", wanted.words()),
+        };
+        Diagnostic::new("syntax::unexpected", message).at(self.span()).help(self.help(wanted, found, previous))
+    }
+
+    /// `from m import *`, `from . import f`
+    fn import_form(&self, found: &str) -> Option<Diagnostic> {
+        if self.first != "from" || !matches!(found, "*" | "." | "...") {
+            return None;
+        }
+        let (message, help) = match found {
+            "*" => ("a module is not imported as a whole", "name what you need: `from mymodule import f, g`"),
+            _ => ("a relative import", "a module is a file beside this one: `from mymodule import f`"),
+        };
+        Some(Diagnostic::new("python::import", message).help(help))
+    }
+
+    fn help(&self, wanted: Wanted, found: &str, previous: &str) -> String {
+        let next = self.text(self.next);
+        match (wanted, found) {
+            (_, "=") if matches!(self.first, "if" | "elif" | "assert") || self.open == Some("[") => {
+                "`==` compares; `=` assigns, on a line of its own".into()
+            }
+            (_, "=") => "`=` follows a name or elements of a tensor: `t = e`, `t[i] = e`".into(),
+            (_, "&") if previous == "&" => "write `and`, or `&` for bits and bools element by element".into(),
+            (_, "|") if previous == "|" => "write `or`, or `|` for bits and bools element by element".into(),
+            (_, ">") if previous == "<" => "write `!=`".into(),
+            (_, "if") if self.first == "else" => "write `elif cond:`".into(),
+            (Wanted::Colon, _) if self.first == "else" => "write `else:`, or `elif cond:` with a condition".into(),
+            (Wanted::Colon, _) => format!("the line starts with `{}`, so it ends with `:`", self.first),
+            (Wanted::Else, _) => "a conditional expression has both cases: `a if cond else b`".into(),
+            (Wanted::In, _) => "write `for i in range(n):`".into(),
+            (Wanted::Import, _) => "write `from module import name`".into(),
+            (Wanted::LoopVariable, _) => "write `for i in range(n):` or `for i, j in ndrange(n, m):`".into(),
+            (Wanted::Name, _) if is_keyword(found) => "choose another name: keywords cannot be names".into(),
+            (Wanted::Name, _) => "write a name here".into(),
+            (Wanted::Expression, "") if matches!(previous, "+" | "-") => {
+                "write the right operand; to count, write `i += 1`".into()
+            }
+            (Wanted::Expression, "elif" | "else") => "it belongs to an `if` and starts a line".into(),
+            (Wanted::Expression, _) if is_keyword(found) => {
+                format!("`{found}` starts no expression; names cannot be keywords")
+            }
+            (Wanted::Expression, "") => format!("write an expression after `{previous}`"),
+            (Wanted::Expression, _) => format!("write an expression before `{found}`, or remove it"),
+            (Wanted::More, ":") if self.open.is_none() => {
+                "a `:` ends the first line of `if`, `for` and `def`, or stands before a type: `t: f32 = e`".into()
+            }
+            (Wanted::More, "->") => {
+                "`->` stands before the type of a function's result: `def f(x: f32) -> f32:`".into()
+            }
+            (Wanted::More, _) if self.open.is_some() => format!("is a comma missing before `{found}`?"),
+            (Wanted::More, "if" | "for") if next != "" => "write the statement on a line of its own".into(),
+            (Wanted::More, _) if previous == "print" => {
+                "there is no output while a program runs: return the value".into()
+            }
+            (Wanted::More, _) => format!("is an operator missing before `{found}`, or the end of the line?"),
+        }
+    }
+}
+
+/// Whether an operand cannot stand after this token, so that a number there is not wrong in itself.
+fn continues(previous: &str, token: Option<&Token>) -> bool {
+    match token.map(|t| t.kind) {
+        Some(TokenKind::Name) => !is_keyword(previous),
+        Some(TokenKind::Number | TokenKind::Str) => true,
+        Some(TokenKind::Op) => matches!(previous, ")" | "]" | "}" | "..."),
+        _ => false,
+    }
+}
+
+fn bad_character(span: Span, found: &str) -> Diagnostic {
+    let (what, help) = match found.chars().next() {
+        Some('!') => ("`!`".to_string(), "write `not x`, or `!=` to compare".to_string()),
+        Some('?') => ("`?`".to_string(), "write `a if cond else b`".to_string()),
+        Some('$' | '`' | '\\') => (format!("`{found}`"), "remove it".to_string()),
+        Some('“' | '”' | '„' | '‘' | '’') => {
+            (format!("`{found}`"), "strings stand between `\"` or `'`".to_string())
+        }
+        Some(c) if c.is_alphanumeric() => {
+            (format!("`{found}`"), "names are written in ASCII letters, digits and `_`: `alpha`, `dx`".to_string())
+        }
+        Some(c) if c.is_whitespace() || c.is_control() || !is_visible(c) => {
+            (format!("the invisible character U+{:04X}", u32::from(c)), "replace it by a plain space".to_string())
+        }
+        _ => (format!("`{found}`"), "outside strings and comments, write ASCII".to_string()),
+    };
+    Diagnostic::new("syntax::character", format!("{what} cannot stand here")).at(span).help(help)
+}
+
+fn is_visible(c: char) -> bool {
+    !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn bad_number(span: Span, found: &str) -> Diagnostic {
+    let lower = found.to_ascii_lowercase();
+    let digits = lower.trim_start_matches('0');
+    let help = match () {
+        () if lower.ends_with('j') => {
+            "there are no complex numbers: keep the real and the imaginary part in two tensors"
+        }
+        () if lower.len() > 1 && lower.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') => {
+            "a decimal number has no leading zeros; write `0o17` for octal"
+        }
+        () if lower.contains('_') => "a `_` stands between two digits: `1_000`",
+        () if lower.ends_with('f') => "leave the `f` out: a literal takes the type of what it meets",
+        () => "write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows",
+    };
+    Diagnostic::new("syntax::number", format!("`{found}` is no number")).at(span).help(help)
+}
+
+/// The words that cannot be names.
+pub fn is_keyword(word: &str) -> bool {
+    matches!(
+        word,
+        "False"
+            | "None"
+            | "True"
+            | "and"
+            | "as"
+            | "assert"
+            | "async"
+            | "await"
+            | "break"
+            | "class"
+            | "continue"
+            | "def"
+            | "del"
+            | "elif"
+            | "else"
+            | "except"
+            | "finally"
+            | "for"
+            | "from"
+            | "global"
+            | "if"
+            | "import"
+            | "in"
+            | "is"
+            | "lambda"
+            | "nonlocal"
+            | "not"
+            | "or"
+            | "pass"
+            | "raise"
+            | "return"
+            | "try"
+            | "while"
+            | "with"
+            | "yield"
+    )
+}
+
+/// An `else` or `elif` that belongs to no `if`; `before` is the word that the statement before it starts with.
+pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
+    match before {
+        Some("for") => Diagnostic::new("python::for-else", format!("`{word}` after a `for`"))
+            .at(span)
+            .help("loops always run to their end: write the statements after the loop"),
+        Some("while") => Diagnostic::new("python::for-else", format!("`{word}` after a `while`"))
+            .at(span)
+            .help("write the statements after the loop"),
+        Some("else") => Diagnostic::new("syntax::unexpected", format!("`{word}` after `else`"))
+            .at(span)
+            .help("`else` is the last branch: write `elif` for the ones before it"),
+        _ => Diagnostic::new("syntax::unexpected", format!("`{word}` without an `if` before it"))
+            .at(span)
+            .help("indent it like the `if` that it belongs to"),
+    }
+}
+
+/// Something that cannot be assigned to.
+pub fn bad_target(span: Span, what: &str, help: &str) -> Diagnostic {
+    Diagnostic::new("syntax::target", format!("{what} on the left of an assignment")).at(span).help(help)
+}
+
+/// A declaration of an encoding other than UTF-8 in the first two lines: Python would read the file differently.
+pub fn check_encoding(source: &Source<'_>, diags: &mut Vec<Diagnostic>) {
+    let mut start = 0;
+    for line in source.text.split_inclusive(['\n', '\r']).take(2) {
+        let trimmed = line.trim_start_matches(['\u{feff}', ' ', '\t', '\x0c']);
+        if let Some(at) = trimmed.find("coding").filter(|_| trimmed.starts_with('#')) {
+            let value = trimmed[at + 6..].trim_start_matches(|c| c != ':' && c != '=' || c == ' ');
+            let name: String = value
+                .get(1..)
+                .unwrap_or("")
+                .trim_start_matches([' ', '\t'])
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+                .collect();
+            let glued = trimmed[at + 6..].starts_with([':', '=']);
+            if glued && !name.is_empty() && !matches!(name.to_ascii_lowercase().as_str(), "utf-8" | "utf8" | "utf_8") {
+                diags.push(
+                    Diagnostic::new("syntax::encoding", format!("the file says that it is written in `{name}`"))
+                        .at(source.span(start, start + line.len()))
+                        .help("write it in UTF-8, and remove the line"),
+                );
+            }
+        }
+        start += line.len();
+    }
+}

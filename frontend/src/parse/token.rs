@@ -1,0 +1,160 @@
+//! Splits text into tokens, before any grammar: what the layout, the messages and the formatter need to know.
+//!
+//! Strings, comments, ends of lines and brackets are exact. Names, numbers and operators are as long as Python makes
+//! them; whether they are *valid* is the grammar's question. Every byte that is not blank belongs to one token, and
+//! none is rejected: what fits nowhere is [`TokenKind::Bad`].
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A name or keyword, ASCII.
+    Name,
+    /// A number, or what starts like one.
+    Number,
+    /// A string with its prefix.
+    Str,
+    /// A string without its end: to the end of the line, or of the file for `"""`.
+    OpenStr,
+    /// Operator, bracket or other punctuation.
+    Op,
+    /// `# …`, without the end of line.
+    Comment,
+    /// The end of a physical line.
+    Newline,
+    /// `\` and the end of line after it.
+    Continuation,
+    /// A character that no program has outside strings and comments.
+    Bad,
+}
+
+/// A token: what and where (bytes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What.
+    pub kind: TokenKind,
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Token {
+    /// Its text.
+    pub fn text<'a>(&self, source: &'a str) -> &'a str {
+        &source[self.start..self.end]
+    }
+
+    /// Whether it means something to the grammar: not a comment or an end of line.
+    pub fn is_significant(&self) -> bool {
+        !matches!(self.kind, TokenKind::Newline | TokenKind::Comment | TokenKind::Continuation)
+    }
+}
+
+const OPERATORS: [&str; 47] = [
+    "//=", "**=", "<<=", ">>=", "...", "->", ":=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "@=", "&=",
+    "|=", "^=", "**", "//", "<<", ">>", "(", ")", "[", "]", "{", "}", ",", ":", ";", ".", "=", "+", "-", "*", "/", "%",
+    "@", "&", "|", "^", "~", "<", ">",
+];
+
+/// The tokens of `text`, in order, where `text` starts at byte `base` of its file.
+pub fn tokens(text: &str, base: usize) -> Vec<Token> {
+    let mut out = Vec::with_capacity(text.len() / 3);
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        if matches!(byte, b' ' | b'\t' | b'\x0c') {
+            at += 1;
+            continue;
+        }
+        let (kind, len) = token(&text[at..], byte);
+        out.push(Token { kind, start: base + at, end: base + at + len });
+        at += len;
+    }
+    out
+}
+
+/// The first token of `rest`, which starts with `byte`, and its length (at least 1).
+fn token(rest: &str, byte: u8) -> (TokenKind, usize) {
+    let bytes = rest.as_bytes();
+    if let Some(len) = newline(rest) {
+        return (TokenKind::Newline, len);
+    }
+    match byte {
+        b'#' => (TokenKind::Comment, rest.find(['\n', '\r']).unwrap_or(rest.len())),
+        b'\\' => match newline(&rest[1..]) {
+            Some(len) => (TokenKind::Continuation, 1 + len),
+            None => (TokenKind::Bad, 1),
+        },
+        b'"' | b'\'' => string(rest, 0),
+        b'0'..=b'9' => (TokenKind::Number, number(bytes)),
+        b'.' if bytes.get(1).is_some_and(u8::is_ascii_digit) => (TokenKind::Number, number(bytes)),
+        b'A'..=b'Z' | b'a'..=b'z' | b'_' => {
+            let len = word(bytes);
+            let quote = bytes.get(len).is_some_and(|b| matches!(b, b'"' | b'\''));
+            if quote && is_prefix(&rest[..len]) { string(rest, len) } else { (TokenKind::Name, len) }
+        }
+        _ => match OPERATORS.iter().find(|op| rest.starts_with(**op)) {
+            Some(op) => (TokenKind::Op, op.len()),
+            None => (TokenKind::Bad, rest.chars().next().map_or(1, char::len_utf8)),
+        },
+    }
+}
+
+/// The length of the end of line that `rest` starts with.
+pub fn newline(rest: &str) -> Option<usize> {
+    match rest.as_bytes() {
+        [b'\r', b'\n', ..] => Some(2),
+        [b'\n' | b'\r', ..] => Some(1),
+        _ => None,
+    }
+}
+
+fn word(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
+}
+
+fn is_prefix(word: &str) -> bool {
+    matches!(word.to_ascii_lowercase().as_str(), "r" | "u" | "b" | "f" | "rb" | "br" | "rf" | "fr")
+}
+
+/// Digits, a fraction, an exponent, and the letters that follow without a gap.
+fn number(bytes: &[u8]) -> usize {
+    let mut len = word_without_exponent(bytes);
+    let plain = bytes[..len].iter().all(|b| b.is_ascii_digit() || *b == b'_');
+    if plain && bytes.get(len) == Some(&b'.') {
+        len += 1 + word_without_exponent(&bytes[len + 1..]);
+    }
+    if plain
+        && matches!(bytes.get(len), Some(b'e' | b'E'))
+        && matches!(bytes.get(len + 1), Some(b'+' | b'-'))
+        && bytes.get(len + 2).is_some_and(u8::is_ascii_digit)
+    {
+        len += 2;
+    }
+    len + word(&bytes[len..])
+}
+
+fn word_without_exponent(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count()
+}
+
+/// A string whose prefix has `prefix` bytes.
+fn string(rest: &str, prefix: usize) -> (TokenKind, usize) {
+    let bytes = rest.as_bytes();
+    let quote = bytes[prefix];
+    let long = bytes[prefix..].starts_with(&[quote; 3]);
+    let mut at = prefix + if long { 3 } else { 1 };
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'\\' {
+            // A backslash takes the next character with it, in raw strings too; `\r\n` counts as one.
+            let next = &rest[at + 1..];
+            at += 1 + newline(next).or_else(|| next.chars().next().map(char::len_utf8)).unwrap_or(0);
+        } else if byte == quote && (!long || bytes[at..].starts_with(&[quote; 3])) {
+            return (TokenKind::Str, at + if long { 3 } else { 1 });
+        } else if !long && matches!(byte, b'\n' | b'\r') {
+            return (TokenKind::OpenStr, at);
+        } else {
+            at += 1;
+        }
+    }
+    (TokenKind::OpenStr, rest.len())
+}

@@ -1,0 +1,4 @@
+//! The parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
+
+mod tree;
+mod trees;
