@@ -1,0 +1,195 @@
+"""Programs that call each operator of libop, over dimensions 0 to 5, empty tensors, NaN and inf, and many types.
+
+A case is a name, the text of an entry `t`, and its inputs. test_libop.py runs them under the shim (libop's text against
+its NumPy twins); tests/suite/libop.rs runs the same cases through the compiler, by way of `libop_cases.py OUT`.
+"""
+import itertools
+import json
+import os
+import sys
+
+import numpy as np
+
+NUMPY = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
+         "f16": "f2", "bf16": "f4", "f32": "f4", "f64": "f8"}
+ALL_TYPES = list(NUMPY)
+FLOATS = ["f16", "f32", "f64"]
+
+
+def rng(*seed):
+    return np.random.default_rng(list(seed))
+
+
+def data(dtype, shape, seed=0, special=False, low=-9, high=10):
+    """Random values; small integers for integer types; with `special`, some NaN and infinities."""
+    r = rng(seed, len(shape), *shape)
+    kind = np.dtype(NUMPY[dtype]).kind
+    if kind == "b":
+        return r.random(shape) < 0.5
+    if kind in "iu":
+        return r.integers(0 if kind == "u" else low, high, shape).astype(NUMPY[dtype])
+    a = r.standard_normal(shape)
+    if special:
+        a = np.where(r.random(shape) < 0.3, r.choice([np.nan, np.inf, -np.inf, -0.0, 0.0], shape), a)
+    a = a.astype(NUMPY[dtype])
+    if dtype == "bf16":
+        a = (a.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).reshape(shape)
+    return a
+
+
+def case(name, expressions, **inputs):
+    """An entry that returns `expressions`; inputs are (dtype, dims as text, array)."""
+    params = ", ".join(f"{k}: {d}[{dims}]" if dims else f"{k}: {d}" for k, (d, dims, _) in inputs.items())
+    text = f"def t({params}):\n    return {expressions}\n"
+    return name, text, {k: a for k, (_, _, a) in inputs.items()}
+
+
+def symbolic(shape, prefix="n"):
+    """Dimensions as sizes n0, n1, …; a dimension of length 1 as the literal."""
+    return ", ".join("1" if n == 1 else f"{prefix}{d}" for d, n in enumerate(shape))
+
+
+SHAPES = [(), (1,), (7,), (0,), (3, 4), (1, 5), (0, 3), (2, 0), (2, 3, 4), (2, 1, 3), (2, 3, 2, 3), (2, 2, 1, 2, 3)]
+
+
+def axes_for(ndim):
+    """Every axis from either end, some tuples, and None."""
+    yield None
+    for a in range(ndim):
+        yield a if a % 2 else a - ndim
+    for n in (2, 3):
+        for t in itertools.islice(itertools.combinations(range(ndim), n), 3):
+            yield t
+
+
+def reductions():
+    for shape in SHAPES:
+        for axis in axes_for(len(shape)):
+            for keep in (False, True):
+                for dtype in ("f64", "i32"):
+                    x = (dtype, symbolic(shape), data(dtype, shape, special=dtype == "f64", seed=len(shape)))
+                    tail = f"axis={axis}, keepdims={keep}"
+                    names = ["sum", "prod", "max", "min", "any", "all", "mean", "var"]
+                    calls = [f"{f}(x, {tail})" for f in names]
+                    if dtype == "f64":
+                        calls += [f"logsumexp(x, {tail})", f"norm(x, {tail})", f"std(x, {tail})"]
+                    yield case(f"reduce-{dtype}-{shape}-{axis}-{keep}", ", ".join(calls), x=x)
+                    if 0 not in shape and (axis is None or isinstance(axis, int)):
+                        yield case(f"arg-{dtype}-{shape}-{axis}-{keep}", f"argmax(x, {tail}), argmin(x, {tail})", x=x)
+    for dtype in ALL_TYPES:
+        x = (dtype, "n, m", data(dtype, (3, 4)))
+        calls = [f"{f}(x, axis={a})" for f in ["sum", "prod", "amax", "amin", "any", "all", "mean", "std", "norm"] for a in (0, 1)]
+        yield case(f"reduce-types-{dtype}", ", ".join(calls), x=x)
+    for order in ("1", "inf", "-inf", "0", "3", "2", "2.5"):
+        yield case(f"norm-{order}", f"norm(x, ord={order}, axis=0), norm(x, ord={order}, axis=1, keepdims=True)",
+                   x=("f64", "n, m", data("f64", (3, 4))))
+    yield case("sum-f32-million", "sum(x), mean(x)", x=("f32", "n", (data("f32", (1000,)) + 0.1).astype("f4")))
+    yield case("var-ddof", "var(x, ddof=1), std(x, axis=0, ddof=1), var(x, axis=1, ddof=4)", x=("f64", "n, m", data("f64", (3, 4))))
+
+
+def normalisations():
+    rows = np.array([[1.0, 2, 3], [1000, 1001, 999], [-np.inf] * 3, [np.inf, 0, 1], [np.nan, 0, 1], [-np.inf, 0, 1]])
+    for f in ("softmax", "log_softmax"):
+        for shape in SHAPES[1:]:
+            for axis in axes_for(len(shape)):
+                for dtype in FLOATS[1:]:
+                    yield case(f"{f}-{dtype}-{shape}-{axis}", f"{f}(x, axis={axis})", x=(dtype, symbolic(shape), data(dtype, shape)))
+        yield case(f"{f}-edges", f"{f}(x), {f}(x, axis=0)", x=("f64", "n, m", rows))
+        yield case(f"{f}-int", f"{f}(x)", x=("i32", "n, m", data("i32", (3, 4))))
+    yield case("logsumexp-edges", "logsumexp(x, axis=1), logsumexp(x, axis=0), logsumexp(x)", x=("f64", "n, m", rows))
+    for shape in SHAPES[4:]:
+        for axis in axes_for(len(shape)):
+            if 0 not in shape:
+                yield case(f"layer_norm-{shape}-{axis}", f"layer_norm(x, axis={axis})", x=("f32", symbolic(shape), data("f32", shape)))
+    x, w = ("f32", "n, m, k", data("f32", (2, 3, 4)) + np.float32(100)), data("f32", (3, 4), seed=3)
+    yield case("layer_norm-weights", "layer_norm(x, w[0], b[1]), layer_norm(x, weight=w, bias=b, axis=(1, 2), eps=0.1)",
+               x=x, w=("f32", "m, k", w), b=("f32", "m, k", w + 1))
+
+
+def products():
+    for sa, sb in [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((2, 0), (0, 3)), ((5, 2, 3), (5, 3, 4)),
+                   ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (3,)),
+                   ((3,), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)), ((1, 4), (4, 1))]:
+        da = ", ".join("1" if n == 1 else f"s{n}" for n in sa)
+        db = ", ".join("1" if n == 1 else f"s{n}" for n in sb)
+        for ta, tb in [("f64", "f64"), ("f32", "f32"), ("i32", "i64"), ("f32", "i32"), ("bool", "bool"), ("f16", "f16"), ("bf16", "bf16")]:
+            yield case(f"matmul-{sa}-{sb}-{ta}-{tb}", "a @ b, matmul(a, b)", a=(ta, da, data(ta, sa)), b=(tb, db, data(tb, sb, seed=1)))
+    for spec, shapes in [("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,jk", [(2, 3), (3, 4)]), ("ij->ji", [(2, 3)]), ("ii", [(3, 3)]),
+                         ("ii->i", [(3, 3)]), ("ij->", [(2, 3)]), ("i,j->ij", [(2,), (3,)]), ("i,i->", [(3,), (3,)]),
+                         ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]), ("bhqd,bhkd->bhqk", [(1, 2, 3, 4), (1, 2, 5, 4)]),
+                         ("i,ij,j->", [(2,), (2, 3), (3,)]), ("ab,bc,cd,de->ae", [(2, 3), (3, 2), (2, 4), (4, 2)]),
+                         ("ba", [(2, 3)]), ("ij , jk -> ki", [(2, 3), (3, 4)]), ("iij->j", [(3, 3, 2)])]:
+        for dtype in ("f64", "f32", "i32", "bool"):
+            names = "abcd"[:len(shapes)]
+            letters = [t.strip() for t in spec.split("->")[0].split(",")]
+            inputs = {n: (dtype, ", ".join(f"s{c}" for c in term), data(dtype, s, seed=k))
+                      for k, (n, term, s) in enumerate(zip(names, letters, shapes))}
+            yield case(f"einsum-{spec}-{dtype}", f'einsum("{spec}", {", ".join(names)})', **inputs)
+    for axes, sa, sb in [(0, (2,), (3,)), (1, (2, 3), (3, 4)), (2, (4, 2, 3), (2, 3, 5)), (([0, 1], [1, 0]), (2, 3), (3, 2)),
+                         ((-1, 0), (2, 3), (3, 4)), (([1], [2]), (2, 3), (4, 2, 3))]:
+        a, b = ("f64", symbolic(sa, "p"), data("f64", sa)), ("f64", symbolic(sb, "q"), data("f64", sb, seed=1))
+        yield case(f"tensordot-{axes}", f"tensordot(a, b, {axes})", a=a, b=b)
+    m, v = ("f64", "p, q", data("f64", (3, 3))), ("f64", "q", data("f64", (3,)))
+    yield case("dot", "dot(m, v), dot(v, v), dot(m, m), inner(m, v), inner(v, v), outer(v, v), dot(2.0, v)", m=m, v=v)
+    yield case("dot-nd", "dot(x, m), dot(x, v), inner(x, m)", x=("f64", "k, n, q", data("f64", (2, 4, 3))), m=("f64", "q, q", data("f64", (3, 3))), v=v)
+
+
+def shapes():
+    for shape in SHAPES:
+        x = ("i32", symbolic(shape), data("i32", shape, high=100))
+        n = len(shape)
+        calls = ["transpose(x)", "flatten(x)", "reshape(x, -1)" if 0 not in shape else "flatten(x)"]
+        calls += [f"transpose(x, {p})" for p in list(itertools.permutations(range(n)))[:8] if p]
+        calls += [f"squeeze(x, {d})" for d in range(n) if shape[d] == 1] + ["squeeze(x)"]
+        calls += [f"expand_dims(x, {d})" for d in range(-n - 1, n + 1)]
+        if n > 1:
+            calls += ["swapaxes(x, 0, -1)", "moveaxis(x, 0, -1)", "moveaxis(x, -1, 0)"]
+        for k in range(0, len(calls), 6):
+            yield case(f"shape-{shape}-{k}", ", ".join(calls[k:k + 6]) + ",", x=x)
+        for axis in range(-n, n):
+            yield case(f"concat-{shape}-{axis}", f"concat([x, x, y], axis={axis})", x=x, y=("f64", symbolic(shape), data("f64", shape)))
+        for axis in range(-n - 1, n + 1):
+            yield case(f"stack-{shape}-{axis}", f"stack([x, x], axis={axis})", x=x)
+    for shape, to in [((12,), (3, 4)), ((3, 4), (12,)), ((3, 4), (2, 6)), ((2, 3, 4), (2, 12)), ((2, 3, 4), (6, 4)), ((2, 3, 4), (4, 3, 2)),
+                      ((2, 3, 4), (2, 2, 6)), ((6,), (1, 6, 1)), ((1, 1), ()), ((), (1, 1)), ((0, 3), (3, 0)), ((2, 3, 4), (2, -1)), ((24,), (-1, 2, 3))]:
+        yield case(f"reshape-{shape}-{to}", f"reshape(x, {to})", x=("f32", symbolic(shape), data("f32", shape)))
+        literal = ", ".join(map(str, shape))
+        yield case(f"reshape-literal-{shape}-{to}", f"reshape(x, {to})", x=("f32", literal, data("f32", shape)))
+    x = ("f64", "n, m", data("f64", (4, 6)))
+    yield ("split", "def t(x: f64[n, m]):\n    a, b = split(x, 2)\n    c, d, e = split(x, [1, 4], axis=-1)\n    (f,) = split(x, 1)\n"
+           "    return a, b, c, d, e, f\n", {"x": x[2]})
+
+
+def elementwise():
+    for dtype in ("f64", "f32", "i32"):
+        for shape in ((), (5,), (2, 3), (0,)):
+            x = (dtype, symbolic(shape), data(dtype, shape, special=dtype != "i32"))
+            names = ["relu", "leaky_relu", "elu", "gelu", "silu", "softplus", "hardtanh", "zeros_like", "ones_like"]
+            yield case(f"activations-{dtype}-{shape}", ", ".join(f"{f}(x)" for f in names) + ", gelu(x, approximate=True), full_like(x, 3), full_like(x, 2.5, f64)", x=x)
+    yield case("where", "where(x > 0, x, 0), where(x > y, x, y), where(x[0] > 0, 1.0, y)",
+               x=("f64", "n, m", data("f64", (3, 4))), y=("f32", "m", data("f32", (4,))))
+
+
+GROUPS = [reductions, normalisations, products, shapes, elementwise]
+
+
+def all_cases():
+    for group in GROUPS:
+        yield from group()
+
+
+def write(folder):
+    """One folder for the compiler's tests: a `.ft` file and inputs for every case, and an index."""
+    index = []
+    for k, (name, text, inputs) in enumerate(all_cases()):
+        with open(os.path.join(folder, f"{k}.ft"), "w") as f:
+            f.write(text)
+        for p, a in inputs.items():
+            np.save(os.path.join(folder, f"{k}.{p}.npy"), a)
+        index.append({"name": name, "inputs": list(inputs)})
+    with open(os.path.join(folder, "index.json"), "w") as f:
+        json.dump(index, f)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,0 +1,62 @@
+"""Functions of the language itself whose operands are all evaluated."""
+import math
+
+import numpy as np
+
+from weft_places import filled
+from weft_values import DType, F32, I32, Tensor, WeftError, atan2, binary, cast, declared_type, extremum, fma, number, to_type
+
+
+class Builtins:
+    """Each by its name in a program."""
+
+    atan2 = staticmethod(atan2)
+    fma = staticmethod(fma)
+    cast = staticmethod(cast)
+
+    def min(a, *more):
+        for b in more:
+            a = extremum("min", a, b)
+        return a
+
+    def max(a, *more):
+        for b in more:
+            a = extremum("max", a, b)
+        return a
+
+    def pow(a, b):
+        return binary("**", a, b)
+
+    def clip(x, lo, hi):
+        return extremum("min", extremum("max", x, lo), hi)
+
+    def full(shape, value, dtype=None):
+        return filled(shape, value, dtype or declared_type(value))
+
+    def zeros(shape, dtype=F32):
+        return filled(shape, cast(0, dtype), dtype)
+
+    def ones(shape, dtype=F32):
+        return filled(shape, cast(1, dtype), dtype)
+
+    def empty(shape, dtype=F32):
+        """Contents that no program may read: a value that shows."""
+        return filled(shape, cast(math.nan if dtype.is_float else 77, dtype), dtype)
+
+    def arange(*bounds, dtype=None):
+        if isinstance(bounds[-1], DType):
+            bounds, dtype = bounds[:-1], bounds[-1]
+        a = np.arange(*map(number, bounds))
+        dtype = dtype or (F32 if a.dtype.kind == "f" else I32)
+        return Tensor(to_type(a, dtype), dtype, bounds if len(bounds) == 1 else None)
+
+    def len(x):
+        return x.dims[0] if isinstance(x, Tensor) else len(x)
+
+    def range(*bounds):
+        if not all(isinstance(b, int) for b in bounds):
+            raise WeftError("this range is not static")
+        return range(*bounds)
+
+    def label(name):
+        return None

@@ -1,0 +1,393 @@
+"""Weft's values on NumPy: element types, tensors, weak scalars, and the operators on them.
+
+A value is one of
+- *static*: a Python int, float, bool, str, None, tuple, list, slice or DType; known from the program text;
+- `Weak`: a number of sizes and iterators, known only at run time, with no type of its own yet;
+- `Tensor`: a NumPy array with a Weft element type (0-D for scalars). `dims` are its lengths as the program knows them:
+  a Python int where it is a literal, a `Weak` where it is a size.
+"""
+import numpy as np
+from scipy import special
+
+
+class WeftError(Exception):
+    """What stops a Weft program, or makes it no program."""
+
+
+class DType:
+    def __init__(self, name, kind, numpy_type):
+        self.name, self.kind, self.np = name, kind, np.dtype(numpy_type)
+
+    def __repr__(self):
+        return self.name
+
+    @property
+    def is_float(self):
+        return self.kind == "float"
+
+    @property
+    def is_int(self):
+        return self.kind in "signed unsigned"
+
+
+BOOL = DType("bool", "bool", np.bool_)
+SIGNED = [DType(f"i{8 * b}", "signed", f"i{b}") for b in (1, 2, 4, 8)]
+UNSIGNED = [DType(f"u{8 * b}", "unsigned", f"u{b}") for b in (1, 2, 4, 8)]
+F16, F32, F64 = [DType(f"f{8 * b}", "float", f"f{b}") for b in (2, 4, 8)]
+BF16 = DType("bf16", "float", np.float32)  # kept in float32, rounded after each operation
+FLOATS = [F16, BF16, F32, F64]
+DTYPES = {d.name: d for d in [BOOL, *SIGNED, *UNSIGNED, *FLOATS]}
+I32, I64, U64 = SIGNED[2], SIGNED[3], UNSIGNED[3]
+
+
+class Weak:
+    """A number without type: an int, float or bool of Python."""
+
+    __slots__ = ["v"]
+
+    def __init__(self, v):
+        self.v = v
+
+    def __repr__(self):
+        return f"Weak({self.v!r})"
+
+
+class Tensor:
+    def __init__(self, a, dtype, dims=None):
+        assert isinstance(a, np.ndarray) and a.dtype == dtype.np, (type(a), dtype)
+        self.a, self.dtype = a, dtype
+        self.dims = tuple(dims) if dims is not None else tuple(Weak(n) for n in a.shape)
+        assert tuple(number(n) for n in self.dims) == a.shape, (self.dims, a.shape)
+
+    @property
+    def ndim(self):
+        return self.a.ndim
+
+    def copy(self):
+        return Tensor(self.a.copy(), self.dtype, self.dims)
+
+
+def tensor_of(a):
+    """A tensor of a NumPy array, of the array's own type."""
+    a = np.asarray(a)
+    dtype = next(d for d in DTYPES.values() if d.np == a.dtype and d is not BF16)
+    return Tensor(a, dtype)
+
+
+def is_static_number(v):
+    return isinstance(v, (bool, int, float))
+
+
+def is_weak(v):
+    """Whether v is a number without type, static or not."""
+    return isinstance(v, Weak) or is_static_number(v)
+
+
+def number(v):
+    """The Python number in a weak value or a 0-D tensor."""
+    if isinstance(v, Weak):
+        return v.v
+    if isinstance(v, Tensor):
+        if v.ndim:
+            raise WeftError(f"a scalar is expected, not a tensor of {v.ndim} dimensions")
+        return v.a.item()
+    if is_static_number(v):
+        return v
+    raise WeftError(f"a number is expected, not {v!r}")
+
+
+def bf16_round(a):
+    """Float32 values rounded to the nearest bfloat16, ties to even."""
+    bits = np.ascontiguousarray(a, np.float32).view(np.uint32).reshape(np.shape(a))
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(a), np.float32(np.nan), rounded.view(np.float32))
+
+
+def to_type(a, dtype):
+    """An array in another type: integers wrap, floats round. (No check of float to integer: that is `cast`.)"""
+    a = np.asarray(a)
+    if a.dtype.kind == "O":  # static integers beyond 64 bits
+        a = np.asarray([int(v) & (2**64 - 1) for v in a.flat], np.uint64).reshape(a.shape)
+    if dtype is BF16:
+        return np.asarray(bf16_round(a.astype(np.float32)), np.float32)
+    return a.astype(dtype.np)
+
+
+def weak_type(v):
+    """The type that weak numbers are computed in."""
+    v = number(v)
+    return BOOL if isinstance(v, bool) else I64 if isinstance(v, int) else F64
+
+
+def declared_type(v):
+    """The type of a tensor that is declared from a value."""
+    return v.dtype if isinstance(v, Tensor) else {I64: I32, F64: F32, BOOL: BOOL}[weak_type(v)]
+
+
+def promote(d, e):
+    """The type in which two typed operands meet, as in JAX."""
+    if d is e:
+        return d
+    if d is BOOL or e is BOOL:
+        return e if d is BOOL else d
+    if d.is_float and e.is_float:
+        if {d, e} == {F16, BF16}:
+            return F32
+        return max(d, e, key=FLOATS.index)
+    if d.is_float or e.is_float:
+        return d if d.is_float else e
+    if d.kind == e.kind:
+        return max(d, e, key=lambda t: t.np.itemsize)
+    signed, unsigned = (d, e) if d.kind == "signed" else (e, d)
+    for s in SIGNED:
+        if s.np.itemsize > unsigned.np.itemsize and s.np.itemsize >= signed.np.itemsize:
+            return s
+    return F64
+
+
+def meeting_type(*values):
+    """The type of the operands of one operation; weak ones take that of the typed ones."""
+    typed = [v.dtype for v in values if isinstance(v, Tensor)]
+    weak = [weak_type(v) for v in values if not isinstance(v, Tensor)]
+    if not typed:
+        return F64 if F64 in weak else I64 if I64 in weak else BOOL
+    dtype = typed[0]
+    for t in typed[1:]:
+        dtype = promote(dtype, t)
+    if F64 in weak and not dtype.is_float:
+        return F64
+    if I64 in weak and dtype is BOOL:
+        return I32
+    return dtype
+
+
+def array(v, dtype):
+    """A value as an array of type `dtype`."""
+    if isinstance(v, Tensor):
+        return v.a if v.dtype is dtype else to_type(v.a, dtype)
+    return to_type(np.asarray(number(v)), dtype)
+
+
+def result(a, dtype, *operands):
+    """Wraps what an operation gave: static from static operands, weak from weak ones, else a tensor."""
+    a = np.asarray(a)
+    if any(isinstance(v, Tensor) for v in operands):
+        return Tensor(to_type(a, dtype), dtype, broadcast_dims(*operands))
+    value = a.item()
+    return value if all(is_static_number(v) for v in operands) else Weak(value)
+
+
+def broadcast_dims(*operands):
+    """Lengths of an elementwise result; a literal 1 stretches."""
+    shapes = [v.dims for v in operands if isinstance(v, Tensor)]
+    dims = []
+    for k in range(1, max(map(len, shapes), default=0) + 1):
+        here = [s[-k] for s in shapes if len(s) >= k]
+        longer = [n for n in here if number(n) != 1]
+        dims.append((longer or sorted(here, key=lambda n: isinstance(n, int)))[0])
+        if any(number(n) != number(longer[0]) for n in longer):
+            raise WeftError(f"shapes do not agree: {[number(n) for n in here]}")
+    return dims[::-1]
+
+
+def check_divisor(a, b, dtype):
+    if np.any(b == 0):
+        raise WeftError("division by zero")
+    if dtype.kind == "signed" and np.any((a == np.iinfo(dtype.np).min) & (b == -1)):
+        raise WeftError("integer overflow in a division")
+
+
+def shift(a, b, dtype, left):
+    """Shifts by the width or more give 0, or -1 for negative values to the right; negative counts are errors."""
+    if np.any(b < 0):
+        raise WeftError("negative shift count")
+    width = 8 * dtype.np.itemsize
+    count = np.minimum(b, width - 1).astype(dtype.np)
+    if left:
+        return np.where(b >= width, dtype.np.type(0), np.left_shift(a, count))
+    return np.where((b >= width) & (a >= 0), dtype.np.type(0), np.right_shift(a, count))
+
+
+def power(a, b, dtype):
+    if dtype.is_int:
+        if np.any(b < 0):
+            raise WeftError("negative exponent of an integer")
+        return np.power(a, b)
+    return np.power(a, b)
+
+
+STATIC_INT = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
+ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.mod}
+BITS = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
+COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+def binary(op, a, b):
+    """a op b, for arithmetic, bits and comparisons."""
+    if not all(is_weak(v) or isinstance(v, Tensor) for v in (a, b)):
+        return static_binary(op, a, b)
+    if op in STATIC_INT and type(a) is int and type(b) is int:
+        return STATIC_INT[op](a, b)
+    if op in COMPARE and is_static_number(a) and is_static_number(b):
+        return bool(COMPARE[op](a, b))
+    dtype = meeting_type(a, b)
+    if op == "/" and not dtype.is_float:
+        dtype = F64
+    x, y = array(a, dtype), array(b, dtype)
+    broadcast_dims(a, b)
+    if op in COMPARE:
+        return result(COMPARE[op](x, y), BOOL, a, b)
+    if op in BITS:
+        if dtype.is_float:
+            raise WeftError(f"`{op}` of floats")
+        return result(BITS[op](x, y), dtype, a, b)
+    if dtype is BOOL:
+        raise WeftError(f"`{op}` of two bools")
+    if op in ("//", "%") and dtype.is_int:
+        check_divisor(x, y, dtype)
+    if op in ("<<", ">>"):
+        return result(shift(x, y, dtype, op == "<<"), dtype, a, b)
+    if op == "**":
+        return result(power(x, y, dtype), dtype, a, b)
+    if op in ARITHMETIC:
+        return result(ARITHMETIC[op](x, y), dtype, a, b)
+    raise WeftError(f"there is no operator {op}")
+
+
+def static_binary(op, a, b):
+    """On strings, lists, types and None."""
+    if op == "==" or op == "!=":
+        return same(a, b) == (op == "==")
+    if op == "+" and isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return list(a) + list(b) if isinstance(a, list) else tuple(a) + tuple(b)
+    if op == "+" and isinstance(a, str) and isinstance(b, str):
+        return a + b
+    raise WeftError(f"`{op}` of {a!r} and {b!r}")
+
+
+def same(a, b):
+    """Whether two static values are the same; a size is the same only as itself."""
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
+    if isinstance(a, (Weak, Tensor, DType)) or isinstance(b, (Weak, Tensor, DType)) or a is None or b is None:
+        return a is b
+    return type(a) in (bool, int, float) and type(b) in (bool, int, float) and a == b or type(a) is type(b) and a == b
+
+
+def negate(a):
+    if type(a) is int:
+        return -a
+    dtype = meeting_type(a)
+    if dtype is BOOL:
+        raise WeftError("`-` of a bool")
+    return result(np.negative(array(a, dtype)), dtype, a)
+
+
+def invert(a):
+    dtype = meeting_type(a)
+    if dtype.is_float:
+        raise WeftError("`~` of a float")
+    return result(np.invert(array(a, dtype)), dtype, a)
+
+
+def condition(a):
+    """The array of a `bool` value."""
+    if meeting_type(a) is not BOOL:
+        raise WeftError("a condition must be bool")
+    return array(a, BOOL)
+
+
+def choose(c, a, b):
+    """`select(c, a, b)` where c is a tensor of any dimension."""
+    dtype = meeting_type(a, b)
+    x = np.where(condition(c), array(a, dtype), array(b, dtype))
+    return result(x, dtype, c, a, b)
+
+
+def cast(v, dtype):
+    """To another type; a float that has no value there is an error."""
+    source = meeting_type(v)
+    a = v.a if isinstance(v, Tensor) else np.asarray(number(v))
+    dims = v.dims if isinstance(v, Tensor) else ()
+    if dtype is BOOL:
+        return Tensor(np.asarray(a != 0), BOOL, dims)
+    if source.is_float and dtype.is_int:
+        info = np.iinfo(dtype.np)
+        whole = np.trunc(a.astype(np.float64))
+        if not np.all((whole >= float(info.min)) & (whole < float(info.max) + 1)):
+            raise WeftError(f"a float has no value of type {dtype}")
+    return Tensor(to_type(a, dtype), dtype, dims)
+
+
+FLOAT_FUNCTIONS = {
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: np.reciprocal(np.sqrt(a)),
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "sigmoid": special.expit,
+    "erf": special.erf,
+}
+ROUNDINGS = {"floor": np.floor, "ceil": np.ceil, "round": np.round, "trunc": np.trunc}
+WORK = {F16: np.float32, BF16: np.float32, F32: np.float32, F64: np.float64}
+
+
+def unary(name, v):
+    """A function of one operand."""
+    dtype = meeting_type(v)
+    if name in ROUNDINGS and not dtype.is_float:
+        return v
+    if name in ("abs", "sign"):
+        if dtype is BOOL:
+            raise WeftError(f"{name} of a bool")
+        return result((np.abs if name == "abs" else np.sign)(array(v, dtype)), dtype, v)
+    dtype = dtype if dtype.is_float else F64
+    a = array(v, dtype)
+    if name == "isnan":
+        return result(np.isnan(a), BOOL, v)
+    function = FLOAT_FUNCTIONS.get(name) or ROUNDINGS[name]
+    return result(function(a.astype(WORK[dtype])), dtype, v)
+
+
+UNARY = [*FLOAT_FUNCTIONS, *ROUNDINGS, "abs", "sign", "isnan"]
+
+
+def atan2(a, b):
+    dtype = meeting_type(a, b)
+    dtype = dtype if dtype.is_float else F64
+    return result(np.arctan2(array(a, dtype), array(b, dtype)), dtype, a, b)
+
+
+def extremum(name, a, b):
+    """`min` and `max` of two operands; NaN wins."""
+    dtype = meeting_type(a, b)
+    function = {"min": np.minimum, "max": np.maximum}[name]
+    return result(function(array(a, dtype), array(b, dtype)), dtype, a, b)
+
+
+def fma(a, b, c):
+    """a * b + c with one rounding (in f64 up to the precision of long double)."""
+    dtype = meeting_type(a, b, c)
+    dtype = dtype if dtype.is_float else F64
+    wide = np.longdouble if dtype is F64 else np.float64
+    x, y, z = [array(v, dtype).astype(wide) for v in (a, b, c)]
+    return result((x * y + z).astype(WORK[dtype]), dtype, a, b, c)
