@@ -21,6 +21,7 @@
 //! Deliberately absent: anything of the surface syntax (it is in `weft-frontend`), anything that proves (`weft-analysis`)
 //! and `unsafe`.
 
+pub mod build;
 pub mod diag;
 pub mod dtype;
 pub mod expr;

@@ -47,10 +47,15 @@ fn enclose((text, strength): Bound, at_least: u8) -> String {
 /// Like [`expr`], with a cast around a literal that would be taken for one of another type.
 fn typed(e: &Expr, names: &Names) -> Bound {
     let (text, strength) = expr(e, names);
-    if e.as_literal().is_some() && !is_native(e.dtype()) {
-        return (format!("cast({text}, {})", e.dtype()), ATOM);
+    match e.as_literal() {
+        Some(v) if !is_native(e.dtype()) && !is_wide(v) => (format!("cast({text}, {})", e.dtype()), ATOM),
+        _ => (text, strength),
     }
-    (text, strength)
+}
+
+/// Whether an integer is no i64, so that it is printed with a cast in any case.
+fn is_wide(v: Literal) -> bool {
+    matches!(v, Literal::Int(i) if i > i128::from(i64::MAX))
 }
 
 /// Whether bare literals, sizes and iterators have this type by themselves.
@@ -121,7 +126,7 @@ fn literal(v: Literal, dtype: DType) -> Bound {
         Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
         // The digits alone are no i64.
         Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
-        Literal::Int(i) if i > i128::from(i64::MAX) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
+        Literal::Int(i) if is_wide(v) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
         Literal::Int(i) => signed(i.to_string()),
         Literal::Float(f) if f.is_nan() => signed(if f.is_sign_negative() { "-nan" } else { "nan" }.to_string()),
         Literal::Float(f) if f.is_infinite() => signed(if f < 0.0 { "-inf" } else { "inf" }.to_string()),

@@ -1,0 +1,141 @@
+//! Trees by hand, for tests and passes that make much: one short function for every common statement, and a builder for
+//! whole programs.
+//!
+//! ```
+//! use weft_ast::build::{Builder, block, looped, reduce, store};
+//! use weft_ast::{DType, Expr, ReduceOp, Symbol, print};
+//!
+//! let mut b = Builder::new("row_sums");
+//! let (n, m) = (b.size("n"), b.size("m"));
+//! let x = b.input("x", DType::F32, [&n, &m]);
+//! let y = b.result("y", DType::F32, [&n]);
+//! let (i, j) = (Symbol::new("i"), Symbol::new("j"));
+//! let (vi, vj) = (Expr::var(&i), Expr::var(&j));
+//! let f = b.finish(looped(&i, &n, block([
+//!     store(&y, [&vi], &Expr::float(0.0, DType::F32)),
+//!     looped(&j, &m, reduce(&y, [&vi], ReduceOp::Add, &x.load([vi.clone(), vj.clone()]))),
+//! ])));
+//! assert_eq!(print::func(&f), "\
+//! def row_sums(x: f32[n, m]) -> f32[n]:
+//!     y = empty((n,), f32)
+//!     for i in range(n):
+//!         y[i] = 0.0
+//!         for j in range(m):
+//!             y[i] += x[i, j]
+//!     return y
+//! ");
+//! ```
+
+use crate::dtype::DType;
+use crate::expr::{Access, Expr};
+use crate::func::{Func, Param, ParamMode};
+use crate::op::ReduceOp;
+use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, Role, Stmt, StmtKind, Tensor};
+use crate::symbol::Symbol;
+use std::sync::Arc;
+
+fn plain(kind: StmtKind) -> Stmt {
+    Stmt::new(kind, Origin::none())
+}
+
+fn accesses<'a>(indices: impl IntoIterator<Item = &'a Expr>) -> Vec<Access> {
+    indices.into_iter().cloned().map(Access::from).collect()
+}
+
+/// Statements one after the other.
+pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+    Stmt::seq(stmts, Origin::none())
+}
+
+/// `t[i, j] = value`
+pub fn store<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, value: &Expr) -> Stmt {
+    plain(StmtKind::Store { tensor: t.symbol.clone(), indices: accesses(indices), value: value.clone() })
+}
+
+/// `t[i, j] op= value`
+pub fn reduce<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, op: ReduceOp, value: &Expr) -> Stmt {
+    plain(StmtKind::ReduceTo { tensor: t.symbol.clone(), indices: accesses(indices), op, value: value.clone() })
+}
+
+/// `for i in range(begin, end, step)`
+pub fn range(i: &Symbol, [begin, end, step]: [&Expr; 3], body: Stmt) -> Stmt {
+    let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
+    plain(StmtKind::For { iter: i.clone(), extent, props: LoopProps::default(), body })
+}
+
+/// `for i in range(end)`
+pub fn looped(i: &Symbol, end: &Expr, body: Stmt) -> Stmt {
+    range(i, [&Expr::int(0), end, &Expr::int(1)], body)
+}
+
+/// `if cond: then else: otherwise`
+pub fn branch(cond: &Expr, then: Stmt, otherwise: Option<Stmt>) -> Stmt {
+    plain(StmtKind::If { cond: cond.clone(), then, otherwise })
+}
+
+/// A local tensor.
+pub fn local<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
+    tensor(name, dtype, shape, Role::Local)
+}
+
+/// `t` is alive in `body`.
+pub fn var_def(t: &Arc<Tensor>, body: Stmt) -> Stmt {
+    plain(StmtKind::VarDef { tensor: t.clone(), body })
+}
+
+/// `assert cond, message`
+pub fn assert(cond: &Expr, message: Message) -> Stmt {
+    plain(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
+}
+
+fn tensor<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(Symbol::new(name), dtype, shape.into_iter().cloned().collect(), role))
+}
+
+/// A program whose interface is made step by step.
+#[derive(Debug)]
+pub struct Builder {
+    func: Func,
+}
+
+impl Builder {
+    /// A program of that name.
+    pub fn new(name: &str) -> Builder {
+        let (name, body) = (name.to_string(), Stmt::nop());
+        Builder { func: Func { name, doc: None, sizes: Vec::new(), params: Vec::new(), results: Vec::new(), body } }
+    }
+
+    /// A size parameter.
+    pub fn size(&mut self, name: &str) -> Expr {
+        let symbol = Symbol::new(name);
+        self.func.sizes.push(symbol.clone());
+        Expr::var(&symbol)
+    }
+
+    /// A parameter that is read only.
+    pub fn input<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
+        self.param(tensor(name, dtype, shape, Role::Input), ParamMode::In)
+    }
+
+    /// An `inout` parameter.
+    pub fn inout<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
+        self.param(tensor(name, dtype, shape, Role::InOut), ParamMode::InOut)
+    }
+
+    fn param(&mut self, tensor: Arc<Tensor>, mode: ParamMode) -> Arc<Tensor> {
+        self.func.params.push(Param { tensor: tensor.clone(), mode });
+        tensor
+    }
+
+    /// A result.
+    pub fn result<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
+        let t = tensor(name, dtype, shape, Role::Result);
+        self.func.results.push(t.clone());
+        t
+    }
+
+    /// The program.
+    pub fn finish(self, body: Stmt) -> Func {
+        self.func.with_body(body)
+    }
+}

@@ -1,0 +1,7 @@
+//! The tests of `weft-ast`, in one binary: linking one is faster than linking many.
+
+mod interp;
+mod normal;
+mod print;
+mod scalar;
+mod validate;
