@@ -1,1 +1,11 @@
-//! Weft's analyses: facts, provers and always-legal passes
+//! Weft's analyses: everything that proves.
+//!
+//! - [`query`]: read-only facts about a program.
+//! - [`pass`]: rewrites that are always legal and that no user calls.
+//!
+//! Types of isl appear in `isl.rs` alone, types of z3 in `smt.rs` alone.
+
+pub mod pass;
+pub mod query;
+#[cfg(test)]
+mod testing;

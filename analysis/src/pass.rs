@@ -1,0 +1,11 @@
+//! Rewrites that are always legal and that no user calls: `fn run(&Func) -> Func`, one file each.
+//!
+//! Every file says what its pass does, requires, ensures and leaves alone, with an example that is a test. None of them drops what could
+//! stop the program, changes a float, or loses the id of a statement that it keeps.
+
+mod float;
+pub mod simplify;
+mod substitute;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Facts about a program, never a rewrite.
+//!
+//! - [`Context`]: what is known at a point of a program: ranges of iterators, conditions of the branches around, assertions
+//!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
+//! - [`walk`]: goes through a program and keeps a context on the way.
+//! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
+//!
+//! # What the answers mean
+//!
+//! An answer is *sound*: what is proved holds in every run that reaches the point. It need not be complete: "not proved" says nothing.
+//!
+//! Integers of the language wrap, and the provers compute with mathematical integers. So an expression is taken apart only
+//! where it is proved not to wrap (its value lies in its type's range); otherwise it is an *atom*, of which only the range of
+//! its type is known. Sizes make this work in practice, by two assumptions that the callers of programs must ensure (the
+//! entry checks of compiled code and of the interpreter, and every allocation):
+//!
+//! 1. A size is between 0 and [`MAX_SIZE`].
+//! 2. For every tensor that is alive, no operation of its shape wraps, and the product of its dimensions (with 1 for those that are 0)
+//!    is at most [`MAX_SIZE`].
+//!
+//! Both only exclude what fits no memory: 2^47 bytes is the address space of the machines that Weft runs on.
+//!
+//! An element of a tensor is one unknown value from one write of that tensor to the next, so that `x[i]` means the same
+//! twice in a row, and no longer the same after a store to `x`, wherever it is.
+
+mod context;
+pub mod effects;
+mod entail;
+mod interval;
+mod linear;
+mod lower;
+mod prove;
+mod rebuild;
+pub mod walk;
+
+pub use context::{Context, Mark};
+pub use interval::{Congruence, Interval};
+pub use prove::Bounds;
+
+/// Largest size, and largest number of elements of a tensor, that programs are run with (see the module's head).
+pub const MAX_SIZE: i64 = 1 << 47;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! What statements and expressions touch, whatever is known about the program.
+
+use rustc_hash::FxHashSet;
+use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+
+/// The tensors that a statement may write, those of its own declarations included. A call of an outside function may write
+/// all of its arguments.
+pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = FxHashSet::default();
+    stmt.walk(&mut |s| match s.kind() {
+        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } | StmtKind::Structured { tensor, .. } => {
+            out.insert(tensor.clone());
+        }
+        StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+        // Its contents are new every time that the declaration is reached.
+        StmtKind::VarDef { tensor, .. } => {
+            out.insert(tensor.symbol.clone());
+        }
+        _ => {}
+    });
+    out
+}
+
+/// The tensors that a statement may read: those it loads from, reduces into or passes on.
+pub fn reads(stmt: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = FxHashSet::default();
+    stmt.walk(&mut |s| {
+        match s.kind() {
+            StmtKind::ReduceTo { tensor, .. } | StmtKind::Structured { tensor, .. } => {
+                out.insert(tensor.clone());
+            }
+            StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+            _ => {}
+        }
+        for e in s.kind().exprs() {
+            expr_reads(e, &mut FxHashSet::default(), &mut out);
+        }
+    });
+    out
+}
+
+/// Adds the tensors that an expression loads from. `seen` keeps shared operands from being visited twice.
+fn expr_reads(e: &Expr, seen: &mut FxHashSet<usize>, out: &mut FxHashSet<Symbol>) {
+    if !seen.insert(e.address()) {
+        return;
+    }
+    if let ExprKind::Load(t, _) = e.kind() {
+        out.insert(t.clone());
+    }
+    for c in e.children() {
+        expr_reads(c, seen, out);
+    }
+}
+
+/// The tensors that an expression loads from.
+pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
+    let mut out = FxHashSet::default();
+    expr_reads(e, &mut FxHashSet::default(), &mut out);
+    out
+}
+
+/// The iterators and sizes that an expression mentions.
+pub fn variables(e: &Expr) -> FxHashSet<Symbol> {
+    fn visit(e: &Expr, seen: &mut FxHashSet<usize>, out: &mut FxHashSet<Symbol>) {
+        if !seen.insert(e.address()) {
+            return;
+        }
+        match e.kind() {
+            ExprKind::Var(s) | ExprKind::Measure(_, s) => {
+                out.insert(s.clone());
+            }
+            _ => {}
+        }
+        for c in e.children() {
+            visit(c, seen, out);
+        }
+    }
+    let mut out = FxHashSet::default();
+    visit(e, &mut FxHashSet::default(), &mut out);
+    out
+}

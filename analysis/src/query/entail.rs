@@ -1,0 +1,225 @@
+//! Does a form stay at or above 0? Asked of the facts in order of cost:
+//!
+//! 1. intervals of the atoms;
+//! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again and again.
+//!    Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j < n*m`
+//!    follows from `i < n` and `j < m`;
+//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere.
+
+use super::context::{Context, Def};
+use super::interval::INFINITY;
+use super::linear::{Atom, Linear};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+/// Eliminations that a question may cost while lowering, and when it is asked in earnest.
+pub(super) const QUICK: u32 = 32;
+pub(super) const THOROUGH: u32 = 96;
+/// Longest chain of eliminations.
+const DEPTH: u32 = 8;
+/// Deepest nesting of cases.
+const CASES: u32 = 3;
+
+/// A form on the way to a lower bound.
+struct Step {
+    form: Linear,
+    scale: i128,
+    depth: u32,
+}
+
+impl Context {
+    /// Whether the form is proved to be at least 0, by cheap means alone.
+    pub(super) fn quickly(&mut self, g: &Linear) -> bool {
+        self.unreachable || self.interval(g).lo >= 0 || self.lower_bound(g, 0, QUICK) >= 0
+    }
+
+    /// Whether the form is proved to be at least 0.
+    pub(super) fn entails(&mut self, g: &Linear) -> bool {
+        self.entails_in_cases(g, CASES)
+    }
+
+    fn entails_in_cases(&mut self, g: &Linear, cases: u32) -> bool {
+        if self.unreachable || self.interval(g).lo >= 0 {
+            return true;
+        }
+        if g.terms.is_empty() {
+            return false;
+        }
+        if self.lower_bound(g, 0, THOROUGH) >= 0 {
+            return true;
+        }
+        let split = g
+            .terms
+            .iter()
+            .rev()
+            .map(|t| t.0)
+            .find(|a| matches!(self.atoms[a.0 as usize].def, Def::Min(..) | Def::Max(..) | Def::Select(..)));
+        match split {
+            Some(a) if cases > 0 => self.entails_by_cases(g, a, cases - 1),
+            _ => false,
+        }
+    }
+
+    /// The form in both cases of one of its atoms.
+    fn entails_by_cases(&mut self, g: &Linear, a: Atom, cases: u32) -> bool {
+        let def = self.atoms[a.0 as usize].def.clone();
+        let mut case = |value: &Linear, learn: &dyn Fn(&mut Context)| {
+            let Some(g) = g.substitute(a, value) else { return false };
+            self.scoped(|c| {
+                c.changed();
+                learn(c);
+                let difference = Linear::atom(a).minus(value);
+                let negative = difference.as_ref().and_then(|d| d.scale(-1));
+                for d in difference.into_iter().chain(negative) {
+                    c.add_fact(d);
+                }
+                c.entails_in_cases(&g, cases)
+            })
+        };
+        // a - b >= 0
+        let at_least = |a: &Linear, b: &Linear| {
+            let d = a.minus(b);
+            move |c: &mut Context| {
+                if let Some(d) = &d {
+                    c.add_fact(d.clone());
+                }
+            }
+        };
+        match def {
+            Def::Min(x, y) => case(&x, &at_least(&y, &x)) && case(&y, &at_least(&x, &y)),
+            Def::Max(x, y) => case(&x, &at_least(&x, &y)) && case(&y, &at_least(&y, &x)),
+            Def::Select(cond, x, y) => case(&x, &|c| c.assume(&cond)) && case(&y, &|c| c.assume_not(&cond)),
+            _ => false,
+        }
+    }
+
+    /// A lower bound of the form: the best that `fuel` eliminations find, or the first that reaches `target`.
+    ///
+    /// The frontier holds forms `h` with `scale * g >= h`. The simplest one goes first, so that a chain of facts that
+    /// leads nowhere does not eat what a short one would need.
+    pub(super) fn lower_bound(&mut self, g: &Linear, target: i128, fuel: u32) -> i128 {
+        let mut best = self.least(g);
+        let mut frontier = vec![Step { form: g.clone(), scale: 1, depth: 0 }];
+        let mut seen = FxHashSet::default();
+        let mut fuel = fuel;
+        while best < target && !frontier.is_empty() {
+            let next = (0..frontier.len()).min_by_key(|i| frontier[*i].form.terms.len() as u32 + frontier[*i].depth);
+            let Step { form, scale, depth } = frontier.swap_remove(next.unwrap_or(0));
+            let Some(&(atom, c)) = form.terms.last() else { continue };
+            let mut choice = 0;
+            while let Some(fact) = self.bound_of(atom, c > 0, &mut choice) {
+                if fuel == 0 {
+                    return best;
+                }
+                fuel -= 1;
+                let f = fact.coefficient(atom);
+                // f * form = c * fact + rest, for f and c made positive, so form >= rest / f
+                let common = super::interval::gcd(f, c);
+                let (j, k) = (f.abs() / common, c.abs() / common);
+                let (Some(rest), Some(scale)) = (form.combine(j, &fact, -k), scale.checked_mul(j)) else { continue };
+                let least = self.least(&rest);
+                if least > -INFINITY {
+                    best = best.max(-((-least).div_euclid(scale)));
+                    if best >= target {
+                        break;
+                    }
+                }
+                if depth < DEPTH && seen.insert(rest.clone()) {
+                    frontier.push(Step { form: rest, scale, depth: depth + 1 });
+                }
+            }
+        }
+        best
+    }
+
+    /// The least value of a form by the intervals of its atoms, and by what it can be modulo the content of its coefficients.
+    fn least(&self, g: &Linear) -> i128 {
+        let (lo, content) = (self.interval(g).lo, g.content());
+        if content > 1 && lo > -INFINITY { lo + (g.constant - lo).rem_euclid(content) } else { lo }
+    }
+
+    /// The next form that is at least 0 in which the atom has a coefficient of this sign. `next` counts through the facts
+    /// (latest first), the laws, for a product the facts about its factors, and the interval.
+    fn bound_of(&mut self, atom: Atom, positive: bool, next: &mut usize) -> Option<Linear> {
+        let fits = |l: &Linear| (l.coefficient(atom) > 0) == positive;
+        let info = &self.atoms[atom.0 as usize];
+        let (facts, laws) = (info.facts.len(), info.laws.len());
+        while *next < facts + laws {
+            let i = *next;
+            *next += 1;
+            let l = if i < facts {
+                &self.facts[info.facts[facts - 1 - i] as usize]
+            } else {
+                &self.laws[info.laws[i - facts] as usize]
+            };
+            if fits(l) {
+                return Some(l.clone());
+            }
+        }
+        let product = match info.def.clone() {
+            Def::Product(factors) => self.bound_of_product(atom, &factors, positive, next, facts + laws),
+            _ => None,
+        };
+        if product.is_some() {
+            return product;
+        }
+        // Counted far away from the facts, so that it is given once.
+        const INTERVAL: usize = 1 << 30;
+        if *next < INTERVAL {
+            *next = INTERVAL;
+            let interval = self.atom_interval(atom);
+            if positive && interval.lo > -INFINITY {
+                return Some(Linear::atom(atom).plus_constant(-interval.lo));
+            }
+            if !positive && interval.hi < INFINITY {
+                return Linear::constant(interval.hi).minus(&Linear::atom(atom));
+            }
+        }
+        None
+    }
+
+    /// Facts about one factor, multiplied by the other factors where they are not negative.
+    fn bound_of_product(
+        &mut self,
+        atom: Atom,
+        factors: &Rc<[Atom]>,
+        positive: bool,
+        next: &mut usize,
+        start: usize,
+    ) -> Option<Linear> {
+        while *next < 1 << 20 {
+            let mut i = *next - start;
+            let mut choice = None;
+            for (k, x) in factors.iter().enumerate() {
+                let info = &self.atoms[x.0 as usize];
+                let (facts, laws) = (info.facts.len(), info.laws.len());
+                if i < facts {
+                    choice = Some((k, self.facts[info.facts[facts - 1 - i] as usize].clone()));
+                    break;
+                }
+                if i < facts + laws {
+                    choice = Some((k, self.laws[info.laws[i - facts] as usize].clone()));
+                    break;
+                }
+                i -= facts + laws;
+            }
+            let (k, fact) = choice?;
+            *next += 1;
+            if (fact.coefficient(factors[k]) > 0) != positive {
+                continue;
+            }
+            let others = factors.iter().enumerate().filter(|(i, _)| *i != k).map(|(_, f)| *f);
+            if others.clone().any(|f| self.atom_interval(f).lo < 0) {
+                continue;
+            }
+            let product = others.into_iter().try_fold(fact, |p, f| self.product(&p, &Linear::atom(f)));
+            if let Some(p) = product
+                && p.coefficient(atom) != 0
+                && (p.coefficient(atom) > 0) == positive
+            {
+                return Some(p);
+            }
+        }
+        None
+    }
+}

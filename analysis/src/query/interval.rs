@@ -1,0 +1,212 @@
+//! What a single integer can be: an interval and a residue class. Both over-approximate, and saturate instead of
+//! overflowing, so that every operation is total.
+
+/// Stands for "no bound": far beyond every value of a program and every sum of a few hundred products of them.
+pub(crate) const INFINITY: i128 = 1 << 120;
+
+/// All integers `lo <= v <= hi`. Bounds at or beyond [`INFINITY`] mean that there is none. Empty if `lo > hi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The smallest value.
+    pub lo: i128,
+    /// The largest value.
+    pub hi: i128,
+}
+
+fn clamp(v: i128) -> i128 {
+    v.clamp(-INFINITY, INFINITY)
+}
+
+/// `a * b` where infinities absorb everything but 0.
+fn times(a: i128, b: i128) -> i128 {
+    clamp(a.saturating_mul(b))
+}
+
+impl Interval {
+    /// Every integer.
+    pub const ALL: Interval = Interval { lo: -INFINITY, hi: INFINITY };
+
+    /// From `lo` to `hi`, both included.
+    pub fn new(lo: i128, hi: i128) -> Interval {
+        Interval { lo: clamp(lo), hi: clamp(hi) }
+    }
+
+    /// One value.
+    pub fn point(v: i128) -> Interval {
+        Interval::new(v, v)
+    }
+
+    /// The value, if there is only one.
+    pub fn as_point(self) -> Option<i128> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// Whether no value is left.
+    pub fn is_empty(self) -> bool {
+        self.lo > self.hi
+    }
+
+    /// Whether every value of `self` is one of `other`.
+    pub fn within(self, other: Interval) -> bool {
+        self.lo >= other.lo && self.hi <= other.hi
+    }
+
+    /// The values of both.
+    pub fn meet(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
+    /// The smallest interval around both.
+    pub fn join(self, other: Interval) -> Interval {
+        Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    /// Sums.
+    pub fn plus(self, other: Interval) -> Interval {
+        // An infinite bound stays infinite, whatever is added to it.
+        let add = |a: i128, b: i128| if a.abs() >= INFINITY { a } else { clamp(a + b) };
+        let lo = if other.lo <= -INFINITY { -INFINITY } else { add(self.lo, other.lo) };
+        let hi = if other.hi >= INFINITY { INFINITY } else { add(self.hi, other.hi) };
+        Interval { lo, hi }
+    }
+
+    /// Multiples by a constant.
+    pub fn scale(self, k: i128) -> Interval {
+        if k == 0 {
+            return Interval::point(0);
+        }
+        let (a, b) = (times(self.lo, k), times(self.hi, k));
+        Interval { lo: a.min(b), hi: a.max(b) }
+    }
+
+    /// Products.
+    pub fn multiply(self, other: Interval) -> Interval {
+        let all =
+            [times(self.lo, other.lo), times(self.lo, other.hi), times(self.hi, other.lo), times(self.hi, other.hi)];
+        Interval { lo: all.into_iter().fold(INFINITY, i128::min), hi: all.into_iter().fold(-INFINITY, i128::max) }
+    }
+
+    /// Floors of quotients by a positive constant.
+    pub fn floor_div(self, k: i128) -> Interval {
+        let div = |a: i128| if a.abs() >= INFINITY { a } else { a.div_euclid(k) };
+        Interval { lo: div(self.lo), hi: div(self.hi) }
+    }
+}
+
+/// All integers `v` with `v ≡ residue (mod modulus)`. Modulus 0 means the residue itself, modulus 1 every integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congruence {
+    /// At least 0.
+    pub modulus: i128,
+    /// In `0..modulus` where the modulus is not 0.
+    pub residue: i128,
+}
+
+/// Greatest common divisor, at least 0; `gcd(0, a) = |a|`.
+pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Congruence {
+    /// Every integer.
+    pub const ALL: Congruence = Congruence { modulus: 1, residue: 0 };
+
+    /// One value.
+    pub fn point(v: i128) -> Congruence {
+        Congruence { modulus: 0, residue: v }
+    }
+
+    /// `v ≡ residue (mod modulus)`, for a modulus of at least 0.
+    pub fn new(modulus: i128, residue: i128) -> Congruence {
+        match modulus {
+            0 => Congruence::point(residue),
+            m if m >= INFINITY => Congruence::ALL,
+            m => Congruence { modulus: m, residue: residue.rem_euclid(m) },
+        }
+    }
+
+    /// Sums.
+    pub fn plus(self, other: Congruence) -> Congruence {
+        match self.residue.checked_add(other.residue) {
+            Some(r) => Congruence::new(gcd(self.modulus, other.modulus), r),
+            None => Congruence::ALL,
+        }
+    }
+
+    /// Multiples by a constant.
+    pub fn scale(self, k: i128) -> Congruence {
+        match (self.modulus.checked_mul(k), self.residue.checked_mul(k)) {
+            (Some(m), Some(r)) => Congruence::new(m.abs(), r),
+            _ => Congruence::ALL,
+        }
+    }
+
+    /// Products.
+    pub fn multiply(self, other: Congruence) -> Congruence {
+        let product = || {
+            let m = gcd(
+                gcd(self.modulus.checked_mul(other.residue)?, other.modulus.checked_mul(self.residue)?),
+                self.modulus.checked_mul(other.modulus)?,
+            );
+            Some(Congruence::new(m, self.residue.checked_mul(other.residue)?))
+        };
+        product().unwrap_or(Congruence::ALL)
+    }
+
+    /// The classes that both are part of.
+    pub fn join(self, other: Congruence) -> Congruence {
+        match self.residue.checked_sub(other.residue) {
+            Some(d) => Congruence::new(gcd(gcd(self.modulus, other.modulus), d), self.residue),
+            None => Congruence::ALL,
+        }
+    }
+
+    /// The remainder of every value by `m > 0`, if it is the same for all.
+    pub fn remainder(self, m: i128) -> Option<i128> {
+        (self.modulus % m == 0).then(|| self.residue.rem_euclid(m))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinite_bounds_stay_infinite() {
+        let from_zero = Interval::new(0, INFINITY);
+        assert_eq!(from_zero.plus(Interval::point(-5)), Interval::new(-5, INFINITY));
+        assert_eq!(from_zero.scale(-3), Interval::new(-INFINITY, 0));
+        assert_eq!(from_zero.multiply(from_zero), from_zero);
+        assert_eq!(Interval::ALL.floor_div(7), Interval::ALL);
+        assert_eq!(Interval::new(-7, 7).floor_div(4), Interval::new(-2, 1));
+    }
+
+    #[test]
+    fn congruences_of_all_small_values_hold() {
+        let classes: Vec<Congruence> = (0..7).flat_map(|m| (-3..7).map(move |r| Congruence::new(m, r))).collect();
+        let members = |c: Congruence| {
+            (-30i128..30).filter(move |v| match c.modulus {
+                0 => *v == c.residue,
+                m => (v - c.residue) % m == 0,
+            })
+        };
+        let holds = |c: Congruence, v: i128| match c.modulus {
+            0 => v == c.residue,
+            m => (v - c.residue) % m == 0,
+        };
+        for &a in &classes {
+            for &b in &classes {
+                for x in members(a) {
+                    assert!(holds(a.join(b), x) && holds(a.scale(6), x * 6));
+                    for y in members(b) {
+                        assert!(holds(a.plus(b), x + y) && holds(a.multiply(b), x * y));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The questions that passes ask.
+
+use super::context::{Context, Mark};
+use super::entail::QUICK;
+use super::interval::{Congruence, INFINITY, Interval};
+use super::linear::Linear;
+use super::lower::range_of;
+use weft_ast::expr::{Literal, Modifier};
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Symbol};
+
+/// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would be
+/// visited once for every way to them.
+const GUARDS: u32 = 6;
+
+/// What an integer expression can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Between which numbers it lies, within the range of its type.
+    pub interval: Interval,
+    /// Which residue it has.
+    pub congruence: Congruence,
+}
+
+/// The comparison that holds where `op` does not.
+pub(super) fn complement(op: Op) -> Op {
+    match op {
+        Op::Eq => Op::Ne,
+        Op::Ne => Op::Eq,
+        Op::Lt => Op::Ge,
+        Op::Le => Op::Gt,
+        Op::Gt => Op::Le,
+        Op::Ge => Op::Lt,
+        other => other,
+    }
+}
+
+impl Context {
+    /// Whether the condition is proved to hold whenever this point is reached (and its evaluation does not stop the program).
+    pub fn prove(&mut self, cond: &Expr) -> bool {
+        self.thoroughly(|c| c.decide(cond, true))
+    }
+
+    /// Whether the condition is proved not to hold, likewise.
+    pub fn refute(&mut self, cond: &Expr) -> bool {
+        self.thoroughly(|c| c.decide(cond, false))
+    }
+
+    /// What an integer expression can be here, if its evaluation does not stop the program.
+    pub fn bounds(&mut self, e: &Expr) -> Bounds {
+        let l = self.linear(e);
+        let class = self.congruence(&l);
+        let whole = range_of(e.dtype()).meet(self.interval(&l));
+        let lo = self.lower_bound(&l, INFINITY, QUICK);
+        let hi = match l.scale(-1) {
+            Some(n) => -self.lower_bound(&n, INFINITY, QUICK),
+            None => INFINITY,
+        };
+        Bounds { interval: whole.meet(Interval { lo, hi }), congruence: class }
+    }
+
+    /// Whether evaluating the expression may stop the program here: an index that is not proved to be in range, a divisor
+    /// that is not proved to be other than 0, a cast from float to integer.
+    pub fn may_stop(&mut self, e: &Expr) -> bool {
+        if self.unreachable || !e.may_fail() {
+            return false;
+        }
+        if let Some((version, known)) = self.memo_stop.get(e)
+            && *version == self.version
+        {
+            return *known;
+        }
+        let version = self.version;
+        let answer = self.may_stop_node(e);
+        self.memo_stop.insert(e.clone(), (version, answer));
+        answer
+    }
+
+    fn may_stop_node(&mut self, e: &Expr) -> bool {
+        match e.kind() {
+            ExprKind::Load(t, indices) => indices.iter().enumerate().any(|(k, a)| {
+                a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(t, k, &a.index)
+            }),
+            ExprKind::Apply(op, args) if op.is_lazy() => {
+                self.may_stop(&args[0])
+                    || self.guarded(&args[0], *op != Op::Or, |c| c.may_stop(&args[1]))
+                    || (*op == Op::Select && self.guarded(&args[0], false, |c| c.may_stop(&args[2])))
+            }
+            ExprKind::Apply(op, args) => {
+                args.iter().any(|a| self.may_stop(a))
+                    || (op.info().may_fail_on_int && e.dtype().is_int() && !self.has_value(*op, &args[0], &args[1]))
+            }
+            ExprKind::Cast(inner) => (inner.dtype().is_float() && e.dtype().is_int()) || self.may_stop(inner),
+            ExprKind::Limit(inner, _) => self.may_stop(inner),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
+        }
+    }
+
+    /// Whether `0 <= index < dim` is proved for dimension `k` of a tensor that is alive, if the index has a value.
+    pub fn in_range(&mut self, tensor: &Symbol, k: usize, index: &Expr) -> bool {
+        let Some(dim) = self.shapes.get(tensor).and_then(|dims| dims.get(k)).cloned() else { return false };
+        self.thoroughly(|c| {
+            let l = c.linear(index);
+            c.entails(&l) && dim.minus(&l).is_some_and(|rest| c.entails(&rest.plus_constant(-1)))
+        })
+    }
+
+    /// Whether an integer division, shift or power is proved not to stop the program.
+    fn has_value(&mut self, op: Op, a: &Expr, b: &Expr) -> bool {
+        let divisor = self.linear(b);
+        if !matches!(op, Op::FloorDiv | Op::Mod) {
+            return self.holds(&divisor);
+        }
+        let positive = self.holds(&divisor.plus_constant(-1));
+        let negative = |c: &mut Context| divisor.scale(-1).is_some_and(|d| c.holds(&d.plus_constant(-1)));
+        if !positive && !negative(self) {
+            return false;
+        }
+        // The smallest integer over -1 has no value.
+        let range = range_of(a.dtype());
+        let minus_one = !positive && range.lo < 0 && self.interval(&divisor).hi >= -1;
+        !minus_one || {
+            let dividend = self.linear(a);
+            self.holds(&dividend.plus_constant(-range.lo - 1))
+        }
+    }
+
+    /// Runs `f` in a scope in which the condition holds (or does not).
+    pub fn guarded<R>(&mut self, cond: &Expr, holds: bool, f: impl FnOnce(&mut Context) -> R) -> R {
+        let guard = self.enter_guard(cond, holds);
+        let r = f(self);
+        self.leave_guard(guard);
+        r
+    }
+
+    /// Begins a scope in which the condition holds (or does not); [`Context::leave_guard`] ends it.
+    pub fn enter_guard(&mut self, cond: &Expr, holds: bool) -> Mark {
+        let mark = self.mark();
+        self.guards += 1;
+        if self.guards <= GUARDS {
+            if holds { self.assume(cond) } else { self.assume_not(cond) }
+        }
+        mark
+    }
+
+    /// Ends the scope that [`Context::enter_guard`] began.
+    pub fn leave_guard(&mut self, mark: Mark) {
+        self.guards -= 1;
+        self.pop(mark);
+    }
+
+    /// The value of an integer expression as a literal, if it can only have one.
+    pub fn constant(&mut self, e: &Expr) -> Option<Expr> {
+        let l = self.linear(e);
+        let value = self.interval(&l).as_point()?;
+        Some(Expr::literal(Literal::Int(value), e.dtype()))
+    }
+
+    /// Tells states of the facts apart: what was computed for a version holds whenever the context has that version.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Runs `f` with all means of proof.
+    fn thoroughly<R>(&mut self, f: impl FnOnce(&mut Context) -> R) -> R {
+        let before = std::mem::replace(&mut self.thorough, true);
+        let r = f(self);
+        self.thorough = before;
+        r
+    }
+
+    /// Whether it is proved that the condition holds (or does not).
+    pub(super) fn decide(&mut self, cond: &Expr, holds: bool) -> bool {
+        if self.unreachable {
+            return true;
+        }
+        if let Some(b) = cond.as_bool() {
+            return b == holds;
+        }
+        let key = (cond.clone(), holds, self.thorough);
+        if let Some((version, known)) = self.memo_prove.get(&key)
+            && *version == self.version
+        {
+            return *known;
+        }
+        let version = self.version;
+        let answer = self.known(cond) == Some(holds) || self.decide_node(cond, holds);
+        self.memo_prove.insert(key, (version, answer));
+        answer
+    }
+
+    fn decide_node(&mut self, cond: &Expr, holds: bool) -> bool {
+        let ExprKind::Apply(op, args) = cond.kind() else { return false };
+        match op {
+            Op::Not => self.decide(&args[0], !holds),
+            Op::And | Op::Or if (*op == Op::And) == holds => {
+                self.decide(&args[0], holds) && self.guarded(&args[0], holds, |c| c.decide(&args[1], holds))
+            }
+            Op::And | Op::Or => {
+                self.decide(&args[0], holds) || self.guarded(&args[0], !holds, |c| c.decide(&args[1], holds))
+            }
+            Op::BitAnd | Op::BitOr if (*op == Op::BitAnd) == holds => {
+                self.decide(&args[0], holds) && self.decide(&args[1], holds)
+            }
+            Op::BitAnd | Op::BitOr => self.decide(&args[0], holds) || self.decide(&args[1], holds),
+            Op::Select => {
+                self.guarded(&args[0], true, |c| c.decide(&args[1], holds))
+                    && self.guarded(&args[0], false, |c| c.decide(&args[2], holds))
+            }
+            _ if op.is_comparison() && args[0].dtype().is_int() => {
+                let op = if holds { *op } else { complement(*op) };
+                let (a, b) = (self.linear(&args[0]), self.linear(&args[1]));
+                self.compares(op, &a, &b)
+            }
+            _ => false,
+        }
+    }
+
+    fn compares(&mut self, op: Op, a: &Linear, b: &Linear) -> bool {
+        let Some(d) = a.minus(b) else { return false };
+        let Some(n) = d.scale(-1) else { return false };
+        match op {
+            Op::Lt => self.holds(&n.plus_constant(-1)),
+            Op::Le => self.holds(&n),
+            Op::Gt => self.holds(&d.plus_constant(-1)),
+            Op::Ge => self.holds(&d),
+            Op::Eq => self.holds(&d) && self.holds(&n),
+            _ => {
+                let class = self.congruence(&d);
+                class.residue != 0 || self.holds(&d.plus_constant(-1)) || self.holds(&n.plus_constant(-1))
+            }
+        }
+    }
+
+    fn holds(&mut self, g: &Linear) -> bool {
+        if self.thorough { self.entails(g) } else { self.quickly(g) }
+    }
+}

@@ -1,0 +1,192 @@
+//! The provers against enumeration: random scopes with small sizes, every point that they reach, and random questions.
+
+use super::Context;
+use crate::testing::{Env, Rng};
+use weft_ast::expr::Literal;
+use weft_ast::stmt::Role;
+use weft_ast::{DType, Expr, Extent, Stmt, Symbol, Tensor, print};
+
+/// How a scope gets narrower.
+#[derive(Clone, Debug)]
+enum Layer {
+    Loop(Symbol, Extent),
+    Given(Expr),
+}
+
+/// A random scope: loops and conditions over `n` and `m`.
+struct Scope {
+    sizes: [Symbol; 2],
+    table: Tensor,
+    layers: Vec<Layer>,
+    vars: Vec<Symbol>,
+}
+
+impl Scope {
+    fn random(rng: &mut Rng) -> Scope {
+        let sizes = [Symbol::new("n"), Symbol::new("m")];
+        let table = Tensor::dense(Symbol::new("t"), DType::I32, vec![Expr::var(&sizes[0])], Role::Input);
+        let mut vars = sizes.to_vec();
+        let mut layers = Vec::new();
+        for k in 0..rng.between(1, 4) {
+            if k == 0 || rng.below(2) == 0 {
+                let iter = Symbol::new(["i", "j", "k", "l"][k as usize]);
+                let simple = rng.below(2) == 0;
+                let begin = if simple { Expr::int(0) } else { rng.int(1, &vars, &table) };
+                let end = if simple { Expr::var(rng.pick(&sizes)) } else { rng.int(1, &vars, &table) };
+                let step = Expr::int(*rng.pick(&[1, 1, 1, 2, 3, -1, -2]));
+                let (begin, end) = if simple && step.as_int() < Some(0) {
+                    (end.minus(&Expr::int(1)), Expr::int(-1))
+                } else {
+                    (begin, end)
+                };
+                layers.push(Layer::Loop(iter.clone(), Extent::Range { begin, end, step }));
+                vars.push(iter);
+            } else {
+                layers.push(Layer::Given(rng.cond(2, &vars, &table)));
+            }
+        }
+        Scope { sizes, table, layers, vars }
+    }
+
+    /// The facts of the scope.
+    fn context(&self) -> Context {
+        let mut c = Context::empty();
+        for s in &self.sizes {
+            c.size(s);
+        }
+        c.declare(&self.table);
+        for layer in &self.layers {
+            match layer {
+                Layer::Loop(iter, extent) => c.enter_loop(iter, extent, &Stmt::nop()),
+                Layer::Given(cond) => c.assume(cond),
+            }
+        }
+        c
+    }
+
+    /// Every point that is reached for small sizes and a few tables.
+    fn points(&self, rng: &mut Rng) -> Vec<Env> {
+        let mut out = Vec::new();
+        for n in 0..5i64 {
+            for m in 0..5i64 {
+                let mut env = Env::default();
+                env.vars.insert(self.sizes[0].clone(), n);
+                env.vars.insert(self.sizes[1].clone(), m);
+                let values = (0..n).map(|_| Literal::Int(i128::from(rng.between(-2, 6)))).collect();
+                env.tables.insert(self.table.symbol.clone(), values);
+                enumerate(&self.layers, env, &mut out);
+            }
+        }
+        out
+    }
+
+    fn describe(&self) -> String {
+        let layer = |l: &Layer| match l {
+            Layer::Loop(i, Extent::Range { begin, end, step }) => {
+                format!("for {i} in range({}, {}, {})", print::expr(begin), print::expr(end), print::expr(step))
+            }
+            Layer::Loop(i, Extent::Reals) => format!("for {i} in reals"),
+            Layer::Given(c) => format!("if {}", print::expr(c)),
+        };
+        self.layers.iter().map(layer).collect::<Vec<_>>().join(": ")
+    }
+}
+
+fn enumerate(layers: &[Layer], mut env: Env, out: &mut Vec<Env>) {
+    let Some((layer, rest)) = layers.split_first() else {
+        out.push(env);
+        return;
+    };
+    match layer {
+        Layer::Given(cond) => {
+            if env.holds(cond) == Some(true) {
+                enumerate(rest, env, out);
+            }
+        }
+        Layer::Loop(iter, Extent::Range { begin, end, step }) => {
+            let (Some(mut i), Some(end), Some(step)) = (env.int(begin), env.int(end), env.int(step)) else { return };
+            while if step > 0 { i < end } else { i > end } {
+                env.vars.insert(iter.clone(), i as i64);
+                enumerate(rest, env.clone(), out);
+                i += step;
+            }
+        }
+        Layer::Loop(_, Extent::Reals) => {}
+    }
+}
+
+/// Rounds of the random tests, and their seed.
+const ROUNDS: u64 = 600;
+const SEED: u64 = 20_240_229;
+
+#[test]
+fn what_is_proved_holds_at_every_point() {
+    let (mut true_everywhere, mut proved) = (0, 0);
+    for round in 0..ROUNDS {
+        let mut rng = Rng::new(SEED + round);
+        let scope = Scope::random(&mut rng);
+        let points = scope.points(&mut rng);
+        let mut facts = scope.context();
+        if facts.is_unreachable() {
+            assert!(points.is_empty(), "seed {}: {} is reached", SEED + round, scope.describe());
+        }
+        for _ in 0..8 {
+            let cond = rng.cond(2, &scope.vars, &scope.table);
+            let truths: Vec<bool> = points.iter().filter_map(|p| p.holds(&cond)).collect();
+            let text = || format!("seed {}: {}: {}", SEED + round, scope.describe(), print::expr(&cond));
+            let (yes, no) = (facts.prove(&cond), facts.refute(&cond));
+            assert!(!yes || truths.iter().all(|t| *t), "proved, and not true: {}", text());
+            assert!(!no || truths.iter().all(|t| !*t), "refuted, and true: {}", text());
+            if !facts.may_stop(&cond) {
+                assert_eq!(truths.len(), points.len(), "stops: {}", text());
+            }
+            if truths.len() > 5 && truths.iter().all(|t| *t) && cond.as_bool().is_none() {
+                true_everywhere += 1;
+                proved += u32::from(yes);
+            }
+        }
+    }
+    println!("proved {proved} of {true_everywhere} conditions that hold for sizes below 5");
+    assert!(proved * 100 >= true_everywhere * 30, "precision fell: {proved} of {true_everywhere}");
+}
+
+#[test]
+fn bounds_hold_at_every_point() {
+    let (mut all, mut tight) = (0, 0);
+    for round in 0..ROUNDS {
+        let mut rng = Rng::new(SEED + 7000 + round);
+        let scope = Scope::random(&mut rng);
+        let points = scope.points(&mut rng);
+        let mut facts = scope.context();
+        for _ in 0..8 {
+            let e = rng.int(3, &scope.vars, &scope.table);
+            let text =
+                |what: &str| format!("seed {}: {}: {} {what}", SEED + 7000 + round, scope.describe(), print::expr(&e));
+            let bounds = facts.bounds(&e);
+            let short = facts.shorten(&e);
+            let constant = facts.constant(&e);
+            let values: Vec<(&Env, i128)> = points.iter().filter_map(|p| Some((p, p.int(&e)?))).collect();
+            for (p, v) in &values {
+                let (i, c) = (bounds.interval, bounds.congruence);
+                assert!(i.lo <= *v && *v <= i.hi, "{}", text(&format!("is {v}, not in {i:?}")));
+                let residue = if c.modulus == 0 { *v } else { v.rem_euclid(c.modulus) };
+                assert_eq!(residue, c.residue, "{}", text(&format!("is {v}, not {c:?}")));
+                assert_eq!(p.int(&short), Some(*v), "{}", text(&format!("shortened to {}", print::expr(&short))));
+                if let Some(k) = &constant {
+                    assert_eq!(p.int(k), Some(*v), "{}", text("is not constant"));
+                }
+            }
+            if !facts.may_stop(&e) {
+                assert_eq!(values.len(), points.len(), "{}", text("stops"));
+            }
+            if values.len() > 5 && e.as_literal().is_none() {
+                all += 1;
+                // Sizes have no upper bound: one end that is met is all that can be asked.
+                let meets = |b: i128| values.iter().any(|(_, v)| *v == b);
+                tight += u32::from(meets(bounds.interval.lo) || meets(bounds.interval.hi));
+            }
+        }
+    }
+    println!("{tight} of {all} intervals touch a value");
+    assert!(tight * 100 >= all * 30, "precision fell: {tight} of {all}");
+}

@@ -1,0 +1,60 @@
+//! Goes through a program in order, with a [`Context`] of what is known at every statement.
+
+use super::Context;
+use weft_ast::{Expr, Stmt, StmtKind};
+
+/// What is to be done on the way. Statements are visited before what is inside them.
+pub trait Visitor {
+    /// A statement, with the facts that hold before it.
+    fn stmt(&mut self, stmt: &Stmt, facts: &mut Context);
+
+    /// An expression that stands directly in `stmt`, with the facts that hold where it is evaluated.
+    fn expr(&mut self, _expr: &Expr, _stmt: &Stmt, _facts: &mut Context) {}
+}
+
+/// Visits a statement and all inside it.
+pub fn walk(stmt: &Stmt, facts: &mut Context, visitor: &mut dyn Visitor) {
+    visitor.stmt(stmt, facts);
+    for e in stmt.kind().exprs() {
+        visitor.expr(e, stmt, facts);
+    }
+    inside(stmt, facts, &mut |s, c| walk(s, c, visitor));
+    facts.after(stmt);
+}
+
+/// Calls `f` on every statement directly inside, with the facts that hold before it. What a caller does to the context
+/// for the statement itself is [`Context::after`].
+pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Context)) {
+    match stmt.kind() {
+        StmtKind::Seq(v) => {
+            for s in v {
+                f(s, facts);
+            }
+        }
+        StmtKind::VarDef { tensor, body } => facts.scoped(|c| {
+            c.declare(tensor);
+            f(body, c);
+        }),
+        StmtKind::For { iter, extent, body, .. } => facts.scoped(|c| {
+            c.enter_loop(iter, extent, body);
+            f(body, c);
+        }),
+        StmtKind::While { cond, body } => facts.scoped(|c| {
+            c.enter_while(cond, body);
+            f(body, c);
+        }),
+        StmtKind::If { cond, then, otherwise } => {
+            facts.scoped(|c| {
+                c.assume(cond);
+                f(then, c);
+            });
+            if let Some(o) = otherwise {
+                facts.scoped(|c| {
+                    c.assume_not(cond);
+                    f(o, c);
+                });
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,182 @@
+//! What the tests share: short ways to build trees, a generator of random expressions, and evaluation by the table of
+//! operators.
+
+use rustc_hash::FxHashMap;
+use weft_ast::expr::Literal;
+use weft_ast::interp::scalar;
+use weft_ast::op::Op;
+use weft_ast::stmt::{AssertKind, LoopProps};
+use weft_ast::{DType, Expr, ExprKind, Extent, Origin, Stmt, StmtKind, Symbol, Tensor};
+
+pub(crate) fn stmt(kind: StmtKind) -> Stmt {
+    Stmt::new(kind, Origin::none())
+}
+
+pub(crate) fn range(begin: impl Into<Int>, end: impl Into<Int>, step: i64) -> Extent {
+    Extent::Range { begin: begin.into().0, end: end.into().0, step: Expr::int(step) }
+}
+
+/// What can be written where an i64 expression is wanted.
+pub(crate) struct Int(pub(crate) Expr);
+impl From<i64> for Int {
+    fn from(v: i64) -> Int {
+        Int(Expr::int(v))
+    }
+}
+impl From<&Symbol> for Int {
+    fn from(s: &Symbol) -> Int {
+        Int(Expr::var(s))
+    }
+}
+impl From<&Expr> for Int {
+    fn from(e: &Expr) -> Int {
+        Int(e.clone())
+    }
+}
+impl From<Expr> for Int {
+    fn from(e: Expr) -> Int {
+        Int(e)
+    }
+}
+
+pub(crate) fn repeat(iter: &Symbol, begin: impl Into<Int>, end: impl Into<Int>, body: Vec<Stmt>) -> Stmt {
+    let body = Stmt::seq(body, Origin::none());
+    stmt(StmtKind::For { iter: iter.clone(), extent: range(begin, end, 1), props: LoopProps::default(), body })
+}
+
+pub(crate) fn branch(cond: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
+    let otherwise = (!otherwise.is_empty()).then(|| Stmt::seq(otherwise, Origin::none()));
+    stmt(StmtKind::If { cond, then: Stmt::seq(then, Origin::none()), otherwise })
+}
+
+pub(crate) fn store<const N: usize>(t: &Tensor, indices: [Expr; N], value: Expr) -> Stmt {
+    let indices = indices.into_iter().map(Into::into).collect();
+    stmt(StmtKind::Store { tensor: t.symbol.clone(), indices, value })
+}
+
+pub(crate) fn check_that(cond: Expr) -> Stmt {
+    stmt(StmtKind::Assert { cond, message: Vec::new(), kind: AssertKind::Index })
+}
+
+/// A small generator of pseudo-random numbers (xorshift), so that a failure can be repeated from its seed.
+pub(crate) struct Rng(pub(crate) u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+
+    pub(crate) fn between(&mut self, lo: i64, hi: i64) -> i64 {
+        lo + self.below((hi - lo + 1) as u64) as i64
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+
+    /// A random integer expression over i64 variables and one table of `i32` (indexed by anything, so it may be out of range).
+    pub(crate) fn int(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
+        if depth == 0 || self.below(6) == 0 {
+            return if self.below(3) == 0 { Expr::int(self.between(-3, 6)) } else { Expr::var(self.pick(vars)) };
+        }
+        let mut sub = |d: u32| self.int(d, vars, table);
+        let (a, b) = (sub(depth - 1), sub(depth - 1));
+        match self.below(17) {
+            0..=2 => a.plus(&b),
+            3..=4 => a.minus(&b),
+            5 => a.times(&Expr::int(self.between(-2, 5))),
+            6 => a.times(&b),
+            7 => a.floor_div(&Expr::int(*self.pick(&[2, 3, 4, 8, -2, -3]))),
+            8 => a.modulo(&Expr::int(*self.pick(&[2, 3, 4, 8, -2, -3]))),
+            9 => a.min_with(&b),
+            10 => a.max_with(&b),
+            11 => Expr::apply(Op::Abs, vec![a]),
+            12 => {
+                let c = self.cond(depth - 1, vars, table);
+                c.select(&a, &b)
+            }
+            13 => table.load([a]).cast(DType::I64),
+            14 => {
+                if self.below(2) == 0 {
+                    a.floor_div(&b)
+                } else {
+                    a.modulo(&b)
+                }
+            }
+            15 => {
+                // Arithmetic that wraps.
+                let narrow = *self.pick(&[DType::I8, DType::U8, DType::I32]);
+                a.cast(narrow).plus(&b.cast(narrow)).cast(DType::I64)
+            }
+            _ => Expr::apply(Op::BitAnd, vec![a, Expr::int(*self.pick(&[1, 3, 5, 7]))]),
+        }
+    }
+
+    /// A random condition on such expressions.
+    pub(crate) fn cond(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
+        let kind = if depth == 0 { 9 } else { self.below(10) };
+        match kind {
+            0 => self.cond(depth - 1, vars, table).and(&self.cond(depth - 1, vars, table)),
+            1 => self.cond(depth - 1, vars, table).or(&self.cond(depth - 1, vars, table)),
+            2 => self.cond(depth - 1, vars, table).negate(),
+            _ => {
+                let op = *self.pick(&[Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge]);
+                Expr::apply(op, vec![self.int(depth, vars, table), self.int(depth, vars, table)])
+            }
+        }
+    }
+}
+
+/// Values of variables, and of the elements of tables (1-D).
+#[derive(Clone, Default)]
+pub(crate) struct Env {
+    pub(crate) vars: FxHashMap<Symbol, i64>,
+    pub(crate) tables: FxHashMap<Symbol, Vec<Literal>>,
+}
+
+impl Env {
+    /// The value of an expression, unless it stops the program.
+    pub(crate) fn eval(&self, e: &Expr) -> Option<Literal> {
+        match e.kind() {
+            ExprKind::Const(v) => Some(*v),
+            ExprKind::Var(s) => self.vars.get(s).map(|v| Literal::Int(i128::from(*v))),
+            ExprKind::Load(t, indices) => {
+                let i = self.int(&indices[0].index)?;
+                self.tables.get(t)?.get(usize::try_from(i).ok()?).copied()
+            }
+            ExprKind::Cast(a) => scalar::cast(self.eval(a)?, a.dtype(), e.dtype()).ok(),
+            ExprKind::Apply(op, args) => match (op, self.eval(&args[0])?) {
+                (Op::And, Literal::Bool(false)) => Some(Literal::Bool(false)),
+                (Op::Or, Literal::Bool(true)) => Some(Literal::Bool(true)),
+                (Op::Select, Literal::Bool(c)) => self.eval(&args[if c { 1 } else { 2 }]),
+                (_, first) => {
+                    let rest = args[1..].iter().map(|a| self.eval(a));
+                    let values: Option<Vec<Literal>> = std::iter::once(Some(first)).chain(rest).collect();
+                    scalar::apply(*op, args[0].dtype(), &values?).ok()
+                }
+            },
+            _ => None,
+        }
+    }
+
+    pub(crate) fn int(&self, e: &Expr) -> Option<i128> {
+        match self.eval(e)? {
+            Literal::Int(i) => Some(i),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn holds(&self, e: &Expr) -> Option<bool> {
+        match self.eval(e)? {
+            Literal::Bool(b) => Some(b),
+            _ => None,
+        }
+    }
+}
