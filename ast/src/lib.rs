@@ -31,6 +31,8 @@ pub mod interp;
 pub mod op;
 pub mod poly;
 pub mod print;
+#[cfg(feature = "random")]
+pub mod random;
 pub mod span;
 pub mod stmt;
 pub mod symbol;

@@ -3,5 +3,6 @@
 mod interp;
 mod normal;
 mod print;
+mod random;
 mod scalar;
 mod validate;
