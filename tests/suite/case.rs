@@ -1,0 +1,124 @@
+//! A `# weft: run …` command taken apart, for tests that run it through the library: the same program by the interpreter,
+//! by compiled C, with sizes compiled in and without, and by NumPy.
+
+use crate::programs::Program;
+use std::path::Path;
+use weft::io::output::{Target, write_all};
+use weft::{Backend, Error, Function, Options, StaticValue};
+use weft_ast::Value;
+
+/// An entry with its inputs.
+pub struct Case<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// The command, for messages.
+    pub command: &'p str,
+    /// The entry's name.
+    pub entry: String,
+    /// `--in`, with files' names made absolute.
+    pub inputs: Vec<(String, String)>,
+    /// `--size`
+    pub sizes: Vec<(String, i64)>,
+    /// `--set`
+    pub statics: Vec<(String, String)>,
+}
+
+/// A tensor and its name.
+pub type Named = (String, Value);
+
+impl<'p> Case<'p> {
+    /// The case of a `run` command; `None` for other commands.
+    pub fn parse(program: &'p Program, command: &'p str) -> Option<Case<'p>> {
+        let mut words = command.strip_prefix("run ")?.split_whitespace();
+        let entry = words.next()?.to_string();
+        let mut case = Case { program, command, entry, inputs: Vec::new(), sizes: Vec::new(), statics: Vec::new() };
+        while let (Some(flag), Some(pair)) = (words.next(), words.next()) {
+            let (name, value) = pair.split_once('=').unwrap_or_else(|| panic!("{command}: {pair} is no NAME=VALUE"));
+            let (name, value) = (name.to_string(), value.to_string());
+            match flag {
+                "--in" => {
+                    let file = program.path.parent().unwrap_or(Path::new("")).join(&value);
+                    let value = if file.is_file() { file.display().to_string() } else { value };
+                    case.inputs.push((name, value));
+                }
+                "--size" => case.sizes.push((name, value.parse().unwrap_or_else(|e| panic!("{command}: {e}")))),
+                "--set" => case.statics.push((name, value)),
+                other => panic!("{}: {command}: {other} is not understood here", program.name()),
+            }
+        }
+        Some(case)
+    }
+
+    /// Compiles the entry. With `generic` no size is compiled in.
+    pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, weft::inputs::Inputs), Error> {
+        let file = weft::Program::load(&self.program.path)?;
+        let mut options = Options::default().backend(backend);
+        for (name, text) in &self.statics {
+            let value: StaticValue = text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
+            options = options.set(name, value);
+        }
+        // The signature without compiled-in sizes says what the inputs are.
+        let open = file.compile(&self.entry, &options.clone().backend(Backend::Interp))?;
+        let inputs = weft::inputs::read(open.signature(), &self.inputs, &self.sizes)
+            .map_err(|d| Error::Input(weft::Report::without_sources(d)))?;
+        if !generic {
+            for (size, value) in open.signature().sizes.iter().zip(&inputs.sizes) {
+                options = options.size(&size.name, *value);
+            }
+        }
+        Ok((file.compile(&self.entry, &options)?, inputs))
+    }
+
+    /// Runs the entry: `inout` parameters and results by name.
+    pub fn run(&self, backend: Backend, generic: bool) -> Result<Vec<Named>, Error> {
+        let (function, inputs) = self.compile(backend, generic)?;
+        let sizes = if generic { inputs.sizes } else { vec![] };
+        let ran = function.run(inputs.values, &sizes, 2)?;
+        let signature = function.signature();
+        let written = signature.params().zip(ran.params).filter(|(s, _)| s.passing == weft_codegen::signature::Passing::InOut);
+        Ok(written.chain(signature.results().zip(ran.results)).map(|(s, v)| (s.name.clone(), v)).collect())
+    }
+}
+
+/// Writes tensors as `.npy` files in a folder.
+pub fn save(folder: &Path, tensors: &[Named]) {
+    let targets: Vec<(Target, &Value)> = tensors
+        .iter()
+        .map(|(name, v)| (Target { name: name.clone(), path: folder.join(format!("{name}.npy")) }, v))
+        .collect();
+    std::fs::create_dir_all(folder).expect("a folder");
+    write_all(&targets).unwrap_or_else(|d| panic!("{d}"));
+}
+
+/// How far apart floats of a type may be, relative to the largest of the tensor.
+pub fn tolerance(dtype: weft_ast::DType) -> f64 {
+    match dtype {
+        weft_ast::DType::F64 => 1e-12,
+        weft_ast::DType::F32 => 1e-5,
+        weft_ast::DType::F16 => 2e-3,
+        _ => 1e-2,
+    }
+}
+
+/// Why two results differ; `None` if they agree. Integers, NaN and infinities must be the same.
+pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<String> {
+    if expected.dtype() != found.dtype() || expected.shape() != found.shape() {
+        return Some(format!("{}{:?} and {}{:?}", expected.dtype(), expected.shape(), found.dtype(), found.shape()));
+    }
+    let (a, b) = (expected.data(), found.data());
+    let floats = expected.dtype().is_float();
+    let finite = (0..a.len()).map(|i| a.get_f64(i).abs()).filter(|v| v.is_finite());
+    let scale = finite.fold(0.0f64, f64::max);
+    for i in 0..a.len() {
+        let same = if floats {
+            let (x, y) = (a.get_f64(i), b.get_f64(i));
+            x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * scale
+        } else {
+            a.get_int(i) == b.get_int(i)
+        };
+        if !same {
+            return Some(format!("element {i}: {} and {}", a.get_f64(i), b.get_f64(i)));
+        }
+    }
+    None
+}

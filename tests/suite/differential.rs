@@ -1,0 +1,76 @@
+//! One meaning, four ways: for every `# weft: run` command of every dense program in the repository, the interpreter,
+//! compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same results.
+
+use crate::case::{Case, Named, difference, save, tolerance};
+use crate::{programs, python};
+use serde_json::json;
+use std::path::Path;
+use weft::Backend;
+
+fn all_programs() -> Vec<programs::Program> {
+    ["tests/corpus/language", "tests/polybench", "examples", "benches"].into_iter().flat_map(programs::below).collect()
+}
+
+fn compare(case: &Case<'_>, what: &str, expected: &[Named], found: Result<Vec<Named>, weft::Error>) -> Vec<String> {
+    let at = |text: String| format!("{}: {}\n    interpreter and {what}: {text}", case.program.name(), case.command);
+    match found {
+        Err(e) => vec![at(e.to_string())],
+        Ok(found) => expected
+            .iter()
+            .zip(&found)
+            .filter_map(|((name, a), (_, b))| difference(a, b, tolerance(a.dtype())).map(|d| at(format!("`{name}`: {d}"))))
+            .collect(),
+    }
+}
+
+#[test]
+fn interpreter_compiled_c_and_numpy_agree() {
+    let programs = all_programs();
+    let cases: Vec<Case<'_>> =
+        programs.iter().flat_map(|p| p.commands.iter().filter_map(move |c| Case::parse(p, c))).collect();
+    assert!(cases.len() > 150, "only {} commands found", cases.len());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+
+    let numbered: Vec<(usize, &Case<'_>)> = cases.iter().enumerate().collect();
+    let outcomes = programs::for_each(&numbered, |(k, case)| {
+        let expected = match case.run(Backend::Interp, true) {
+            Ok(expected) => expected,
+            Err(e) => return (None, vec![format!("{}: {}\n{e}", case.program.name(), case.command)]),
+        };
+        let mut faults = compare(case, "C", &expected, case.run(Backend::C, false));
+        faults.extend(compare(case, "C for all sizes", &expected, case.run(Backend::C, true)));
+        (Some(manifest(case, &folder.path().join(k.to_string()), &expected)), faults)
+    });
+
+    let mut faults = Vec::new();
+    let mut manifests = Vec::new();
+    for (manifest, found) in outcomes {
+        manifests.extend(manifest);
+        faults.extend(found);
+    }
+    let list = folder.path().join("cases.json");
+    std::fs::write(&list, serde_json::to_vec(&manifests).expect("JSON")).expect("the list is written");
+    if let Some(output) = python::run("tests/numpy/run_cases.py", &[&list]) {
+        faults.extend(output.lines().map(str::to_string));
+    }
+    assert!(faults.is_empty(), "{}\n{} faults in {} commands", faults.join("\n"), faults.len(), cases.len());
+}
+
+/// What NumPy needs to run a case, and the results to compare with, as files.
+fn manifest(case: &Case<'_>, folder: &Path, results: &[Named]) -> serde_json::Value {
+    let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
+    let named: Vec<Named> = function.signature().params().map(|p| p.name.clone()).zip(inputs.values).collect();
+    save(&folder.join("in"), &named);
+    save(&folder.join("out"), results);
+    let sizes: serde_json::Map<String, serde_json::Value> =
+        function.signature().sizes.iter().map(|s| s.name.clone()).zip(inputs.sizes.iter().map(|v| json!(v))).collect();
+    json!({
+        "file": case.program.path,
+        "name": format!("{}: {}", case.program.name(), case.command),
+        "entry": case.entry,
+        "inputs": folder.join("in"),
+        "results": folder.join("out"),
+        "sizes": sizes,
+        "statics": case.statics.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+    })
+}

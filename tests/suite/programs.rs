@@ -1,0 +1,91 @@
+//! The `.ft` programs of the repository and the commands in their comments.
+//!
+//! A line `# weft: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with the
+//! file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+/// A program and its commands.
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// The commands, as they stand in the file.
+    pub commands: Vec<String>,
+}
+
+impl Program {
+    /// Its name below the repository's root, for messages.
+    pub fn name(&self) -> String {
+        self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
+    }
+
+    /// The arguments of a command, with the file's name where it belongs.
+    pub fn arguments(&self, command: &str) -> Vec<String> {
+        let file = self.path.file_name().expect("a file").to_string_lossy().into_owned();
+        let mut words = command.split_whitespace().map(str::to_string);
+        words.next().into_iter().chain([file]).chain(words).collect()
+    }
+
+    /// Runs `weft` in the program's folder.
+    pub fn weft(&self, arguments: &[String]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_weft"))
+            .args(arguments)
+            .current_dir(self.path.parent().expect("a folder"))
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100")
+            .env("WEFT_CACHE_DIR", cache())
+            .output()
+            .expect("weft runs")
+    }
+}
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// One cache for all tests of a run and for the next run; a private one, so that no test touches the user's.
+pub fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("weft-cache")
+}
+
+/// The programs below a folder of the repository, in order.
+pub fn below(folder: &str) -> Vec<Program> {
+    let mut folders = vec![root().join(folder)];
+    let mut programs = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+            let path = entry.expect("an entry of the folder").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "ft") {
+                let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                let commands = text.lines().filter_map(|l| l.strip_prefix("# weft: ")).map(str::to_string).collect();
+                programs.push(Program { path, commands });
+            }
+        }
+    }
+    programs.sort_by(|a, b| a.path.cmp(&b.path));
+    programs
+}
+
+/// Does something for each of `items`, on as many threads as there are processors, and gives the results in order.
+pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let results = Mutex::new((0..items.len()).map(|_| None).collect::<Vec<Option<R>>>());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(items.len()) {
+            scope.spawn(|| {
+                loop {
+                    let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(item) = items.get(k) else { break };
+                    let result = f(item);
+                    results.lock().expect("no thread panicked")[k] = Some(result);
+                }
+            });
+        }
+    });
+    results.into_inner().expect("no thread panicked").into_iter().map(|r| r.expect("every item is done")).collect()
+}
