@@ -203,15 +203,34 @@ impl Machine<'_> {
         if cell.data.set(offset, value) { Ok(()) } else { mismatch() }
     }
 
-    /// The value of an expression of type i64.
+    /// The value of an expression of type i64. Indices are most of what is computed, so the operators that they are made of
+    /// do without the detour by constants of any type.
     pub fn int(&self, node: &Node) -> Run<i64> {
-        match node {
-            Node::Var(slot) => Ok(self.vars[*slot]),
+        Ok(match node {
+            Node::Var(slot) => self.vars[*slot],
+            Node::Const(Literal::Int(i)) => *i as i64,
+            Node::Binary(Op::Add, DType::I64, args) => self.int(&args[0])?.wrapping_add(self.int(&args[1])?),
+            Node::Binary(Op::Sub, DType::I64, args) => self.int(&args[0])?.wrapping_sub(self.int(&args[1])?),
+            Node::Binary(Op::Mul, DType::I64, args) => self.int(&args[0])?.wrapping_mul(self.int(&args[1])?),
             _ => match self.eval(node)? {
-                Literal::Int(i) => Ok(i as i64),
-                _ => mismatch(),
+                Literal::Int(i) => i as i64,
+                _ => return mismatch(),
             },
-        }
+        })
+    }
+
+    /// The value of an expression of type f64, likewise.
+    fn float(&self, node: &Node) -> Run<f64> {
+        Ok(match node {
+            Node::Binary(Op::Add, DType::F64, args) => self.float(&args[0])? + self.float(&args[1])?,
+            Node::Binary(Op::Sub, DType::F64, args) => self.float(&args[0])? - self.float(&args[1])?,
+            Node::Binary(Op::Mul, DType::F64, args) => self.float(&args[0])? * self.float(&args[1])?,
+            Node::Binary(Op::Div, DType::F64, args) => self.float(&args[0])? / self.float(&args[1])?,
+            _ => match self.eval(node)? {
+                Literal::Float(f) => f,
+                _ => return mismatch(),
+            },
+        })
     }
 
     fn truth(&self, node: &Node) -> Run<bool> {
@@ -231,6 +250,7 @@ impl Machine<'_> {
                 self.read(*slot, offset)?
             }
             Node::Unary(op, dtype, a) => scalar::apply(*op, *dtype, &[self.eval(a)?])?,
+            Node::Binary(Op::Add | Op::Sub | Op::Mul | Op::Div, DType::F64, _) => Literal::Float(self.float(node)?),
             Node::Binary(op, dtype, args) => {
                 let [a, b] = &**args;
                 scalar::apply(*op, *dtype, &[self.eval(a)?, self.eval(b)?])?

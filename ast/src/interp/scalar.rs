@@ -43,19 +43,20 @@ pub enum Fault {
 /// The value of `op` on operands of type `dtype` (for `select`, the type of the last two). All operands are given, so
 /// laziness is the caller's business.
 pub fn apply(op: Op, dtype: DType, args: &[Literal]) -> Result<Literal, Fault> {
-    let refuse = || Fault::Operands(op.info().name, dtype);
-    match (op, args) {
-        (Op::Select, [Literal::Bool(c), a, b]) => Ok(if *c { *a } else { *b }),
-        (_, [Literal::Bool(a)]) => boolean(op, *a, *a).ok_or_else(refuse),
-        (_, [Literal::Bool(a), Literal::Bool(b)]) => boolean(op, *a, *b).ok_or_else(refuse),
-        (_, [Literal::Int(a)]) => unary_int(op, dtype, *a).ok_or_else(refuse),
-        (_, [Literal::Int(a), Literal::Int(b)]) => int(op, dtype, *a, *b)?.ok_or_else(refuse),
-        (_, [Literal::Float(a)]) => float(op, dtype, [*a, 0.0, 0.0]).ok_or_else(refuse),
-        (_, [Literal::Float(a), Literal::Float(b)]) => float(op, dtype, [*a, *b, 0.0]).ok_or_else(refuse),
-        (_, [Literal::Float(a), Literal::Float(b), Literal::Float(c)]) => {
-            float(op, dtype, [*a, *b, *c]).ok_or_else(refuse)
-        }
-        _ => Err(refuse()),
+    let value = match (op, args) {
+        (Op::Select, [Literal::Bool(c), a, b]) => Some(if *c { *a } else { *b }),
+        (_, [Literal::Bool(a)]) => boolean(op, *a, *a),
+        (_, [Literal::Bool(a), Literal::Bool(b)]) => boolean(op, *a, *b),
+        (_, [Literal::Int(a)]) => unary_int(op, dtype, *a),
+        (_, [Literal::Int(a), Literal::Int(b)]) => int(op, dtype, *a, *b)?,
+        (_, [Literal::Float(a)]) => float(op, dtype, [*a, 0.0, 0.0]),
+        (_, [Literal::Float(a), Literal::Float(b)]) => float(op, dtype, [*a, *b, 0.0]),
+        (_, [Literal::Float(a), Literal::Float(b), Literal::Float(c)]) => float(op, dtype, [*a, *b, *c]),
+        _ => None,
+    };
+    match value {
+        Some(value) => Ok(value),
+        None => Err(Fault::Operands(op.info().name, dtype)),
     }
 }
 
