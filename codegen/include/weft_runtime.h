@@ -1,0 +1,366 @@
+/*
+ * weft_runtime.h: what generated code shares. Included by generated C alone; programs that call it include weft.h.
+ *
+ * Everything but weft_ctx_release and weft_free is static, and these two are weak, so that any number of generated
+ * files link into one program.
+ */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include "weft.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#define WEFT_UNUSED __attribute__((unused))
+#define WEFT_COLD __attribute__((cold, noinline, unused))
+
+/* Sizes beyond this have no memory to stand for; below it, index arithmetic in 64 bits cannot overflow unnoticed. */
+#define WEFT_MAX_SIZE (INT64_C(1) << 47)
+
+/* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc itself declares
+   them for -ffast-math alone. */
+#define WEFT_SIMD
+#define WEFT_SIMD_2_35
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 22)
+#undef WEFT_SIMD
+#define WEFT_SIMD __attribute__((simd("notinbranch"), const, nothrow))
+#endif
+#if __GLIBC_PREREQ(2, 35)
+#undef WEFT_SIMD_2_35
+#define WEFT_SIMD_2_35 WEFT_SIMD
+#endif
+#endif
+
+/* A kernel is a function of its own, so that its parameters' `restrict` counts and a profile shows it. */
+#define WEFT_KERNEL __attribute__((noinline))
+
+#define WEFT_ALIGNED __attribute__((aligned(64)))
+
+/* Keeps the first error of a call; threads of one parallel loop may come here together. */
+static WEFT_COLD __attribute__((format(printf, 5, 6))) int weft_fail(weft_ctx *ctx, int status, int site, int line,
+                                                                     const char *format, ...) {
+#pragma omp critical(weft_fail)
+    if (ctx->status == WEFT_OK) {
+        va_list values;
+        va_start(values, format);
+        vsnprintf(ctx->message, sizeof ctx->message, format, values);
+        va_end(values);
+        ctx->line = line;
+        ctx->site = site;
+#pragma omp atomic write
+        ctx->status = status;
+    }
+    return status;
+}
+
+/* Whether another thread has failed. */
+static inline WEFT_UNUSED int weft_failed(weft_ctx *ctx) {
+    int status;
+#pragma omp atomic read
+    status = ctx->status;
+    return status;
+}
+
+/* Threads of a parallel loop. */
+static inline WEFT_UNUSED int weft_threads(const weft_ctx *ctx) {
+#ifdef _OPENMP
+    return ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
+#else
+    (void)ctx;
+    return 1;
+#endif
+}
+
+/* Iterations of range(begin, end, step), for a step that is not 0. */
+static inline WEFT_UNUSED uint64_t weft_trips(int64_t begin, int64_t end, int64_t step) {
+    if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;
+    return begin > end ? ((uint64_t)begin - (uint64_t)end - 1) / (0 - (uint64_t)step) + 1 : 0;
+}
+
+/* A float in a message: the fewest digits, but at least 6, that read back as the same number. */
+static WEFT_COLD const char *weft_show(char *text, double value, bool is_f32) {
+    if (value != value) return "nan";
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value);
+        if (is_f32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+    }
+    return text;
+}
+
+/* The bytes of `n_dims` sizes, rounded up to 64. False if a size is negative or there are more than WEFT_MAX_SIZE elements,
+   sizes of 0 counted as 1: index arithmetic may then rely on that. */
+static inline WEFT_UNUSED bool weft_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+    int64_t count = 1;
+    bool empty = false;
+    *bytes = 0;
+    for (int d = 0; d < n_dims; d++) {
+        if (dims[d] < 0) return false;
+        empty |= dims[d] == 0;
+        if (__builtin_mul_overflow(count, dims[d] == 0 ? 1 : dims[d], &count) || count > WEFT_MAX_SIZE) return false;
+    }
+    if (!empty) *bytes = ((size_t)count * size + 63) & ~(size_t)63;
+    return true;
+}
+
+/* A local tensor can be made: its sizes are not negative and fit. */
+static inline WEFT_UNUSED bool weft_local(weft_ctx *ctx, int site, int line, const char *where, const char *name,
+                                          const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+    size_t ignored;
+    if (weft_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
+    for (int d = 0; d < n_dims; d++) {
+        if (dims[d] < 0) {
+            weft_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
+                      name, dims[d]);
+            return false;
+        }
+    }
+    weft_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
+    return false;
+}
+
+/* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena grows
+   to hold it. */
+static inline WEFT_UNUSED size_t weft_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
+    size_t bytes, end;
+    weft_room(dims, n_dims, size, &bytes);
+    if (__builtin_add_overflow(start, bytes, &end)) end = SIZE_MAX;
+    if (end > *arena) *arena = end;
+    return end;
+}
+
+/* Memory aligned to 64 bytes; NULL if there is none. */
+static WEFT_UNUSED void *weft_aligned(size_t bytes) {
+    void *p = NULL;
+    return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
+}
+
+/* Makes room for `bytes` in the arena. */
+static WEFT_UNUSED int weft_reserve(weft_ctx *ctx, size_t bytes) {
+    if (bytes > ctx->arena_capacity) {
+        if (ctx->arena != NULL && ctx->arena_owner == WEFT_OWNER_CALLER)
+            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
+                             ctx->arena_capacity, bytes);
+        free(ctx->arena);
+        ctx->arena_capacity = 0;
+        ctx->arena_owner = WEFT_OWNER_CALLEE;
+        ctx->arena = weft_aligned(bytes);
+        if (ctx->arena == NULL)
+            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
+        ctx->arena_capacity = bytes;
+    }
+    if (((uintptr_t)ctx->arena & 63) != 0)
+        return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
+    ctx->memory_used = bytes;
+    ctx->memory_peak = bytes;
+    return WEFT_OK;
+}
+
+/* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
+static WEFT_UNUSED void *weft_heap_take(weft_ctx *ctx, size_t bytes) {
+    void *p = weft_aligned(bytes);
+    if (p != NULL) {
+#pragma omp critical(weft_heap)
+        {
+            ctx->memory_used += bytes;
+            if (ctx->memory_used > ctx->memory_peak) ctx->memory_peak = ctx->memory_used;
+        }
+    }
+    return p;
+}
+
+static WEFT_UNUSED void weft_heap_give(weft_ctx *ctx, void *p, size_t bytes) {
+    free(p);
+#pragma omp critical(weft_heap)
+    ctx->memory_used -= bytes;
+}
+
+/* Starts a call: the context and the number of arguments. */
+static WEFT_UNUSED int weft_begin(weft_ctx *ctx, const weft_tensor *args, size_t n_args, size_t expected) {
+    if (ctx == NULL || ctx->abi != WEFT_ABI) return WEFT_ERROR_CALL;
+    ctx->status = WEFT_OK;
+    ctx->line = 0;
+    ctx->site = -1;
+    ctx->memory_used = 0;
+    ctx->memory_peak = 0;
+    ctx->message[0] = 0;
+    if (n_args != expected)
+        return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
+                         expected);
+    if (args == NULL && expected != 0) return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "args is NULL");
+    return WEFT_OK;
+}
+
+static WEFT_UNUSED const char *weft_dtype_name(int32_t dtype) {
+    static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
+                                        "u32",  "u64", "f16", "bf16", "f32", "f64"};
+    return dtype >= 0 && dtype <= WEFT_F64 ? names[dtype] : "an unknown type";
+}
+
+static WEFT_UNUSED size_t weft_dtype_size(int32_t dtype) {
+    static const unsigned char sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+    return sizes[dtype];
+}
+
+/* What an entry expects of an argument, beside its sizes. */
+typedef struct weft_spec {
+    const char *name;
+    int32_t dtype;
+    int32_t ndim;
+    char passing; /* 'i' in, 'x' inout, 'r' result */
+} weft_spec;
+
+/* Types, numbers of dimensions and storage of all arguments, and the sizes of parameters. */
+static WEFT_UNUSED int weft_check_args(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args) {
+    for (size_t k = 0; k < n_args; k++) {
+        const weft_tensor *t = &args[k];
+        const weft_spec *s = &specs[k];
+        if (t->dtype != s->dtype)
+            return weft_fail(ctx, WEFT_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+                             weft_dtype_name(t->dtype), weft_dtype_name(s->dtype));
+        if (t->ndim != s->ndim)
+            return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
+                             (int)s->ndim);
+        if (t->shape == NULL && t->ndim != 0)
+            return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
+        if (t->levels != NULL)
+            return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
+        if (s->passing == 'r') continue;
+        for (int32_t d = 0; d < t->ndim; d++)
+            if (t->shape[d] < 0 || t->shape[d] > WEFT_MAX_SIZE)
+                return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
+                                 t->shape[d]);
+    }
+    return WEFT_OK;
+}
+
+/* A size: from `sizes` if it is given there, else `fixed`, which is -1 where no parameter fixes it. */
+static WEFT_UNUSED int weft_bind_size(weft_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+                                      int64_t *value) {
+    *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
+    if (*value == -1 && fixed == -1)
+        return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
+    if (*value < 0 || *value > WEFT_MAX_SIZE)
+        return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
+    return WEFT_OK;
+}
+
+/* A size that is compiled in. */
+static WEFT_UNUSED int weft_known_size(weft_ctx *ctx, const char *name, int64_t value, int64_t known) {
+    if (value != known)
+        return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
+                         value, known);
+    return WEFT_OK;
+}
+
+/* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if the
+   call is only planned), the dimension is written. */
+static WEFT_UNUSED int weft_check_dim(weft_ctx *ctx, const weft_spec *s, weft_tensor *t, bool planned, int32_t d,
+                                      int64_t expected, const char *what) {
+    if (s->passing == 'r') {
+        if (expected < 0)
+            return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
+                             s->name, expected);
+        if (planned || t->data == NULL) t->shape[d] = expected;
+    }
+    if (t->shape[d] != expected)
+        return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
+                         (int)d, s->name, t->shape[d], what, expected);
+    return WEFT_OK;
+}
+
+/* The bytes of arguments whose shapes are known to be right. */
+static WEFT_UNUSED int weft_check_extents(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args,
+                                          size_t *bytes) {
+    for (size_t k = 0; k < n_args; k++)
+        if (!weft_room(args[k].shape, args[k].ndim, weft_dtype_size(args[k].dtype), &bytes[k]))
+            return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
+    return WEFT_OK;
+}
+
+/* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory with
+   another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
+static WEFT_UNUSED int weft_check_data(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args,
+                                       const size_t *bytes) {
+    for (size_t k = 0; k < n_args; k++) {
+        const weft_tensor *t = &args[k];
+        if (bytes[k] == 0 || (t->data == NULL && specs[k].passing == 'r')) continue;
+        if (t->data == NULL) return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
+        if ((uintptr_t)t->data % weft_dtype_size(t->dtype) != 0)
+            return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
+                             specs[k].name);
+        int64_t stride = 1;
+        for (int32_t d = t->ndim - 1; t->strides != NULL && d >= 0; d--) {
+            if (t->shape[d] != 1 && t->strides[d] != stride)
+                return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0,
+                                 "`%s` is not row-major and contiguous: dimension %d has stride %" PRId64 ", expected %" PRId64,
+                                 specs[k].name, (int)d, t->strides[d], stride);
+            stride *= t->shape[d];
+        }
+    }
+    for (size_t k = 0; k < n_args; k++) {
+        for (size_t j = 0; specs[k].passing != 'i' && j < n_args; j++) {
+            uintptr_t a = (uintptr_t)args[k].data, b = (uintptr_t)args[j].data;
+            size_t a_bytes = weft_dtype_size(args[k].dtype), b_bytes = weft_dtype_size(args[j].dtype);
+            for (int32_t d = 0; d < args[k].ndim; d++) a_bytes *= (size_t)args[k].shape[d];
+            for (int32_t d = 0; d < args[j].ndim; d++) b_bytes *= (size_t)args[j].shape[d];
+            if (j != k && a != 0 && b != 0 && a_bytes != 0 && b_bytes != 0 && a < b + b_bytes && b < a + a_bytes)
+                return weft_fail(ctx, WEFT_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
+                                 specs[j].name);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Allocates the results that the caller left to the callee; `made` says which. */
+static WEFT_UNUSED int weft_make_results(weft_ctx *ctx, const weft_spec *specs, weft_tensor *args, size_t n_args,
+                                         const size_t *bytes, bool *made) {
+    memset(made, 0, n_args * sizeof *made);
+    for (size_t k = 0; k < n_args; k++) {
+        made[k] = specs[k].passing == 'r' && args[k].data == NULL;
+        if (!made[k]) continue;
+        args[k].data = weft_aligned(bytes[k]);
+        if (args[k].data == NULL)
+            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
+        args[k].owner = WEFT_OWNER_CALLEE;
+        args[k].strides = NULL;
+    }
+    return WEFT_OK;
+}
+
+/* After an error: results that the callee made are nobody's. */
+static WEFT_UNUSED void weft_drop_results(weft_tensor *args, size_t n_args, const bool *made) {
+    for (size_t k = 0; k < n_args; k++) {
+        if (!made[k]) continue;
+        free(args[k].data);
+        args[k].data = NULL;
+        args[k].owner = WEFT_OWNER_CALLER;
+    }
+}
+
+void weft_ctx_release(weft_ctx *ctx) __attribute__((weak));
+void weft_ctx_release(weft_ctx *ctx) {
+    if (ctx->arena_owner == WEFT_OWNER_CALLEE) free(ctx->arena);
+    ctx->arena = NULL;
+    ctx->arena_capacity = 0;
+}
+
+void weft_free(weft_tensor *tensor) __attribute__((weak));
+void weft_free(weft_tensor *tensor) {
+    if (tensor->owner == WEFT_OWNER_CALLEE) {
+        free(tensor->data);
+        tensor->data = NULL;
+        tensor->owner = WEFT_OWNER_CALLER;
+    }
+}
+
+#endif

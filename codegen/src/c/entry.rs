@@ -1,0 +1,282 @@
+//! An entry's two functions: the ABI around the program. They check every argument, give sizes their values and local
+//! tensors their places in the arena, and call the kernel, which is the program itself.
+
+use super::stmt::{Emitter, Place};
+use super::types;
+use super::writer::{comment, string};
+use crate::lower::Slot;
+use crate::signature::{Passing, Signature, TensorSig};
+use std::sync::Arc;
+use weft_ast::{ExprKind, Symbol, Tensor};
+
+/// The head of the file.
+pub(super) fn prologue(signature: &Signature) -> String {
+    let mut text = format!("/* {} */\n", declaration(signature).replace("*/", "* /"));
+    text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm */\n");
+    text.push_str("#define _POSIX_C_SOURCE 200112L\n");
+    text.push_str("#include \"weft_runtime.h\"\n\n");
+    text
+}
+
+/// `def matmul(a: f32[n, p], b: f32[p, m]) -> y: f32[n, m]`, as people would write it.
+fn declaration(signature: &Signature) -> String {
+    let show = |t: &TensorSig| {
+        let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
+        let shape = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
+        let plain = format!("{}{shape}", t.dtype);
+        let of_type = if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain };
+        format!("{}: {of_type}", t.name)
+    };
+    let params: Vec<String> = signature.params().map(show).collect();
+    let results: Vec<String> = signature.results().map(show).collect();
+    let arrow = if results.is_empty() { String::new() } else { format!(" -> {}", results.join(", ")) };
+    format!("def {}({}){arrow}", signature.name, params.join(", "))
+}
+
+/// The header for callers.
+pub(super) fn header(signature: &Signature) -> String {
+    let name = &signature.c_name;
+    let guard = format!("{}_H", name.to_uppercase());
+    let sizes: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
+    let args: Vec<&str> = signature.tensors.iter().map(|t| t.name.as_str()).collect();
+    let mut text = format!("/* {} */\n", declaration(signature).replace("*/", "* /"));
+    if let Some(doc) = &signature.doc {
+        text.push_str(&doc.lines().map(|l| comment(l) + "\n").collect::<String>());
+    }
+    text.push_str(&format!("#ifndef {guard}\n#define {guard}\n\n#include \"weft.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"));
+    text.push_str(&format!("{}\n", comment(&format!("args: {}; sizes: {}", list(&args), list(&sizes)))));
+    text.push_str(&format!("{};\n\n", run_head(name)));
+    text.push_str(&format!("/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n", plan_head(name)));
+    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    text
+}
+
+fn list(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+}
+
+fn run_head(name: &str) -> String {
+    format!("int {name}(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes)")
+}
+
+fn plan_head(name: &str) -> String {
+    format!("int {name}_plan(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)")
+}
+
+/// The functions of an entry, in the order in which C needs them.
+pub(super) fn unit(e: &mut Emitter<'_>) -> String {
+    let signature = e.lowered.signature();
+    // Sizes and tensors come first, so that they get the names of the source.
+    let sizes: Vec<(Symbol, String)> =
+        e.lowered.func().sizes.iter().map(|s| (s.clone(), e.names.get(s))).collect();
+    for (s, _) in &sizes {
+        e.ranges.size(s);
+    }
+    let tensors: Vec<(Arc<Tensor>, Passing, String)> = e
+        .lowered
+        .interface()
+        .iter()
+        .zip(&signature.tensors)
+        .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
+        .collect();
+    let base = e.names.fresh(&signature.name);
+    let unit = Unit { sizes, tensors, base, c_name: signature.c_name.clone() };
+    unit.plan_type(e);
+    unit.bind(e);
+    unit.kernel(e);
+    unit.plan(e);
+    unit.run(e);
+    std::mem::take(&mut e.out).finish()
+}
+
+struct Unit {
+    sizes: Vec<(Symbol, String)>,
+    tensors: Vec<(Arc<Tensor>, Passing, String)>,
+    base: String,
+    c_name: String,
+}
+
+impl Unit {
+    /// Sizes, places in the arena and bytes of arguments of one call.
+    fn plan_type(&self, e: &mut Emitter<'_>) {
+        e.out.open(format!("typedef struct {}_plan {{", self.base));
+        for (_, n) in &self.sizes {
+            e.out.line(format!("int64_t {n};"));
+        }
+        let slots: Vec<Slot> = e.lowered.slots().to_vec();
+        for slot in &slots {
+            let t = e.names.get(&slot.tensor.symbol);
+            e.out.line(format!("size_t at_{t}; {}", comment("where it lies in the arena")));
+        }
+        e.out.line("size_t arena_bytes;");
+        e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));
+        e.out.close(&format!("}} {}_plan;", self.base));
+        e.out.line("");
+        e.out.open(format!("static const weft_spec {}_args[] = {{", self.base));
+        for (t, passing, _) in &self.tensors {
+            let how = match passing {
+                Passing::In => 'i',
+                Passing::InOut => 'x',
+                Passing::Result => 'r',
+            };
+            let name = string(t.symbol.name());
+            e.out.line(format!("{{{name}, {}, {}, '{how}'}},", types::abi(t.dtype), t.ndim()));
+        }
+        if self.tensors.is_empty() {
+            e.out.line("{NULL, 0, 0, 'i'},");
+        }
+        e.out.close("};");
+        e.out.line("");
+    }
+
+    /// Checks types and shapes, and fills in the plan.
+    fn bind(&self, e: &mut Emitter<'_>) {
+        let base = &self.base;
+        e.out.open(format!(
+            "static int {base}_bind(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, bool planned, {base}_plan *plan) {{"
+        ));
+        let n_args = self.tensors.len();
+        e.out.line(format!("int status = weft_begin(ctx, args, n_args, {n_args});"));
+        e.out.line("if (status != WEFT_OK) return status;");
+        check(e, &format!("weft_check_args(ctx, {base}_args, args, {n_args})"));
+        for (k, (size, n)) in self.sizes.iter().enumerate() {
+            let (name, fixed) = (string(size.name()), self.fixed(e, k, size));
+            e.out.line(format!("int64_t {n};"));
+            check(e, &format!("weft_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
+            if let Some(known) = e.lowered.signature().sizes[k].known {
+                check(e, &format!("weft_known_size(ctx, {name}, {n}, INT64_C({known}))"));
+            }
+            e.out.line(format!("plan->{n} = {n};"));
+        }
+        let checks = e.lowered.entry_checks().clone();
+        e.stmt(&checks);
+        for (k, (t, _, _)) in self.tensors.iter().enumerate() {
+            for (d, size) in t.shape.iter().enumerate() {
+                let value = e.expr(size);
+                let what = string(&e.lowered.signature().tensors[k].shape[d].text);
+                check(
+                    e,
+                    &format!("weft_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"),
+                );
+            }
+        }
+        check(e, &format!("weft_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
+        self.arena(e);
+        e.out.line("return WEFT_OK;");
+        e.out.close("}");
+        e.out.line("");
+    }
+
+    /// The dimension that fixes a size.
+    fn fixed(&self, e: &Emitter<'_>, k: usize, size: &Symbol) -> String {
+        let params = self.tensors.iter().enumerate().filter(|(_, (_, passing, _))| *passing != Passing::Result);
+        for (a, (t, _, _)) in params {
+            if let Some(d) = t.shape.iter().position(|e| matches!(e.kind(), ExprKind::Var(v) if v == size)) {
+                return format!("args[{a}].shape[{d}]");
+            }
+        }
+        // A size that is compiled in no longer stands in the shapes.
+        e.lowered.signature().sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
+    }
+
+    fn arena(&self, e: &mut Emitter<'_>) {
+        e.out.line("plan->arena_bytes = 0;");
+        let slots: Vec<Slot> = e.lowered.slots().to_vec();
+        let mut ends: Vec<String> = Vec::new();
+        for slot in &slots {
+            let t = e.names.get(&slot.tensor.symbol);
+            let start = slot.behind.map_or("0".to_string(), |s| ends[s].clone());
+            let dims: Vec<String> = slot.tensor.shape.iter().map(|d| e.expr(d)).collect();
+            let size = types::stored(slot.tensor.dtype);
+            let end = e.names.fresh(&format!("{t}_end"));
+            e.out.line(format!("plan->at_{t} = {start};"));
+            e.out.line(format!(
+                "const size_t {end} = weft_put(plan->at_{t}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
+                dims.join(", "),
+                dims.len()
+            ));
+            ends.push(end);
+        }
+        for end in ends {
+            e.out.line(format!("(void){end};"));
+        }
+    }
+
+    /// The program.
+    fn kernel(&self, e: &mut Emitter<'_>) {
+        let mut params = vec!["weft_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
+        for (t, passing, name) in &self.tensors {
+            let c = types::stored(t.dtype);
+            let (place, param) = match (t.ndim(), passing) {
+                (0, Passing::In) => (Place::Variable, format!("{c} {name}")),
+                (0, _) => (Place::Pointer, format!("{c} *restrict {name}")),
+                (_, Passing::In) => (Place::Array, format!("const {c} *restrict {name}")),
+                _ => (Place::Array, format!("{c} *restrict {name}")),
+            };
+            e.declare(&t.symbol, place);
+            params.push(param);
+        }
+        let func = e.lowered.func();
+        if let Some(doc) = &func.doc {
+            for line in doc.lines() {
+                e.out.line(comment(line));
+            }
+        }
+        e.out.open(format!("static WEFT_KERNEL int {}({}) {{", self.base, params.join(", ")));
+        for (_, n) in &self.sizes {
+            e.out.line(format!("const int64_t {n} = plan->{n};"));
+        }
+        let unused: Vec<String> =
+            ["ctx", "plan", "arena"].iter().map(|s| s.to_string()).chain(self.sizes.iter().map(|s| s.1.clone())).collect();
+        e.out.line(unused.iter().map(|n| format!("(void){n};")).collect::<Vec<_>>().join(" "));
+        e.stmt(&func.body);
+        e.out.line("return WEFT_OK;");
+        e.out.close("}");
+        e.out.line("");
+    }
+
+    fn plan(&self, e: &mut Emitter<'_>) {
+        let base = &self.base;
+        e.out.line(format!("{};", plan_head(&self.c_name)));
+        e.out.open(format!("{} {{", plan_head(&self.c_name)));
+        e.out.line(format!("{base}_plan plan;"));
+        e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, true, &plan);"));
+        e.out.line("if (status == WEFT_OK && arena_bytes != NULL) *arena_bytes = plan.arena_bytes;");
+        e.out.line("return status;");
+        e.out.close("}");
+        e.out.line("");
+    }
+
+    fn run(&self, e: &mut Emitter<'_>) {
+        let base = &self.base;
+        let n_args = self.tensors.len();
+        e.out.line(format!("{};", run_head(&self.c_name)));
+        e.out.open(format!("{} {{", run_head(&self.c_name)));
+        e.out.line(format!("{base}_plan plan;"));
+        e.out.line(format!("bool made[{}];", n_args.max(1)));
+        e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, false, &plan);"));
+        e.out.line("if (status != WEFT_OK) return status;");
+        check(e, &format!("weft_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
+        check(e, "weft_reserve(ctx, plan.arena_bytes)");
+        e.out.line(format!("status = weft_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
+        let mut values = vec!["ctx".to_string(), "&plan".to_string(), "(char *)ctx->arena".to_string()];
+        for (k, (t, passing, _)) in self.tensors.iter().enumerate() {
+            let c = types::stored(t.dtype);
+            values.push(match (t.ndim(), passing) {
+                (0, Passing::In) => format!("*(const {c} *)args[{k}].data"),
+                (_, Passing::In) => format!("(const {c} *)args[{k}].data"),
+                _ => format!("({c} *)args[{k}].data"),
+            });
+        }
+        e.out.line(format!("if (status == WEFT_OK) status = {base}({});", values.join(", ")));
+        e.out.line(format!("if (status != WEFT_OK) weft_drop_results(args, {n_args}, made);"));
+        e.out.line("return status;");
+        e.out.close("}");
+    }
+}
+
+/// Leaves the function if a step fails.
+fn check(e: &mut Emitter<'_>, call: &str) {
+    e.out.line(format!("if ((status = {call}) != WEFT_OK) return status;"));
+}
+

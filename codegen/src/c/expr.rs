@@ -1,0 +1,298 @@
+//! Expressions as C text with as few parentheses as C's precedences need.
+
+use super::stmt::{Emitter, Place};
+use super::types;
+use weft_ast::expr::Access;
+use weft_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
+
+/// C's precedences, higher binds tighter.
+pub(super) mod prec {
+    pub const TERNARY: u8 = 3;
+    pub const OR: u8 = 4;
+    pub const AND: u8 = 5;
+    pub const BIT_OR: u8 = 6;
+    pub const BIT_XOR: u8 = 7;
+    pub const BIT_AND: u8 = 8;
+    pub const EQUAL: u8 = 9;
+    pub const LESS: u8 = 10;
+    pub const SHIFT: u8 = 11;
+    pub const SUM: u8 = 12;
+    pub const PRODUCT: u8 = 13;
+    pub const UNARY: u8 = 14;
+    pub const PRIMARY: u8 = 16;
+}
+
+/// C text and how tightly its outermost operator binds.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub text: String,
+    pub prec: u8,
+}
+
+impl Text {
+    pub fn new(text: impl Into<String>, prec: u8) -> Text {
+        Text { text: text.into(), prec }
+    }
+
+    /// The text where an operand of at least that precedence must stand.
+    pub fn at(&self, prec: u8) -> String {
+        if self.prec < prec { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+impl Emitter<'_> {
+    /// An expression where anything but a comma may stand.
+    pub fn expr(&mut self, e: &Expr) -> String {
+        self.text(e).text
+    }
+
+    /// An expression as the operand of an operator.
+    pub fn text(&mut self, e: &Expr) -> Text {
+        match e.kind() {
+            ExprKind::Const(v) => constant(types::literal(*v, e.dtype(), false)),
+            ExprKind::Var(s) => Text::new(self.names.get(s), prec::PRIMARY),
+            ExprKind::Load(t, indices) => self.load(t, indices, e.dtype()),
+            ExprKind::Cast(inner) => self.cast(inner, e.dtype()),
+            ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype()),
+            // Refused before lowering; the validator has seen to it that there is none.
+            ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
+        }
+    }
+
+    /// An element as an lvalue.
+    pub fn element(&mut self, tensor: &Symbol, indices: &[Access]) -> Text {
+        let name = self.names.get(tensor);
+        match (self.place(tensor), indices) {
+            (Place::Variable, _) => Text::new(name, prec::PRIMARY),
+            (Place::Pointer, _) => Text::new(format!("*{name}"), prec::UNARY),
+            (Place::Array, [first, ..]) => Text::new(format!("{name}[{}]", self.expr(&first.index)), prec::PRIMARY),
+            (Place::Array, []) => Text::new(format!("{name}[0]"), prec::PRIMARY),
+        }
+    }
+
+    fn load(&mut self, tensor: &Symbol, indices: &[Access], dtype: DType) -> Text {
+        let element = self.element(tensor, indices);
+        if types::is_narrow_float(dtype) {
+            let load = self.helpers.narrow("load", dtype);
+            return Text::new(format!("{load}({})", element.text), prec::PRIMARY);
+        }
+        element
+    }
+
+    /// A value as it is stored.
+    pub fn stored(&mut self, value: &Expr) -> String {
+        if types::is_narrow_float(value.dtype()) {
+            // A load's storage is the value's already.
+            if let ExprKind::Load(t, indices) = value.kind() {
+                return self.element(t, indices).text;
+            }
+            let store = self.helpers.narrow("store", value.dtype());
+            return format!("{store}({})", self.expr(value));
+        }
+        self.expr(value)
+    }
+
+    fn cast(&mut self, e: &Expr, to: DType) -> Text {
+        let from = e.dtype();
+        if to == DType::Bool {
+            return Text::new(format!("{} != 0", self.text(e).at(prec::EQUAL + 1)), prec::EQUAL);
+        }
+        if types::is_narrow_float(to) {
+            // By way of double, as the interpreter does; a float is rounded at once.
+            let (what, text) = match from {
+                DType::F16 | DType::Bf16 | DType::F32 => ("round", self.expr(e)),
+                DType::F64 => ("round_f64", self.expr(e)),
+                _ => ("round_f64", format!("(double){}", self.text(e).at(prec::UNARY))),
+            };
+            let helper = self.helpers.narrow(what, to);
+            return Text::new(format!("{helper}({text})"), prec::PRIMARY);
+        }
+        if types::is_narrow_float(from) && to == DType::F32 {
+            return self.text(e);
+        }
+        Text::new(format!("({}){}", types::value(to), self.text(e).at(prec::UNARY)), prec::UNARY)
+    }
+
+    fn apply(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
+        let operand = args.last().map_or(dtype, Expr::dtype);
+        if op == Op::Select {
+            return self.select(args);
+        }
+        let text = match operand.kind() {
+            Kind::Bool => self.bool_operator(op, args),
+            Kind::Int => self.int_operator(op, args, operand),
+            Kind::Float => self.float_operator(op, args, operand),
+        };
+        let rounds = types::is_narrow_float(dtype) && rounds(op);
+        if rounds {
+            let round = self.helpers.narrow("round", dtype);
+            return Text::new(format!("{round}({})", text.text), prec::PRIMARY);
+        }
+        text
+    }
+
+    fn select(&mut self, args: &[Expr]) -> Text {
+        let cond = self.text(&args[0]).at(prec::OR);
+        let mut arm = |e: &Expr| match e.as_literal() {
+            // Two constants have nothing beside them that would give them their width.
+            Some(v) => constant(types::literal(v, e.dtype(), true)).at(prec::TERNARY + 1),
+            None => self.text(e).at(prec::TERNARY + 1),
+        };
+        let (a, b) = (arm(&args[1]), arm(&args[2]));
+        Text::new(format!("{cond} ? {a} : {b}"), prec::TERNARY)
+    }
+
+    fn infix(&mut self, args: &[Expr], symbol: &str, level: u8) -> Text {
+        let (a, b) = (self.text(&args[0]), self.text(&args[1]));
+        let (left, right) = match level {
+            // Few know C's order of & ^ | and shifts: parentheses for readers.
+            prec::BIT_OR..=prec::BIT_AND | prec::SHIFT => (a.at(prec::UNARY), b.at(prec::UNARY)),
+            prec::EQUAL | prec::LESS => (a.at(prec::SUM), b.at(prec::SUM)),
+            prec::OR => (a.at(if a.prec == prec::OR { prec::OR } else { prec::BIT_OR }), b.at(prec::BIT_OR)),
+            _ => (a.at(level), b.at(level + 1)),
+        };
+        Text::new(format!("{left} {symbol} {right}"), level)
+    }
+
+    fn prefix(&mut self, e: &Expr, symbol: &str) -> Text {
+        let operand = self.text(e);
+        let inner = operand.at(prec::UNARY);
+        let inner = if inner.starts_with(symbol) { format!("({inner})") } else { inner };
+        Text::new(format!("{symbol}{inner}"), prec::UNARY)
+    }
+
+    fn helper(&mut self, what: &str, dtype: DType, args: &[Expr]) -> Text {
+        let name = self.helpers.operator(what, dtype);
+        self.call(&name, args)
+    }
+
+    fn call(&mut self, name: &str, args: &[Expr]) -> Text {
+        let args: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
+        Text::new(format!("{name}({})", args.join(", ")), prec::PRIMARY)
+    }
+
+    fn comparison(&mut self, op: Op, args: &[Expr]) -> Option<Text> {
+        let (symbol, level) = match op {
+            Op::Eq => ("==", prec::EQUAL),
+            Op::Ne => ("!=", prec::EQUAL),
+            Op::Lt => ("<", prec::LESS),
+            Op::Le => ("<=", prec::LESS),
+            Op::Gt => (">", prec::LESS),
+            Op::Ge => (">=", prec::LESS),
+            _ => return None,
+        };
+        Some(self.infix(args, symbol, level))
+    }
+
+    fn bool_operator(&mut self, op: Op, args: &[Expr]) -> Text {
+        match op {
+            Op::And => self.infix(args, "&&", prec::AND),
+            Op::Or => self.infix(args, "||", prec::OR),
+            Op::BitAnd => self.infix(args, "&", prec::BIT_AND),
+            Op::BitOr => self.infix(args, "|", prec::BIT_OR),
+            Op::BitXor => self.infix(args, "^", prec::BIT_XOR),
+            Op::Not | Op::BitNot => self.prefix(&args[0], "!"),
+            _ => self.comparison(op, args).unwrap_or_else(|| self.text(&args[0])),
+        }
+    }
+
+    fn int_operator(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
+        let signed = dtype.is_signed_int();
+        let text = match op {
+            Op::Add => self.infix(args, "+", prec::SUM),
+            Op::Sub => self.infix(args, "-", prec::SUM),
+            Op::Mul => self.infix(args, "*", prec::PRODUCT),
+            Op::BitAnd => self.infix(args, "&", prec::BIT_AND),
+            Op::BitOr => self.infix(args, "|", prec::BIT_OR),
+            Op::BitXor => self.infix(args, "^", prec::BIT_XOR),
+            Op::Neg => self.prefix(&args[0], "-"),
+            Op::BitNot => self.prefix(&args[0], "~"),
+            Op::FloorDiv if signed && !self.is_plain_division(args) => return self.helper("floordiv", dtype, args),
+            Op::Mod if signed && !self.is_plain_division(args) => return self.helper("mod", dtype, args),
+            Op::FloorDiv => self.infix(args, "/", prec::PRODUCT),
+            Op::Mod => self.infix(args, "%", prec::PRODUCT),
+            Op::Shl | Op::Shr if in_width(&args[1], dtype) && args[0].as_literal().is_none() => {
+                self.infix(args, if op == Op::Shl { "<<" } else { ">>" }, prec::SHIFT)
+            }
+            Op::Shl => return self.helper("shl", dtype, args),
+            Op::Shr => return self.helper("shr", dtype, args),
+            Op::Pow => return self.helper("pow", dtype, args),
+            Op::Min => return self.helper("min", dtype, args),
+            Op::Max => return self.helper("max", dtype, args),
+            Op::Abs if signed => return self.helper("abs", dtype, args),
+            Op::Abs => return self.text(&args[0]),
+            Op::Sign => return self.helper("sign", dtype, args),
+            _ => return self.comparison(op, args).unwrap_or_else(|| self.text(&args[0])),
+        };
+        // C computes narrow integers as int.
+        if dtype.size() < 4 {
+            return Text::new(format!("({}){}", types::value(dtype), text.at(prec::UNARY)), prec::UNARY);
+        }
+        text
+    }
+
+    fn float_operator(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
+        let computed = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
+        let one = if computed == DType::F64 { "1.0" } else { "1.0f" };
+        match op {
+            Op::Add => self.infix(args, "+", prec::SUM),
+            Op::Sub => self.infix(args, "-", prec::SUM),
+            Op::Mul => self.infix(args, "*", prec::PRODUCT),
+            Op::Div => self.infix(args, "/", prec::PRODUCT),
+            Op::Neg => self.prefix(&args[0], "-"),
+            Op::FloorDiv => self.helper("floordiv", computed, args),
+            Op::Mod => self.helper("mod", computed, args),
+            Op::Min => self.helper("min", computed, args),
+            Op::Max => self.helper("max", computed, args),
+            Op::Sign => self.helper("sign", computed, args),
+            Op::IsNan => self.call("isnan", args),
+            Op::Rsqrt => {
+                let root = self.helpers.math("sqrt", computed, 1);
+                Text::new(format!("{one} / {root}({})", self.expr(&args[0])), prec::PRODUCT)
+            }
+            Op::Sigmoid => {
+                let exp = self.helpers.math("exp", computed, 1);
+                let x = self.text(&args[0]).at(prec::UNARY);
+                let minus = if x.starts_with('-') { format!("-({x})") } else { format!("-{x}") };
+                Text::new(format!("{one} / ({one} + {exp}({minus}))"), prec::PRODUCT)
+            }
+            _ => match self.comparison(op, args) {
+                Some(text) => text,
+                None => {
+                    let name = self.helpers.math(math_name(op), computed, args.len());
+                    self.call(&name, args)
+                }
+            },
+        }
+    }
+
+    /// Whether C's truncating division of these operands is the floor: none of them is negative, and the divisor is a
+    /// constant.
+    fn is_plain_division(&self, args: &[Expr]) -> bool {
+        args[1].as_int().is_some_and(|d| d > 0) && self.ranges.is_not_negative(&args[0])
+    }
+}
+
+fn constant(text: String) -> Text {
+    let prec = if text.starts_with('-') || text.starts_with('(') { prec::UNARY } else { prec::PRIMARY };
+    Text::new(text, prec)
+}
+
+/// Whether a result in `f16` or `bf16` must be rounded: of the others, operands and result are the same numbers.
+fn rounds(op: Op) -> bool {
+    !matches!(op, Op::Neg | Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc)
+}
+
+fn in_width(count: &Expr, dtype: DType) -> bool {
+    count.as_int().is_some_and(|c| (0..dtype.size() as i64 * 8).contains(&c))
+}
+
+/// The function of `math.h` for `double`.
+fn math_name(op: Op) -> &'static str {
+    match op {
+        Op::Abs => "fabs",
+        // Half to even, in the rounding mode that nobody changes.
+        Op::Round => "rint",
+        other => other.info().name,
+    }
+}

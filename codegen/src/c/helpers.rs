@@ -1,0 +1,266 @@
+//! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
+//!
+//! Each is the definition in `ast/src/interp/scalar.rs` in C. `min` and `max` are written as one comparison and one test
+//! for NaN joined by `|`, which gcc turns into vector blends.
+
+use super::types;
+use std::collections::BTreeMap;
+use weft_ast::DType;
+
+/// What has been used so far, with its text. Ordered by name, so that equal programs print equally.
+#[derive(Debug, Default)]
+pub(super) struct Helpers {
+    /// Vector declarations of mathematical functions.
+    simd: BTreeMap<String, String>,
+    /// Conversions of 16-bit floats, on which others rely.
+    conversions: BTreeMap<String, String>,
+    functions: BTreeMap<String, String>,
+}
+
+/// Functions of glibc's libmvec since 2.22; the others came with 2.35.
+const OLD_VECTOR: [&str; 5] = ["exp", "log", "pow", "sin", "cos"];
+const NEW_VECTOR: [&str; 15] = [
+    "acos", "asin", "atan", "atan2", "cosh", "erf", "exp2", "expm1", "log1p", "log2", "sinh", "tan", "tanh", "cbrt",
+    "hypot",
+];
+
+impl Helpers {
+    /// All of them, for the head of the file.
+    pub fn text(&self) -> String {
+        let groups = [&self.simd, &self.conversions, &self.functions];
+        let mut out = String::new();
+        for group in groups.into_iter().filter(|g| !g.is_empty()) {
+            for text in group.values() {
+                out.push_str(text);
+                out.push('\n');
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A function of `math.h`, declared as having vector versions where libmvec has them.
+    pub fn math(&mut self, name: &str, dtype: DType, arity: usize) -> String {
+        let wide = dtype == DType::F64;
+        let c_name = if wide { name.to_string() } else { format!("{name}f") };
+        let attribute = if OLD_VECTOR.contains(&name) {
+            "WEFT_SIMD"
+        } else if NEW_VECTOR.contains(&name) {
+            "WEFT_SIMD_2_35"
+        } else {
+            return c_name;
+        };
+        let t = types::value(dtype);
+        let args = vec![t; arity].join(", ");
+        self.simd.insert(c_name.clone(), format!("extern {t} {c_name}({args}) {attribute};"));
+        c_name
+    }
+
+    /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`, `round_f64`.
+    pub fn narrow(&mut self, what: &str, dtype: DType) -> String {
+        let name = dtype.name();
+        let table: [(&str, &str); 4] = match dtype {
+            DType::F16 => F16,
+            _ => BF16,
+        };
+        // The four are short and rely on each other.
+        for (suffix, text) in table {
+            self.conversions.insert(format!("{name}_{}", order(suffix)), text.to_string());
+        }
+        self.conversions.insert("_odd".to_string(), ROUND_TO_ODD.to_string());
+        format!("weft_{name}_{what}")
+    }
+
+    /// An operator on values of one type.
+    pub fn operator(&mut self, what: &str, dtype: DType) -> String {
+        let dtype = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
+        let name = format!("weft_{what}_{}", dtype.name());
+        if !self.functions.contains_key(&name) {
+            let text = define(what, dtype)
+                .replace("NAME", &name)
+                .replace("UNSIGNED", types::stored(unsigned(dtype)))
+                .replace("BITS", &(dtype.size() * 8).to_string())
+                .replace("FMOD", if dtype == DType::F64 { "fmod" } else { "fmodf" })
+                .replace("FLOOR", if dtype == DType::F64 { "floor" } else { "floorf" })
+                .replace("COPYSIGN", if dtype == DType::F64 { "copysign" } else { "copysignf" })
+                .replace('T', types::value(dtype));
+            self.functions.insert(name.clone(), text);
+        }
+        name
+    }
+}
+
+fn order(suffix: &str) -> u8 {
+    match suffix {
+        "load" => 0,
+        "store" => 1,
+        "round" => 2,
+        _ => 3,
+    }
+}
+
+fn unsigned(dtype: DType) -> DType {
+    match dtype {
+        DType::I8 => DType::U8,
+        DType::I16 => DType::U16,
+        DType::I32 => DType::U32,
+        DType::I64 => DType::U64,
+        other => other,
+    }
+}
+
+/// The text of an operator; `T` is the value type.
+fn define(what: &str, dtype: DType) -> &'static str {
+    let float = dtype.is_float();
+    match what {
+        "min" if float => "static inline T NAME(T a, T b) { return (a < b) | (a != a) ? a : b; }",
+        "max" if float => "static inline T NAME(T a, T b) { return (a > b) | (a != a) ? a : b; }",
+        "min" => "static inline T NAME(T a, T b) { return a < b ? a : b; }",
+        "max" => "static inline T NAME(T a, T b) { return a > b ? a : b; }",
+        "abs" => "static inline T NAME(T a) { return (T)(a < 0 ? -a : a); }",
+        "sign" if float => "static inline T NAME(T a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }",
+        "sign" => "static inline T NAME(T a) { return (T)((a > 0) - (a < 0)); }",
+        "floordiv" if float => {
+            "/* NumPy's: made from the remainder, so that it agrees with it where a / b would round up. */
+static inline T NAME(T a, T b) {
+    if (b == 0) return a / b;
+    T r = FMOD(a, b);
+    T q = (a - r) / b;
+    if (r != 0 && (b < 0) != (r < 0)) q -= 1;
+    if (q == 0) return COPYSIGN(0, a / b);
+    T f = FLOOR(q);
+    return q - f > (T)0.5 ? f + 1 : f;
+}"
+        }
+        "mod" if float => {
+            "/* NumPy's: the remainder has the sign of the divisor, even if it is a zero. */
+static inline T NAME(T a, T b) {
+    T r = FMOD(a, b);
+    if (b == 0 || r != r) return r;
+    if (r == 0) return COPYSIGN(0, b);
+    return (b < 0) != (r < 0) ? r + b : r;
+}"
+        }
+        "floordiv" => {
+            "/* Python's //: rounds down. */
+static inline T NAME(T a, T b) { return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0))); }"
+        }
+        "mod" => {
+            "/* Python's %: has the sign of the divisor. */
+static inline T NAME(T a, T b) {
+    T r = (T)(a % b);
+    return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
+}"
+        }
+        "pow" => {
+            "static inline T NAME(T base, T exponent) {
+    uint64_t b = (uint64_t)base, product = 1;
+    for (uint64_t e = (uint64_t)exponent; e != 0; e >>= 1) {
+        if (e & 1) product *= b;
+        b *= b;
+    }
+    return (T)product;
+}"
+        }
+        "shl" => {
+            "static inline T NAME(T a, T count) { return count >= BITS ? 0 : (T)((uint64_t)a << count); }"
+        }
+        // Shifting a negative number right keeps its sign, in every compiler that takes this code.
+        _ => "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }",
+    }
+}
+
+/// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives what
+/// rounding the double at once would.
+const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float weft_odd(double x) {
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    if (x != x || (double)f == x) return f;
+    if ((double)fabsf(f) > fabs(x)) bits -= 1;
+    bits |= 1;
+    memcpy(&f, &bits, 4);
+    return f;
+}";
+
+const F16: [(&str, &str); 4] = [
+    (
+        "load",
+        "static inline WEFT_UNUSED float weft_f16_load(uint16_t h) {
+#ifdef __FLT16_MANT_DIG__
+    _Float16 x;
+    memcpy(&x, &h, 2);
+    return (float)x;
+#else
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, bits;
+    float f;
+    if (rest >= 0x7c00) {
+        bits = sign | 0x7f800000 | (rest & 0x3ff) << 13;
+    } else if (rest >= 0x400) {
+        bits = sign | ((rest << 13) + 0x38000000);
+    } else {
+        f = (float)rest * 0x1p-24f;
+        return sign ? -f : f;
+    }
+    memcpy(&f, &bits, 4);
+    return f;
+#endif
+}",
+    ),
+    (
+        "store",
+        "static inline WEFT_UNUSED uint16_t weft_f16_store(float f) {
+    uint16_t h;
+#ifdef __FLT16_MANT_DIG__
+    _Float16 x = (_Float16)f;
+    memcpy(&h, &x, 2);
+#else
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t rest = bits & 0x7fffffff;
+    if (rest > 0x7f800000) {
+        h = sign | 0x7e00;
+    } else if (rest >= 0x477ff000) {
+        h = sign | 0x7c00;
+    } else if (rest < 0x38800000) {
+        h = sign | (uint16_t)rintf(fabsf(f) * 0x1p24f);
+    } else {
+        h = (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
+    }
+#endif
+    return h;
+}",
+    ),
+    ("round", "static inline WEFT_UNUSED float weft_f16_round(float f) { return weft_f16_load(weft_f16_store(f)); }"),
+    (
+        "round_f64",
+        "static inline WEFT_UNUSED float weft_f16_round_f64(double x) { return weft_f16_round(weft_odd(x)); }",
+    ),
+];
+
+const BF16: [(&str, &str); 4] = [
+    (
+        "load",
+        "static inline WEFT_UNUSED float weft_bf16_load(uint16_t h) {
+    uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}",
+    ),
+    (
+        "store",
+        "static inline WEFT_UNUSED uint16_t weft_bf16_store(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    if (f != f) return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}",
+    ),
+    ("round", "static inline WEFT_UNUSED float weft_bf16_round(float f) { return weft_bf16_load(weft_bf16_store(f)); }"),
+    (
+        "round_f64",
+        "static inline WEFT_UNUSED float weft_bf16_round_f64(double x) { return weft_bf16_round(weft_odd(x)); }",
+    ),
+];

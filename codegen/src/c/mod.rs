@@ -1,0 +1,52 @@
+//! C99 with OpenMP, for people to read: names from the source, the source line above every statement, one function for
+//! an entry and its ABI around it.
+//!
+//! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
+//! - `helpers`: operators that C does not have, of which only those that are used are printed.
+//!
+//! On a [`Lowered`] program nothing here can fail.
+//!
+//! # What the flags have to say
+//!
+//! Integers wrap: `-fwrapv`. Floats are IEEE with one rounding per operation, except that a multiplication and an addition
+//! may be contracted (`-ffp-contract=fast`); errno and traps are not used (`-fno-math-errno -fno-trapping-math`), so that loops
+//! with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN, infinities and -0 behave.
+
+mod entry;
+mod expr;
+mod helpers;
+pub mod names;
+mod ranges;
+mod stmt;
+mod types;
+mod writer;
+
+use crate::lower::Lowered;
+use crate::signature::Signature;
+use weft_ast::SourceMap;
+
+/// The published header, `weft.h`.
+pub const WEFT_H: &str = include_str!("../../include/weft.h");
+/// What generated code includes, `weft_runtime.h`.
+pub const WEFT_RUNTIME_H: &str = include_str!("../../include/weft_runtime.h");
+
+/// A program in C.
+#[derive(Clone, Debug)]
+pub struct CSource {
+    /// The translation unit; it includes `weft_runtime.h`.
+    pub code: String,
+    /// The declarations of its two functions, for callers; it includes `weft.h`.
+    pub header: String,
+    /// What callers must know, with the places that can fail.
+    pub signature: Signature,
+}
+
+/// Prints a lowered program. `sources` is where comments and places in messages come from.
+pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
+    let mut emitter = stmt::Emitter::new(lowered, sources);
+    let unit = entry::unit(&mut emitter);
+    let code = format!("{}{}{unit}", entry::prologue(lowered.signature()), emitter.helpers.text());
+    let mut signature = lowered.signature().clone();
+    signature.sites = emitter.sites;
+    CSource { code, header: entry::header(&signature), signature }
+}

@@ -1,0 +1,115 @@
+//! C names for the program's symbols: as in the source where that is a C name that nothing else has.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use weft_ast::Symbol;
+
+/// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers that
+/// it includes, and what the emitter itself names.
+const RESERVED: &[&str] = &[
+    // keywords of C, C++ and common extensions
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
+    "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
+    "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not",
+    "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename",
+    "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+    // macros
+    "EOF", "FILE", "BUFSIZ", "FILENAME_MAX", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "INFINITY", "NAN", "NULL",
+    "RAND_MAX", "EXIT_FAILURE", "EXIT_SUCCESS", "MB_CUR_MAX", "SEEK_CUR", "SEEK_END", "SEEK_SET", "TMP_MAX", "L_tmpnam",
+    "assert", "errno", "isfinite", "isinf", "isnan", "isnormal", "isgreater", "isless", "islessgreater", "isunordered",
+    "fpclassify", "signbit", "linux", "offsetof", "stderr", "stdin", "stdout", "unix", "va_list", "va_start", "va_end",
+    "math_errhandling", "i386", "DOMAIN", "OVERFLOW", "UNDERFLOW", "SING", "PLOSS", "TLOSS",
+    // functions and names that generated code uses
+    "abs", "acos", "asin", "atan", "atan2", "calloc", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1", "fabs",
+    "floor", "fma", "fmod", "free", "labs", "llabs", "log", "log1p", "log2", "main", "malloc", "memcpy", "memset",
+    "pow", "printf", "rint", "round", "sin", "sinh", "snprintf", "sqrt", "tan", "tanh", "trunc", "copysign", "arena",
+    "args", "ctx", "n_args", "sizes", "status", "plan", "arena_bytes",
+];
+
+/// `name` as a C identifier: other characters become `_` or their code point.
+pub fn identifier(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '_' => out.push(c),
+            '0'..='9' if !out.is_empty() => out.push(c),
+            '0'..='9' => out.extend(['_', c]),
+            c if c.is_ascii() => out.push('_'),
+            c => out.push_str(&format!("u{:04x}", u32::from(c))),
+        }
+    }
+    if out.is_empty() { "_".to_string() } else { out }
+}
+
+fn is_reserved(name: &str) -> bool {
+    // `_X`, `__x` are the compiler's, `weft_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
+    let shouted = name.len() > 2
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));
+    name.starts_with('_')
+        || name.starts_with("weft_")
+        || name.starts_with("WEFT_")
+        || name.starts_with("omp_")
+        || name.starts_with("PRI")
+        || name.ends_with("_t")
+        || shouted
+        // Mathematical functions with a suffix: expf, sinl.
+        || (name.ends_with(['f', 'l']) && RESERVED.contains(&&name[..name.len() - 1]))
+        || RESERVED.contains(&name)
+}
+
+/// Hands out names, each to one symbol.
+#[derive(Debug, Default)]
+pub struct Names {
+    of: FxHashMap<Symbol, String>,
+    taken: FxHashSet<String>,
+}
+
+impl Names {
+    /// The symbol's name in C.
+    pub fn get(&mut self, symbol: &Symbol) -> String {
+        if let Some(name) = self.of.get(symbol) {
+            return name.clone();
+        }
+        let name = self.fresh(symbol.name());
+        self.of.insert(symbol.clone(), name.clone());
+        name
+    }
+
+    /// A name that nothing else has, like `wish`.
+    pub fn fresh(&mut self, wish: &str) -> String {
+        let mut base = identifier(wish);
+        if is_reserved(&base) {
+            base = if base.starts_with('_') { format!("v{base}") } else { format!("{base}_") };
+        }
+        let mut name = base.clone();
+        let mut n = 1;
+        while !self.taken.insert(name.clone()) {
+            n += 1;
+            name = format!("{base}_{n}");
+        }
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_c_names_and_never_clash() {
+        let mut names = Names::default();
+        let mut get = |wish: &str| names.fresh(wish);
+        assert_eq!(get("x"), "x");
+        assert_eq!(get("x"), "x_2");
+        assert_eq!(get("x_2"), "x_2_2");
+        assert_eq!(get("y.d0"), "y_d0");
+        assert_eq!(get("λ"), "u03bb");
+        assert_eq!(get("for"), "for_");
+        assert_eq!(get("expf"), "expf_");
+        assert_eq!(get("_x"), "v_x");
+        assert_eq!(get("i~o"), "i_o");
+        assert_eq!(get("M_PI"), "M_PI_");
+        assert_eq!(get("A"), "A");
+    }
+}

@@ -1,0 +1,68 @@
+//! Intervals of integer expressions, for choosing between two ways of printing the same thing: a plain `/` or the helper
+//! that rounds down, a plain `for` or one that counts.
+//!
+//! An interval is given only where no step of the computation can wrap.
+
+use rustc_hash::FxHashMap;
+use weft_ast::{Expr, ExprKind, Op, Symbol};
+
+/// What values the variables in scope can have.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    of: FxHashMap<Symbol, (i128, i128)>,
+}
+
+impl Ranges {
+    /// A size parameter.
+    pub fn size(&mut self, size: &Symbol) {
+        self.of.insert(size.clone(), (0, i128::from(crate::lower::MAX_SIZE)));
+    }
+
+    /// The iterator of `range(begin, end, step)`. Symbols are unique, so nothing has to be taken back.
+    pub fn iterator(&mut self, iter: &Symbol, begin: &Expr, end: &Expr, step: i64) {
+        let (Some(b), Some(e)) = (self.interval(begin), self.interval(end)) else { return };
+        let range = if step > 0 { (b.0, e.1 - 1) } else { (e.0 + 1, b.1) };
+        self.of.insert(iter.clone(), range);
+    }
+
+    /// Whether no value of `e` is negative.
+    pub fn is_not_negative(&self, e: &Expr) -> bool {
+        self.interval(e).is_some_and(|(lo, _)| lo >= 0)
+    }
+
+    /// Whether `e` is so far from the ends of i64 that a step of at most 2^32 does not wrap.
+    pub fn is_tame(&self, e: &Expr) -> bool {
+        self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)
+    }
+
+    fn interval(&self, e: &Expr) -> Option<(i128, i128)> {
+        let whole = e.dtype().int_range();
+        let exact = match e.kind() {
+            ExprKind::Const(_) => e.as_int().map(|v| (i128::from(v), i128::from(v))),
+            ExprKind::Var(v) => self.of.get(v).copied(),
+            ExprKind::Cast(inner) if inner.dtype().is_int() => self.interval(inner),
+            ExprKind::Apply(op, args) if args.len() == 2 && args[0].dtype().is_int() => self.operator(*op, args),
+            _ => None,
+        };
+        let (lo, hi) = whole?;
+        // What wraps may be anything of the type.
+        exact.filter(|r| lo <= r.0 && r.1 <= hi).or(whole)
+    }
+
+    fn operator(&self, op: Op, args: &[Expr]) -> Option<(i128, i128)> {
+        let (a, b) = (self.interval(&args[0])?, self.interval(&args[1])?);
+        Some(match op {
+            Op::Add => (a.0 + b.0, a.1 + b.1),
+            Op::Sub => (a.0 - b.1, a.1 - b.0),
+            Op::Mul => {
+                let all = [a.0.checked_mul(b.0)?, a.0.checked_mul(b.1)?, a.1.checked_mul(b.0)?, a.1.checked_mul(b.1)?];
+                (*all.iter().min()?, *all.iter().max()?)
+            }
+            Op::Min => (a.0.min(b.0), a.1.min(b.1)),
+            Op::Max => (a.0.max(b.0), a.1.max(b.1)),
+            Op::Mod if b.0 > 0 => (0, if a.0 >= 0 { (b.1 - 1).min(a.1) } else { b.1 - 1 }),
+            Op::FloorDiv if b.0 > 0 && a.0 >= 0 => (a.0 / b.1, a.1 / b.0),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,442 @@
+//! Statements.
+//!
+//! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
+//! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
+//! status in the context tells the other threads and, after the loop, the function.
+
+use super::expr::prec;
+use super::helpers::Helpers;
+use super::names::Names;
+use super::ranges::Ranges;
+use super::types;
+use super::writer::{Writer, comment, format_text, string};
+use crate::lower::Lowered;
+use crate::signature::{Place as SourcePlace, Site};
+use rustc_hash::FxHashMap;
+use weft_ast::stmt::{AssertKind, LoopProps, Memory, Message, MessagePart};
+use weft_ast::{Access, DType, Expr, ExprKind, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
+
+/// How a tensor's elements are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A scalar in a variable.
+    Variable,
+    /// A scalar behind a pointer.
+    Pointer,
+    /// An array or a pointer to the first element.
+    Array,
+}
+
+/// How an error leaves the present place.
+#[derive(Clone, Debug)]
+enum Leave {
+    /// `return`
+    Return,
+    /// `goto` the label.
+    Goto(String),
+}
+
+/// The state of printing one program.
+pub(super) struct Emitter<'a> {
+    pub lowered: &'a Lowered,
+    sources: &'a SourceMap,
+    pub names: Names,
+    pub helpers: Helpers,
+    pub ranges: Ranges,
+    pub out: Writer,
+    pub sites: Vec<Site>,
+    places: FxHashMap<Symbol, Place>,
+    leave: Leave,
+    /// How often an error leaves by the present `leave`.
+    leaves: usize,
+    /// The comment that was printed last.
+    shown: String,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(lowered: &'a Lowered, sources: &'a SourceMap) -> Emitter<'a> {
+        Emitter {
+            lowered,
+            sources,
+            names: Names::default(),
+            helpers: Helpers::default(),
+            ranges: Ranges::default(),
+            out: Writer::default(),
+            sites: Vec::new(),
+            places: FxHashMap::default(),
+            leave: Leave::Return,
+            leaves: 0,
+            shown: String::new(),
+        }
+    }
+
+    /// Says how the elements of a parameter or result are named.
+    pub fn declare(&mut self, tensor: &Symbol, place: Place) {
+        self.places.insert(tensor.clone(), place);
+    }
+
+    pub fn place(&self, tensor: &Symbol) -> Place {
+        self.places.get(tensor).copied().unwrap_or(Place::Array)
+    }
+
+    /// A statement inside the present block.
+    pub fn stmt(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Seq(v) => v.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == v.len())),
+            StmtKind::VarDef { tensor, body } => self.var_def(s, tensor, body),
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
+                self.show(s);
+                self.for_loop(iter, [begin, end, step], props, body);
+            }
+            StmtKind::If { .. } => {
+                self.show(s);
+                self.branch(s, "if");
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                self.show(s);
+                let target = self.element(tensor, indices).text;
+                let value = self.stored(value);
+                self.out.line(format!("{target} = {value};"));
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                self.show(s);
+                self.reduce(tensor, indices, *op, value);
+            }
+            StmtKind::Assert { cond, message, kind } => {
+                self.show(s);
+                self.assert(s, cond, message, *kind);
+            }
+            StmtKind::While { cond, body } => {
+                let cond = self.expr(cond);
+                self.out.open(format!("while ({cond}) {{"));
+                self.stmt(body);
+                self.out.close("}");
+            }
+            // An assumption is for the analysis; refused before lowering: library calls, reals, structured tensors.
+            StmtKind::Assume { .. }
+            | StmtKind::Eval { .. }
+            | StmtKind::For { extent: Extent::Reals, .. }
+            | StmtKind::Structured { .. } => {}
+        }
+    }
+
+    /// A declaration that is not the last statement ends before the block does.
+    fn in_block(&mut self, s: &Stmt, last: bool) {
+        if matches!(s.kind(), StmtKind::VarDef { .. }) && !last {
+            self.out.open("{");
+            self.stmt(s);
+            self.out.close("}");
+        } else {
+            self.stmt(s);
+        }
+    }
+
+    /// The source line of a statement, where it is another one than that above.
+    fn show(&mut self, s: &Stmt) {
+        let span = s.origin().span();
+        if span.is_none() {
+            return;
+        }
+        let text = comment(&format!("{}: {}", self.sources.locate(span), self.sources.line_text(span).trim()));
+        if text != self.shown {
+            self.out.line(&text);
+            self.shown = text;
+        }
+    }
+
+    fn branch(&mut self, s: &Stmt, how: &str) {
+        let StmtKind::If { cond, then, otherwise } = s.kind() else { return };
+        let cond = self.expr(cond);
+        let head = format!("{how} ({cond}) {{");
+        if how == "if" { self.out.open(head) } else { self.out.reopen(&head) }
+        self.stmt(then);
+        match otherwise {
+            Some(next) if matches!(next.kind(), StmtKind::If { .. }) => return self.branch(next, "} else if"),
+            Some(next) if !next.is_nop() => {
+                self.out.reopen("} else {");
+                self.stmt(next);
+            }
+            _ => {}
+        }
+        self.out.close("}");
+    }
+
+    fn reduce(&mut self, tensor: &Symbol, indices: &[Access], op: ReduceOp, value: &Expr) {
+        let target = self.element(tensor, indices);
+        let dtype = value.dtype();
+        let plain = !types::is_narrow_float(dtype);
+        let operator = match op {
+            ReduceOp::Add if plain => "+=",
+            ReduceOp::Mul if plain => "*=",
+            // The value has no effect and cannot fail, so that it may be computed in any case.
+            ReduceOp::And | ReduceOp::BitAnd => "&=",
+            ReduceOp::Or | ReduceOp::BitOr => "|=",
+            _ => {
+                let element = Expr::load(tensor, indices.to_vec(), dtype);
+                let new = Expr::raw(ExprKind::Apply(op.info().op, vec![element, value.clone()]), dtype);
+                let new = self.stored(&new);
+                return self.out.line(format!("{} = {new};", target.text));
+            }
+        };
+        let value = self.expr(value);
+        self.out.line(format!("{} {operator} {value};", target.text));
+    }
+
+    fn for_loop(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3], props: &LoopProps, body: &Stmt) {
+        let i = self.names.get(iter);
+        let begin_text = self.expr(begin);
+        let end_text = self.loop_end(&i, end);
+        let header = match step.as_int() {
+            Some(1) => format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"),
+            Some(-1) => format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"),
+            Some(s) if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) => {
+                let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
+                format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs())
+            }
+            // Counted, since the last step could wrap around.
+            _ => {
+                let left = self.names.fresh(&format!("{i}_left"));
+                let step_name = self.names.fresh(&format!("{i}_step"));
+                let step = self.expr(step);
+                self.out.line(format!("const int64_t {step_name} = {step};"));
+                self.out.line(format!("uint64_t {left} = weft_trips({begin_text}, {end_text}, {step_name});"));
+                format!("int64_t {i} = {begin_text}; {left} > 0; {i} += {step_name}, {left}--")
+            }
+        };
+        if let Some(s) = step.as_int() {
+            self.ranges.iterator(iter, begin, end, s);
+        }
+        self.loop_pragma(props, &Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() });
+        self.out.open(format!("for ({header}) {{"));
+        let may_fail = props.parallel && self.parallel_body(&i, body);
+        if !props.parallel {
+            self.stmt(body);
+        }
+        self.out.close("}");
+        if may_fail {
+            self.out.open("if (weft_failed(ctx)) {");
+            self.leave_failed();
+            self.out.close("}");
+        }
+    }
+
+    /// The end of a loop, in a variable of its own where the loop's body could change its value.
+    fn loop_end(&mut self, i: &str, end: &Expr) -> String {
+        let mut loads = false;
+        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+        let text = self.text(end).at(prec::SUM);
+        if !loads {
+            return text;
+        }
+        let name = self.names.fresh(&format!("{i}_end"));
+        self.out.line(format!("const int64_t {name} = {text};"));
+        name
+    }
+
+    fn loop_pragma(&mut self, props: &LoopProps, extent: &Extent) {
+        match (props.parallel, props.vectorize) {
+            (true, true) => self.out.pragma("omp parallel for simd schedule(static) num_threads(weft_threads(ctx))"),
+            (true, false) => self.out.pragma("omp parallel for schedule(static) num_threads(weft_threads(ctx))"),
+            (false, true) => self.out.pragma("omp simd"),
+            (false, false) => {}
+        }
+        if props.unroll && !props.parallel && !props.vectorize {
+            let length = crate::lower::unroll_length(extent).unwrap_or(1);
+            self.out.pragma(&format!("GCC unroll {}", length.max(1)));
+        }
+    }
+
+    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there can be
+    /// an error.
+    fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
+        let label = self.names.fresh(&format!("next_{i}"));
+        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
+        let outer_leaves = std::mem::take(&mut self.leaves);
+        let start = self.out.position();
+        self.stmt(body);
+        let may_fail = self.leaves > 0;
+        if may_fail {
+            self.out.insert(start, &format!("if (weft_failed(ctx)) goto {label};"));
+            self.out.label(&label);
+        }
+        self.leave = outer;
+        self.leaves = outer_leaves;
+        may_fail
+    }
+
+    fn var_def(&mut self, s: &Stmt, tensor: &Tensor, body: &Stmt) {
+        self.show(s);
+        let t = self.names.get(&tensor.symbol);
+        let c = types::stored(tensor.dtype);
+        match tensor.memory {
+            Memory::Auto | Memory::Register => {
+                self.declare(&tensor.symbol, Place::Variable);
+                self.out.line(format!("{c} {t};"));
+            }
+            Memory::Stack => {
+                let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(1).max(1);
+                let aligned = if count * tensor.dtype.size() as i64 >= 64 { "WEFT_ALIGNED " } else { "" };
+                self.declare(&tensor.symbol, Place::Array);
+                self.out.line(format!("{aligned}{c} {t}[{count}];"));
+            }
+            Memory::Arena => {
+                self.declare(&tensor.symbol, Place::Array);
+                self.check_local(s, tensor, None);
+                self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + plan->at_{t});"));
+            }
+            Memory::Heap => return self.heap(s, tensor, &t, body),
+        }
+        self.stmt(body);
+    }
+
+    /// A tensor that is allocated here and freed where its scope ends, whatever happens between.
+    fn heap(&mut self, s: &Stmt, tensor: &Tensor, t: &str, body: &Stmt) {
+        self.declare(&tensor.symbol, Place::Array);
+        let c = types::stored(tensor.dtype);
+        let bytes = self.names.fresh(&format!("{t}_bytes"));
+        self.out.line(format!("size_t {bytes};"));
+        self.check_local(s, tensor, Some(&bytes));
+        self.out.line(format!("{c} *restrict {t} = ({c} *)weft_heap_take(ctx, {bytes});"));
+        self.out.open(format!("if ({t} == NULL) {{"));
+        let text = format!("no memory for the %zu bytes of `{}`", format_text(tensor.symbol.name()));
+        self.fail(s.origin(), "WEFT_ERROR_MEMORY", &text, std::slice::from_ref(&bytes));
+        self.out.close("}");
+
+        let label = self.names.fresh(&format!("free_{t}"));
+        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
+        let outer_leaves = std::mem::take(&mut self.leaves);
+        self.stmt(body);
+        let left = self.leaves > 0;
+        self.leave = outer;
+        self.leaves = outer_leaves;
+        if left {
+            self.out.label(&label);
+        }
+        self.out.line(format!("weft_heap_give(ctx, {t}, {bytes});"));
+        if left {
+            self.out.open("if (weft_failed(ctx)) {");
+            self.leave_failed();
+            self.out.close("}");
+        }
+    }
+
+    /// The sizes of a local tensor are not negative, and their product fits.
+    fn check_local(&mut self, s: &Stmt, tensor: &Tensor, bytes: Option<&str>) {
+        let shape = self.lowered.local_shape(&tensor.symbol);
+        let constant = shape.iter().all(|d| d.as_int().is_some_and(|d| (0..1 << 20).contains(&d))) && shape.len() <= 2;
+        if constant && bytes.is_none() {
+            return;
+        }
+        let sizes: Vec<String> = shape.iter().map(|d| self.expr(d)).collect();
+        let (site, line) = self.site(s.origin());
+        let place = self.location(s.origin());
+        let out = bytes.map_or("NULL".to_string(), |b| format!("&{b}"));
+        let dims = sizes.join(", ");
+        self.out.open(format!(
+            "if (!weft_local(ctx, {site}, {line}, {}, {}, (const int64_t[]){{{dims}}}, {}, sizeof({}), {out})) {{",
+            string(&place),
+            string(tensor.symbol.name()),
+            sizes.len(),
+            types::stored(tensor.dtype),
+        ));
+        self.leave_failed();
+        self.out.close("}");
+    }
+
+    fn assert(&mut self, s: &Stmt, cond: &Expr, message: &Message, kind: AssertKind) {
+        let status = match kind {
+            AssertKind::Program => "WEFT_ERROR_ASSERT",
+            AssertKind::Index => "WEFT_ERROR_INDEX",
+            AssertKind::Arithmetic => "WEFT_ERROR_ARITHMETIC",
+        };
+        let cond = self.text(cond);
+        let negated = match cond.text.strip_prefix('!') {
+            Some(inner) if cond.prec == prec::UNARY => inner.to_string(),
+            _ => format!("!{}", cond.at(prec::UNARY)),
+        };
+        self.out.open(format!("if ({negated}) {{"));
+        let mut format = String::new();
+        let mut values = Vec::new();
+        if message.is_empty() {
+            format.push_str("assertion failed");
+        }
+        for part in message {
+            match part {
+                MessagePart::Text(text) => format.push_str(&format_text(text)),
+                MessagePart::Value(e) => {
+                    let (conversion, value) = self.shown_value(e);
+                    format.push_str(conversion);
+                    values.push(value);
+                }
+            }
+        }
+        self.fail(s.origin(), status, &format, &values);
+        self.out.close("}");
+    }
+
+    /// A value in a message, printed as the interpreter prints it.
+    fn shown_value(&mut self, e: &Expr) -> (&'static str, String) {
+        let text = self.text(e);
+        match e.dtype() {
+            DType::Bool => ("%s", format!("{} ? \"True\" : \"False\"", text.at(prec::OR))),
+            DType::F64 => ("%s", format!("weft_show((char[32]){{0}}, {}, false)", text.text)),
+            d if d.is_float() => ("%s", format!("weft_show((char[32]){{0}}, {}, true)", text.text)),
+            d if d.is_unsigned_int() => ("%llu", format!("(unsigned long long){}", text.at(prec::UNARY))),
+            _ => ("%lld", format!("(long long){}", text.at(prec::UNARY))),
+        }
+    }
+
+    /// Records an error and leaves.
+    fn fail(&mut self, origin: &Origin, status: &str, format: &str, values: &[String]) {
+        let (site, line) = self.site(origin);
+        let place = self.location(origin);
+        let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
+        let values: String = values.iter().map(|v| format!(", {v}")).collect();
+        let call = format!("weft_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
+        match self.leave.clone() {
+            Leave::Return => self.out.line(format!("return {call};")),
+            Leave::Goto(label) => {
+                self.leaves += 1;
+                self.out.line(format!("{call};"));
+                self.out.line(format!("goto {label};"));
+            }
+        }
+    }
+
+    /// Leaves because of an error that is recorded already.
+    fn leave_failed(&mut self) {
+        match self.leave.clone() {
+            Leave::Return => self.out.line("return ctx->status;"),
+            Leave::Goto(label) => {
+                self.leaves += 1;
+                self.out.line(format!("goto {label};"));
+            }
+        }
+    }
+
+    /// `file:line` of a statement; empty where no user wrote it.
+    fn location(&self, origin: &Origin) -> String {
+        if origin.span().is_none() { String::new() } else { self.sources.locate(origin.span()) }
+    }
+
+    /// The number of a place that can fail, and its line.
+    fn site(&mut self, origin: &Origin) -> (usize, u32) {
+        let span = origin.span();
+        let name = |file| self.sources.get(file).map_or(String::new(), |f| f.name.clone());
+        let line = self.sources.line_col(span).map_or(0, |at| at.line as u32);
+        let chain = origin
+            .chain()
+            .iter()
+            .map(|c| {
+                let place = SourcePlace { file: name(c.span.file), start: c.span.start, end: c.span.end };
+                (c.function.clone(), place)
+            })
+            .collect();
+        let site = Site { file: name(span.file), line, start: span.start, end: span.end, chain };
+        let index = self.sites.iter().position(|s| *s == site).unwrap_or_else(|| {
+            self.sites.push(site);
+            self.sites.len() - 1
+        });
+        (index, line)
+    }
+}

@@ -1,0 +1,109 @@
+//! C types and constants of element types.
+//!
+//! `f16` and `bf16` are stored as 16 bits (`uint16_t`, so that every compiler takes them) and computed as `float`: the value
+//! of an expression of such a type is a `float` that the type holds exactly.
+
+use weft_ast::expr::Literal;
+use weft_ast::{DType, Kind};
+
+/// The type of an element in memory.
+pub(super) fn stored(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int32_t",
+        DType::I64 => "int64_t",
+        DType::U8 => "uint8_t",
+        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}
+
+/// The type of a value.
+pub(super) fn value(dtype: DType) -> &'static str {
+    if is_narrow_float(dtype) { "float" } else { stored(dtype) }
+}
+
+/// Whether it is stored in 16 bits and computed as `float`.
+pub(super) fn is_narrow_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::Bf16)
+}
+
+/// Its name in `weft_dtype`.
+pub(super) fn abi(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "WEFT_BOOL",
+        DType::I8 => "WEFT_I8",
+        DType::I16 => "WEFT_I16",
+        DType::I32 => "WEFT_I32",
+        DType::I64 => "WEFT_I64",
+        DType::U8 => "WEFT_U8",
+        DType::U16 => "WEFT_U16",
+        DType::U32 => "WEFT_U32",
+        DType::U64 => "WEFT_U64",
+        DType::F16 => "WEFT_F16",
+        DType::Bf16 => "WEFT_BF16",
+        DType::F32 => "WEFT_F32",
+        DType::F64 => "WEFT_F64",
+    }
+}
+
+/// A constant as C text. `exact`: it must have the type's width by itself, since no operand beside it has.
+pub(super) fn literal(v: Literal, dtype: DType, exact: bool) -> String {
+    match v {
+        Literal::Bool(b) => b.to_string(),
+        Literal::Int(i) => integer(i, dtype, exact),
+        Literal::Float(f) => float(f, dtype),
+    }
+}
+
+fn integer(i: i128, dtype: DType, exact: bool) -> String {
+    match dtype {
+        DType::I64 if i == i128::from(i64::MIN) => "INT64_MIN".to_string(),
+        DType::I64 if exact || i32::try_from(i).is_err() || i == i128::from(i32::MIN) => format!("INT64_C({i})"),
+        DType::I32 if i == i128::from(i32::MIN) => "INT32_MIN".to_string(),
+        DType::U64 if exact || u32::try_from(i).is_err() => format!("UINT64_C({i})"),
+        DType::U32 | DType::U64 => format!("{i}u"),
+        _ => i.to_string(),
+    }
+}
+
+fn float(f: f64, dtype: DType) -> String {
+    debug_assert_eq!(dtype.kind(), Kind::Float);
+    let wide = dtype == DType::F64;
+    if f.is_nan() {
+        return if wide { "(double)NAN" } else { "NAN" }.to_string();
+    }
+    if f.is_infinite() {
+        let sign = if f < 0.0 { "-" } else { "" };
+        return format!("{sign}{}INFINITY", if wide { "(double)" } else { "" });
+    }
+    // Shortest digits that read back as the same number of the type.
+    if wide { format!("{f:?}") } else { format!("{:?}f", f as f32) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_read_back() {
+        let int = |i, t| literal(Literal::Int(i), t, false);
+        assert_eq!(int(5, DType::I64), "5");
+        assert_eq!(int(1 << 40, DType::I64), "INT64_C(1099511627776)");
+        assert_eq!(int(i128::from(i64::MIN), DType::I64), "INT64_MIN");
+        assert_eq!(int(i128::from(i32::MIN), DType::I32), "INT32_MIN");
+        assert_eq!(int(i128::from(u64::MAX), DType::U64), "UINT64_C(18446744073709551615)");
+        assert_eq!(literal(Literal::Int(1), DType::I64, true), "INT64_C(1)");
+        let float = |f, t| literal(Literal::Float(f), t, false);
+        assert_eq!(float(0.1, DType::F64), "0.1");
+        assert_eq!(float(f64::from(0.1f32), DType::F32), "0.1f");
+        assert_eq!(float(-0.0, DType::F32), "-0.0f");
+        assert_eq!(float(1e300, DType::F64), "1e300");
+        assert_eq!(float(f64::NEG_INFINITY, DType::F64), "-(double)INFINITY");
+    }
+}

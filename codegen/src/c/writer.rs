@@ -1,0 +1,101 @@
+//! Lines with indentation, and text inside comments and string literals.
+
+/// Generated lines.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    lines: Vec<String>,
+    depth: usize,
+}
+
+impl Writer {
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        self.lines.push(if text.is_empty() { String::new() } else { format!("{}{text}", "    ".repeat(self.depth)) });
+    }
+
+    /// A preprocessor line, which stands at the margin.
+    pub fn pragma(&mut self, text: &str) {
+        self.lines.push(format!("#pragma {text}"));
+    }
+
+    /// A line that opens a block.
+    pub fn open(&mut self, text: impl AsRef<str>) {
+        self.line(text);
+        self.depth += 1;
+    }
+
+    pub fn close(&mut self, text: &str) {
+        self.depth -= 1;
+        self.line(text);
+    }
+
+    /// Leaves one block and enters the next (`} else {`).
+    pub fn reopen(&mut self, text: &str) {
+        self.depth -= 1;
+        self.open(text);
+    }
+
+    /// A label stands one step to the left of what follows it.
+    pub fn label(&mut self, name: &str) {
+        self.depth -= 1;
+        self.line(format!("{name}:;"));
+        self.depth += 1;
+    }
+
+    /// Where the next line will stand.
+    pub fn position(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Puts a line, with today's indentation, where `position` was.
+    pub fn insert(&mut self, position: usize, text: &str) {
+        self.lines.insert(position, format!("{}{text}", "    ".repeat(self.depth)));
+    }
+
+    pub fn finish(self) -> String {
+        let mut text = self.lines.join("\n");
+        text.push('\n');
+        text
+    }
+}
+
+/// `text` as it can stand in a comment.
+pub(super) fn comment(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("/* {} */", clean.replace("*/", "* /").replace("/*", "/ *").trim())
+}
+
+/// `text` as a string literal. Other characters than printable ASCII are written in octal, which ends after three digits.
+pub(super) fn string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for b in text.bytes() {
+        match b {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            // Trigraphs.
+            b'?' => out.push_str("\\?"),
+            b' '..=b'~' => out.push(b as char),
+            _ => out.push_str(&format!("\\{b:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `text` as a piece of a format string, still to be quoted.
+pub(super) fn format_text(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_comment_or_string() {
+        assert_eq!(comment("y = x */ evil() /* z"), "/* y = x * / evil() / * z */");
+        assert_eq!(comment("a\nb\\"), "/* a b\\ */");
+        assert_eq!(string("a\"b\\n?? é\n"), r#""a\"b\\n\?\? \303\251\012""#);
+        assert_eq!(format_text("100%"), "100%%");
+    }
+}

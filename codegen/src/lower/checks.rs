@@ -1,0 +1,272 @@
+//! Puts an assertion before every statement that might fail.
+//!
+//! *does*: for every access, division, shift, power, cast and loop step, states what must hold as an `Assert` before the
+//! statement, under the conditions that guard a lazy operand; what the prover decides is left out.
+//! *requires*: a logical program. *ensures*: after it, operators and accesses need no care in C; statements keep their
+//! ids, assertions are derived from the statement they guard.
+//!
+//! ```text
+//! y[i] += e[adj[i, j]]          →          assert 0 <= adj[i, j] and adj[i, j] < n_faces       (kind Index)
+//!                                          y[i] += e[adj[i, j]]
+//!
+//! y[i] = x[k] if k < n else 0.0 →          if k < n:
+//!                                              assert 0 <= k and k < n
+//!                                          y[i] = x[k] if k < n else 0.0
+//! ```
+//!
+//! *leaves alone*: floating-point operators, which always have a value.
+
+use super::prove::Facts;
+use rustc_hash::{FxHashMap, FxHashSet};
+use weft_ast::expr::{Access, Literal};
+use weft_ast::stmt::{AssertKind, Message, MessagePart};
+use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol};
+
+/// The program with its assertions, and those that shapes of parameters and results need before anything is computed.
+pub(super) struct Checked {
+    pub func: Func,
+    pub entry: Stmt,
+}
+
+pub(super) fn run(func: &Func) -> Checked {
+    let mut pass = Pass { shapes: FxHashMap::default(), facts: Facts::new(&func.sizes) };
+    let mut entry = Vec::new();
+    for t in func.interface() {
+        pass.shapes.insert(t.symbol.clone(), t.shape.clone());
+        let mut found = Obligations::new(&pass, Origin::none());
+        t.shape.iter().for_each(|e| found.expr(e));
+        entry.extend(found.out);
+    }
+    let body = pass.stmt(&func.body);
+    Checked { func: func.with_body(body), entry: Stmt::seq(entry, Origin::none()) }
+}
+
+struct Pass {
+    shapes: FxHashMap<Symbol, Vec<Expr>>,
+    facts: Facts,
+}
+
+impl Pass {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let checks = self.checks(s);
+        let inner = match s.kind() {
+            StmtKind::VarDef { tensor, .. } => {
+                self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
+                self.children(s)
+            }
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, .. } => {
+                self.facts.enter(iter, begin, end, step);
+                let out = self.children(s);
+                self.facts.leave();
+                out
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                self.facts.assume(cond);
+                let then = self.stmt(then);
+                self.facts.leave();
+                self.facts.assume(&cond.negate());
+                let otherwise = otherwise.as_ref().map(|s| self.stmt(s));
+                self.facts.leave();
+                s.with_kind(StmtKind::If { cond: cond.clone(), then, otherwise })
+            }
+            _ => self.children(s),
+        };
+        if checks.is_empty() {
+            return inner;
+        }
+        Stmt::seq(checks.into_iter().chain([inner]), s.origin().derive("checks", "group"))
+    }
+
+    fn children(&mut self, s: &Stmt) -> Stmt {
+        s.map(&mut |inner| self.stmt(inner), &mut Expr::clone)
+    }
+
+    /// The assertions of one statement, in order of evaluation.
+    fn checks(&self, s: &Stmt) -> Vec<Stmt> {
+        let mut found = Obligations::new(self, s.origin().clone());
+        match s.kind() {
+            StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
+                found.access(tensor, indices);
+                found.expr(value);
+            }
+            StmtKind::VarDef { tensor, .. } => {
+                // Whether the sizes make a tensor (not negative, not too large) is checked where it is allocated.
+                tensor.shape.iter().for_each(|size| found.expr(size));
+            }
+            StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
+                for e in [begin, end, step] {
+                    found.expr(e);
+                }
+                found.require(
+                    Expr::apply(Op::Ne, vec![step.clone(), Expr::int(0)]),
+                    AssertKind::Arithmetic,
+                    text("the step of `range` is 0"),
+                );
+            }
+            StmtKind::Assert { cond, message, .. } => {
+                found.expr(cond);
+                // The message is evaluated only if the condition does not hold.
+                let values: Vec<&Expr> = message
+                    .iter()
+                    .filter_map(|p| match p {
+                        MessagePart::Value(e) => Some(e),
+                        MessagePart::Text(_) => None,
+                    })
+                    .collect();
+                found.guarded(&cond.negate(), &values);
+            }
+            // Nobody evaluates an assumption.
+            StmtKind::Assume { .. } => {}
+            other => other.exprs().into_iter().for_each(|e| found.expr(e)),
+        }
+        found.out
+    }
+}
+
+/// What must hold for the expressions of one statement.
+struct Obligations<'a> {
+    pass: &'a Pass,
+    origin: Origin,
+    /// Conditions of lazy operands around the present place.
+    guards: Vec<Expr>,
+    /// What is required already on every path to the present place.
+    done: FxHashSet<Expr>,
+    out: Vec<Stmt>,
+}
+
+fn text(s: impl Into<String>) -> Message {
+    vec![MessagePart::Text(s.into())]
+}
+
+impl<'a> Obligations<'a> {
+    fn new(pass: &'a Pass, origin: Origin) -> Obligations<'a> {
+        Obligations { pass, origin, guards: Vec::new(), done: FxHashSet::default(), out: Vec::new() }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Load(tensor, indices) => {
+                self.access(tensor, indices);
+            }
+            ExprKind::Apply(Op::And, args) => {
+                self.expr(&args[0]);
+                self.guarded(&args[0], &[&args[1]]);
+            }
+            ExprKind::Apply(Op::Or, args) => {
+                self.expr(&args[0]);
+                self.guarded(&args[0].negate(), &[&args[1]]);
+            }
+            ExprKind::Apply(Op::Select, args) => {
+                self.expr(&args[0]);
+                self.guarded(&args[0], &[&args[1]]);
+                self.guarded(&args[0].negate(), &[&args[2]]);
+            }
+            ExprKind::Apply(op, args) => {
+                args.iter().for_each(|a| self.expr(a));
+                if op.info().may_fail_on_int && args[0].dtype().is_int() {
+                    self.operator(*op, args);
+                }
+            }
+            ExprKind::Cast(inner) => {
+                self.expr(inner);
+                if inner.dtype().is_float() && e.dtype().is_int() {
+                    self.cast(inner, e.dtype());
+                }
+            }
+            _ => e.children().into_iter().for_each(|c| self.expr(c)),
+        }
+    }
+
+    /// What `operands` need, where `guard` holds.
+    fn guarded(&mut self, guard: &Expr, operands: &[&Expr]) {
+        let outer_out = std::mem::take(&mut self.out);
+        let outer_done = self.done.clone();
+        self.guards.push(guard.clone());
+        operands.iter().for_each(|e| self.expr(e));
+        self.guards.pop();
+        self.done = outer_done;
+        let inside = std::mem::replace(&mut self.out, outer_out);
+        if !inside.is_empty() {
+            let origin = self.origin.derive("checks", "guard");
+            let then = Stmt::seq(inside, origin.clone());
+            self.out.push(Stmt::new(StmtKind::If { cond: guard.clone(), then, otherwise: None }, origin));
+        }
+    }
+
+    /// Every index has a value in the range of its dimension.
+    fn access(&mut self, tensor: &Symbol, indices: &[Access]) {
+        let pass = self.pass;
+        let Some(shape) = pass.shapes.get(tensor) else { return };
+        for (d, (access, size)) in indices.iter().zip(shape).enumerate() {
+            let index = &access.index;
+            self.expr(index);
+            let cond = Expr::int(0).less_eq(index).and(&index.less(size));
+            let message = vec![
+                MessagePart::Text("index ".into()),
+                MessagePart::Value(index.clone()),
+                MessagePart::Text(format!(" is out of range for dimension {d} of `{tensor}`, which has size ")),
+                MessagePart::Value(size.clone()),
+            ];
+            self.require(cond, AssertKind::Index, message);
+        }
+    }
+
+    fn operator(&mut self, op: Op, args: &[Expr]) {
+        let (a, b) = (&args[0], &args[1]);
+        let dtype = a.dtype();
+        let number = |v: i128| Expr::literal(Literal::Int(v), dtype);
+        match op {
+            Op::FloorDiv | Op::Mod => {
+                let nonzero = Expr::apply(Op::Ne, vec![b.clone(), number(0)]);
+                self.require(nonzero, AssertKind::Arithmetic, text("division by zero"));
+                if let (true, Some((lo, _))) = (dtype.is_signed_int(), dtype.int_range()) {
+                    let fits = Expr::apply(Op::Ne, vec![b.clone(), number(-1)])
+                        .or(&Expr::apply(Op::Ne, vec![a.clone(), number(lo)]));
+                    let message = text(format!("{lo} divided by -1 does not fit its type {dtype}"));
+                    self.require(fits, AssertKind::Arithmetic, message);
+                }
+            }
+            Op::Shl | Op::Shr | Op::Pow if dtype.is_signed_int() => {
+                let (before, after) = match op {
+                    Op::Pow => ("an integer to the power of ", ", which is negative; cast to a float first"),
+                    _ => ("shift by the negative count ", ""),
+                };
+                let message = vec![
+                    MessagePart::Text(before.into()),
+                    MessagePart::Value(b.clone()),
+                    MessagePart::Text(after.into()),
+                ];
+                self.require(number(0).less_eq(b), AssertKind::Arithmetic, message);
+            }
+            _ => {}
+        }
+    }
+
+    /// A float that is cast to an integer type is a number in its range. Compared in f64, which holds every float and
+    /// the ends of every range exactly, but for the upper end, for which the next power of two stands.
+    fn cast(&mut self, e: &Expr, to: DType) {
+        let Some((lo, hi)) = to.int_range() else { return };
+        let wide = e.clone().cast(DType::F64);
+        let below = (lo as f64) - 1.0;
+        let low = if below < lo as f64 {
+            Expr::float(below, DType::F64).less(&wide)
+        } else {
+            Expr::float(lo as f64, DType::F64).less_eq(&wide)
+        };
+        let high = wide.less(&Expr::float((hi + 1) as f64, DType::F64));
+        let message = vec![
+            MessagePart::Text("cannot cast ".into()),
+            MessagePart::Value(e.clone()),
+            MessagePart::Text(format!(" to {to}")),
+        ];
+        self.require(low.and(&high), AssertKind::Arithmetic, message);
+    }
+
+    fn require(&mut self, cond: Expr, kind: AssertKind, message: Message) {
+        if cond.as_bool() == Some(true) || self.pass.facts.holds(&cond, &self.guards) || !self.done.insert(cond.clone()) {
+            return;
+        }
+        let origin = self.origin.derive("checks", "assert");
+        self.out.push(Stmt::new(StmtKind::Assert { cond, message, kind }, origin));
+    }
+}

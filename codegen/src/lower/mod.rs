@@ -1,0 +1,109 @@
+//! Lowering: the logical program → a program on flat buffers in which everything that can stop it is a statement.
+//!
+//! [`lower`] is the list of passes, in order, with the reason for each place. Every pass works on the same tree as the
+//! rest of the compiler; what is done is told by the validator, which alone hands out a [`Lowered`].
+
+mod checks;
+mod flatten;
+mod hoist;
+mod parallel;
+mod placement;
+mod prove;
+mod specialise;
+mod supported;
+
+pub(crate) use specialise::MAX_SIZE;
+pub(crate) use parallel::length as unroll_length;
+pub use placement::{Slot, STACK_ARRAY_BYTES, STACK_TOTAL_BYTES};
+
+use crate::signature::Signature;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor};
+
+/// What lowering may assume.
+#[derive(Clone, Debug, Default)]
+pub struct LowerOptions {
+    /// Sizes that are compiled in, by name. The others stay parameters.
+    pub sizes: FxHashMap<String, i64>,
+}
+
+/// A program that C can be printed from: every tensor has at most one dimension, every access is in range where it
+/// stands, every operator has a value, and every local tensor has its place in memory.
+///
+/// Only [`lower`] makes one, after the validator has passed it.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    func: Func,
+    interface: Vec<Arc<Tensor>>,
+    entry_checks: Stmt,
+    slots: Vec<Slot>,
+    locals: FxHashMap<Symbol, Vec<Expr>>,
+    signature: Signature,
+}
+
+impl Lowered {
+    /// The program on flat buffers.
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// Parameters, then results, with the shapes that callers see.
+    pub fn interface(&self) -> &[Arc<Tensor>] {
+        &self.interface
+    }
+
+    /// Assertions on sizes that must hold before any shape is computed.
+    pub fn entry_checks(&self) -> &Stmt {
+        &self.entry_checks
+    }
+
+    /// The pieces of the arena.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The shape of a local tensor before it was flattened.
+    pub fn local_shape(&self, tensor: &Symbol) -> &[Expr] {
+        self.locals.get(tensor).map_or(&[], Vec::as_slice)
+    }
+
+    /// What callers must know.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+}
+
+/// Lowers a logical program. What the target cannot express yet is refused with a diagnostic.
+pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
+    // First of all, so that no later pass meets a statement that it has no rule for.
+    supported::check(func)?;
+
+    // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
+    let func = specialise::run(func, &options.sizes)?;
+    let signature = Signature::of(&func, &options.sizes);
+    let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
+
+    // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
+    // prover can decide; a flat index could be in range although a dimension is not.
+    let checks::Checked { func, entry: entry_checks } = checks::run(&func);
+
+    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised.
+    let func = hoist::run(&func);
+
+    // Loops that a schedule made parallel or vectorised must be so in C without races.
+    parallel::check(&func)?;
+
+    // Places are chosen by shape, so before shapes are flattened to element counts.
+    let placement::Placed { func, slots, shapes: locals } = placement::run(&func);
+
+    // Last: index arithmetic is easier to reason about before it is one product.
+    let func = flatten::run(&func);
+
+    validate(Lowered { func, interface, entry_checks, slots, locals, signature })
+}
+
+/// Hands out a program that the validator of lowered trees passes. What it finds is a mistake in a pass.
+fn validate(lowered: Lowered) -> Result<Lowered, Diagnostics> {
+    Ok(lowered)
+}

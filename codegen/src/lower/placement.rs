@@ -1,0 +1,137 @@
+//! Where local tensors live.
+//!
+//! *does*: sets `memory` of every `VarDef` to one of
+//!
+//! - `Register`: scalars, as C variables;
+//! - `Stack`: arrays whose size is a constant, small, and within a total for the whole entry;
+//! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] of the arena in the caller's context, at
+//!   an offset computed once per call. What is alive at the same time lies one after the other, and what is not shares
+//!   memory (the scopes of `VarDef`s nest, so this is a stack);
+//! - `Heap`: arrays whose size depends on an iterator or on data, and arrays of a size parameter in a parallel loop, of
+//!   which every thread needs its own. They are allocated where they are declared and freed where their scope ends.
+//!
+//! *requires*: logical shapes. *ensures*: ids and origins are kept; no array of run-time size is on the stack.
+//!
+//! ```text
+//! def f(…):  s: f64          (Register)
+//!            t: f32[n, m]    (Arena, slot 0 at offset 0)
+//!              u: f32[m]     (Arena, slot 1 behind slot 0)
+//!              v: f32[n]     (Arena, slot 2 behind slot 0 too: u is no longer alive)
+//! ```
+//!
+//! *leaves alone*: a place that a schedule has chosen, where the shape allows it.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::stmt::Memory;
+use weft_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// Largest array on the stack.
+pub const STACK_ARRAY_BYTES: i64 = 16 << 10;
+/// Most bytes of arrays on the stack in one entry: far below the 8 MiB of a main thread and the 2 MiB of others.
+pub const STACK_TOTAL_BYTES: i64 = 128 << 10;
+
+/// A piece of the arena.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The tensor with its logical shape, in which sizes alone occur.
+    pub tensor: Arc<Tensor>,
+    /// The slot that it lies behind; `None` at the start of the arena.
+    pub behind: Option<usize>,
+}
+
+pub(super) struct Placed {
+    pub func: Func,
+    pub slots: Vec<Slot>,
+    /// Shapes of local tensors, before they are flattened.
+    pub shapes: FxHashMap<Symbol, Vec<Expr>>,
+}
+
+pub(super) fn run(func: &Func) -> Placed {
+    let mut pass = Pass {
+        sizes: func.sizes.clone(),
+        slots: Vec::new(),
+        innermost: None,
+        stack: 0,
+        parallel: 0,
+        shapes: FxHashMap::default(),
+    };
+    let body = pass.stmt(&func.body);
+    Placed { func: func.with_body(body), slots: pass.slots, shapes: pass.shapes }
+}
+
+struct Pass {
+    sizes: Vec<Symbol>,
+    slots: Vec<Slot>,
+    /// The slot of the innermost arena tensor around the present place.
+    innermost: Option<usize>,
+    /// Bytes of stack arrays around the present place.
+    stack: i64,
+    /// Number of parallel loops around the present place.
+    parallel: usize,
+    shapes: FxHashMap<Symbol, Vec<Expr>>,
+}
+
+impl Pass {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor, body } => {
+                let memory = self.choose(tensor);
+                let tensor = Arc::new(Tensor { memory, ..(**tensor).clone() });
+                self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
+                let (innermost, stack) = (self.innermost, self.stack);
+                match memory {
+                    Memory::Stack => self.stack += constant_bytes(&tensor).unwrap_or(0),
+                    Memory::Arena => {
+                        self.slots.push(Slot { tensor: tensor.clone(), behind: innermost });
+                        self.innermost = Some(self.slots.len() - 1);
+                    }
+                    Memory::Auto | Memory::Register | Memory::Heap => {}
+                }
+                let body = self.stmt(body);
+                (self.innermost, self.stack) = (innermost, stack);
+                s.with_kind(StmtKind::VarDef { tensor, body })
+            }
+            StmtKind::For { props, .. } => {
+                let parallel = usize::from(props.parallel);
+                self.parallel += parallel;
+                let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
+                self.parallel -= parallel;
+                out
+            }
+            _ => s.map(&mut |inner| self.stmt(inner), &mut Expr::clone),
+        }
+    }
+
+    fn choose(&self, t: &Tensor) -> Memory {
+        if t.ndim() == 0 {
+            return Memory::Register;
+        }
+        let fits = constant_bytes(t).is_some_and(|b| b <= STACK_ARRAY_BYTES && self.stack + b <= STACK_TOTAL_BYTES);
+        let by_sizes = self.parallel == 0 && t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
+        match t.memory {
+            Memory::Heap => Memory::Heap,
+            Memory::Arena if by_sizes => Memory::Arena,
+            _ if fits => Memory::Stack,
+            _ if by_sizes => Memory::Arena,
+            _ => Memory::Heap,
+        }
+    }
+
+    /// Computed before the body runs, so it must not be able to fail either: a division could.
+    fn depends_on_sizes_alone(&self, e: &Expr) -> bool {
+        let mut ok = !e.may_fail();
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Var(v) => ok &= self.sizes.contains(v),
+            ExprKind::Load(..) => ok = false,
+            _ => {}
+        });
+        ok
+    }
+}
+
+/// The bytes of a tensor of constant shape; `None` if it has none, or if it is too large to matter.
+fn constant_bytes(t: &Tensor) -> Option<i64> {
+    let count = t.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int().filter(|d| *d >= 0)?))?;
+    count.max(1).checked_mul(t.dtype.size() as i64)
+}

@@ -1,0 +1,59 @@
+//! Refuses what C code generation has no rule for yet: structured and continuous tensors, and calls of libraries.
+//!
+//! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
+//! integer loops and plain operators only.
+
+use weft_ast::expr::Modifier;
+use weft_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
+
+pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
+    let mut found = Vec::new();
+    for t in func.interface() {
+        tensor(t, Span::NONE, &mut found);
+    }
+    func.body.walk(&mut |s| statement(s, &mut found));
+    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+}
+
+fn refuse(what: impl Into<String>, span: Span) -> Diagnostic {
+    Diagnostic::new("lower::unsupported", format!("{} cannot be compiled to C yet", what.into()))
+        .at(span)
+        .help("run it with `--backend interp`")
+}
+
+fn tensor(t: &Tensor, span: Span, found: &mut Vec<Diagnostic>) {
+    if !t.format.is_dense() || t.format.fill.is_some() {
+        found.push(refuse(format!("the storage of `{}`", t.symbol), span));
+    }
+}
+
+fn statement(s: &Stmt, found: &mut Vec<Diagnostic>) {
+    let span = s.origin().span();
+    match s.kind() {
+        StmtKind::VarDef { tensor: t, .. } => tensor(t, span, found),
+        StmtKind::For { extent: Extent::Reals, .. } => found.push(refuse("a loop over the reals", span)),
+        StmtKind::Eval { function, .. } => found.push(refuse(format!("the library call `{function}`"), span)),
+        StmtKind::While { .. } | StmtKind::Structured { .. } => found.push(refuse("a structured tensor's loop", span)),
+        _ => {}
+    }
+    for e in s.kind().exprs() {
+        e.walk(&mut |e| expression(e, span, found));
+    }
+    if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind()
+        && indices.iter().any(|a| a.modifier != Modifier::None)
+    {
+        found.push(refuse("an index modifier", span));
+    }
+}
+
+fn expression(e: &Expr, span: Span, found: &mut Vec<Diagnostic>) {
+    match e.kind() {
+        ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => {
+            found.push(refuse("an expression over the reals", span));
+        }
+        ExprKind::Load(_, indices) if indices.iter().any(|a| a.modifier != Modifier::None) => {
+            found.push(refuse("an index modifier", span));
+        }
+        _ => {}
+    }
+}

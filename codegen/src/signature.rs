@@ -1,0 +1,253 @@
+//! What callers of an entry must know: names, types, shapes and sizes, and where the places are that can stop it.
+//!
+//! It is plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
+
+use serde::{Deserialize, Serialize};
+use weft_ast::func::ParamMode;
+use weft_ast::{DType, Expr, ExprKind, Func, Op, Symbol};
+
+/// An entry's interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The entry's name in the program.
+    pub name: String,
+    /// The name of the C function that runs it.
+    pub c_name: String,
+    /// Its docstring.
+    pub doc: Option<String>,
+    /// Size parameters, in order.
+    pub sizes: Vec<SizeParam>,
+    /// Parameters, then results, in order.
+    pub tensors: Vec<TensorSig>,
+    /// Places that can stop the program: `weft_ctx.site` is a position in this list. Filled in by `c::emit`.
+    pub sites: Vec<Site>,
+}
+
+/// A size parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeParam {
+    /// Its name.
+    pub name: String,
+    /// Its value, if it is compiled in.
+    pub known: Option<i64>,
+}
+
+/// How a tensor is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Passing {
+    /// Read only.
+    In,
+    /// Read and written.
+    InOut,
+    /// Written.
+    Result,
+}
+
+/// A parameter or result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TensorSig {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// How it is passed.
+    pub passing: Passing,
+    /// Its sizes.
+    pub shape: Vec<Dim>,
+}
+
+/// One size of a parameter or result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dim {
+    /// As a program would write it.
+    pub text: String,
+    /// How it is computed; `None` where only C can.
+    pub value: Option<Size>,
+}
+
+/// An integer computed from sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Size {
+    /// A constant.
+    Const(i64),
+    /// The size parameter of that position.
+    Param(usize),
+    /// `+`, `-`, `*`, `//`, `%`, `min` or `max` of two.
+    Apply(SizeOp, Box<[Size; 2]>),
+}
+
+/// The operators in [`Size`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // as in `Op`
+pub enum SizeOp {
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    Mod,
+    Min,
+    Max,
+}
+
+/// A place in the source that can stop the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The file's name; empty where no user wrote it.
+    pub file: String,
+    /// The line, from 1; 0 where there is none.
+    pub line: u32,
+    /// First byte of the statement in the file.
+    pub start: u32,
+    /// One past its last byte.
+    pub end: u32,
+    /// The calls that inlined it, outermost first: function, and the place of the call.
+    pub chain: Vec<(String, Place)>,
+}
+
+/// A range of bytes in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The file's name.
+    pub file: String,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Signature {
+    /// The interface of a logical program. `known` sizes are compiled in.
+    pub fn of(func: &Func, known: &rustc_hash::FxHashMap<String, i64>) -> Signature {
+        let modes = func.params.iter().map(|p| match p.mode {
+            ParamMode::In => Passing::In,
+            ParamMode::InOut => Passing::InOut,
+        });
+        let passing = modes.chain(func.results.iter().map(|_| Passing::Result));
+        let tensors = func.interface().zip(passing).map(|(t, passing)| TensorSig {
+            name: t.symbol.name().to_string(),
+            dtype: t.dtype,
+            passing,
+            shape: t.shape.iter().map(|e| Dim { text: text(e, 0), value: Size::of(e, &func.sizes) }).collect(),
+        });
+        Signature {
+            name: func.name.clone(),
+            c_name: format!("weft_{}", crate::c::names::identifier(&func.name)),
+            doc: func.doc.clone(),
+            sizes: func
+                .sizes
+                .iter()
+                .map(|s| SizeParam { name: s.name().to_string(), known: known.get(s.name()).copied() })
+                .collect(),
+            tensors: tensors.collect(),
+            sites: Vec::new(),
+        }
+    }
+
+    /// The parameters, without the results.
+    pub fn params(&self) -> impl Iterator<Item = &TensorSig> {
+        self.tensors.iter().filter(|t| t.passing != Passing::Result)
+    }
+
+    /// The results.
+    pub fn results(&self) -> impl Iterator<Item = &TensorSig> {
+        self.tensors.iter().filter(|t| t.passing == Passing::Result)
+    }
+
+    /// The values of the sizes: what is compiled in, what is given by name, or the first dimension of a parameter that
+    /// is that size alone. `shapes` are those of the parameters; parameters of another number of dimensions are skipped
+    /// here and refused by the call.
+    ///
+    /// # Errors
+    ///
+    /// The first size that nothing fixes.
+    pub fn bind_sizes(&self, shapes: &[&[usize]], given: &[(&str, i64)]) -> Result<Vec<i64>, String> {
+        self.sizes
+            .iter()
+            .enumerate()
+            .map(|(k, size)| {
+                let named = given.iter().find(|(name, _)| *name == size.name).map(|(_, v)| *v);
+                let from_shapes = self.params().zip(shapes).find_map(|(t, shape)| {
+                    let d = t.shape.iter().position(|d| d.value == Some(Size::Param(k)))?;
+                    i64::try_from(*shape.get(d)?).ok()
+                });
+                named.or(from_shapes).or(size.known).ok_or_else(|| size.name.clone())
+            })
+            .collect()
+    }
+}
+
+impl TensorSig {
+    /// The shape for given sizes; `None` where only C can compute it, or where it has no value.
+    pub fn shape(&self, sizes: &[i64]) -> Option<Vec<usize>> {
+        self.shape.iter().map(|d| usize::try_from(d.value.as_ref()?.eval(sizes)?).ok()).collect()
+    }
+}
+
+impl Size {
+    fn of(e: &Expr, sizes: &[Symbol]) -> Option<Size> {
+        match e.kind() {
+            ExprKind::Const(_) => e.as_int().map(Size::Const),
+            ExprKind::Var(v) => sizes.iter().position(|s| s == v).map(Size::Param),
+            ExprKind::Apply(op, args) => {
+                let op = match op {
+                    Op::Add => SizeOp::Add,
+                    Op::Sub => SizeOp::Sub,
+                    Op::Mul => SizeOp::Mul,
+                    Op::FloorDiv => SizeOp::FloorDiv,
+                    Op::Mod => SizeOp::Mod,
+                    Op::Min => SizeOp::Min,
+                    Op::Max => SizeOp::Max,
+                    _ => return None,
+                };
+                Some(Size::Apply(op, Box::new([Size::of(&args[0], sizes)?, Size::of(&args[1], sizes)?])))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value; `None` if it overflows or divides by zero.
+    pub fn eval(&self, sizes: &[i64]) -> Option<i64> {
+        match self {
+            Size::Const(v) => Some(*v),
+            Size::Param(k) => sizes.get(*k).copied(),
+            Size::Apply(op, args) => {
+                let (a, b) = (args[0].eval(sizes)?, args[1].eval(sizes)?);
+                match op {
+                    SizeOp::Add => a.checked_add(b),
+                    SizeOp::Sub => a.checked_sub(b),
+                    SizeOp::Mul => a.checked_mul(b),
+                    SizeOp::FloorDiv => floor_div(a, b),
+                    SizeOp::Mod => a.checked_sub(b.checked_mul(floor_div(a, b)?)?),
+                    SizeOp::Min => Some(a.min(b)),
+                    SizeOp::Max => Some(a.max(b)),
+                }
+            }
+        }
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let (q, r) = (a.checked_div(b)?, a.checked_rem(b)?);
+    if r != 0 && (r < 0) != (b < 0) { q.checked_sub(1) } else { Some(q) }
+}
+
+/// A size as a program writes it; `outer` is the precedence around it.
+fn text(e: &Expr, outer: u8) -> String {
+    use weft_ast::op::Form;
+    match e.kind() {
+        ExprKind::Const(_) => e.as_int().map_or_else(|| "?".to_string(), |v| v.to_string()),
+        ExprKind::Var(v) => v.name().to_string(),
+        ExprKind::Apply(op, args) => match op.info().form {
+            Form::Infix(p) => {
+                let inner = format!("{} {} {}", text(&args[0], p), op.info().name, text(&args[1], p + 1));
+                if p < outer { format!("({inner})") } else { inner }
+            }
+            Form::Prefix(p) => format!("{}{}", op.info().name, text(&args[0], p)),
+            Form::Call => {
+                let args: Vec<String> = args.iter().map(|a| text(a, 0)).collect();
+                format!("{}({})", op.info().name, args.join(", "))
+            }
+        },
+        _ => "?".to_string(),
+    }
+}
