@@ -5,9 +5,9 @@ use super::stmt::{Emitter, Place};
 use super::types;
 use super::writer::{comment, string};
 use crate::lower::Slot;
-use crate::signature::{Passing, Signature, TensorSig};
+use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
-use weft_ast::{ExprKind, Symbol, Tensor};
+use weft_ast::{Symbol, Tensor};
 
 /// The head of the file.
 pub(super) fn prologue(signature: &Signature) -> String {
@@ -140,7 +140,7 @@ impl Unit {
         e.out.line("if (status != WEFT_OK) return status;");
         check(e, &format!("weft_check_args(ctx, {base}_args, args, {n_args})"));
         for (k, (size, n)) in self.sizes.iter().enumerate() {
-            let (name, fixed) = (string(size.name()), self.fixed(e, k, size));
+            let (name, fixed) = (string(size.name()), self.fixed(e, k));
             e.out.line(format!("int64_t {n};"));
             check(e, &format!("weft_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
             if let Some(known) = e.lowered.signature().sizes[k].known {
@@ -168,15 +168,14 @@ impl Unit {
     }
 
     /// The dimension that fixes a size.
-    fn fixed(&self, e: &Emitter<'_>, k: usize, size: &Symbol) -> String {
-        let params = self.tensors.iter().enumerate().filter(|(_, (_, passing, _))| *passing != Passing::Result);
-        for (a, (t, _, _)) in params {
-            if let Some(d) = t.shape.iter().position(|e| matches!(e.kind(), ExprKind::Var(v) if v == size)) {
+    fn fixed(&self, e: &Emitter<'_>, k: usize) -> String {
+        let signature = e.lowered.signature();
+        for (a, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::Result) {
+            if let Some(d) = t.shape.iter().position(|d| d.value == Some(Size::Param(k))) {
                 return format!("args[{a}].shape[{d}]");
             }
         }
-        // A size that is compiled in no longer stands in the shapes.
-        e.lowered.signature().sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
+        signature.sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
     }
 
     fn arena(&self, e: &mut Emitter<'_>) {

@@ -80,8 +80,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     supported::check(func)?;
 
     // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
+    let signature = Signature::of(func, &options.sizes);
     let func = specialise::run(func, &options.sizes)?;
-    let signature = Signature::of(&func, &options.sizes);
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
     // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
@@ -105,5 +105,6 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
 /// Hands out a program that the validator of lowered trees passes. What it finds is a mistake in a pass.
 fn validate(lowered: Lowered) -> Result<Lowered, Diagnostics> {
+    weft_ast::validate::lowered(&lowered.func).map_err(weft_ast::Diagnostic::from)?;
     Ok(lowered)
 }

@@ -1,0 +1,476 @@
+//! Calls a compiled entry, safely: types, shapes, strides, alignment and aliases of all arguments are checked here before
+//! C is entered, and once more inside.
+
+#![allow(unsafe_code)] // calls C through a function pointer, and allocates the arena
+
+use crate::abi::{self, Ctx, Tensor};
+use crate::load::Compiled;
+use crate::signature::{Passing, Site, TensorSig};
+use std::alloc::Layout;
+use std::ffi::{CStr, c_void};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+use weft_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
+
+/// Rust types that are elements of tensors.
+pub trait Element: Copy + sealed::Sealed {
+    /// The element type.
+    const DTYPE: DType;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),*) => {
+        $(impl sealed::Sealed for $t {}
+        impl Element for $t { const DTYPE: DType = DType::$d; })*
+    };
+}
+
+elements!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+          half::f16 => F16, half::bf16 => Bf16, f32 => F32, f64 => F64);
+
+/// What is wrong, in the words of `weft.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // `weft_status` says what they are
+pub enum ErrorKind {
+    Assert,
+    Index,
+    Arithmetic,
+    Call,
+    DType,
+    Shape,
+    Layout,
+    Alias,
+    Memory,
+    Size,
+}
+
+impl ErrorKind {
+    fn from_status(status: i32) -> ErrorKind {
+        match status {
+            1 => ErrorKind::Assert,
+            2 => ErrorKind::Index,
+            3 => ErrorKind::Arithmetic,
+            5 => ErrorKind::DType,
+            6 => ErrorKind::Shape,
+            7 => ErrorKind::Layout,
+            8 => ErrorKind::Alias,
+            9 => ErrorKind::Memory,
+            10 => ErrorKind::Size,
+            _ => ErrorKind::Call,
+        }
+    }
+
+    /// The diagnostic's code: that of the interpreter for the same mistake.
+    pub fn code(self) -> &'static str {
+        match self {
+            ErrorKind::Assert => "run::assert",
+            ErrorKind::Index => "run::index",
+            ErrorKind::Arithmetic => "run::arithmetic",
+            ErrorKind::Shape => "run::shape",
+            ErrorKind::Size => "run::size",
+            ErrorKind::Memory => "run::memory",
+            ErrorKind::Call | ErrorKind::DType | ErrorKind::Layout | ErrorKind::Alias => "run::input",
+        }
+    }
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// What was found and expected, without the place.
+    pub message: String,
+    /// The statement that stopped the program, if one did.
+    pub site: Option<Site>,
+}
+
+impl CallError {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> CallError {
+        CallError { kind, message: message.into(), site: None }
+    }
+
+    /// The diagnostic, with the statement and the calls that inlined it, as far as `sources` has their files.
+    pub fn diagnostic(&self, sources: &SourceMap) -> Diagnostic {
+        let find = |file: &str, start: u32, end: u32| {
+            let position = sources.files().position(|f| f.name == file);
+            position.map_or(Span::NONE, |k| Span { file: weft_ast::FileId(k as u32), start, end })
+        };
+        let mut d = Diagnostic::new(self.kind.code(), self.message.clone());
+        if let Some(site) = &self.site {
+            let span = find(&site.file, site.start, site.end);
+            d = d.at(span);
+            if span.is_none() && !site.file.is_empty() {
+                d = d.note(format!("at {}:{}", site.file, site.line));
+            }
+            for (function, place) in site.chain.iter().rev() {
+                d = d.label(find(&place.file, place.start, place.end), format!("in this call of `{function}`"));
+            }
+        }
+        d
+    }
+}
+
+/// A tensor that is only read.
+#[derive(Clone, Debug)]
+pub struct ArgRef<'a> {
+    view: View,
+    borrowed: PhantomData<&'a ()>,
+}
+
+/// A tensor that is written.
+#[derive(Debug)]
+pub struct ArgMut<'a> {
+    view: View,
+    borrowed: PhantomData<&'a mut ()>,
+}
+
+#[derive(Clone, Debug)]
+struct View {
+    dtype: DType,
+    shape: Vec<i64>,
+    data: NonNull<u8>,
+    bytes: usize,
+}
+
+impl View {
+    fn new(dtype: DType, shape: &[usize], data: NonNull<u8>, len: usize) -> Option<View> {
+        (weft_ast::value::element_count(shape)? == len).then_some(())?;
+        let shape = shape.iter().map(|d| i64::try_from(*d).ok()).collect::<Option<Vec<i64>>>()?;
+        Some(View { dtype, shape, data, bytes: len * dtype.size() })
+    }
+}
+
+impl<'a> ArgRef<'a> {
+    /// Row-major elements and their shape; `None` if its product is not their number.
+    pub fn new<T: Element>(data: &'a [T], shape: &[usize]) -> Option<ArgRef<'a>> {
+        let view = View::new(T::DTYPE, shape, NonNull::from(data).cast(), data.len())?;
+        Some(ArgRef { view, borrowed: PhantomData })
+    }
+}
+
+impl<'a> ArgMut<'a> {
+    /// Row-major elements and their shape; `None` if its product is not their number.
+    pub fn new<T: Element>(data: &'a mut [T], shape: &[usize]) -> Option<ArgMut<'a>> {
+        let len = data.len();
+        let view = View::new(T::DTYPE, shape, NonNull::from(data).cast(), len)?;
+        Some(ArgMut { view, borrowed: PhantomData })
+    }
+}
+
+/// One argument: parameters first, then results, in order.
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// For a parameter.
+    In(ArgRef<'a>),
+    /// For an `inout` parameter or a result.
+    Out(ArgMut<'a>),
+}
+
+impl<'a> From<&'a Value> for Arg<'a> {
+    fn from(v: &'a Value) -> Arg<'a> {
+        let (data, len) = with_buffer!(v.data(), d => (NonNull::from(d.as_slice()).cast(), d.len()));
+        // A value's shape fits its elements.
+        Arg::In(ArgRef { view: whole(v, data, len), borrowed: PhantomData })
+    }
+}
+
+impl<'a> From<&'a mut Value> for Arg<'a> {
+    fn from(v: &'a mut Value) -> Arg<'a> {
+        let (data, len) = with_buffer!(v.data_mut(), d => (NonNull::from(d.as_mut_slice()).cast(), d.len()));
+        Arg::Out(ArgMut { view: whole(v, data, len), borrowed: PhantomData })
+    }
+}
+
+fn whole(v: &Value, data: NonNull<u8>, len: usize) -> View {
+    let shape = v.shape().iter().map(|d| *d as i64).collect();
+    View { dtype: v.dtype(), shape, data, bytes: len * v.dtype().size() }
+}
+
+/// What a call needs beside its arguments: threads, and memory for local tensors, which is kept from call to call.
+#[derive(Debug, Default)]
+pub struct Context {
+    threads: i32,
+    arena: Option<Arena>,
+}
+
+impl Context {
+    /// `threads` is the number of threads of parallel loops; 0 leaves it to OpenMP (`OMP_NUM_THREADS`).
+    pub fn new(threads: usize) -> Context {
+        Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None }
+    }
+}
+
+#[derive(Debug)]
+struct Arena {
+    data: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: an arena is memory that nobody else points to.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    fn new(bytes: usize) -> Option<Arena> {
+        let layout = Layout::from_size_align(bytes.max(64), 64).ok()?;
+        // SAFETY: the layout's size is not zero.
+        let data = NonNull::new(unsafe { std::alloc::alloc(layout) })?;
+        Some(Arena { data, layout })
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and freed nowhere else.
+        unsafe { std::alloc::dealloc(self.data.as_ptr(), self.layout) };
+    }
+}
+
+/// What a call used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallReport {
+    /// Time inside the program.
+    pub time: Duration,
+    /// The most memory in use at one time beyond arguments, in bytes (arrays on the stack are not counted).
+    pub memory: usize,
+}
+
+/// What a call will need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallPlan {
+    /// The shapes of the results.
+    pub results: Vec<Vec<usize>>,
+    /// Bytes of scratch memory, as far as it is known before the call.
+    pub arena_bytes: usize,
+}
+
+impl Compiled {
+    /// The shapes of the results for parameters of these shapes, and sizes given by name.
+    ///
+    /// # Errors
+    ///
+    /// Shapes or sizes that disagree with the entry's declaration.
+    pub fn plan(&self, params: &[&[usize]], sizes: &[(&str, i64)]) -> Result<CallPlan, CallError> {
+        let signature = self.signature();
+        let expected = signature.params().count();
+        if params.len() != expected {
+            let message = format!("`{}` takes {expected} parameters, but {} are given", signature.name, params.len());
+            return Err(CallError::new(ErrorKind::Call, message));
+        }
+        let mut views: Vec<View> = Vec::with_capacity(signature.tensors.len());
+        for (k, t) in signature.tensors.iter().enumerate() {
+            let shape = match params.get(k) {
+                Some(shape) => shape.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect(),
+                None => vec![0; t.shape.len()],
+            };
+            views.push(View { dtype: t.dtype, shape, data: NonNull::dangling(), bytes: 0 });
+        }
+        let (arena_bytes, _) = self.enter_plan(&mut views, &self.size_values(sizes)?)?;
+        let results = views[expected..].iter().map(|v| v.shape.iter().map(|d| *d as usize).collect()).collect();
+        Ok(CallPlan { results, arena_bytes })
+    }
+
+    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are those that are given by name.
+    ///
+    /// # Errors
+    ///
+    /// Arguments that the entry does not take (nothing was run), or what stopped the program.
+    pub fn call(&self, cx: &mut Context, args: &mut [Arg<'_>], sizes: &[(&str, i64)]) -> Result<CallReport, CallError> {
+        let sizes = self.size_values(sizes)?;
+        let mut views = self.check(args)?;
+        let planned_shapes = views.iter().map(|v| v.shape.clone()).collect::<Vec<_>>();
+        let (arena_bytes, _) = self.enter_plan(&mut views, &sizes)?;
+        for ((view, given), t) in views.iter().zip(planned_shapes).zip(&self.signature().tensors) {
+            if let Some(d) = view.shape.iter().zip(&given).position(|(want, have)| want != have) {
+                let message = format!(
+                    "dimension {d} of `{}` has size {}, but `{}` is {}",
+                    t.name, given[d], t.shape[d].text, view.shape[d]
+                );
+                return Err(CallError::new(ErrorKind::Shape, message));
+            }
+        }
+        if cx.arena.as_ref().is_none_or(|a| a.layout.size() < arena_bytes) {
+            cx.arena = None;
+            let message = || format!("no memory for {arena_bytes} bytes of local tensors");
+            cx.arena = Some(Arena::new(arena_bytes).ok_or_else(|| CallError::new(ErrorKind::Memory, message()))?);
+        }
+        let mut ctx = new_ctx(cx.threads);
+        if let Some(arena) = &cx.arena {
+            ctx.arena = arena.data.as_ptr().cast();
+            ctx.arena_capacity = arena.layout.size();
+        }
+        let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
+        let start = Instant::now();
+        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `weft.h`, with shapes and
+        // data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were checked, so it
+        // reads and writes only inside of the data: what cannot be proved of its indices, it checks. The arena is as large as
+        // the plan says.
+        let status = unsafe { (self.run)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr()) };
+        let time = start.elapsed();
+        if status != 0 {
+            return Err(self.error(&ctx, status));
+        }
+        Ok(CallReport { time, memory: ctx.memory_peak })
+    }
+
+    /// Calls the entry on values: writes `inout` parameters in place and makes the results.
+    ///
+    /// # Errors
+    ///
+    /// As [`Compiled::call`]; results that do not fit in memory.
+    pub fn call_values(
+        &self,
+        cx: &mut Context,
+        params: &mut [Value],
+        sizes: &[(&str, i64)],
+    ) -> Result<(Vec<Value>, CallReport), CallError> {
+        let shapes: Vec<&[usize]> = params.iter().map(Value::shape).collect();
+        let plan = self.plan(&shapes, sizes)?;
+        let mut results = Vec::with_capacity(plan.results.len());
+        for (t, shape) in self.signature().results().zip(plan.results) {
+            let message = || format!("no memory for `{}` of shape {shape:?}", t.name);
+            let fits = weft_ast::value::element_count(&shape)
+                .and_then(|n| n.checked_mul(t.dtype.size()))
+                .is_some_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+            let value = if fits { Value::zeros(t.dtype, shape.clone()) } else { None };
+            results.push(value.ok_or_else(|| CallError::new(ErrorKind::Memory, message()))?);
+        }
+        let passing: Vec<Passing> = self.signature().params().map(|t| t.passing).collect();
+        let mut args: Vec<Arg<'_>> = Vec::new();
+        for (value, passing) in params.iter_mut().zip(passing) {
+            args.push(if passing == Passing::InOut { Arg::from(value) } else { Arg::from(&*value) });
+        }
+        args.extend(results.iter_mut().map(Arg::from));
+        let report = self.call(cx, &mut args, sizes)?;
+        drop(args);
+        Ok((results, report))
+    }
+
+    /// The sizes in order, -1 where none is given.
+    fn size_values(&self, given: &[(&str, i64)]) -> Result<Vec<i64>, CallError> {
+        let signature = self.signature();
+        if let Some((name, _)) = given.iter().find(|(name, _)| signature.sizes.iter().all(|s| s.name != *name)) {
+            return Err(CallError::new(ErrorKind::Call, format!("`{}` has no size `{name}`", signature.name)));
+        }
+        signature
+            .sizes
+            .iter()
+            .map(|s| match given.iter().find(|(name, _)| *name == s.name) {
+                Some((name, v)) if *v < 0 => {
+                    Err(CallError::new(ErrorKind::Size, format!("the size `{name}` is {v}, which is negative")))
+                }
+                Some((_, v)) => Ok(*v),
+                None => Ok(-1),
+            })
+            .collect()
+    }
+
+    /// Numbers of arguments, modes, types, numbers of dimensions and aliases.
+    fn check(&self, args: &mut [Arg<'_>]) -> Result<Vec<View>, CallError> {
+        let signature = self.signature();
+        if args.len() != signature.tensors.len() {
+            let message = format!(
+                "{} arguments are given, but `{}` takes {} (parameters, then results)",
+                args.len(),
+                signature.name,
+                signature.tensors.len()
+            );
+            return Err(CallError::new(ErrorKind::Call, message));
+        }
+        let mut views = Vec::with_capacity(args.len());
+        for (arg, t) in args.iter().zip(&signature.tensors) {
+            let view = match arg {
+                Arg::In(a) if t.passing == Passing::In => &a.view,
+                Arg::In(_) => {
+                    return Err(CallError::new(ErrorKind::Call, format!("`{}` is written, but is given to be read", t.name)));
+                }
+                Arg::Out(a) => &a.view,
+            };
+            check_view(view, t)?;
+            views.push(view.clone());
+        }
+        for (k, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::In) {
+            if let Some(j) = (0..views.len()).find(|j| *j != k && overlap(&views[k], &views[*j])) {
+                let message = format!("`{}` is written and shares memory with `{}`", t.name, signature.tensors[j].name);
+                return Err(CallError::new(ErrorKind::Alias, message));
+            }
+        }
+        Ok(views)
+    }
+
+    /// Lets the entry check sizes and fill in the shapes of its results. No element is touched.
+    fn enter_plan(&self, views: &mut [View], sizes: &[i64]) -> Result<(usize, Ctx), CallError> {
+        let mut ctx = new_ctx(0);
+        let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
+        let mut arena_bytes = 0;
+        // SAFETY: as in `call`; planning reads and writes shapes alone, each of which has as many elements as its `ndim` says.
+        let status =
+            unsafe { (self.plan)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr(), &mut arena_bytes) };
+        if status != 0 { Err(self.error(&ctx, status)) } else { Ok((arena_bytes, ctx)) }
+    }
+
+    fn error(&self, ctx: &Ctx, status: i32) -> CallError {
+        // SAFETY: the message starts as zeros, and C writes it with `vsnprintf`, which ends it with a zero.
+        let message = unsafe { CStr::from_ptr(ctx.message.as_ptr()) }.to_string_lossy().into_owned();
+        let site = usize::try_from(ctx.site).ok().and_then(|k| self.signature().sites.get(k)).cloned();
+        let place = site.as_ref().map_or(String::new(), |s| format!("{}:{}: ", s.file, s.line));
+        let message = message.strip_prefix(&place).map_or(message.clone(), str::to_string);
+        CallError { kind: ErrorKind::from_status(status), message, site: site.filter(|s| !s.file.is_empty()) }
+    }
+}
+
+fn check_view(view: &View, t: &TensorSig) -> Result<(), CallError> {
+    if view.dtype != t.dtype {
+        let message = format!("`{}` has elements of type {}, not {}", t.name, t.dtype, view.dtype);
+        return Err(CallError::new(ErrorKind::DType, message));
+    }
+    if view.shape.len() != t.shape.len() {
+        let message = format!("`{}` has {} dimensions, not {}", t.name, t.shape.len(), view.shape.len());
+        return Err(CallError::new(ErrorKind::Shape, message));
+    }
+    if view.bytes != 0 && !(view.data.as_ptr() as usize).is_multiple_of(t.dtype.size()) {
+        return Err(CallError::new(ErrorKind::Layout, format!("`{}` is not aligned to its element type", t.name)));
+    }
+    Ok(())
+}
+
+fn overlap(a: &View, b: &View) -> bool {
+    let (a0, b0) = (a.data.as_ptr() as usize, b.data.as_ptr() as usize);
+    a.bytes != 0 && b.bytes != 0 && a0 < b0 + b.bytes && b0 < a0 + a.bytes
+}
+
+fn new_ctx(threads: i32) -> Ctx {
+    Ctx {
+        abi: abi::ABI,
+        threads,
+        status: 0,
+        line: 0,
+        site: -1,
+        arena_owner: abi::OWNER_CALLER,
+        arena: std::ptr::null_mut(),
+        arena_capacity: 0,
+        memory_used: 0,
+        memory_peak: 0,
+        message: [0; 512],
+    }
+}
+
+fn tensor(view: &mut View) -> Tensor {
+    Tensor {
+        dtype: abi::dtype(view.dtype),
+        ndim: i32::try_from(view.shape.len()).unwrap_or(i32::MAX),
+        shape: view.shape.as_mut_ptr(),
+        strides: std::ptr::null(),
+        data: view.data.as_ptr().cast::<c_void>(),
+        levels: std::ptr::null(),
+        fill: std::ptr::null(),
+        index_width: 0,
+        owner: abi::OWNER_CALLER,
+    }
+}

@@ -1,0 +1,55 @@
+//! Loads a compiled entry.
+
+#![allow(unsafe_code)] // dlopen runs code of the library, and its symbols have the types that we say
+
+use crate::abi::{PlanFn, RunFn};
+use crate::signature::Signature;
+use libloading::Library;
+use std::path::{Path, PathBuf};
+use weft_ast::Diagnostic;
+
+/// An entry in memory, ready to be called. It may be called by several threads at once, each with its own
+/// [`Context`](crate::call::Context).
+#[derive(Debug)]
+pub struct Compiled {
+    pub(crate) run: RunFn,
+    pub(crate) plan: PlanFn,
+    signature: Signature,
+    path: PathBuf,
+    // Declared last: the functions above are part of it.
+    _library: Library,
+}
+
+impl Compiled {
+    /// Loads the library at `path`, which must be what [`crate::toolchain`] made of the program with this signature.
+    ///
+    /// # Errors
+    ///
+    /// A file that the system's loader does not take, or that lacks the entry's functions.
+    pub fn load(path: &Path, signature: Signature) -> Result<Compiled, Diagnostic> {
+        let refuse = |e: libloading::Error| {
+            Diagnostic::new("internal::load", format!("cannot load `{}`: {e}", path.display()))
+                .help("if the file was changed or made on another machine, remove it, and it will be compiled again")
+        };
+        // SAFETY: the library is C that we generated: it has no initialisers of its own, and those of libm and libgomp, which
+        // it depends on, may run at any time. The cache has made sure that nobody else could write it.
+        let library = unsafe { Library::new(path) }.map_err(refuse)?;
+        // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`).
+        let (run, plan) = unsafe {
+            let run = *library.get::<RunFn>(signature.c_name.as_bytes()).map_err(refuse)?;
+            let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;
+            (run, plan)
+        };
+        Ok(Compiled { run, plan, signature, path: path.to_path_buf(), _library: library })
+    }
+
+    /// What callers must know.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The library's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
