@@ -388,7 +388,10 @@ impl Compiled {
             let view = match arg {
                 Arg::In(a) if t.passing == Passing::In => &a.view,
                 Arg::In(_) => {
-                    return Err(CallError::new(ErrorKind::Call, format!("`{}` is written, but is given to be read", t.name)));
+                    return Err(CallError::new(
+                        ErrorKind::Call,
+                        format!("`{}` is written, but is given to be read", t.name),
+                    ));
                 }
                 Arg::Out(a) => &a.view,
             };

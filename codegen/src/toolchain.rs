@@ -50,7 +50,8 @@ impl Toolchain {
     ///
     /// There is none.
     pub fn find() -> Result<Toolchain, Diagnostic> {
-        let wish = ["CC", "HOST_CC", "TARGET_CC"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.trim().is_empty()));
+        let wish =
+            ["CC", "HOST_CC", "TARGET_CC"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.trim().is_empty()));
         let command = wish.clone().unwrap_or_else(|| "cc".to_string());
         // `CC` may hold arguments, or a wrapper before the compiler: `ccache gcc`.
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -60,8 +61,9 @@ impl Toolchain {
                 Some(cc) => format!("there is no C compiler `{cc}`, which the environment variable CC names"),
                 None => "there is no C compiler: `cc` is not in PATH".to_string(),
             };
-            return Err(Diagnostic::new("toolchain::missing", found)
-                .help("install one (`apt-get install gcc libc6-dev` on Debian and Ubuntu), or set CC to the one to use"));
+            return Err(Diagnostic::new("toolchain::missing", found).help(
+                "install one (`apt-get install gcc libc6-dev` on Debian and Ubuntu), or set CC to the one to use",
+            ));
         };
         let mut identity = String::from("1");
         for word in &words {
@@ -98,7 +100,11 @@ impl Toolchain {
         }
         flags.push("-O3");
         if options.native {
-            flags.push(if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { "-march=native" } else { "-mcpu=native" });
+            flags.push(if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+                "-march=native"
+            } else {
+                "-mcpu=native"
+            });
             if has_avx512() {
                 flags.push("-mprefer-vector-width=512");
             }
@@ -213,8 +219,9 @@ impl Toolchain {
 }
 
 fn missing(what: &str, why: &str) -> Diagnostic {
-    Diagnostic::new("toolchain::missing", format!("cannot use {what}: {why}"))
-        .help("install one (`apt-get install gcc libc6-dev binutils` on Debian and Ubuntu), or set CC to the one to use")
+    Diagnostic::new("toolchain::missing", format!("cannot use {what}: {why}")).help(
+        "install one (`apt-get install gcc libc6-dev binutils` on Debian and Ubuntu), or set CC to the one to use",
+    )
 }
 
 fn run(command: &mut Command, log: &Path) -> Result<(), Diagnostic> {

@@ -43,10 +43,15 @@ pub(super) fn header(signature: &Signature) -> String {
     if let Some(doc) = &signature.doc {
         text.push_str(&doc.lines().map(|l| comment(l) + "\n").collect::<String>());
     }
-    text.push_str(&format!("#ifndef {guard}\n#define {guard}\n\n#include \"weft.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"));
+    text.push_str(&format!(
+        "#ifndef {guard}\n#define {guard}\n\n#include \"weft.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+    ));
     text.push_str(&format!("{}\n", comment(&format!("args: {}; sizes: {}", list(&args), list(&sizes)))));
     text.push_str(&format!("{};\n\n", run_head(name)));
-    text.push_str(&format!("/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n", plan_head(name)));
+    text.push_str(&format!(
+        "/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n",
+        plan_head(name)
+    ));
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text
 }
@@ -60,15 +65,16 @@ fn run_head(name: &str) -> String {
 }
 
 fn plan_head(name: &str) -> String {
-    format!("int {name}_plan(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)")
+    format!(
+        "int {name}_plan(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)"
+    )
 }
 
 /// The functions of an entry, in the order in which C needs them.
 pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     let signature = e.lowered.signature();
     // Sizes and tensors come first, so that they get the names of the source.
-    let sizes: Vec<(Symbol, String)> =
-        e.lowered.func().sizes.iter().map(|s| (s.clone(), e.names.get(s))).collect();
+    let sizes: Vec<(Symbol, String)> = e.lowered.func().sizes.iter().map(|s| (s.clone(), e.names.get(s))).collect();
     for (s, _) in &sizes {
         e.ranges.size(s);
     }
@@ -154,10 +160,7 @@ impl Unit {
             for (d, size) in t.shape.iter().enumerate() {
                 let value = e.expr(size);
                 let what = string(&e.lowered.signature().tensors[k].shape[d].text);
-                check(
-                    e,
-                    &format!("weft_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"),
-                );
+                check(e, &format!("weft_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"));
             }
         }
         check(e, &format!("weft_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
@@ -203,7 +206,8 @@ impl Unit {
 
     /// The program.
     fn kernel(&self, e: &mut Emitter<'_>) {
-        let mut params = vec!["weft_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
+        let mut params =
+            vec!["weft_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
         for (t, passing, name) in &self.tensors {
             let c = types::stored(t.dtype);
             let (place, param) = match (t.ndim(), passing) {
@@ -225,8 +229,11 @@ impl Unit {
         for (_, n) in &self.sizes {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
         }
-        let unused: Vec<String> =
-            ["ctx", "plan", "arena"].iter().map(|s| s.to_string()).chain(self.sizes.iter().map(|s| s.1.clone())).collect();
+        let unused: Vec<String> = ["ctx", "plan", "arena"]
+            .iter()
+            .map(|s| s.to_string())
+            .chain(self.sizes.iter().map(|s| s.1.clone()))
+            .collect();
         e.out.line(unused.iter().map(|n| format!("(void){n};")).collect::<Vec<_>>().join(" "));
         e.stmt(&func.body);
         e.out.line("return WEFT_OK;");
@@ -278,4 +285,3 @@ impl Unit {
 fn check(e: &mut Emitter<'_>, call: &str) {
     e.out.line(format!("if ((status = {call}) != WEFT_OK) return status;"));
 }
-

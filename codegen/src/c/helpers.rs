@@ -162,11 +162,11 @@ static inline T NAME(T a, T b) {
     return (T)product;
 }"
         }
-        "shl" => {
-            "static inline T NAME(T a, T count) { return count >= BITS ? 0 : (T)((uint64_t)a << count); }"
-        }
+        "shl" => "static inline T NAME(T a, T count) { return count >= BITS ? 0 : (T)((uint64_t)a << count); }",
         // Shifting a negative number right keeps its sign, in every compiler that takes this code.
-        _ => "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }",
+        _ => {
+            "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }"
+        }
     }
 }
 
@@ -258,7 +258,10 @@ const BF16: [(&str, &str); 4] = [
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }",
     ),
-    ("round", "static inline WEFT_UNUSED float weft_bf16_round(float f) { return weft_bf16_load(weft_bf16_store(f)); }"),
+    (
+        "round",
+        "static inline WEFT_UNUSED float weft_bf16_round(float f) { return weft_bf16_load(weft_bf16_store(f)); }",
+    ),
     (
         "round_f64",
         "static inline WEFT_UNUSED float weft_bf16_round_f64(double x) { return weft_bf16_round(weft_odd(x)); }",

@@ -148,7 +148,11 @@ impl<'a> Emitter<'a> {
         let StmtKind::If { cond, then, otherwise } = s.kind() else { return };
         let cond = self.expr(cond);
         let head = format!("{how} ({cond}) {{");
-        if how == "if" { self.out.open(head) } else { self.out.reopen(&head) }
+        if how == "if" {
+            self.out.open(head)
+        } else {
+            self.out.reopen(&head)
+        }
         self.stmt(then);
         match otherwise {
             Some(next) if matches!(next.kind(), StmtKind::If { .. }) => return self.branch(next, "} else if"),
@@ -189,7 +193,9 @@ impl<'a> Emitter<'a> {
         let header = match step.as_int() {
             Some(1) => format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"),
             Some(-1) => format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"),
-            Some(s) if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) => {
+            Some(s)
+                if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) =>
+            {
                 let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
                 format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs())
             }

@@ -14,10 +14,11 @@
 //!                                          y[i] = x[k] if k < n else 0.0
 //! ```
 //!
-//! *leaves alone*: floating-point operators, which always have a value.
+//! *leaves alone*: floating-point operators, which always have a value. What was asserted once is known from there on, and
+//! is not asserted again until a tensor in it is written.
 
-use super::prove::Facts;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use weft_analysis::query::{Context, walk};
 use weft_ast::expr::{Access, Literal};
 use weft_ast::stmt::{AssertKind, Message, MessagePart};
 use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol};
@@ -29,108 +30,82 @@ pub(super) struct Checked {
 }
 
 pub(super) fn run(func: &Func) -> Checked {
-    let mut pass = Pass { shapes: FxHashMap::default(), facts: Facts::new(&func.sizes) };
+    let mut shapes: FxHashMap<Symbol, Vec<Expr>> = FxHashMap::default();
+    // Shapes are computed before anything is known but that sizes are sizes.
+    let mut sizes_alone = Context::empty();
+    func.sizes.iter().for_each(|s| sizes_alone.size(s));
     let mut entry = Vec::new();
     for t in func.interface() {
-        pass.shapes.insert(t.symbol.clone(), t.shape.clone());
-        let mut found = Obligations::new(&pass, Origin::none());
+        shapes.insert(t.symbol.clone(), t.shape.clone());
+        let mut found = Obligations::new(&shapes, &mut sizes_alone, Origin::none());
         t.shape.iter().for_each(|e| found.expr(e));
         entry.extend(found.out);
     }
-    let body = pass.stmt(&func.body);
+    let body = stmt(&func.body, &mut shapes, &mut Context::new(func));
     Checked { func: func.with_body(body), entry: Stmt::seq(entry, Origin::none()) }
 }
 
-struct Pass {
-    shapes: FxHashMap<Symbol, Vec<Expr>>,
-    facts: Facts,
+fn stmt(s: &Stmt, shapes: &mut FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) -> Stmt {
+    let checks = checks(s, shapes, facts);
+    if let StmtKind::VarDef { tensor, .. } = s.kind() {
+        shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
+    }
+    let mut inner = Vec::new();
+    walk::inside(s, facts, &mut |inside, facts| inner.push(stmt(inside, shapes, facts)));
+    facts.after(s);
+    let mut inner = inner.into_iter();
+    let s = s.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone);
+    if checks.is_empty() {
+        return s;
+    }
+    let origin = s.origin().derive("checks", "group");
+    Stmt::seq(checks.into_iter().chain([s]), origin)
 }
 
-impl Pass {
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let checks = self.checks(s);
-        let inner = match s.kind() {
-            StmtKind::VarDef { tensor, .. } => {
-                self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
-                self.children(s)
-            }
-            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, .. } => {
-                self.facts.enter(iter, begin, end, step);
-                let out = self.children(s);
-                self.facts.leave();
-                out
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                self.facts.assume(cond);
-                let then = self.stmt(then);
-                self.facts.leave();
-                self.facts.assume(&cond.negate());
-                let otherwise = otherwise.as_ref().map(|s| self.stmt(s));
-                self.facts.leave();
-                s.with_kind(StmtKind::If { cond: cond.clone(), then, otherwise })
-            }
-            _ => self.children(s),
-        };
-        if checks.is_empty() {
-            return inner;
+/// The assertions of one statement, in order of evaluation.
+fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) -> Vec<Stmt> {
+    let mut found = Obligations::new(shapes, facts, s.origin().clone());
+    match s.kind() {
+        StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
+            found.access(tensor, indices);
+            found.expr(value);
         }
-        Stmt::seq(checks.into_iter().chain([inner]), s.origin().derive("checks", "group"))
-    }
-
-    fn children(&mut self, s: &Stmt) -> Stmt {
-        s.map(&mut |inner| self.stmt(inner), &mut Expr::clone)
-    }
-
-    /// The assertions of one statement, in order of evaluation.
-    fn checks(&self, s: &Stmt) -> Vec<Stmt> {
-        let mut found = Obligations::new(self, s.origin().clone());
-        match s.kind() {
-            StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
-                found.access(tensor, indices);
-                found.expr(value);
-            }
-            StmtKind::VarDef { tensor, .. } => {
-                // Whether the sizes make a tensor (not negative, not too large) is checked where it is allocated.
-                tensor.shape.iter().for_each(|size| found.expr(size));
-            }
-            StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
-                for e in [begin, end, step] {
-                    found.expr(e);
-                }
-                found.require(
-                    Expr::apply(Op::Ne, vec![step.clone(), Expr::int(0)]),
-                    AssertKind::Arithmetic,
-                    text("the step of `range` is 0"),
-                );
-            }
-            StmtKind::Assert { cond, message, .. } => {
-                found.expr(cond);
-                // The message is evaluated only if the condition does not hold.
-                let values: Vec<&Expr> = message
-                    .iter()
-                    .filter_map(|p| match p {
-                        MessagePart::Value(e) => Some(e),
-                        MessagePart::Text(_) => None,
-                    })
-                    .collect();
-                found.guarded(&cond.negate(), &values);
-            }
-            // Nobody evaluates an assumption.
-            StmtKind::Assume { .. } => {}
-            other => other.exprs().into_iter().for_each(|e| found.expr(e)),
+        StmtKind::VarDef { tensor, .. } => {
+            // Whether the sizes make a tensor (not negative, not too large) is checked where it is allocated.
+            tensor.shape.iter().for_each(|size| found.expr(size));
         }
-        found.out
+        StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
+            for e in [begin, end, step] {
+                found.expr(e);
+            }
+            let moves = Expr::apply(Op::Ne, vec![step.clone(), Expr::int(0)]);
+            found.require(moves, AssertKind::Arithmetic, text("the step of `range` is 0"));
+        }
+        StmtKind::Assert { cond, message, .. } => {
+            found.expr(cond);
+            // The message is evaluated only if the condition does not hold.
+            let values: Vec<&Expr> = message
+                .iter()
+                .filter_map(|p| match p {
+                    MessagePart::Value(e) => Some(e),
+                    MessagePart::Text(_) => None,
+                })
+                .collect();
+            found.guarded(cond, false, &values);
+        }
+        // Nobody evaluates an assumption.
+        StmtKind::Assume { .. } => {}
+        other => other.exprs().into_iter().for_each(|e| found.expr(e)),
     }
+    found.out
 }
 
 /// What must hold for the expressions of one statement.
 struct Obligations<'a> {
-    pass: &'a Pass,
+    shapes: &'a FxHashMap<Symbol, Vec<Expr>>,
+    /// What is known at the present place, required conditions included.
+    facts: &'a mut Context,
     origin: Origin,
-    /// Conditions of lazy operands around the present place.
-    guards: Vec<Expr>,
-    /// What is required already on every path to the present place.
-    done: FxHashSet<Expr>,
     out: Vec<Stmt>,
 }
 
@@ -139,8 +114,8 @@ fn text(s: impl Into<String>) -> Message {
 }
 
 impl<'a> Obligations<'a> {
-    fn new(pass: &'a Pass, origin: Origin) -> Obligations<'a> {
-        Obligations { pass, origin, guards: Vec::new(), done: FxHashSet::default(), out: Vec::new() }
+    fn new(shapes: &'a FxHashMap<Symbol, Vec<Expr>>, facts: &'a mut Context, origin: Origin) -> Obligations<'a> {
+        Obligations { shapes, facts, origin, out: Vec::new() }
     }
 
     fn expr(&mut self, e: &Expr) {
@@ -150,16 +125,16 @@ impl<'a> Obligations<'a> {
             }
             ExprKind::Apply(Op::And, args) => {
                 self.expr(&args[0]);
-                self.guarded(&args[0], &[&args[1]]);
+                self.guarded(&args[0], true, &[&args[1]]);
             }
             ExprKind::Apply(Op::Or, args) => {
                 self.expr(&args[0]);
-                self.guarded(&args[0].negate(), &[&args[1]]);
+                self.guarded(&args[0], false, &[&args[1]]);
             }
             ExprKind::Apply(Op::Select, args) => {
                 self.expr(&args[0]);
-                self.guarded(&args[0], &[&args[1]]);
-                self.guarded(&args[0].negate(), &[&args[2]]);
+                self.guarded(&args[0], true, &[&args[1]]);
+                self.guarded(&args[0], false, &[&args[2]]);
             }
             ExprKind::Apply(op, args) => {
                 args.iter().for_each(|a| self.expr(a));
@@ -177,26 +152,24 @@ impl<'a> Obligations<'a> {
         }
     }
 
-    /// What `operands` need, where `guard` holds.
-    fn guarded(&mut self, guard: &Expr, operands: &[&Expr]) {
-        let outer_out = std::mem::take(&mut self.out);
-        let outer_done = self.done.clone();
-        self.guards.push(guard.clone());
+    /// What `operands` need, where `cond` holds (or does not).
+    fn guarded(&mut self, cond: &Expr, holds: bool, operands: &[&Expr]) {
+        let outer = std::mem::take(&mut self.out);
+        let guard = self.facts.enter_guard(cond, holds);
         operands.iter().for_each(|e| self.expr(e));
-        self.guards.pop();
-        self.done = outer_done;
-        let inside = std::mem::replace(&mut self.out, outer_out);
+        self.facts.leave_guard(guard);
+        let inside = std::mem::replace(&mut self.out, outer);
         if !inside.is_empty() {
             let origin = self.origin.derive("checks", "guard");
+            let cond = if holds { cond.clone() } else { cond.negate() };
             let then = Stmt::seq(inside, origin.clone());
-            self.out.push(Stmt::new(StmtKind::If { cond: guard.clone(), then, otherwise: None }, origin));
+            self.out.push(Stmt::new(StmtKind::If { cond, then, otherwise: None }, origin));
         }
     }
 
     /// Every index has a value in the range of its dimension.
     fn access(&mut self, tensor: &Symbol, indices: &[Access]) {
-        let pass = self.pass;
-        let Some(shape) = pass.shapes.get(tensor) else { return };
+        let Some(shape) = self.shapes.get(tensor) else { return };
         for (d, (access, size)) in indices.iter().zip(shape).enumerate() {
             let index = &access.index;
             self.expr(index);
@@ -263,9 +236,10 @@ impl<'a> Obligations<'a> {
     }
 
     fn require(&mut self, cond: Expr, kind: AssertKind, message: Message) {
-        if cond.as_bool() == Some(true) || self.pass.facts.holds(&cond, &self.guards) || !self.done.insert(cond.clone()) {
+        if self.facts.prove(&cond) {
             return;
         }
+        self.facts.assume(&cond);
         let origin = self.origin.derive("checks", "assert");
         self.out.push(Stmt::new(StmtKind::Assert { cond, message, kind }, origin));
     }

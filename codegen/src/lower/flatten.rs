@@ -83,9 +83,10 @@ impl Pass {
     fn flat(&self, tensor: &Symbol, indices: &[Access]) -> Vec<Access> {
         match (indices, self.shapes.get(tensor)) {
             ([first, rest @ ..], Some(shape)) if !rest.is_empty() => {
-                let flat = rest.iter().zip(&shape[1..]).fold(first.index.clone(), |flat, (a, size)| {
-                    flat.times(size).plus(&a.index)
-                });
+                let flat = rest
+                    .iter()
+                    .zip(&shape[1..])
+                    .fold(first.index.clone(), |flat, (a, size)| flat.times(size).plus(&a.index));
                 vec![Access::from(flat)]
             }
             _ => indices.to_vec(),

@@ -8,13 +8,12 @@ mod flatten;
 mod hoist;
 mod parallel;
 mod placement;
-mod prove;
 mod specialise;
 mod supported;
 
-pub(crate) use specialise::MAX_SIZE;
 pub(crate) use parallel::length as unroll_length;
-pub use placement::{Slot, STACK_ARRAY_BYTES, STACK_TOTAL_BYTES};
+pub use placement::{STACK_ARRAY_BYTES, STACK_TOTAL_BYTES, Slot};
+pub(crate) use specialise::MAX_SIZE;
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;

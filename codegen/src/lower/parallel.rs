@@ -23,9 +23,7 @@ pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
             if props.parallel || props.vectorize {
                 let how = if props.parallel { "parallel" } else { "vectorised" };
                 for tensor in reductions(iter, body) {
-                    found.push(refuse(format!(
-                        "{how} yet: iterations may reduce into the same element of `{tensor}`"
-                    )));
+                    found.push(refuse(format!("{how} yet: iterations may reduce into the same element of `{tensor}`")));
                 }
             }
             if props.vectorize && !is_plain(body) {

@@ -38,9 +38,8 @@ pub(super) fn run(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, D
             _ => e,
         })
     };
-    let mut declare = |t: &Arc<Tensor>| {
-        Arc::new(Tensor { shape: t.shape.iter().map(&mut replace).collect(), ..(**t).clone() })
-    };
+    let mut declare =
+        |t: &Arc<Tensor>| Arc::new(Tensor { shape: t.shape.iter().map(&mut replace).collect(), ..(**t).clone() });
     let params = func.params.iter().map(|p| Param { tensor: declare(&p.tensor), mode: p.mode }).collect();
     let results = func.results.iter().map(&mut declare).collect();
     let body = statement(&func.body, &mut replace);

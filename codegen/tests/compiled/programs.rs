@@ -155,9 +155,8 @@ pub fn circular_diff() -> Func {
     let adj = b.input("adj", DType::I32, &[&n_faces, &Expr::int(3)]);
     let y = b.result("y", DType::F32, &[&n_faces, &feats]);
     let zero = Expr::float(0.0, DType::F32);
-    let clear = range(1, "y.d0", &n_faces, |i| {
-        vec![range(1, "y.d1", &feats, |k| vec![store(1, &y, &[i, k], zero.clone())])]
-    });
+    let clear =
+        range(1, "y.d0", &n_faces, |i| vec![range(1, "y.d1", &feats, |k| vec![store(1, &y, &[i, k], zero.clone())])]);
     let body = range(2, "i", &n_faces, |i| {
         vec![range(3, "j", &Expr::int(3), |j| {
             vec![range(4, "y.d0", &feats, |k| {

@@ -43,8 +43,7 @@ pub fn compare(
     params: &[Value],
     sizes: &[(&str, i64)],
 ) -> Result<Vec<Value>, CallError> {
-    let inputs =
-        Inputs { params: params.to_vec(), sizes: sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect() };
+    let inputs = Inputs { params: params.to_vec(), sizes: sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect() };
     let expected = interp::run(func, &inputs);
     let mut given = params.to_vec();
     let got = compiled.call_values(&mut Context::new(2), &mut given, sizes);
@@ -148,34 +147,51 @@ fn local_tensors_live_in_registers_on_the_stack_in_the_arena_and_on_the_heap() {
     let sum = local("sum", DType::F64, vec![]);
     let zero = Expr::float(0.0, DType::F64);
     let four = Expr::int(4);
-    let body = var_def(1, &small, vec![
-        range(2, "k", &four, |k| vec![store(3, &small, &[k], k.clone().cast(DType::F64))]),
-        var_def(4, &scratch, vec![
-            range(5, "i", &n, |i| {
-                let one = Expr::int(1);
+    let body = var_def(
+        1,
+        &small,
+        vec![
+            range(2, "k", &four, |k| vec![store(3, &small, &[k], k.clone().cast(DType::F64))]),
+            var_def(
+                4,
+                &scratch,
                 vec![
-                    store(6, &scratch, &[i, &Expr::int(0)], load(&x, &[i])),
-                    store(7, &scratch, &[i, &one], load(&small, &[&i.modulo(&four)])),
-                ]
-            }),
-            range(8, "i", &n, |i| {
-                let prefix = local("prefix", DType::F64, vec![i.plus(&Expr::int(1))]);
-                vec![var_def(9, &prefix, vec![
-                    range(10, "k", &i.plus(&Expr::int(1)), |k| {
-                        let value = load(&scratch, &[k, &Expr::int(0)]).times(&load(&scratch, &[i, &Expr::int(1)]));
-                        vec![store(11, &prefix, &[k], value)]
+                    range(5, "i", &n, |i| {
+                        let one = Expr::int(1);
+                        vec![
+                            store(6, &scratch, &[i, &Expr::int(0)], load(&x, &[i])),
+                            store(7, &scratch, &[i, &one], load(&small, &[&i.modulo(&four)])),
+                        ]
                     }),
-                    var_def(12, &sum, vec![
-                        store(13, &sum, &[], zero.clone()),
-                        range(14, "k", &i.plus(&Expr::int(1)), |k| {
-                            vec![reduce(15, &sum, &[], ReduceOp::Add, load(&prefix, &[k]))]
-                        }),
-                        store(16, &y, &[i], load(&sum, &[])),
-                    ]),
-                ])]
-            }),
-        ]),
-    ]);
+                    range(8, "i", &n, |i| {
+                        let prefix = local("prefix", DType::F64, vec![i.plus(&Expr::int(1))]);
+                        vec![var_def(
+                            9,
+                            &prefix,
+                            vec![
+                                range(10, "k", &i.plus(&Expr::int(1)), |k| {
+                                    let value =
+                                        load(&scratch, &[k, &Expr::int(0)]).times(&load(&scratch, &[i, &Expr::int(1)]));
+                                    vec![store(11, &prefix, &[k], value)]
+                                }),
+                                var_def(
+                                    12,
+                                    &sum,
+                                    vec![
+                                        store(13, &sum, &[], zero.clone()),
+                                        range(14, "k", &i.plus(&Expr::int(1)), |k| {
+                                            vec![reduce(15, &sum, &[], ReduceOp::Add, load(&prefix, &[k]))]
+                                        }),
+                                        store(16, &y, &[i], load(&sum, &[])),
+                                    ],
+                                ),
+                            ],
+                        )]
+                    }),
+                ],
+            ),
+        ],
+    );
     let func = b.func("places", vec![body]);
     let compiled = compile(&func, &LowerOptions::default());
     for n in [0, 1, 5, 40] {
@@ -196,9 +212,7 @@ fn loops_run_in_python_s_order() {
     let ten = Expr::int(10);
     let body = vec![
         store(1, &y, &[], Expr::int(1)),
-        range_step(2, "i", &end(0), &end(1), &end(2), |i| {
-            vec![store(3, &y, &[], load(&y, &[]).times(&ten).plus(i))]
-        }),
+        range_step(2, "i", &end(0), &end(1), &end(2), |i| vec![store(3, &y, &[], load(&y, &[]).times(&ten).plus(i))]),
         range_step(4, "j", &end(0), &end(1), &Expr::int(-3), |j| {
             vec![store(5, &y, &[], load(&y, &[]).times(&ten).plus(j))]
         }),

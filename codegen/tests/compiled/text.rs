@@ -15,7 +15,9 @@ fn check(func: &weft_ast::Func, expected: Expect) {
 
 #[test]
 fn matmul_reads_as_a_person_would_write_it() {
-    check(&programs::matmul(weft_ast::DType::F32), expect![[r#"
+    check(
+        &programs::matmul(weft_ast::DType::F32),
+        expect![[r#"
         static WEFT_KERNEL int matmul(weft_ctx *ctx, const matmul_plan *plan, char *arena, const float *restrict a, const float *restrict b, float *restrict y) {
             const int64_t n = plan->n;
             const int64_t p = plan->p;
@@ -36,12 +38,15 @@ fn matmul_reads_as_a_person_would_write_it() {
             }
             return WEFT_OK;
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn circular_diff_checks_indices_outside_of_the_inner_loop() {
-    check(&programs::circular_diff(), expect![[r#"
+    check(
+        &programs::circular_diff(),
+        expect![[r#"
         static WEFT_KERNEL int circular_diff(weft_ctx *ctx, const circular_diff_plan *plan, char *arena, const float *restrict e, const int32_t *restrict adj, float *restrict y) {
             const int64_t n_faces = plan->n_faces;
             const int64_t feats = plan->feats;
@@ -72,5 +77,6 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
             }
             return WEFT_OK;
         }
-    "#]]);
+    "#]],
+    );
 }
