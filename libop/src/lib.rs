@@ -50,7 +50,9 @@ mod tests {
         for (file, text) in files() {
             for line in text.lines().filter_map(|l| l.strip_prefix("from libop import ")) {
                 for name in line.split(',') {
-                    assert!(source(name.trim()).is_some(), "{file} imports `{}`, which nothing defines", name.trim());
+                    let found = source(name.trim()).map(|s| s.0);
+                    assert!(found.is_some(), "{file} imports `{}`, which nothing defines", name.trim());
+                    assert_ne!(found, Some(file), "{file} imports `{}` from itself", name.trim());
                 }
             }
         }

@@ -170,7 +170,70 @@ def elementwise():
                x=("f64", "n, m", data("f64", (3, 4))), y=("f32", "m", data("f32", (4,))))
 
 
-GROUPS = [reductions, normalisations, products, shapes, elementwise]
+def places():
+    for shape in SHAPES[1:8]:
+        x = ("f64", symbolic(shape), data("f64", shape))
+        n = len(shape)
+        pairs = [(d, d + 1) for d in range(n)]
+        yield case(f"pad-{shape}", f"pad(x, 1), pad(x, {pairs}, 2.5), pad(x, 0)", x=x)
+        for axis in range(-n, n):
+            length = shape[axis]
+            calls = [f"cumsum(x, {axis})", f"cumprod(x, axis={axis})", f"flip(x, {axis})", f"repeat(x, 2, {axis})"]
+            calls += [f"roll(x, 1, {axis})", f"diff(x, {axis})"] if length else []
+            yield case(f"along-{shape}-{axis}", ", ".join(calls), x=x)
+            if length:
+                for k, at in enumerate([(2,), (2, 3), (0,), ()]):
+                    i = ("i32", symbolic(at, "i"), rng(k).integers(0, length, at).astype("i4"))
+                    taken = shape[:axis % n] + at + shape[axis % n + 1:]
+                    u = ("f64", symbolic(taken, "u"), data("f64", taken, seed=2))
+                    yield case(f"gather-{shape}-{axis}-{at}", f"gather(x, i, axis={axis}), scatter_add(x, i, u, {axis})", x=x, i=i, u=u)
+                to = shape[:axis % n] + (3,) + shape[axis % n + 1:]
+                dims = symbolic(to).replace(f"n{axis % n}", "m")
+                yield case(f"take_along_axis-{shape}-{axis}", f"take_along_axis(x, i, {axis})", x=x, i=("i64", dims, rng(5).integers(0, length, to)))
+        yield case(f"whole-{shape}", f"cumsum(x), cumprod(x), flip(x), tile(x, {tuple(range(1, n + 1))}), count_nonzero(x), count_nonzero(x > 0, axis=0)", x=x)
+    for dtype in ("i8", "u16", "bool", "f32", "f16"):
+        yield case(f"cumsum-{dtype}", "cumsum(x, 0), cumprod(x, 1), cumsum(x)", x=(dtype, "n, m", data(dtype, (3, 4))))
+    yield case("one_hot", "one_hot(i, 4), one_hot(i, 3, i32), one_hot(i[0, 0], 2, f64)", i=("i32", "n, m", np.array([[1, 0, 3], [2, -1, 9]], "i4")))
+    x = ("f32", "n, m", data("f32", (3, 4)))
+    yield case("matrices", "tril(x), triu(x), tril(x, -1), triu(x, k=1), diag(x), diag(x[0]), trace(x), broadcast_to(x[0], (2, 3, 4)), eye(3), eye(2, 3, i32)", x=x)
+    yield case("elementwise-more", "maximum(x, 0.5), minimum(x, x[0]), square(x), log10(abs(x)), isinf(x), isfinite(x), logaddexp(x, x[1])",
+               x=("f64", "n, m", data("f64", (3, 4), special=True)))
+    yield case("linspace", "linspace(a, 3.0, 7), linspace(0, 1, 5, f64), linspace(a, a, 1)", a=("f64", "", data("f64", ())))
+    t = ("i32", "n", np.array([2, 0, 1], "i4"))
+    yield case("losses", 'mse_loss(x, y), mse_loss(x, y, "sum"), mse_loss(x, y, reduction="none"), cross_entropy(x, t), cross_entropy(x, t, "none"), nll_loss(x, t)',
+               x=("f64", "n, m", data("f64", (3, 4))), y=("f64", "n, m", data("f64", (3, 4), seed=1)), t=t)
+
+
+def random_numbers():
+    for dtype in ("f64", "f32", "f16", "bf16"):
+        yield case(f"rand-{dtype}", f"rand_uniform((2, 3), s, {dtype}), rand_uniform((0, 3), 7, {dtype}), rand_normal((n, 2), s, {dtype})",
+                   s=("i64", "", np.array(-5)), x=("f64", "n", np.zeros(4)))
+    yield case("rand-default", "rand_uniform((3, 2), 1), rand_normal(5, 2), rand_uniform((), 3), rand_int((4, 5), -3, 9, 4), rand_int((6,), 0, 2, s, i32)",
+               s=("u32", "", np.array(11, "u4")))
+
+
+def windows():
+    for count, length, width in [(1, (9,), (3,)), (1, (5,), (1,)), (2, (5, 4), (3, 2)), (3, (3, 4, 2), (2, 3, 1))]:
+        for stride, padding, dilation, groups in [(1, 0, 1, 1), (2, 1, 1, 1), (1, 2, 2, 2), (3, 1, 1, 1)]:
+            if any(n + 2 * padding < dilation * (k - 1) + 1 for n, k in zip(length, width)):
+                continue
+            for dtype in ("f64", "f32", "i32")[:4 - count]:
+                x = (dtype, symbolic((2, 2) + length, "x"), data(dtype, (2, 2) + length))
+                w = (dtype, symbolic((4, 2 // groups) + width, "w"), data(dtype, (4, 2 // groups) + width, seed=1))
+                b = (dtype, "o", data(dtype, (4,), seed=2))
+                tail = f"stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
+                yield case(f"conv{count}d-{length}-{width}-{tail}-{dtype}", f"conv{count}d(x, w, {tail}), conv{count}d(x, w, b, {tail})", x=x, w=w, b=b)
+                if 2 * padding <= min(width):
+                    pool = f"{width if count > 1 else width[0]}, {stride}, padding={padding}, dilation={dilation}"
+                    yield case(f"pool-{length}-{pool}-{dtype}", f'pool(x, {pool}), pool(x, {pool}, op="mean"), max_pool(x, {width}), avg_pool(x, {width})', x=x)
+    x, w = ("f32", "1, 2, h, v", data("f32", (1, 2, 6, 5))), ("f32", "3, 2, r, r", data("f32", (3, 2, 3, 3)))
+    yield case("conv2d-pairs", "conv2d(x, w, stride=(2, 1), padding=(0, 2), dilation=[1, 2]), conv2d(x, w, padding=r // 2)", x=x, w=w)
+    yield case("conv2d-depthwise", "conv2d(x, w[:, :1], groups=2)", x=("f64", "1, 2, h, v", data("f64", (1, 2, 6, 5))), w=("f64", "4, c, r, r", data("f64", (4, 2, 3, 3))))
+    for dtype in ("f16", "bf16"):
+        yield case(f"conv1d-{dtype}", "conv1d(x, w), avg_pool(x, 2)", x=(dtype, "1, 2, l", data(dtype, (1, 2, 8))), w=(dtype, "3, 2, r", data(dtype, (3, 2, 3))))
+
+
+GROUPS = [reductions, normalisations, products, shapes, elementwise, places, random_numbers, windows]
 
 
 def all_cases():

@@ -23,6 +23,10 @@ def store(base, index, value):
 
 def numpy_index(base, items):
     """Items of a subscript as NumPy's index, checked: no clamping, negative only where static."""
+    if len(items) <= base.ndim and all(type(v) is Weak for v in items):  # the commonest case
+        index = tuple([v.v for v in items])
+        if all(type(k) is int and 0 <= k < n for k, n in zip(index, base.a.shape)):
+            return index + (Ellipsis,), False
     used = sum(1 for v in items if v is not None and v is not Ellipsis)
     if used > base.ndim:
         raise WeftError(f"{used} indices for a tensor of {base.ndim} dimensions")
@@ -79,6 +83,8 @@ def checked_slice(s, n):
 
 def viewed_dims(base, index):
     """Lengths of base[index] for an index without tensors: a dimension taken whole keeps its name."""
+    if len(index) == base.ndim + 1 and not any(v is None or isinstance(v, slice) for v in index):
+        return ()
     dims, d = [], 0
     used = sum(1 for v in index if v is not None and v is not Ellipsis)
     for v in index:

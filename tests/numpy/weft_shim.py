@@ -12,7 +12,9 @@ import os
 
 import numpy as np
 
+import weft_libop_more  # noqa: F401  (registers operators)
 from weft_builtins import Builtins
+from weft_libop import OPERATORS
 from weft_places import converted, filled, numpy_index, store, viewed_dims
 from weft_values import (BOOL, DTYPES, UNARY, DType, Tensor, Weak, WeftError, array, binary, choose, condition, declared_type,
                          invert, is_weak, negate, number, result, same, to_type, unary)
@@ -90,10 +92,8 @@ _FT_MODULES = {}
 
 def libop_function(name, mode):
     """An operator: its NumPy twin, or libop's own text."""
-    import weft_libop
-
-    if mode == "numpy" and name in weft_libop.OPERATORS:
-        return weft_libop.OPERATORS[name]
+    if mode == "numpy" and name in OPERATORS:
+        return OPERATORS[name]
     if not _FT_MODULES:
         for file in sorted(os.listdir(LIBOP)):
             with open(os.path.join(LIBOP, file)) as f:
@@ -130,7 +130,10 @@ class Frame:
     # ---- names
 
     def find(self, name):
-        return next((b for b in reversed(self.blocks) if name in b), None)
+        for block in reversed(self.blocks):
+            if name in block:
+                return block
+        return None
 
     def look_up(self, name):
         block = self.find(name)

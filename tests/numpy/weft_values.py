@@ -6,6 +6,8 @@ A value is one of
 - `Tensor`: a NumPy array with a Weft element type (0-D for scalars). `dims` are its lengths as the program knows them:
   a Python int where it is a literal, a `Weak` where it is a size.
 """
+import operator
+
 import numpy as np
 from scipy import special
 
@@ -56,6 +58,9 @@ class Tensor:
     def __init__(self, a, dtype, dims=None):
         assert isinstance(a, np.ndarray) and a.dtype == dtype.np, (type(a), dtype)
         self.a, self.dtype = a, dtype
+        if a.ndim == 0:
+            self.dims = ()
+            return
         self.dims = tuple(dims) if dims is not None else tuple(Weak(n) for n in a.shape)
         assert tuple(number(n) for n in self.dims) == a.shape, (self.dims, a.shape)
 
@@ -172,7 +177,7 @@ def result(a, dtype, *operands):
     """Wraps what an operation gave: static from static operands, weak from weak ones, else a tensor."""
     a = np.asarray(a)
     if any(isinstance(v, Tensor) for v in operands):
-        return Tensor(to_type(a, dtype), dtype, broadcast_dims(*operands))
+        return Tensor(to_type(a, dtype), dtype, broadcast_dims(*operands) if a.ndim else ())
     value = a.item()
     return value if all(is_static_number(v) for v in operands) else Weak(value)
 
@@ -231,6 +236,9 @@ COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal
 
 def binary(op, a, b):
     """a op b, for arithmetic, bits and comparisons."""
+    quick = quick_binary(op, a, b)
+    if quick is not None:
+        return quick
     if not all(is_weak(v) or isinstance(v, Tensor) for v in (a, b)):
         return static_binary(op, a, b)
     if op in STATIC_INT and type(a) is int and type(b) is int:
@@ -259,6 +267,26 @@ def binary(op, a, b):
     if op in ARITHMETIC:
         return result(ARITHMETIC[op](x, y), dtype, a, b)
     raise WeftError(f"there is no operator {op}")
+
+
+QUICK = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+         ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+
+
+def quick_binary(op, a, b):
+    """The two commonest cases of `binary`, which would give the same: iterators with integers, and two f64 scalars."""
+    if op not in QUICK:
+        return None
+    kinds = type(a), type(b)
+    if kinds == (Tensor, Tensor):
+        if a.dtype is F64 and b.dtype is F64 and a.a.ndim == 0 and b.a.ndim == 0:
+            return Tensor(np.asarray(QUICK[op](a.a, b.a)), BOOL if op in COMPARE else F64, ())
+        return None
+    x, y = a.v if kinds[0] is Weak else a, b.v if kinds[1] is Weak else b
+    if type(x) is int and type(y) is int and Weak in kinds:
+        value = QUICK[op](x, y)
+        return Weak(value) if -(2**63) <= value < 2**63 else None
+    return None
 
 
 def static_binary(op, a, b):
