@@ -3,9 +3,13 @@
 //! Every file says what its pass does, requires, ensures and leaves alone, with an example that is a test. None of them drops what could
 //! stop the program, changes a float, or loses the id of a statement that it keeps.
 
+pub mod dead;
 mod float;
+pub mod hoist;
 pub mod simplify;
 mod substitute;
 
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod tests;

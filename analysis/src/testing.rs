@@ -1,62 +1,10 @@
-//! What the tests share: short ways to build trees, a generator of random expressions, and evaluation by the table of
-//! operators.
+//! What the tests share: a generator of random integer expressions, and evaluation by the table of operators.
 
 use rustc_hash::FxHashMap;
 use weft_ast::expr::Literal;
 use weft_ast::interp::scalar;
 use weft_ast::op::Op;
-use weft_ast::stmt::{AssertKind, LoopProps};
-use weft_ast::{DType, Expr, ExprKind, Extent, Origin, Stmt, StmtKind, Symbol, Tensor};
-
-pub(crate) fn stmt(kind: StmtKind) -> Stmt {
-    Stmt::new(kind, Origin::none())
-}
-
-pub(crate) fn range(begin: impl Into<Int>, end: impl Into<Int>, step: i64) -> Extent {
-    Extent::Range { begin: begin.into().0, end: end.into().0, step: Expr::int(step) }
-}
-
-/// What can be written where an i64 expression is wanted.
-pub(crate) struct Int(pub(crate) Expr);
-impl From<i64> for Int {
-    fn from(v: i64) -> Int {
-        Int(Expr::int(v))
-    }
-}
-impl From<&Symbol> for Int {
-    fn from(s: &Symbol) -> Int {
-        Int(Expr::var(s))
-    }
-}
-impl From<&Expr> for Int {
-    fn from(e: &Expr) -> Int {
-        Int(e.clone())
-    }
-}
-impl From<Expr> for Int {
-    fn from(e: Expr) -> Int {
-        Int(e)
-    }
-}
-
-pub(crate) fn repeat(iter: &Symbol, begin: impl Into<Int>, end: impl Into<Int>, body: Vec<Stmt>) -> Stmt {
-    let body = Stmt::seq(body, Origin::none());
-    stmt(StmtKind::For { iter: iter.clone(), extent: range(begin, end, 1), props: LoopProps::default(), body })
-}
-
-pub(crate) fn branch(cond: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
-    let otherwise = (!otherwise.is_empty()).then(|| Stmt::seq(otherwise, Origin::none()));
-    stmt(StmtKind::If { cond, then: Stmt::seq(then, Origin::none()), otherwise })
-}
-
-pub(crate) fn store<const N: usize>(t: &Tensor, indices: [Expr; N], value: Expr) -> Stmt {
-    let indices = indices.into_iter().map(Into::into).collect();
-    stmt(StmtKind::Store { tensor: t.symbol.clone(), indices, value })
-}
-
-pub(crate) fn check_that(cond: Expr) -> Stmt {
-    stmt(StmtKind::Assert { cond, message: Vec::new(), kind: AssertKind::Index })
-}
+use weft_ast::{DType, Expr, ExprKind, Symbol, Tensor};
 
 /// A small generator of pseudo-random numbers (xorshift), so that a failure can be repeated from its seed.
 pub(crate) struct Rng(pub(crate) u64);

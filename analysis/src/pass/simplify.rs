@@ -49,10 +49,16 @@ struct Simplifier {
 }
 
 impl Simplifier {
-    /// The statement simplified. The facts afterwards are those before it; writes are told of.
+    /// The statement simplified. Afterwards, the facts are those after it.
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let new = match stmt.kind() {
-            StmtKind::Seq(stmts) => return self.seq(stmt, stmts),
+        let new = self.rewrite(stmt);
+        self.facts.after(stmt);
+        new
+    }
+
+    fn rewrite(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt.kind() {
+            StmtKind::Seq(stmts) => self.seq(stmt, stmts),
             StmtKind::If { cond, then, otherwise } => self.branch(stmt, cond, then, otherwise.as_ref()),
             StmtKind::For { iter, extent, body, .. } => self.repeat(stmt, iter, extent, body),
             StmtKind::Assert { cond, message, kind } => {
@@ -85,9 +91,7 @@ impl Simplifier {
                 stmt.map(&mut |_| body.clone(), &mut |e| self.expr(e))
             }
             _ => stmt.map(&mut Stmt::clone, &mut |e| self.expr(e)),
-        };
-        self.facts.wrote(&crate::query::effects::writes(stmt));
-        new
+        }
     }
 
     fn seq(&mut self, stmt: &Stmt, stmts: &[Stmt]) -> Stmt {
@@ -95,9 +99,6 @@ impl Simplifier {
         let mut new: Vec<Stmt> = Vec::with_capacity(stmts.len());
         for s in stmts {
             let t = self.stmt(s);
-            if let StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } = s.kind() {
-                self.facts.assume(cond);
-            }
             if new.last().is_some_and(|last| self.overwrites(&t, last)) {
                 new.pop();
             }

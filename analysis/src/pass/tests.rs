@@ -1,49 +1,61 @@
 //! The passes on small programs, printed; the example in the head of each pass is the first test of its name.
 
-use super::simplify;
-use crate::testing::{branch, check_that, repeat, store};
+use super::{dead, hoist, simplify};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
+use weft_ast::build::{self, Builder, block, local, looped, range, var_def};
 use weft_ast::expr::Literal;
-use weft_ast::func::Param;
 use weft_ast::op::Op;
-use weft_ast::stmt::Role;
-use weft_ast::{DType, Expr, Func, Origin, ParamMode, Stmt, Symbol, Tensor, print};
+use weft_ast::stmt::AssertKind;
+use weft_ast::{DType, Expr, ExprKind, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, print};
 
-/// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]`, and a result `y: f32[n * m]`.
+/// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n * m]`.
 struct Program {
-    n: Symbol,
-    m: Symbol,
+    interface: Func,
+    n: Expr,
+    m: Expr,
     x: Arc<Tensor>,
     idx: Arc<Tensor>,
+    a: Arc<Tensor>,
     y: Arc<Tensor>,
 }
 
 impl Program {
     fn new() -> Program {
-        let (n, m) = (Symbol::new("n"), Symbol::new("m"));
-        let (vn, vm) = (Expr::var(&n), Expr::var(&m));
-        let tensor = |name: &str, dtype, shape, role| Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, role));
+        let mut b = Builder::new("f");
+        let (n, m) = (b.size("n"), b.size("m"));
         Program {
-            x: tensor("x", DType::F32, vec![vn.clone(), vm.clone()], Role::Input),
-            idx: tensor("idx", DType::I32, vec![vn.clone()], Role::Input),
-            y: tensor("y", DType::F32, vec![vn.times(&vm)], Role::Result),
+            x: b.input("x", DType::F32, [&n, &m]),
+            idx: b.input("idx", DType::I32, [&n]),
+            a: b.input("a", DType::F32, []),
+            y: b.result("y", DType::F32, [&n.times(&m)]),
+            interface: b.finish(Stmt::nop()),
             n,
             m,
         }
     }
 
     fn func(&self, body: Vec<Stmt>) -> Func {
-        let param = |t: &Arc<Tensor>| Param { tensor: t.clone(), mode: ParamMode::In };
-        Func {
-            name: "f".to_string(),
-            doc: None,
-            sizes: vec![self.n.clone(), self.m.clone()],
-            params: vec![param(&self.x), param(&self.idx)],
-            results: vec![self.y.clone()],
-            body: Stmt::seq(body, Origin::none()),
-        }
+        self.interface.with_body(block(body))
     }
+}
+
+fn repeat(i: &Symbol, end: &Expr, body: Vec<Stmt>) -> Stmt {
+    looped(i, end, block(body))
+}
+
+fn store<const N: usize>(t: &Tensor, indices: [Expr; N], value: Expr) -> Stmt {
+    build::store(t, &indices, &value)
+}
+
+fn branch(cond: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
+    let otherwise = (!otherwise.is_empty()).then(|| block(otherwise));
+    build::branch(&cond, block(then), otherwise)
+}
+
+/// What lowering puts before an access.
+fn check_that(cond: Expr) -> Stmt {
+    Stmt::new(StmtKind::Assert { cond, message: Vec::new(), kind: AssertKind::Index }, Origin::none())
 }
 
 fn check(pass: fn(&Func) -> Func, before: &Func, after: Expect) {
@@ -64,15 +76,15 @@ fn simplify_example() {
     let (row, column) = (flat.floor_div(&int(4)), flat.modulo(&int(4)));
     let body = branch(
         int(0).less_eq(&flat),
-        vec![check_that(row.less(&Expr::var(&p.n))), store(&p.y, [row.clone()], p.x.load([row, column]))],
+        vec![check_that(row.less(&p.n)), store(&p.y, [row.clone()], p.x.load([row, column]))],
         vec![],
     );
-    let f = p.func(vec![repeat(&i, 0, &p.n, vec![repeat(&j, 0, 4, vec![body])])]);
+    let f = p.func(vec![repeat(&i, &p.n, vec![repeat(&j, &int(4), vec![body])])]);
     check(
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             for i in range(n):
                 for j in range(4):
@@ -86,16 +98,14 @@ fn simplify_example() {
 fn simplify_flattening() {
     let p = Program::new();
     let (i, j) = (Symbol::new("i"), Symbol::new("j"));
-    let (vi, vj, vm) = (Expr::var(&i), Expr::var(&j), Expr::var(&p.m));
+    let (vi, vj, vm) = (Expr::var(&i), Expr::var(&j), p.m.clone());
     let flat = vi.times(&vm).plus(&vj);
-    let size = Expr::var(&p.n).times(&vm);
+    let size = p.n.times(&vm);
     let f = p.func(vec![repeat(
         &i,
-        0,
         &p.n,
         vec![repeat(
             &j,
-            0,
             &p.m,
             vec![
                 check_that(int(0).less_eq(&flat).and(&flat.less(&size))),
@@ -107,7 +117,7 @@ fn simplify_flattening() {
         simplify::run,
         &f,
         expect![[r#"
-            def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+            def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
                 y = empty((n * m,), f32)
                 for i in range(n):
                     for j in range(m):
@@ -122,17 +132,16 @@ fn simplify_keeps_what_it_cannot_prove() {
     let p = Program::new();
     let i = Symbol::new("i");
     let at = p.idx.load([Expr::var(&i)]).cast(DType::I64);
-    let inside = int(0).less_eq(&at).and(&at.less(&Expr::var(&p.n)));
+    let inside = int(0).less_eq(&at).and(&at.less(&p.n));
     let value = p.x.load([at.clone(), int(0)]);
     let f = p.func(vec![repeat(
         &i,
-        0,
         &p.n,
         vec![
             check_that(inside.clone()),
             // The second time it was checked already.
             check_that(inside),
-            check_that(int(0).less(&Expr::var(&p.m))),
+            check_that(int(0).less(&p.m)),
             store(&p.y, [Expr::var(&i)], value),
         ],
     )]);
@@ -140,7 +149,7 @@ fn simplify_keeps_what_it_cannot_prove() {
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             for i in range(n):
                 assert 0 <= cast(idx[i], i64) and cast(idx[i], i64) < n  # index
@@ -160,13 +169,13 @@ fn simplify_guards() {
     let zero = Expr::float(0.0, DType::F32);
     let inner = int(0).less_eq(&before).select(&p.x.load([before.clone(), int(0)]), &zero);
     let value = int(0).less(&vi).select(&inner, &zero);
-    let clipped = vi.max_with(&int(0)).min_with(&Expr::var(&p.n));
-    let f = p.func(vec![repeat(&i, 0, &p.n, vec![store(&p.y, [clipped], value)])]);
+    let clipped = vi.max_with(&int(0)).min_with(&p.n);
+    let f = p.func(vec![repeat(&i, &p.n, vec![store(&p.y, [clipped], value)])]);
     check(
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             for i in range(n):
                 y[i] = x[i - 1, 0] if 0 < i else 0.0
@@ -179,24 +188,19 @@ fn simplify_guards() {
 fn simplify_loops() {
     let p = Program::new();
     let (i, j, k) = (Symbol::new("i"), Symbol::new("j"), Symbol::new("k"));
-    let (vn, vi, vj) = (Expr::var(&p.n), Expr::var(&i), Expr::var(&j));
+    let (vn, vi, vj) = (p.n.clone(), Expr::var(&i), Expr::var(&j));
     let one = Expr::float(1.0, DType::F32);
     let f = p.func(vec![
         // From n to n: never. From n to n + 1: once.
-        repeat(&i, &vn, &vn, vec![store(&p.y, [vi.clone()], one.clone())]),
-        repeat(&j, &vn, vn.plus(&int(1)), vec![store(&p.y, [vj.clone()], one.clone())]),
-        repeat(
-            &k,
-            0,
-            &p.m,
-            vec![repeat(&i, 0, Expr::var(&k).min_with(&Expr::var(&p.m)), vec![store(&p.y, [vi], one)])],
-        ),
+        range(&i, [&vn, &vn, &int(1)], store(&p.y, [vi.clone()], one.clone())),
+        range(&j, [&vn, &vn.plus(&int(1)), &int(1)], store(&p.y, [vj.clone()], one.clone())),
+        repeat(&k, &p.m, vec![repeat(&i, &Expr::var(&k).min_with(&p.m), vec![store(&p.y, [vi], one)])]),
     ]);
     check(
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             y[n] = 1.0
             for k in range(m):
@@ -224,7 +228,7 @@ fn simplify_leaves_floats() {
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             y[0] = x[0, 0] * 0.0 + 0.0
             y[1] = x[0, 0] - x[0, 0]
@@ -240,38 +244,38 @@ fn simplify_leaves_floats() {
 #[test]
 fn simplify_forgets_what_a_store_changes() {
     let p = Program::new();
-    let t = Tensor::dense(Symbol::new("t"), DType::I64, vec![], Role::Local);
+    let t = local("t", DType::I64, []);
     let i = Symbol::new("i");
     let positive = int(0).less(&t.load([]));
     let set = |v: i64| store(&p.y, [int(0)], Expr::float(v as f64, DType::F32));
+    let loops = vec![
+        branch(positive.clone(), vec![set(1)], vec![set(2)]),
+        store(&t, [], t.load([]).minus(&int(1))),
+        // What was stored is known: t is above -2 where it was above -1.
+        branch(int(-1).less(&t.load([])), vec![branch(int(-2).less(&t.load([])), vec![set(5)], vec![])], vec![]),
+    ];
     let body = vec![
         store(&t, [], int(5)),
         check_that(positive.clone()),
-        repeat(
-            &i,
-            0,
-            &p.n,
-            vec![branch(positive.clone(), vec![set(1)], vec![set(2)]), store(&t, [], t.load([]).minus(&int(1)))],
-        ),
+        repeat(&i, &p.n, loops),
         branch(positive.clone(), vec![branch(positive, vec![set(3)], vec![set(4)])], vec![]),
     ];
-    let body = Stmt::seq(body, Origin::none());
-    let def = crate::testing::stmt(weft_ast::StmtKind::VarDef { tensor: Arc::new(t), body });
     check(
         simplify::run,
-        &p.func(vec![def]),
+        &p.func(vec![var_def(&t, block(body))]),
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             t = empty((), i64)
             t = 5
-            assert 0 < t  # index
             for i in range(n):
                 if 0 < t:
                     y[0] = 1.0
                 else:
                     y[0] = 2.0
                 t = t - 1
+                if -1 < t:
+                    y[0] = 5.0
             if 0 < t:
                 y[0] = 3.0
             return y
@@ -286,7 +290,7 @@ fn simplify_casts() {
     let back = at.clone().cast(DType::I64).cast(DType::I32);
     let narrow = at.cast(DType::I8).cast(DType::I32);
     let f32 = |e: Expr| e.cast(DType::F32);
-    let folded = Expr::raw(weft_ast::ExprKind::Cast(Expr::float(2.75, DType::F64)), DType::I32);
+    let folded = Expr::raw(ExprKind::Cast(Expr::float(2.75, DType::F64)), DType::I32);
     let f = p.func(vec![
         store(&p.y, [int(0)], f32(back)),
         store(&p.y, [int(1)], f32(narrow)),
@@ -297,12 +301,157 @@ fn simplify_casts() {
         simplify::run,
         &f,
         expect![[r#"
-        def f(x: f32[n, m], idx: i32[n]) -> f32[n * m]:
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             y[0] = cast(idx[0], f32)
             y[1] = cast(cast(idx[0], i8), f32)
             y[2] = 2.0
             y[3] = 3.0
+            return y
+    "#]],
+    );
+}
+
+#[test]
+fn dead_example() {
+    let p = Program::new();
+    let (t, i) = (local("t", DType::F32, [&p.n]), Symbol::new("i"));
+    let vi = Expr::var(&i);
+    let body = repeat(
+        &i,
+        &p.n,
+        vec![
+            store(&t, [vi.clone()], p.x.load([vi.clone(), int(0)])),
+            branch(vi.less(&int(3)), vec![], vec![]),
+            store(&p.y, [vi.clone()], Expr::float(1.0, DType::F32)),
+        ],
+    );
+    let known = Stmt::new(StmtKind::Assume { cond: int(0).less(&p.m) }, Origin::none());
+    let f = p.func(vec![known, var_def(&t, body)]);
+    check(
+        dead::run,
+        &f,
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            assume(0 < m)
+            for i in range(n):
+                y[i] = 1.0
+            return y
+    "#]],
+    );
+}
+
+#[test]
+fn dead_keeps_what_could_stop_the_program() {
+    let p = Program::new();
+    let i = Symbol::new("i");
+    let vi = Expr::var(&i);
+    let at = p.idx.load([vi.clone()]).cast(DType::I64);
+    let one = Expr::float(1.0, DType::F32);
+    let scalar = |name: &str| local(name, DType::F32, []);
+    let (unused, reads, negative) =
+        (scalar("unused"), scalar("reads"), local("negative", DType::F32, [&p.n.minus(&int(1))]));
+    let f = p.func(vec![
+        var_def(&unused, store(&unused, [], one.clone())),
+        // The load may be out of range.
+        var_def(
+            &reads,
+            repeat(&i, &p.n, vec![build::reduce(&reads, [], ReduceOp::Add, &p.x.load([at.clone(), int(0)]))]),
+        ),
+        // The size may be negative.
+        var_def(&negative, Stmt::nop()),
+        branch(int(0).less(&p.x.load([int(0), int(0)]).cast(DType::I64)), vec![], vec![]),
+    ]);
+    check(
+        dead::run,
+        &f,
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            reads = empty((), f32)
+            for i in range(n):
+                reads += x[cast(idx[i], i64), 0]
+            del reads
+            negative = empty((n - 1,), f32)
+            del negative
+            if 0 < cast(x[0, 0], i64):
+                pass
+            return y
+    "#]],
+    );
+}
+
+#[test]
+fn hoist_example() {
+    let p = Program::new();
+    let (i, j) = (Symbol::new("i"), Symbol::new("j"));
+    let (vi, vj) = (Expr::var(&i), Expr::var(&j));
+    let check_row = check_that(p.idx.load([vi.clone()]).cast(DType::I64).less(&p.n));
+    let exp = Expr::apply(Op::Exp, vec![p.a.load([])]);
+    let value = p.x.load([vi.clone(), vj]).times(&exp);
+    let inner = repeat(&j, &p.m, vec![check_row, build::reduce(&p.y, [&vi], ReduceOp::Add, &value)]);
+    check(
+        hoist::run,
+        &p.func(vec![repeat(&i, &p.n, vec![inner])]),
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            exp_value = empty((), f32)
+            exp_value = exp(a)
+            for i in range(n):
+                assert m <= 0 or cast(idx[i], i64) < n  # index
+                for j in range(m):
+                    y[i] += x[i, j] * exp_value
+            return y
+    "#]],
+    );
+}
+
+#[test]
+fn hoist_stops_where_something_changes() {
+    let p = Program::new();
+    let (i, j, k) = (Symbol::new("i"), Symbol::new("j"), Symbol::new("k"));
+    let t = local("t", DType::I64, []);
+    let (vi, vj) = (Expr::var(&i), Expr::var(&j));
+    let one = Expr::float(1.0, DType::F32);
+    let body = vec![
+        // Changes in both loops; in none, under a branch that does not change; in none, under one that does.
+        check_that(t.load([]).less(&p.n)),
+        branch(int(2).less(&p.m), vec![check_that(int(7).less(&p.n))], vec![]),
+        branch(vj.less(&vi), vec![check_that(int(8).less(&p.n))], vec![]),
+        // The load may be out of range before it is checked.
+        check_that(p.idx.load([int(3)]).cast(DType::I64).less(&p.m)),
+        store(&t, [], t.load([]).plus(&int(1))),
+        store(&p.y, [p.n.plus(&vi).floor_div(&p.m)], one),
+    ];
+    let nest = repeat(&i, &p.n, vec![repeat(&j, &vi, body)]);
+    // A check that is the same in both loops moves out once.
+    let again = repeat(&k, &p.n, vec![check_that(p.n.less(&p.m)), check_that(p.n.less(&p.m))]);
+    let f = p.func(vec![var_def(&t, block([store(&t, [], int(0)), nest])), again]);
+    check(
+        hoist::run,
+        &f,
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            t = empty((), i64)
+            t = 0
+            for i in range(n):
+                assert i <= 0 or (m <= 2 or 7 < n)  # index
+                for j in range(i):
+                    assert t < n  # index
+                    if 2 < m:
+                        pass
+                    if j < i:
+                        assert 8 < n  # index
+                    assert cast(idx[3], i64) < m  # index
+                    t = t + 1
+                    y[(n + i) // m] = 1.0
+            del t
+            assert n <= 0 or n < m  # index
+            for k in range(n):
+                pass
             return y
     "#]],
     );

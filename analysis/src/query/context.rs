@@ -14,7 +14,7 @@ use super::linear::{Atom, Linear};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// What an atom is, as far as the provers may look into it.
 #[derive(Clone, Debug)]
@@ -401,11 +401,28 @@ impl Context {
         self.assume(cond);
     }
 
-    /// After a statement: its writes happened, and an assertion was passed.
+    /// After a statement: its writes happened, an assertion was passed, an integer that was stored is there to be read.
     pub fn after(&mut self, stmt: &Stmt) {
-        match stmt.kind() {
-            StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => self.assume(cond),
-            _ => self.wrote(&effects::writes(stmt)),
+        let (tensor, indices, value) = match stmt.kind() {
+            StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => return self.assume(cond),
+            StmtKind::Store { tensor, indices, value } => (tensor, indices, value.clone()),
+            StmtKind::ReduceTo { tensor, indices, op, value } if value.dtype().is_int() => {
+                let element = Expr::load(tensor, indices.clone(), value.dtype());
+                (tensor, indices, Expr::apply(op.info().op, vec![element, value.clone()]))
+            }
+            _ => return self.wrote(&effects::writes(stmt)),
+        };
+        if !value.dtype().is_int() {
+            return self.wrote([tensor]);
+        }
+        // Atoms are values, so what was stored is known even if it came from the same tensor.
+        let stored = self.linear(&value);
+        self.wrote([tensor]);
+        let element = Expr::load(tensor, indices.clone(), value.dtype());
+        let moved = indices.iter().flat_map(Access::exprs).any(|e| self.loads(e).contains(tensor));
+        if !moved {
+            let now = self.linear(&element);
+            self.compare(Op::Eq, true, &now, &stored);
         }
     }
 

@@ -21,19 +21,19 @@ pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// The tensors that a statement may read: those it loads from, reduces into or passes on.
-pub fn reads(stmt: &Stmt) -> FxHashSet<Symbol> {
-    let mut out = FxHashSet::default();
+/// The tensors that a statement loads from or passes to a call or to structured lowering. Reductions count as writes alone.
+pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
+    let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
         match s.kind() {
-            StmtKind::ReduceTo { tensor, .. } | StmtKind::Structured { tensor, .. } => {
+            StmtKind::Structured { tensor, .. } => {
                 out.insert(tensor.clone());
             }
             StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
             _ => {}
         }
         for e in s.kind().exprs() {
-            expr_reads(e, &mut FxHashSet::default(), &mut out);
+            expr_reads(e, &mut seen, &mut out);
         }
     });
     out

@@ -7,7 +7,7 @@ use super::linear::Linear;
 use super::lower::range_of;
 use weft_ast::expr::{Literal, Modifier};
 use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Symbol};
+use weft_ast::{Access, Expr, ExprKind, Symbol};
 
 /// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would be
 /// visited once for every way to them.
@@ -94,6 +94,13 @@ impl Context {
             ExprKind::Limit(inner, _) => self.may_stop(inner),
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
         }
+    }
+
+    /// Whether addressing an element of a tensor that is alive may stop the program.
+    pub fn element_may_stop(&mut self, tensor: &Symbol, indices: &[Access]) -> bool {
+        indices.iter().enumerate().any(|(k, a)| {
+            a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index)
+        })
     }
 
     /// Whether `0 <= index < dim` is proved for dimension `k` of a tensor that is alive, if the index has a value.

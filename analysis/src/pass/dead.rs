@@ -1,0 +1,135 @@
+//! Removes what nobody reads and what does nothing.
+//!
+//! **Does**: removes a local tensor that is never read, with the stores and reductions into it; loops and branches whose body
+//! is empty.
+//!
+//! **Requires**: a valid program, logical or lowered.
+//!
+//! **Ensures**: what stays keeps its id and origin. A program that stops still stops, at the same statement. What could stop
+//! it is kept unless it is proved that it does not: a store whose index is not proved to be in range or whose value may
+//! fail (and with it the tensor), a declaration whose sizes may be negative, a loop whose step may be 0, and every assertion.
+//!
+//! **Example**
+//!
+//! before
+//! ```text
+//! t = empty((n,), f32)
+//! for i in range(n):
+//!     t[i] = x[i, 0]
+//!     if i < 3:
+//!         pass
+//!     y[i] = 1.0
+//! ```
+//! after
+//! ```text
+//! for i in range(n):
+//!     y[i] = 1.0
+//! ```
+//!
+//! (where `m` is known to be positive, so that `x[i, 0]` is in range)
+//!
+//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured tensors,
+//! tensors that are only read by the stores into themselves.
+
+use crate::query::walk::{Visitor, walk};
+use crate::query::{Context, effects};
+use rustc_hash::FxHashSet;
+use weft_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol};
+
+/// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
+pub fn run(func: &Func) -> Func {
+    let mut func = func.clone();
+    for _ in 0..8 {
+        let mut survey = Survey {
+            read: effects::reads_by_others(&func.body),
+            pinned: FxHashSet::default(),
+            quiet: FxHashSet::default(),
+        };
+        walk(&func.body, &mut Context::new(&func), &mut survey);
+        let body = survey.sweep(&func.body);
+        if body.same_node(&func.body) {
+            break;
+        }
+        func = func.with_body(body);
+    }
+    func
+}
+
+/// What may be removed.
+struct Survey {
+    /// Tensors that something reads.
+    read: FxHashSet<Symbol>,
+    /// Tensors whose declaration, or a store into which, may stop the program.
+    pinned: FxHashSet<Symbol>,
+    /// Loops and branches that cannot stop the program by themselves.
+    quiet: FxHashSet<StmtId>,
+}
+
+impl Visitor for Survey {
+    fn stmt(&mut self, stmt: &Stmt, facts: &mut Context) {
+        match stmt.kind() {
+            StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }
+                if !self.read.contains(tensor)
+                    && (facts.element_may_stop(tensor, indices) || facts.may_stop(value)) =>
+            {
+                self.pinned.insert(tensor.clone());
+            }
+            StmtKind::VarDef { tensor, .. } => {
+                let negative = tensor.shape.iter().any(|d| facts.may_stop(d) || facts.bounds(d).interval.lo < 0);
+                if negative {
+                    self.pinned.insert(tensor.symbol.clone());
+                }
+            }
+            StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
+                let steps = step.as_int().is_some_and(|s| s != 0);
+                if steps && ![begin, end, step].into_iter().any(|e| facts.may_stop(e)) {
+                    self.quiet.insert(stmt.id());
+                }
+            }
+            StmtKind::If { cond, .. } if !facts.may_stop(cond) => {
+                self.quiet.insert(stmt.id());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Survey {
+    fn is_dead(&self, tensor: &Symbol) -> bool {
+        !self.read.contains(tensor) && !self.pinned.contains(tensor)
+    }
+
+    fn sweep(&self, stmt: &Stmt) -> Stmt {
+        let new = match stmt.kind() {
+            StmtKind::VarDef { tensor, body } if self.is_dead(&tensor.symbol) => {
+                return self.sweep(&without(body, &tensor.symbol));
+            }
+            StmtKind::Seq(stmts) => {
+                let new: Vec<Stmt> = stmts.iter().map(|s| self.sweep(s)).collect();
+                if new.iter().zip(stmts).all(|(a, b)| a.same_node(b)) && !new.iter().any(Stmt::is_nop) {
+                    return stmt.clone();
+                }
+                let flat = Stmt::seq(new.into_iter().filter(|s| !s.is_nop()), stmt.origin().clone());
+                return match flat.kind() {
+                    StmtKind::Seq(_) => stmt.with_kind(flat.kind().clone()),
+                    _ => flat,
+                };
+            }
+            _ => stmt.map(&mut |s| self.sweep(s), &mut weft_ast::Expr::clone),
+        };
+        let empty = match new.kind() {
+            StmtKind::For { body, .. } => body.is_nop(),
+            StmtKind::If { then, otherwise, .. } => then.is_nop() && otherwise.as_ref().is_none_or(Stmt::is_nop),
+            _ => false,
+        };
+        if empty && self.quiet.contains(&new.id()) { Stmt::nop() } else { new }
+    }
+}
+
+/// The statement without the stores and reductions into a tensor.
+fn without(stmt: &Stmt, tensor: &Symbol) -> Stmt {
+    match stmt.kind() {
+        StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
+        _ => stmt.map(&mut |s| without(s, tensor), &mut weft_ast::Expr::clone),
+    }
+}
