@@ -1,7 +1,13 @@
 //! Weft's front end: grammar, syntax tree and elaboration.
 //!
-//! `parse` turns text into a [`syntax::Module`] (pest grammar, indentation, spans); `elaborate` turns an entry of a module
-//! into a [`weft_ast::Func`]: calls inlined, static values evaluated, views resolved, shapes and types inferred.
+//! `parse` turns text into a [`syntax::Module`] (pest grammar, indentation, spans); a [`Program`] is a file with everything
+//! that it uses; `elaborate` turns an entry of a program into a [`weft_ast::Func`]: calls inlined, static values evaluated,
+//! views resolved, shapes and types inferred.
 
+mod elaborate;
 pub mod parse;
+pub mod program;
 pub mod syntax;
+
+pub use elaborate::{GradientKind, GradientRequest, Hooks, NoHooks, ScheduleRequest, StaticValue};
+pub use program::{EntryInfo, Loader, NoLoader, ParamInfo, Program, ScheduleInfo, Source};

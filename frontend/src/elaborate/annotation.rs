@@ -1,0 +1,378 @@
+//! Annotations: `f32[n, m]`, `inout[f32[n]]`, `(f32[n], i32)`, and the sizes that they bind.
+
+use super::broadcast::show;
+use super::func::{is_entry, is_static_annotation};
+use super::scope::Role;
+use super::value::{Lazy, Value};
+use super::{Elab, R};
+use crate::syntax::{self, BinOp, ExprKind, Function};
+use weft_ast::{DType, Diagnostic, Expr, Span};
+
+/// An annotation taken apart: element type, sizes as they are written, and whether it is `inout`.
+pub(crate) struct Annotation<'e> {
+    pub(crate) dtype: DType,
+    pub(crate) dims: &'e [syntax::Expr],
+    pub(crate) inout: bool,
+}
+
+/// The type of a tensor: element type and shape.
+pub(crate) struct TensorType {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<Expr>,
+}
+
+/// The annotations of the results, one by one.
+pub(crate) fn results(returns: &syntax::Expr) -> &[syntax::Expr] {
+    match &returns.kind {
+        ExprKind::Tuple(items) => items,
+        ExprKind::None => &[],
+        _ => std::slice::from_ref(returns),
+    }
+}
+
+/// The names in a size, in order.
+fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
+    match &e.kind {
+        ExprKind::Name(n) => out.push((n.clone(), e.span)),
+        ExprKind::Binary(_, a, b) => {
+            size_names(a, out);
+            size_names(b, out);
+        }
+        ExprKind::Unary(_, a) => size_names(a, out),
+        ExprKind::Call { args, .. } => args.iter().for_each(|a| size_names(&a.value, out)),
+        ExprKind::IfElse { cond, then, otherwise } => {
+            for part in [cond, then, otherwise] {
+                size_names(part, out);
+            }
+        }
+        ExprKind::Subscript(a, items) => {
+            size_names(a, out);
+            items.iter().for_each(|i| size_names(i, out));
+        }
+        _ => {}
+    }
+}
+
+impl Elab<'_> {
+    /// Takes an annotation apart.
+    pub(crate) fn annotation<'e>(&mut self, e: &'e syntax::Expr) -> R<Annotation<'e>> {
+        match &e.kind {
+            ExprKind::Name(n) => Ok(Annotation { dtype: self.annotated_type(n, e.span)?, dims: &[], inout: false }),
+            ExprKind::Subscript(of, items) => {
+                let ExprKind::Name(n) = &of.kind else { return self.not_a_type(e.span) };
+                if n == "inout" {
+                    let [inner] = items.as_slice() else { return self.not_a_type(e.span) };
+                    let inner = self.annotation(inner)?;
+                    return Ok(Annotation { inout: true, ..inner });
+                }
+                let dtype = self.annotated_type(n, of.span)?;
+                let dims = match items.as_slice() {
+                    [syntax::Expr { kind: ExprKind::Tuple(inner), .. }] => inner,
+                    items => items,
+                };
+                for d in dims {
+                    match &d.kind {
+                        ExprKind::Name(n) if n == "real" => {
+                            return self.unsupported(d.span, "a continuous dimension (`real`)");
+                        }
+                        ExprKind::Slice { .. } | ExprKind::Ellipsis | ExprKind::None => {
+                            return self.error_help(
+                                "annotation::size",
+                                d.span,
+                                "a size is an integer expression over names",
+                                "give every dimension a size: `f32[n, 3]`",
+                            );
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(Annotation { dtype, dims, inout: false })
+            }
+            ExprKind::Binary(BinOp::MatMul, _, storage) => {
+                self.unsupported(storage.span, "storage other than dense (`@` after a type)")
+            }
+            _ => self.not_a_type(e.span),
+        }
+    }
+
+    fn annotated_type(&mut self, name: &str, span: Span) -> R<DType> {
+        if let Some(d) = DType::parse(name) {
+            return Ok(d);
+        }
+        // A static parameter or assignment may stand for a type.
+        if self.frame().find(name).is_some()
+            && let Value::DType(d) = self.lookup(name, span)?
+        {
+            return Ok(d);
+        }
+        let module = self.frame().module;
+        if let Some(Value::DType(d)) = self.global(module, name)? {
+            return Ok(d);
+        }
+        let all: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
+        let d = Diagnostic::new("annotation::type", format!("`{name}` is no element type")).at(span);
+        let near = match name {
+            "float" | "float64" | "double" => Some("f64"),
+            "float32" => Some("f32"),
+            "float16" | "half" => Some("f16"),
+            "int" | "int64" => Some("i64"),
+            "int32" => Some("i32"),
+            "uint8" | "byte" => Some("u8"),
+            _ => super::nearest(name, all.iter()),
+        };
+        let d = match near {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("the element types are {}", all.join(" "))),
+        };
+        Err(self.report(d))
+    }
+
+    fn not_a_type<T>(&mut self, span: Span) -> R<T> {
+        self.error_help(
+            "annotation::form",
+            span,
+            "this is no type of a tensor",
+            "write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`",
+        )
+    }
+
+    /// The type that an annotation stands for, where all its names are bound.
+    pub(crate) fn tensor_type(&mut self, e: &syntax::Expr) -> R<TensorType> {
+        let a = self.annotation(e)?;
+        let mut shape = Vec::with_capacity(a.dims.len());
+        for d in a.dims {
+            shape.push(self.size(d)?);
+        }
+        Ok(TensorType { dtype: a.dtype, shape })
+    }
+
+    /// A size: an integer expression over sizes and constants.
+    pub(crate) fn size(&mut self, e: &syntax::Expr) -> R<Expr> {
+        let v = self.eval(e)?;
+        self.as_size(&v, e.span)
+    }
+
+    /// A value as a size.
+    pub(crate) fn as_size(&mut self, v: &Value, span: Span) -> R<Expr> {
+        match v {
+            Value::Int(i) if *i < 0 => self.error("shape::negative", span, format!("the size {i} is negative")),
+            Value::Int(i) => match i64::try_from(*i) {
+                Ok(i) => Ok(Expr::int(i)),
+                Err(_) => self.error("shape::overflow", span, format!("the size {i} does not fit in 64 bits")),
+            },
+            v if v.is_weak_scalar() && v.dtype() == Some(DType::I64) => match v.lazy() {
+                Some(l) => Ok(l.expr),
+                None => self.not_a_size(v, span),
+            },
+            v => self.not_a_size(v, span),
+        }
+    }
+
+    fn not_a_size<T>(&mut self, v: &Value, span: Span) -> R<T> {
+        let integer = v.dtype().is_some_and(|d| d.is_int()) && v.shape().is_some_and(|s| s.is_empty());
+        if integer {
+            return self.error_help(
+                "shape::data",
+                span,
+                "this size depends on values of tensors",
+                "a tensor's shape is known before the program runs: use sizes of parameters, or `static` parameters",
+            );
+        }
+        let found = v.describe();
+        self.error("shape::type", span, format!("a size is an integer expression over sizes, and this is {found}"))
+    }
+
+    /// Whether a name in a shape stands for something else than a size.
+    pub(crate) fn is_bound_in_shape(&self, name: &str) -> bool {
+        let frame = self.frame();
+        frame.find(name).is_some() || self.program.modules[frame.module.0].globals.contains_key(name)
+    }
+
+    /// The sizes that a function's annotations bind, in order of appearance.
+    pub(crate) fn new_sizes(&mut self, f: &Function) -> R<Vec<(String, Span)>> {
+        let mut names = Vec::new();
+        let mut annotations: Vec<&syntax::Expr> = Vec::new();
+        annotations.extend(f.params.iter().filter_map(|p| p.annotation.as_ref()).filter(|a| !is_static_annotation(a)));
+        annotations.extend(f.returns.iter().flat_map(results));
+        for a in annotations {
+            for d in self.annotation(a)?.dims {
+                size_names(d, &mut names);
+            }
+        }
+        let mut out: Vec<(String, Span)> = Vec::new();
+        for (name, span) in names {
+            let parameter = f.params.iter().find(|p| p.name.text == name);
+            if let Some(p) = parameter
+                && p.annotation.as_ref().is_some_and(|a| !is_static_annotation(a))
+            {
+                let d = Diagnostic::new(
+                    "shape::data",
+                    format!("`{name}` is a parameter whose value is known only when the program runs, and no size"),
+                )
+                .at(span)
+                .label(p.name.span, "declared here")
+                .help(format!(
+                    "leave the parameter out: `{name}` is then the size of the dimension; or annotate it `static`"
+                ));
+                return Err(self.report(d));
+            }
+            if !out.iter().any(|(n, _)| *n == name) && !self.is_bound_in_shape(&name) {
+                out.push((name, span));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Unifies the annotations of an inlined function with its arguments: binds sizes, compares shapes, converts types.
+    pub(crate) fn bind_sizes(&mut self, f: &Function, args: &[(Value, Span)]) -> R<()> {
+        let read_only = is_entry(f);
+        let mut later: Vec<(&syntax::Expr, Expr, Span, String)> = Vec::new();
+        for (p, (v, at)) in f.params.iter().zip(args) {
+            let Some(annotation) = p.annotation.as_ref().filter(|a| !is_static_annotation(a)) else { continue };
+            let a = self.annotation(annotation)?;
+            let name = &p.name.text;
+            let Some(shape) = v.shape() else {
+                let found = v.describe();
+                return self.error(
+                    "call::argument",
+                    *at,
+                    format!("`{name}` of `{}` is a tensor, and this is {found}", f.name.text),
+                );
+            };
+            if shape.len() != a.dims.len() {
+                let found = v.describe();
+                return self.error(
+                    "call::argument",
+                    *at,
+                    format!("`{name}` of `{}` has {} dimensions, and this is {found}", f.name.text, a.dims.len()),
+                );
+            }
+            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
+            let role = self.frame().find(name).map_or(Role::Param(None), |(_, b)| b.role);
+            self.bind(name, converted, role, p.name.span);
+            for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
+                match &dim.kind {
+                    ExprKind::Name(size) if !self.is_bound_in_shape(size) => {
+                        self.bind(size, Value::weak(n.clone()), Role::Size, dim.span);
+                    }
+                    _ => later.push((dim, n.clone(), *at, format!("dimension {d} of `{name}`"))),
+                }
+            }
+        }
+        for (dim, n, at, what) in later {
+            let expected = self.size(dim)?;
+            self.same_size(&expected, &n, &what, at)?;
+        }
+        Ok(())
+    }
+
+    fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {
+        if self.require_equal(expected, found, &format!("{what}, expected and found")).is_err() {
+            return self.error(
+                "shape::mismatch",
+                at,
+                format!("{what} is {}, and {} is expected", show(found), show(expected)),
+            );
+        }
+        Ok(())
+    }
+
+    fn converted_argument(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span, read_only: bool) -> R<Value> {
+        if let Value::Tensor(view) = v {
+            if view.tensor.dtype == a.dtype {
+                if a.inout {
+                    self.check_writable(view, at)?;
+                }
+                let mut view = view.clone();
+                view.writable &= a.inout || !read_only;
+                return Ok(Value::Tensor(view));
+            }
+        }
+        if a.inout {
+            let found = v.dtype().map_or_else(|| v.describe(), |d| format!("`{d}`"));
+            return self.error(
+                "call::argument",
+                at,
+                format!("`{name}` is written, so a tensor of `{}` is expected, and this is {found}", a.dtype),
+            );
+        }
+        let Some(l) = v.lazy() else { return Ok(v.clone()) };
+        let expr = self.stored(&l, a.dtype, at)?;
+        if expr.as_literal().is_some() || l.expr.dtype() == a.dtype {
+            return Ok(Value::Lazy(Lazy { expr, weak: false, ..l }));
+        }
+        let l = Lazy { expr, weak: false, ..l };
+        let mut view = self.materialise(&l, a.dtype, name);
+        view.writable = false;
+        Ok(Value::Tensor(view))
+    }
+
+    /// The results of an inlined function as its annotation has them.
+    pub(crate) fn converted_results(&mut self, returns: &syntax::Expr, v: Value, f: &Function) -> R<Value> {
+        let annotations = results(returns);
+        let values: Vec<Value> = match (&v, annotations.len()) {
+            (Value::None, _) => Vec::new(),
+            (Value::Tuple(items), _) => items.to_vec(),
+            _ => vec![v.clone()],
+        };
+        if values.len() != annotations.len() {
+            return self.error(
+                "return::count",
+                returns.span,
+                format!(
+                    "`{}` returns {} values, and its annotation says {}",
+                    f.name.text,
+                    values.len(),
+                    annotations.len()
+                ),
+            );
+        }
+        let mut out = Vec::with_capacity(values.len());
+        for (k, (value, annotation)) in values.iter().zip(annotations).enumerate() {
+            let a = self.annotation(annotation)?;
+            let shape = self.result_shape(value, &a, k, annotation.span)?;
+            for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
+                if let ExprKind::Name(size) = &dim.kind
+                    && !self.is_bound_in_shape(size)
+                {
+                    self.bind(size, Value::weak(n.clone()), Role::Size, dim.span);
+                    continue;
+                }
+                let expected = self.size(dim)?;
+                self.same_size(&expected, n, &format!("dimension {d} of result {k}"), annotation.span)?;
+            }
+            out.push(if value.dtype() == Some(a.dtype) && !value.is_weak_scalar() {
+                value.clone()
+            } else {
+                let Some(l) = value.lazy() else { return self.not_a_result(value, k, annotation.span) };
+                let expr = self.stored(&l, a.dtype, annotation.span)?;
+                Value::Lazy(Lazy { expr, weak: false, ..l })
+            });
+        }
+        Ok(match v {
+            Value::Tuple(_) => Value::Tuple(out.into()),
+            _ => out.pop().unwrap_or(Value::None),
+        })
+    }
+
+    /// The shape of a result, which has the annotation's rank.
+    pub(crate) fn result_shape(&mut self, v: &Value, a: &Annotation<'_>, k: usize, span: Span) -> R<Vec<Expr>> {
+        match v.shape() {
+            Some(shape) if shape.len() == a.dims.len() => Ok(shape),
+            Some(_) => {
+                let found = v.describe();
+                self.error(
+                    "return::rank",
+                    span,
+                    format!("result {k} is annotated with {} dimensions, and {found} is returned", a.dims.len()),
+                )
+            }
+            None => self.not_a_result(v, k, span),
+        }
+    }
+
+    pub(crate) fn not_a_result<T>(&mut self, v: &Value, k: usize, span: Span) -> R<T> {
+        let found = v.describe();
+        self.error("return::type", span, format!("result {k} is {found}; an entry returns tensors and numbers"))
+    }
+}

@@ -1,0 +1,170 @@
+//! The program being built: a stack of blocks of statements and declarations. A declaration reaches to the end of its
+//! block, so that closing a block folds its items into nested `VarDef`s.
+
+use super::Elab;
+use super::axis;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_ast::stmt::{Extent, LoopProps};
+use weft_ast::{Access, DType, Expr, ExprKind, Origin, Stmt, StmtKind, Symbol, Tensor};
+
+/// An item of a block.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    /// Alive to the end of the block.
+    Def(Arc<Tensor>, Origin),
+    /// A statement.
+    Stmt(Stmt),
+}
+
+/// A block under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) items: Vec<Item>,
+    /// Sizes that an assertion in this block made equal.
+    pub(crate) equal: Vec<(Expr, Expr)>,
+    /// Sizes that an assertion in this block made at least 0.
+    pub(crate) nonnegative: Vec<Expr>,
+}
+
+/// A point in the block that is being built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) depth: usize,
+    pub(crate) items: usize,
+    facts: (usize, usize),
+}
+
+/// Folds items into one statement.
+pub(crate) fn fold(items: Vec<Item>, origin: &Origin) -> Stmt {
+    let mut after: Vec<Stmt> = Vec::new(); // in reverse
+    for item in items.into_iter().rev() {
+        match item {
+            Item::Stmt(s) => after.push(s),
+            Item::Def(tensor, origin) => {
+                after.reverse();
+                let body = Stmt::seq(std::mem::take(&mut after), origin.clone());
+                after.push(Stmt::new(StmtKind::VarDef { tensor, body }, origin));
+            }
+        }
+    }
+    after.reverse();
+    Stmt::seq(after, origin.clone())
+}
+
+/// The tensors that a statement writes.
+fn writes(s: &Stmt, out: &mut FxHashSet<Symbol>) {
+    s.walk(&mut |s| {
+        if let StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } = s.kind() {
+            out.insert(tensor.clone());
+        }
+    });
+}
+
+/// The tensors that an expression reads.
+pub(crate) fn reads(e: &Expr, out: &mut FxHashSet<Symbol>) {
+    e.walk(&mut |e| {
+        if let ExprKind::Load(t, _) = e.kind() {
+            out.insert(t.clone());
+        }
+    });
+}
+
+impl Elab<'_> {
+    /// The origin of what the current statement emits.
+    pub(crate) fn origin(&mut self) -> Origin {
+        Origin::Source { span: self.span, labels: Vec::new(), chain: self.chain_shared() }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        let block = self.block();
+        Mark { depth: self.blocks.len(), items: block.items.len(), facts: (block.equal.len(), block.nonnegative.len()) }
+    }
+
+    pub(crate) fn block(&self) -> &Block {
+        self.blocks.last().expect("a block is open during elaboration")
+    }
+
+    pub(crate) fn block_mut(&mut self) -> &mut Block {
+        self.blocks.last_mut().expect("a block is open during elaboration")
+    }
+
+    /// Whether anything was emitted into the current block since `mark`.
+    pub(crate) fn emitted_since(&self, mark: Mark) -> bool {
+        self.block().items.len() > mark.items
+    }
+
+    /// Takes back everything that was emitted since `mark`.
+    pub(crate) fn roll_back(&mut self, mark: Mark) {
+        self.blocks.truncate(mark.depth);
+        let block = self.block_mut();
+        block.items.truncate(mark.items);
+        block.equal.truncate(mark.facts.0);
+        block.nonnegative.truncate(mark.facts.1);
+    }
+
+    /// The tensors that were written since `mark`, in the block in which it was taken.
+    pub(crate) fn written_since(&self, mark: Mark) -> FxHashSet<Symbol> {
+        let mut out = FxHashSet::default();
+        for item in &self.block().items[mark.items..] {
+            if let Item::Stmt(s) = item {
+                writes(s, &mut out);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn emit(&mut self, kind: StmtKind) {
+        self.emitted += 1;
+        let origin = self.origin();
+        self.block_mut().items.push(Item::Stmt(Stmt::new(kind, origin)));
+    }
+
+    pub(crate) fn declare(&mut self, tensor: &Arc<Tensor>) {
+        self.emitted += 1;
+        let origin = self.origin();
+        self.block_mut().items.push(Item::Def(tensor.clone(), origin));
+    }
+
+    pub(crate) fn open_block(&mut self) {
+        self.blocks.push(Block::default());
+    }
+
+    pub(crate) fn close_block(&mut self) -> Stmt {
+        let origin = self.origin();
+        let block = self.blocks.pop().expect("blocks are opened and closed in pairs");
+        fold(block.items, &origin)
+    }
+
+    /// A loop nest over `shape` whose loops are called `name.d0`, `name.d1` …; `body` gets their iterators.
+    pub(crate) fn nest(&mut self, name: &str, shape: &[Expr], body: impl FnOnce(&[Expr]) -> StmtKind) {
+        let iters: Vec<Symbol> = (0..shape.len()).map(|d| Symbol::new(format!("{name}.d{d}"))).collect();
+        let vars: Vec<Expr> = iters.iter().map(Expr::var).collect();
+        let origin = self.origin();
+        let mut kind = body(&vars);
+        for (iter, n) in iters.into_iter().zip(shape).rev() {
+            let body = Stmt::new(kind, origin.clone());
+            let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
+            kind = StmtKind::For { iter, extent, props: LoopProps::default(), body };
+        }
+        self.emit(kind);
+    }
+
+    /// Stores `value` (over the axes of `shape`) at `indices` (over the same axes) of a tensor.
+    pub(crate) fn store(&mut self, tensor: &Arc<Tensor>, shape: &[Expr], indices: &[Expr], value: &Expr) {
+        let symbol = tensor.symbol.clone();
+        let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
+        self.nest(&name, shape, |at| StmtKind::Store {
+            tensor: symbol,
+            indices: indices.iter().map(|e| Access::from(axis::substitute(e, at))).collect(),
+            value: axis::substitute(value, at),
+        });
+    }
+
+    /// A new local tensor, declared here.
+    pub(crate) fn local(&mut self, name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
+        let tensor = Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, weft_ast::stmt::Role::Local));
+        self.declare(&tensor);
+        tensor
+    }
+}

@@ -1,0 +1,170 @@
+//! Shapes that meet: which dimensions stretch, which are equal, and what is checked when the program runs.
+//!
+//! Only a dimension that is the literal 1 stretches. Sizes that are provably equal need nothing, provably different ones are
+//! an error, and the rest is compared by an `assert` in the program.
+
+use super::value::Lazy;
+use super::{Elab, R, axis};
+use weft_ast::stmt::{AssertKind, Message, MessagePart};
+use weft_ast::{Diagnostic, Expr, ExprKind, Literal, Op, Span, StmtKind, poly};
+
+/// How a size reads in a message.
+pub(crate) fn show(e: &Expr) -> String {
+    show_at(e, 0)
+}
+
+fn show_at(e: &Expr, above: u8) -> String {
+    let infix = |name: &str, p: u8, a: &[Expr]| {
+        let text = format!("{} {name} {}", show_at(&a[0], p), show_at(&a[1], p + 1));
+        if p < above { format!("({text})") } else { text }
+    };
+    match e.kind() {
+        ExprKind::Const(Literal::Int(i)) => i.to_string(),
+        ExprKind::Var(s) => s.name().to_string(),
+        ExprKind::Load(t, _) => format!("{}[…]", t.name()),
+        ExprKind::Cast(inner) => show_at(inner, above),
+        ExprKind::Apply(op, a) => match op.info().form {
+            weft_ast::op::Form::Infix(p) => infix(op.info().name, p, a),
+            weft_ast::op::Form::Prefix(p) => format!("{}{}", op.info().name, show_at(&a[0], p)),
+            weft_ast::op::Form::Call => {
+                format!("{}({})", op.info().name, a.iter().map(show).collect::<Vec<_>>().join(", "))
+            }
+        },
+        _ => "…".to_string(),
+    }
+}
+
+/// A shape in a message: `[n, 3]`.
+pub(crate) fn show_shape(shape: &[Expr]) -> String {
+    format!("[{}]", shape.iter().map(show).collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a dimension is the literal 1.
+pub(crate) fn is_one(e: &Expr) -> bool {
+    e.as_int() == Some(1)
+}
+
+/// A piece of a message of an assertion about sizes.
+pub(crate) enum Part<'a> {
+    Text(&'a str),
+    Size(&'a Expr),
+}
+
+/// The message: constants are text, so that the printed program has the same one.
+pub(crate) fn message<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Message {
+    let mut out = Message::new();
+    for p in parts {
+        let text = match p {
+            Part::Text(t) => t.to_string(),
+            Part::Size(e) if e.as_literal().is_some() => show(e),
+            Part::Size(e) => {
+                out.push(MessagePart::Value(e.clone()));
+                continue;
+            }
+        };
+        match out.last_mut() {
+            Some(MessagePart::Text(t)) => t.push_str(&text),
+            _ => out.push(MessagePart::Text(text)),
+        }
+    }
+    out
+}
+
+fn has_load(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Load(..)) || e.children().into_iter().any(has_load)
+}
+
+impl Elab<'_> {
+    /// The source text of an operand, as a message shows it.
+    pub(crate) fn quote(&self, span: Span) -> String {
+        let text = self.program.sources().text(span);
+        let plain = !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '"', '\'', '{', '}', '\\', '`']);
+        if plain { format!("`{text}`") } else { "an operand".to_string() }
+    }
+
+    /// Whether two sizes are equal, as far as it is known here.
+    pub(crate) fn equal(&self, a: &Expr, b: &Expr) -> Option<bool> {
+        poly::equal(a, b).or_else(|| {
+            let known = |(x, y): &(Expr, Expr)| (x == a && y == b) || (x == b && y == a);
+            self.blocks.iter().any(|block| block.equal.iter().any(known)).then_some(true)
+        })
+    }
+
+    /// Makes sure that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())` where they
+    /// are provably different.
+    pub(crate) fn require_equal(&mut self, a: &Expr, b: &Expr, what: &str) -> Result<(), ()> {
+        match self.equal(a, b) {
+            Some(true) => Ok(()),
+            Some(false) => Err(()),
+            None => {
+                let message =
+                    message([Part::Text(what), Part::Text(": "), Part::Size(a), Part::Text(" and "), Part::Size(b)]);
+                self.emit(StmtKind::Assert { cond: a.equals(b), message, kind: AssertKind::Program });
+                if !has_load(a) && !has_load(b) {
+                    self.block_mut().equal.push((a.clone(), b.clone()));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The shape in which operands meet.
+    pub(crate) fn broadcast(&mut self, operands: &[(&[Expr], Span)], span: Span) -> R<Vec<Expr>> {
+        let ndim = operands.iter().map(|(s, _)| s.len()).max().unwrap_or(0);
+        let mut out = Vec::with_capacity(ndim);
+        for d in 0..ndim {
+            let mut met: Option<(&Expr, Span)> = None;
+            for (shape, at) in operands {
+                let Some(own) = (d + shape.len()).checked_sub(ndim) else { continue };
+                let n = &shape[own];
+                match met {
+                    None => met = Some((n, *at)),
+                    Some((m, _)) if is_one(m) => met = Some((n, *at)),
+                    Some(_) if is_one(n) => {}
+                    Some((m, first)) => {
+                        let what = format!("{} and {} differ in dimension {d}", self.quote(first), self.quote(*at));
+                        if self.require_equal(m, n, &what).is_err() {
+                            let shapes: Vec<String> = operands.iter().map(|(s, _)| show_shape(s)).collect();
+                            return Err(self.report(
+                                Diagnostic::new("shape::mismatch", format!("{what}: {} and {}", show(m), show(n)))
+                                    .at(span)
+                                    .label(first, format!("size {} here", show(m)))
+                                    .label(*at, format!("size {} here", show(n)))
+                                    .note(format!("the shapes are {}", shapes.join(" and ")))
+                                    .help("operands broadcast where sizes are equal or one of them is the literal 1"),
+                            ));
+                        }
+                        // The constant of two equal sizes is the more telling one.
+                        if n.as_int().is_some() {
+                            met = Some((n, *at));
+                        }
+                    }
+                }
+            }
+            out.extend(met.map(|(n, _)| n.clone()));
+        }
+        Ok(out)
+    }
+}
+
+/// The element of `value` over the axes of `shape`, which it was broadcast to: stretched dimensions are read at 0.
+pub(crate) fn stretch(value: &Lazy, shape: &[Expr]) -> Expr {
+    let ndim = value.shape.len();
+    let offset = shape.len() - ndim;
+    let stretched = |d: usize| is_one(&value.shape[d]) && !is_one(&shape[d + offset]);
+    if !(0..ndim).any(stretched) {
+        return value.expr.clone();
+    }
+    let at: Vec<Expr> = (0..ndim).map(|d| if stretched(d) { Expr::int(0) } else { axis::var(ndim, d) }).collect();
+    axis::substitute(&value.expr, &at)
+}
+
+/// Whether an operator's result on these operands depends on nothing that can change.
+pub(crate) fn all_weak(values: &[Lazy]) -> bool {
+    values.iter().all(|v| v.weak)
+}
+
+/// Whether an operator only moves its operand's type along.
+pub(crate) fn keeps_integers(op: Op) -> bool {
+    matches!(op, Op::Floor | Op::Ceil | Op::Round | Op::Trunc)
+}

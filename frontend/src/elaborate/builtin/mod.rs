@@ -1,0 +1,167 @@
+//! Built-in functions that are no operators: one row each in [`Builtin::ALL`], grouped by what they do in the files beside.
+
+mod create;
+mod shape;
+mod statics;
+
+use super::call::Arg;
+use super::value::Value;
+use super::{Elab, R};
+use weft_ast::{Diagnostic, Op, Span};
+
+/// A built-in function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Builtin {
+    Zeros,
+    Ones,
+    Empty,
+    Full,
+    Arange,
+    Cast,
+    Clip,
+    Pow,
+    Len,
+    Range,
+    NdRange,
+    Static,
+    IsInstance,
+    Enumerate,
+    Zip,
+    Reversed,
+    Label,
+    Grad,
+    ValueAndGrad,
+    Vjp,
+    Jvp,
+    /// Storage and continuous tensors (sections 7 and 8).
+    Storage,
+}
+
+impl Builtin {
+    /// All of them by name.
+    pub(crate) const ALL: &'static [(&'static str, Builtin)] = &[
+        ("zeros", Builtin::Zeros),
+        ("ones", Builtin::Ones),
+        ("empty", Builtin::Empty),
+        ("full", Builtin::Full),
+        ("arange", Builtin::Arange),
+        ("cast", Builtin::Cast),
+        ("clip", Builtin::Clip),
+        ("pow", Builtin::Pow),
+        ("len", Builtin::Len),
+        ("range", Builtin::Range),
+        ("ndrange", Builtin::NdRange),
+        ("static", Builtin::Static),
+        ("isinstance", Builtin::IsInstance),
+        ("enumerate", Builtin::Enumerate),
+        ("zip", Builtin::Zip),
+        ("reversed", Builtin::Reversed),
+        ("label", Builtin::Label),
+        ("grad", Builtin::Grad),
+        ("value_and_grad", Builtin::ValueAndGrad),
+        ("vjp", Builtin::Vjp),
+        ("jvp", Builtin::Jvp),
+        ("format", Builtin::Storage),
+        ("pattern", Builtin::Storage),
+        ("window", Builtin::Storage),
+        ("offset", Builtin::Storage),
+        ("permit", Builtin::Storage),
+        ("coalesce", Builtin::Storage),
+        ("walk", Builtin::Storage),
+        ("gallop", Builtin::Storage),
+        ("follow", Builtin::Storage),
+        ("locate", Builtin::Storage),
+    ];
+
+    /// The built-in function of that name.
+    pub(crate) fn find(name: &str) -> Option<Builtin> {
+        Builtin::ALL.iter().find(|(n, _)| *n == name).map(|(_, b)| *b)
+    }
+
+    /// Its name (of those in section 7, the first).
+    pub(crate) fn name(self) -> &'static str {
+        Builtin::ALL.iter().find(|(_, b)| *b == self).map_or("", |(n, _)| n)
+    }
+}
+
+impl Elab<'_> {
+    /// Calls a built-in function.
+    pub(crate) fn call_builtin(&mut self, b: Builtin, args: Vec<Arg>, span: Span) -> R<Value> {
+        match b {
+            Builtin::Zeros => self.filled(b, Value::Int(0), args, span),
+            Builtin::Ones => self.filled(b, Value::Int(1), args, span),
+            Builtin::Empty => self.empty(args, span),
+            Builtin::Full => self.full(args, span),
+            Builtin::Arange => self.arange(args, span),
+            Builtin::Cast => self.cast_call(args, span),
+            Builtin::Clip => self.clip(args, span),
+            Builtin::Pow => {
+                let [x, y] = self.parameters(b, args, ["x", "y"], 2, span)?;
+                let (Some(x), Some(y)) = (x, y) else { unreachable!("both are required") };
+                self.apply(Op::Pow, &[x, y], span)
+            }
+            Builtin::Len => self.len(args, span),
+            Builtin::Range => self.range(args, span),
+            Builtin::NdRange => self.ndrange(args, span),
+            Builtin::Static => self.static_call(args, span),
+            Builtin::IsInstance => self.isinstance(args, span),
+            Builtin::Enumerate => self.enumerate(args, span),
+            Builtin::Zip => self.zip(args, span),
+            Builtin::Reversed => self.reversed(args, span),
+            Builtin::Label => self.error_help(
+                "syntax::label",
+                span,
+                "`label` is a statement of its own",
+                "put `label(\"L1\")` on the line before the statement that it names",
+            ),
+            Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp => self.gradient_call(b, args, span),
+            Builtin::Storage => {
+                let text = self.program.sources().text(span);
+                let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                self.unsupported(span, &format!("structured storage (`{name}`)"))
+            }
+        }
+    }
+
+    /// Matches arguments with parameters by position and name; the first `required` of them must be given.
+    fn parameters<const N: usize>(
+        &mut self,
+        b: Builtin,
+        args: Vec<Arg>,
+        names: [&str; N],
+        required: usize,
+        span: Span,
+    ) -> R<[Option<(Value, Span)>; N]> {
+        let name = b.name();
+        let mut out: [Option<(Value, Span)>; N] = std::array::from_fn(|_| None);
+        for (k, (key, v, at)) in args.into_iter().enumerate() {
+            let slot = match &key {
+                None => k,
+                Some(key) => names.iter().position(|n| n == key).unwrap_or(N),
+            };
+            if slot >= N {
+                let d = match key {
+                    Some(key) => Diagnostic::new("call::arguments", format!("`{name}` has no parameter `{key}`")),
+                    None => Diagnostic::new("call::arguments", format!("`{name}` takes at most {N} arguments")),
+                };
+                let d = d.at(at).help(format!("its parameters are {}", names.join(", ")));
+                return Err(self.report(d));
+            }
+            if out[slot].replace((v, at)).is_some() {
+                return self.error("call::arguments", at, format!("`{}` is given twice to `{name}`", names[slot]));
+            }
+        }
+        if let Some(missing) = (0..required).find(|k| out[*k].is_none()) {
+            return self.error("call::arguments", span, format!("`{name}` needs its parameter `{}`", names[missing]));
+        }
+        Ok(out)
+    }
+
+    /// The argument that [`Elab::parameters`] has made sure of.
+    fn required(&mut self, b: Builtin, arg: Option<(Value, Span)>, span: Span) -> R<(Value, Span)> {
+        match arg {
+            Some(a) => Ok(a),
+            None => self.error("call::arguments", span, format!("`{}` needs an argument", b.name())),
+        }
+    }
+}

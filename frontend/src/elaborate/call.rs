@@ -1,0 +1,388 @@
+//! Calls: arguments are bound, and the body is inlined where the call stands.
+//!
+//! Tensors are passed as views, by reference. An argument that is an expression is computed into a temporary first (values
+//! of sizes are passed as they are), so that what the callee writes cannot change it.
+
+use super::block::{Item, Mark, reads};
+use super::expr::value_reads;
+use super::func::{FuncRef, is_static_annotation};
+use super::scope::Role;
+use super::stmt::Flow;
+use super::value::{Value, View};
+use super::{Elab, MAX_DEPTH, R, Stop};
+use crate::syntax::{self, ExprKind, Function};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_ast::stmt::CallSite;
+use weft_ast::{DType, Diagnostic, Kind, Op, Span};
+
+/// An evaluated argument: its name if it is a keyword argument, the value, and where it stands.
+pub(crate) type Arg = (Option<String>, Value, Span);
+
+/// The type that a tensor made of a weak value gets.
+pub(crate) fn default_type(d: DType) -> DType {
+    match d.kind() {
+        Kind::Bool => DType::Bool,
+        Kind::Int => DType::I32,
+        Kind::Float => DType::F32,
+    }
+}
+
+impl Elab<'_> {
+    /// `callee(args)`
+    pub(crate) fn call(&mut self, callee: &syntax::Expr, args: &[syntax::Arg], span: Span) -> R<Value> {
+        if let ExprKind::Attribute(of, name) = &callee.kind
+            && name.text == "shape"
+            && let [syntax::Arg { name: None, value }] = args
+        {
+            // `x.shape(0)` is `x.shape[0]`.
+            let shape = self.eval(callee)?;
+            return self.subscript(shape, of.span, std::slice::from_ref(value), span);
+        }
+        let f = self.eval(callee)?;
+        let args = match &f {
+            Value::Function(target) => self.arguments(self.function(*target), args)?,
+            _ => {
+                let values = self.eval_all(args.iter().map(|a| &a.value))?;
+                let name = |a: &syntax::Arg| a.name.as_ref().map(|n| n.text.clone());
+                args.iter().zip(values).map(|(a, v)| (name(a), v, a.value.span)).collect()
+            }
+        };
+        self.call_value(&f, args, span)
+    }
+
+    /// Arguments of a function: evaluated from left to right, expressions into temporaries.
+    fn arguments(&mut self, f: &Function, args: &[syntax::Arg]) -> R<Vec<Arg>> {
+        let mut out = Vec::with_capacity(args.len());
+        for (k, a) in args.iter().enumerate() {
+            let v = self.eval(&a.value)?;
+            let name = match &a.name {
+                Some(n) => n.text.as_str(),
+                None => f.params.get(k).map_or("t", |p| p.name.text.as_str()),
+            };
+            let v = self.passed(v, name);
+            out.push((a.name.as_ref().map(|n| n.text.clone()), v, a.value.span));
+        }
+        Ok(out)
+    }
+
+    /// A value as it is passed to a function: tensors by reference, expressions in temporaries.
+    fn passed(&mut self, v: Value, name: &str) -> Value {
+        match v {
+            Value::Tensor(view) if view.gathered => match Value::Tensor(view.clone()).lazy() {
+                Some(l) => Value::Tensor(self.materialise(&l, view.tensor.dtype, name)),
+                None => Value::Tensor(view),
+            },
+            Value::Tensor(view) => Value::Tensor(self.pinned(view)),
+            Value::Lazy(l) => {
+                let mut read = FxHashSet::default();
+                reads(&l.expr, &mut read);
+                if l.shape.is_empty() && read.is_empty() {
+                    return Value::Lazy(l);
+                }
+                let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
+                Value::Tensor(self.materialise(&l, dtype, name))
+            }
+            Value::Empty(shape, dtype) => Value::Tensor(View::whole(&self.local(name, dtype, shape), true)),
+            Value::Tuple(items) => Value::Tuple(items.iter().map(|v| self.passed(v.clone(), name)).collect()),
+            Value::List(items) => Value::List(items.iter().map(|v| self.passed(v.clone(), name)).collect()),
+            other => other,
+        }
+    }
+
+    /// A view whose place does not move when tensors are written: indices that read tensors which may be written are kept
+    /// in temporaries.
+    fn pinned(&mut self, mut view: View) -> View {
+        for k in 0..view.indices.len() {
+            let mut read = FxHashSet::default();
+            reads(&view.indices[k], &mut read);
+            if read.is_subset(&self.inputs) {
+                continue;
+            }
+            let index = super::value::Lazy::scalar(view.indices[k].clone(), false);
+            view.indices[k] = self.materialise(&index, DType::I64, "at").load();
+        }
+        view
+    }
+
+    /// Calls a value with evaluated arguments.
+    pub(crate) fn call_value(&mut self, f: &Value, args: Vec<Arg>, span: Span) -> R<Value> {
+        match f {
+            Value::Function(target) => self.call_function(*target, args, span),
+            Value::Operator(op) => self.call_operator(*op, args, span),
+            Value::Builtin(b) => self.call_builtin(*b, args, span),
+            Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
+            Value::Type(_) => self.error_help(
+                "type::call",
+                span,
+                "types of static values are not called",
+                "convert with `cast(x, i64)` or `cast(x, f64)`",
+            ),
+            Value::DType(d) => self.error_help(
+                "type::call",
+                span,
+                format!("the type `{d}` is not called"),
+                format!("convert with `cast(x, {d})`"),
+            ),
+            other => {
+                let found = other.describe();
+                self.error("type::call", span, format!("{found} cannot be called"))
+            }
+        }
+    }
+
+    /// `exp(x)`, `max(a, b)`
+    fn call_operator(&mut self, op: Op, args: Vec<Arg>, span: Span) -> R<Value> {
+        let name = op.info().name;
+        let keyword = args.iter().any(|a| a.0.is_some());
+        if matches!(op, Op::Min | Op::Max) && (args.len() == 1 || keyword) {
+            return self.call_reduction(name, args, span);
+        }
+        let many = matches!(op, Op::Min | Op::Max) && args.len() > 2;
+        if keyword || (args.len() != op.info().arity && !many) {
+            let n = op.info().arity;
+            return self.error(
+                "call::arguments",
+                span,
+                format!(
+                    "`{name}` takes {n} positional argument{}, and {} are given",
+                    if n == 1 { "" } else { "s" },
+                    args.len()
+                ),
+            );
+        }
+        let mut args: Vec<(Value, Span)> = args.into_iter().map(|(_, v, s)| (v, s)).collect();
+        while many && args.len() > 2 {
+            let rest = args.split_off(2);
+            let joint = args[0].1.to(args[1].1);
+            let first = self.apply(op, &args, span)?;
+            args = std::iter::once((first, joint)).chain(rest).collect();
+        }
+        self.apply(op, &args, span)
+    }
+
+    /// `max(x, axis=…)` is the library's; of a static sequence it is known here.
+    fn call_reduction(&mut self, name: &str, args: Vec<Arg>, span: Span) -> R<Value> {
+        if let [(None, v, at)] = args.as_slice()
+            && let Some(items) = v.items()
+        {
+            let op = if name == "min" { Op::Min } else { Op::Max };
+            let items = items.to_vec();
+            let Some((first, rest)) = items.split_first() else {
+                return self.error("static::sequence", *at, format!("`{name}` of an empty sequence"));
+            };
+            let mut best = first.clone();
+            for v in rest {
+                best = self.apply(op, &[(best, *at), (v.clone(), *at)], span)?;
+            }
+            return Ok(best);
+        }
+        match self.library(name)? {
+            Some(f) => {
+                let Value::Function(target) = f else { unreachable!("the library defines functions") };
+                let params: Vec<String> = self.function(target).params.iter().map(|p| p.name.text.clone()).collect();
+                let mut passed = Vec::with_capacity(args.len());
+                for (k, (key, v, s)) in args.into_iter().enumerate() {
+                    let as_name = key.clone().or_else(|| params.get(k).cloned()).unwrap_or_else(|| "t".into());
+                    let v = self.passed(v, &as_name);
+                    passed.push((key, v, s));
+                }
+                self.call_function(target, passed, span)
+            }
+            None => self.error(
+                "name::unknown",
+                span,
+                format!("`{name}` over axes is the operator library's, which is not there"),
+            ),
+        }
+    }
+
+    /// Inlines a call of a function of the program.
+    pub(crate) fn call_function(&mut self, target: FuncRef, args: Vec<Arg>, span: Span) -> R<Value> {
+        let f = self.function(target);
+        if !f.decorators.is_empty() {
+            return self.error_help(
+                "call::decorated",
+                span,
+                format!("`{}` has a decorator, and is not called", f.name.text),
+                "a schedule is chosen with `--schedule`",
+            );
+        }
+        if self.chain.len() >= MAX_DEPTH {
+            return self.error_help(
+                "call::depth",
+                span,
+                format!("calls are nested more than {MAX_DEPTH} deep: the recursion of `{}` does not end", f.name.text),
+                "recursion ends where a condition on static values (`ndim`, static parameters) stops it",
+            );
+        }
+        // Temporaries of the library's callers were passed by `arguments`; other callers pass values as they are.
+        let bound = self.match_arguments(f, args, span)?;
+        self.chain.push(CallSite { function: f.name.text.clone(), span });
+        self.shared_chain = None;
+        let here = self.span;
+        let mark = self.mark();
+        let result = self.restarting(|this, sites| {
+            let looped = this.looped_names(target);
+            let id = this.push_frame(target.module, looped);
+            this.frame_mut().tensor_sites = sites.clone();
+            let result = this.inline(f, &bound);
+            (id, result)
+        });
+        self.chain.pop();
+        self.shared_chain = None;
+        self.span = here;
+        result.map(|v| self.owning(v, mark))
+    }
+
+    /// Runs `attempt`, again for as long as it finds names that must be tensors. `attempt` opens one frame and says which.
+    pub(crate) fn restarting<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, &FxHashSet<Span>) -> (usize, R<T>),
+    ) -> R<T> {
+        let mut sites: FxHashSet<Span> = FxHashSet::default();
+        let mark = self.mark();
+        let (frames, reported, calls) = (self.frames.len(), self.diagnostics.len(), self.chain.len());
+        loop {
+            let (id, result) = attempt(self, &sites);
+            self.frames.truncate(frames);
+            match result {
+                Err(Stop::Restart { frame, site }) if frame == id && sites.insert(site) => {
+                    self.roll_back(mark);
+                    self.diagnostics.truncate(reported);
+                    self.chain.truncate(calls);
+                    self.shared_chain = None;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Gives every parameter its argument or default.
+    fn match_arguments(&mut self, f: &Function, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
+        let name = &f.name.text;
+        let mut slots: Vec<Option<(Value, Span)>> = vec![None; f.params.len()];
+        for (k, (key, v, at)) in args.into_iter().enumerate() {
+            let slot = match &key {
+                None if k < slots.len() => k,
+                None => {
+                    let n = slots.len();
+                    return self.error(
+                        "call::arguments",
+                        at,
+                        format!("`{name}` takes {n} argument{}, and more are given", if n == 1 { "" } else { "s" }),
+                    );
+                }
+                Some(key) => match f.params.iter().position(|p| p.name.text == *key) {
+                    Some(slot) => slot,
+                    None => {
+                        let all: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
+                        let d = Diagnostic::new("call::arguments", format!("`{name}` has no parameter `{key}`")).at(at);
+                        let d = match super::nearest(key, all.iter()) {
+                            Some(near) => d.help(format!("did you mean `{near}`?")),
+                            None => d.help(format!("its parameters are {}", all.join(", "))),
+                        };
+                        return Err(self.report(d));
+                    }
+                },
+            };
+            if slots[slot].is_some() {
+                let param = &f.params[slot].name.text;
+                return self.error("call::arguments", at, format!("`{param}` is given twice to `{name}`"));
+            }
+            slots[slot] = Some((v, at));
+        }
+        let mut out = Vec::with_capacity(slots.len());
+        for (slot, p) in slots.into_iter().zip(&f.params) {
+            out.push(match (slot, &p.default) {
+                (Some(given), _) => given,
+                (None, Some(default)) => (self.default_value(f, default)?, default.span),
+                (None, None) => {
+                    let missing = &p.name.text;
+                    return self.error("call::arguments", span, format!("`{name}` needs its parameter `{missing}`"));
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// A default is evaluated in its own module.
+    pub(crate) fn default_value(&mut self, f: &Function, default: &syntax::Expr) -> R<Value> {
+        let file = f.name.span.file;
+        let module = self.program.modules.iter().position(|m| m.file == file).unwrap_or(0);
+        self.push_frame(crate::program::ModuleId(module), Arc::default());
+        let v = self.eval(default);
+        self.frames.pop();
+        v
+    }
+
+    fn inline(&mut self, f: &Function, args: &[(Value, Span)]) -> R<Value> {
+        for (p, (v, at)) in f.params.iter().zip(args) {
+            if let Some(a) = &p.annotation
+                && is_static_annotation(a)
+                && !v.is_static()
+            {
+                let found = v.describe();
+                let name = &p.name.text;
+                return self.error_help(
+                    "static::argument",
+                    *at,
+                    format!("`{name}` of `{}` is static, and this is {found}", f.name.text),
+                    "static values are known when compiling; sizes and values of tensors are not",
+                );
+            }
+            // The caller's name, if it stands for a value: writing the parameter makes it a tensor there.
+            let caller = self.frames.len().checked_sub(2).map(|k| &self.frames[k]);
+            let text = self.program.sources().text(*at);
+            let origin = caller
+                .and_then(|c| c.find(text).map(|(_, b)| (c.id, b)))
+                .filter(|(_, b)| b.role == Role::Named && v.is_weak_scalar())
+                .map(|(id, b)| (id, b.site));
+            self.bind(&p.name.text, v.clone(), Role::Param(origin), p.name.span);
+        }
+        self.bind_sizes(f, args)?;
+        let value = match self.run(&f.body)? {
+            Flow::Return(v) => v,
+            Flow::Next => Value::None,
+        };
+        match &f.returns {
+            Some(annotation) => self.converted_results(annotation, value, f),
+            None => Ok(value),
+        }
+    }
+
+    /// Marks a returned tensor that was made since `mark` as reachable through this value alone.
+    fn owning(&mut self, v: Value, mark: Mark) -> Value {
+        let mut taken = FxHashSet::default();
+        self.owning_once(v, mark, &mut taken)
+    }
+
+    fn owning_once(&mut self, v: Value, mark: Mark, taken: &mut FxHashSet<weft_ast::Symbol>) -> Value {
+        match v {
+            Value::Tensor(mut view) => {
+                let made_here = self.block().items[mark.items..]
+                    .iter()
+                    .any(|i| matches!(i, Item::Def(t, _) if t.symbol == view.tensor.symbol));
+                view.owned = made_here && view.is_whole() && taken.insert(view.tensor.symbol.clone());
+                Value::Tensor(view)
+            }
+            Value::Tuple(items) => {
+                // Another item that reads the tensor must not be surprised by writes to it.
+                for item in items.iter().filter(|i| !matches!(i, Value::Tensor(_))) {
+                    value_reads(item, taken);
+                }
+                Value::Tuple(items.iter().map(|v| self.owning_once(v.clone(), mark, taken)).collect())
+            }
+            other => other,
+        }
+    }
+
+    fn looped_names(&mut self, f: FuncRef) -> Arc<FxHashSet<String>> {
+        if let Some(known) = self.looped.get(&f) {
+            return known.clone();
+        }
+        let names = Arc::new(super::stmt::looped_names(&self.function(f).body));
+        self.looped.insert(f, names.clone());
+        names
+    }
+}

@@ -1,0 +1,396 @@
+//! Whole programs: parameters from annotations, the body, results from `return`.
+
+use super::annotation::{Annotation, results};
+use super::func::{FuncRef, is_entry, is_static_annotation};
+use super::grad::{self, Hooks};
+use super::scope::Role;
+use super::stmt::Flow;
+use super::value::{Value, View};
+use super::{Elab, R, StaticValue, block, call, suggest};
+use crate::program::{Global, ModuleId, Program};
+use crate::syntax::{self, Function, Item};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weft_ast::stmt::Role as TensorRole;
+use weft_ast::{
+    Access, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
+    Tensor,
+};
+
+/// Elaborates the entry `name` of the main file.
+pub(crate) fn elaborate(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    let main = program.modules.first().ok_or_else(|| unknown_entry(program, name))?;
+    match main.globals.get(name) {
+        Some(Global::Function(item)) => {
+            let target = FuncRef { module: ModuleId(0), item: *item };
+            elaborate_function(program, target, statics, hooks)
+        }
+        Some(Global::Assign(item)) => match &main.module.items[*item] {
+            Item::Assign { value, .. } if grad::gradient_target(value).is_some() => {
+                grad::elaborate(program, name, statics, hooks)
+            }
+            _ => Err(unknown_entry(program, name)),
+        },
+        Some(Global::Imported(..) | Global::Missing) | None => Err(unknown_entry(program, name)),
+    }
+}
+
+fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
+    let all: Vec<String> = program.entries().into_iter().map(|e| e.name).collect();
+    let d = Diagnostic::new("entry::unknown", format!("there is no entry `{name}`"));
+    match (suggest::nearest(name, all.iter()), all.is_empty()) {
+        (Some(near), _) => d.help(format!("did you mean `{near}`?")),
+        (None, true) => {
+            d.help("an entry is a function whose parameters are all annotated: `def f(x: f32[n]) -> f32[n]:`")
+        }
+        (None, false) => d.help(format!("the entries are {}", all.join(", "))),
+    }
+    .into()
+}
+
+/// Elaborates a function of the program as an entry.
+pub(crate) fn elaborate_function(
+    program: &Program,
+    target: FuncRef,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    let mut e = Elab::new(program, hooks);
+    let f = e.function(target);
+    let looped = Arc::new(super::stmt::looped_names(&f.body));
+    let result = e.restarting(|e, sites| {
+        e.blocks = vec![block::Block::default()];
+        e.inputs.clear();
+        e.renames.clear();
+        let id = e.push_frame(target.module, looped.clone());
+        e.frame_mut().tensor_sites = sites.clone();
+        let result = e.whole(f, statics);
+        (id, result)
+    });
+    match result {
+        Ok(func) if e.diagnostics.is_empty() => Ok(func),
+        Ok(_) => Err(Diagnostics(e.diagnostics)),
+        Err(_) => {
+            debug_assert!(!e.diagnostics.is_empty(), "a failure has a diagnostic");
+            Err(Diagnostics(e.diagnostics))
+        }
+    }
+}
+
+impl Elab<'_> {
+    fn whole(&mut self, f: &Function, statics: &BTreeMap<String, StaticValue>) -> R<Func> {
+        self.span = f.name.span;
+        self.check_form(f)?;
+        self.bind_statics(f, statics)?;
+        let mut sizes = Vec::new();
+        for (name, span) in self.new_sizes(f)? {
+            let symbol = Symbol::new(name.clone());
+            self.nonnegative.insert(symbol.clone());
+            self.bind(&name, Value::weak(Expr::var(&symbol)), Role::Size, span);
+            sizes.push(symbol);
+        }
+        let mut params = Vec::new();
+        for p in &f.params {
+            let Some(annotation) = p.annotation.as_ref().filter(|a| !is_static_annotation(a)) else { continue };
+            let a = self.annotation(annotation)?;
+            let shape = a.dims.iter().map(|d| self.size(d)).collect::<R<Vec<Expr>>>()?;
+            let role = if a.inout { TensorRole::InOut } else { TensorRole::Input };
+            let symbol = Symbol::new(p.name.text.clone());
+            let tensor = Arc::new(Tensor::dense(symbol.clone(), a.dtype, shape, role));
+            if !a.inout {
+                self.inputs.insert(symbol);
+            }
+            let view = View::whole(&tensor, a.inout);
+            self.bind(&p.name.text, Value::Tensor(view), Role::Param(None), p.name.span);
+            let mode = if a.inout { ParamMode::InOut } else { ParamMode::In };
+            params.push(Param { tensor, mode });
+        }
+        let returned = match self.run(&f.body)? {
+            Flow::Return(v) => v,
+            Flow::Next => Value::None,
+        };
+        let results = self.results(f, returned, &params, &sizes)?;
+        let origin = Origin::source(f.name.span);
+        let items = std::mem::take(&mut self.block_mut().items);
+        let body = rename_stmt(&block::fold(items, &origin), &self.renames);
+        let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
+        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body })
+    }
+
+    fn check_form(&mut self, f: &Function) -> R<()> {
+        if let Some(d) = f.decorators.first() {
+            if grad::schedule_target(f).is_some() {
+                return self.error(
+                    "entry::schedule",
+                    f.name.span,
+                    format!("`{}` is a schedule, not an entry", f.name.text),
+                );
+            }
+            return self.unsupported(d.span, "this decorator");
+        }
+        if !is_entry(f) {
+            let missing: Vec<String> =
+                f.params.iter().filter(|p| p.annotation.is_none()).map(|p| format!("`{}`", p.name.text)).collect();
+            return self.error_help(
+                "entry::template",
+                f.name.span,
+                format!("`{}` is a template: {} without annotation", f.name.text, missing.join(", ")),
+                "annotate all parameters to make it an entry: `x: f32[n]`, or `static` for values known when compiling",
+            );
+        }
+        for p in &f.params {
+            if let (Some(d), false) = (&p.default, p.annotation.as_ref().is_some_and(is_static_annotation)) {
+                return self.error_help(
+                    "entry::default",
+                    d.span,
+                    format!("`{}` is a tensor, which has no default in an entry", p.name.text),
+                    "annotate it `static` if its value is known when compiling",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_statics(&mut self, f: &Function, statics: &BTreeMap<String, StaticValue>) -> R<()> {
+        let is_static = |name: &str| {
+            f.params.iter().any(|p| p.name.text == name && p.annotation.as_ref().is_some_and(is_static_annotation))
+        };
+        if let Some(odd) = statics.keys().find(|k| !is_static(k)) {
+            let all: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).filter(|n| is_static(n)).collect();
+            let d = Diagnostic::new("entry::static", format!("`{}` has no static parameter `{odd}`", f.name.text));
+            let d = match suggest::nearest(odd, all.iter()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None if all.is_empty() => d.help("it has none"),
+                None => d.help(format!("it has {}", all.join(", "))),
+            };
+            return Err(self.report(d));
+        }
+        for p in f.params.iter().filter(|p| is_static(&p.name.text)) {
+            let name = &p.name.text;
+            let v = match (statics.get(name), &p.default) {
+                (Some(v), _) => Value::from(v),
+                (None, Some(default)) => {
+                    let v = self.default_value(f, default)?;
+                    if !v.is_static() {
+                        let found = v.describe();
+                        return self.error(
+                            "static::argument",
+                            default.span,
+                            format!("a static value is expected, and this is {found}"),
+                        );
+                    }
+                    v
+                }
+                (None, None) => {
+                    return self.error_help(
+                        "entry::static",
+                        p.name.span,
+                        format!("the static parameter `{name}` needs a value"),
+                        format!("give it: `--set {name}=…`"),
+                    );
+                }
+            };
+            self.bind(name, v, Role::Param(None), p.name.span);
+        }
+        Ok(())
+    }
+
+    /// Makes the values of `return` the program's results.
+    fn results(&mut self, f: &Function, v: Value, params: &[Param], sizes: &[Symbol]) -> R<Vec<Arc<Tensor>>> {
+        let values: Vec<Value> = match v {
+            Value::None => Vec::new(),
+            Value::Tuple(items) | Value::List(items) => items.to_vec(),
+            v => vec![v],
+        };
+        let annotations = f.returns.as_ref().map(results);
+        if let Some(a) = annotations
+            && a.len() != values.len()
+        {
+            let (n, m) = (values.len(), a.len());
+            let span = f.returns.as_ref().map_or(f.name.span, |r| r.span);
+            return self.error(
+                "return::count",
+                span,
+                format!(
+                    "`{}` returns {n} value{}, and its annotation says {m}",
+                    f.name.text,
+                    if n == 1 { "" } else { "s" }
+                ),
+            );
+        }
+        let names = std::mem::take(&mut self.returned);
+        let mut out: Vec<Arc<Tensor>> = Vec::new();
+        let mut used: FxHashSet<String> = params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+        for (k, value) in values.iter().enumerate() {
+            let annotation = annotations.map(|a| &a[k]);
+            let name = names.get(k).cloned().flatten();
+            let span = annotation.map_or(self.span, |a| a.span);
+            let Some(annotation) = annotation else {
+                out.push(self.result(value, None, name, k, span, &mut used)?);
+                continue;
+            };
+            let a = self.annotation(annotation)?;
+            let shape = self.result_shape(value, &a, k, span)?;
+            for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
+                let expected = self.size(dim)?;
+                let what = format!("dimension {d} of the result {}", name.as_deref().unwrap_or("out"));
+                if self.require_equal(&expected, n, &what).is_err() {
+                    let (expected, found) = (super::broadcast::show(&expected), super::broadcast::show(n));
+                    return self.error(
+                        "return::shape",
+                        span,
+                        format!("{what} is annotated as {expected} and is {found}"),
+                    );
+                }
+            }
+            out.push(self.result(value, Some(&a), name, k, span, &mut used)?);
+        }
+        for t in &out {
+            self.check_result_sizes(t, sizes)?;
+        }
+        Ok(out)
+    }
+
+    fn check_result_sizes(&mut self, t: &Tensor, sizes: &[Symbol]) -> R<()> {
+        for n in &t.shape {
+            let mut plain = true;
+            n.walk(&mut |e| match e.kind() {
+                ExprKind::Var(s) => plain &= sizes.contains(s),
+                ExprKind::Load(..) => plain = false,
+                _ => {}
+            });
+            if !plain {
+                let name = t.symbol.name().to_string();
+                return self.error(
+                    "return::shape",
+                    self.span,
+                    format!("the shape of the result `{name}` depends on more than sizes"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// One result: the local itself where a whole local is returned, a copy otherwise.
+    fn result(
+        &mut self,
+        v: &Value,
+        a: Option<&Annotation<'_>>,
+        name: Option<String>,
+        k: usize,
+        span: Span,
+        used: &mut FxHashSet<String>,
+    ) -> R<Arc<Tensor>> {
+        let dtype = match (a, v.dtype()) {
+            (Some(a), _) => a.dtype,
+            (None, Some(d)) if v.lazy().is_some_and(|l| l.weak) => call::default_type(d),
+            (None, Some(d)) => d,
+            (None, None) => return self.not_a_result(v, k, span),
+        };
+        let numbered = if k == 0 { "out".to_string() } else { format!("out{k}") };
+        let wanted = name.clone().unwrap_or_else(|| numbered.clone());
+        let wanted = if used.contains(&wanted) { numbered } else { wanted };
+        let mut free = wanted.clone();
+        for again in 1.. {
+            if used.insert(free.clone()) {
+                break;
+            }
+            free = format!("{wanted}_{again}");
+        }
+        if let Value::Tensor(view) = v
+            && view.is_whole()
+            && view.tensor.role == TensorRole::Local
+            && view.tensor.dtype == dtype
+            && (view.owned || name.is_some())
+            && let Some(tensor) = self.into_result(&view.tensor.symbol)
+        {
+            if self.renamed(&tensor.symbol).name() != free {
+                self.renames.insert(tensor.symbol.clone(), Symbol::new(free));
+            }
+            return Ok(tensor);
+        }
+        let shape = match v {
+            Value::Empty(..) => {
+                return self.error("value::empty", span, "a tensor made by `empty` has no values yet");
+            }
+            v => v.shape().unwrap_or_default(),
+        };
+        self.check_shape(&shape, span)?;
+        let tensor = Arc::new(Tensor::dense(Symbol::new(free), dtype, shape, TensorRole::Result));
+        self.write(&View::whole(&tensor, true), v, span, span)?;
+        Ok(tensor)
+    }
+
+    fn renamed(&self, s: &Symbol) -> Symbol {
+        self.renames.get(s).unwrap_or(s).clone()
+    }
+
+    /// The variables that a `return` of the entry names.
+    pub(crate) fn note_returned(&mut self, value: Option<&syntax::Expr>) {
+        if self.frames.len() != 1 {
+            return;
+        }
+        let one = |e: &syntax::Expr| match &e.kind {
+            syntax::ExprKind::Name(n) => Some(n.clone()),
+            _ => None,
+        };
+        self.returned = match value {
+            None => Vec::new(),
+            Some(e) => match &e.kind {
+                syntax::ExprKind::Tuple(items) | syntax::ExprKind::List(items) => items.iter().map(one).collect(),
+                _ => vec![one(e)],
+            },
+        };
+    }
+}
+
+type Renames = rustc_hash::FxHashMap<Symbol, Symbol>;
+
+fn rename_tensor(t: &Arc<Tensor>, renames: &Renames) -> Arc<Tensor> {
+    match renames.get(&t.symbol) {
+        Some(new) => Arc::new(Tensor { symbol: new.clone(), ..(**t).clone() }),
+        None => t.clone(),
+    }
+}
+
+/// The statement with tensors renamed.
+fn rename_stmt(s: &Stmt, renames: &Renames) -> Stmt {
+    if renames.is_empty() {
+        return s.clone();
+    }
+    let s = s.map(&mut |inner| rename_stmt(inner, renames), &mut |e| rename_expr(e, renames));
+    let symbol = |t: &Symbol| renames.get(t).unwrap_or(t).clone();
+    match s.kind() {
+        StmtKind::VarDef { tensor, body } if renames.contains_key(&tensor.symbol) => {
+            s.with_kind(StmtKind::VarDef { tensor: rename_tensor(tensor, renames), body: body.clone() })
+        }
+        StmtKind::Store { tensor, indices, value } if renames.contains_key(tensor) => {
+            s.with_kind(StmtKind::Store { tensor: symbol(tensor), indices: indices.clone(), value: value.clone() })
+        }
+        StmtKind::ReduceTo { tensor, indices, op, value } if renames.contains_key(tensor) => {
+            s.with_kind(StmtKind::ReduceTo {
+                tensor: symbol(tensor),
+                indices: indices.clone(),
+                op: *op,
+                value: value.clone(),
+            })
+        }
+        _ => s,
+    }
+}
+
+fn rename_expr(e: &Expr, renames: &Renames) -> Expr {
+    e.rewrite(&mut |e| match e.kind() {
+        ExprKind::Load(t, at) if renames.contains_key(t) => {
+            let at: Vec<Access> = at.clone();
+            Expr::load(&renames[t], at, e.dtype())
+        }
+        _ => e,
+    })
+}

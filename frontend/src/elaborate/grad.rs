@@ -1,0 +1,256 @@
+//! Gradients and schedules: what the language says of them is read here, what they do is asked of the [`Hooks`].
+
+use super::builtin::Builtin;
+use super::call::Arg;
+use super::func::FuncRef;
+use super::value::Value;
+use super::{Elab, R, StaticValue, entry};
+use crate::program::{Global, ModuleId, Program};
+use crate::syntax::{Expr, ExprKind, Function, Item};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weft_ast::{Diagnostic, Diagnostics, Func, Span};
+
+/// Which gradient function is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GradientKind {
+    /// `grad(f, wrt)`: f's parameters → the gradients of its one scalar result.
+    Grad,
+    /// `value_and_grad(f, wrt)`: the results come first.
+    ValueAndGrad,
+    /// `vjp(f, wrt)`: f's parameters, then a seed for every result → the gradients.
+    Vjp,
+    /// `jvp(f, wrt)`: f's parameters, then a tangent for every one of `wrt` → tangents of the results.
+    Jvp,
+}
+
+/// What a gradient is asked for.
+#[derive(Clone, Debug)]
+pub struct GradientRequest {
+    /// Which function.
+    pub kind: GradientKind,
+    /// What the new function is called.
+    pub name: String,
+    /// The function that is differentiated, elaborated.
+    pub func: Func,
+    /// The parameters with respect to which it is differentiated, in order. They are parameters of `func`.
+    pub wrt: Vec<String>,
+    /// Where it is asked for.
+    pub span: Span,
+}
+
+/// What a schedule is asked for.
+#[derive(Clone, Copy)]
+pub struct ScheduleRequest<'a> {
+    /// The schedule function: its body is run while compiling. Its first parameter is the schedule, the others have defaults.
+    pub schedule: &'a Function,
+    /// The program that it changes.
+    pub func: &'a Func,
+    /// The file that it stands in, with what it imports.
+    pub program: &'a Program,
+}
+
+/// What the front end asks of the rest of the compiler.
+pub trait Hooks: Sync {
+    /// Differentiates a program.
+    fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics>;
+
+    /// Applies a schedule to a program.
+    fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics>;
+}
+
+/// Hooks that say that gradients and schedules are not supported yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHooks;
+
+impl Hooks for NoHooks {
+    fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
+        Err(Diagnostic::new("unsupported", "gradients are not supported yet").at(request.span).into())
+    }
+
+    fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
+        let span = request.schedule.name.span;
+        Err(Diagnostic::new("unsupported", "schedules are not supported yet")
+            .at(span)
+            .help("run it without: `--schedule none`")
+            .into())
+    }
+}
+
+/// `grad(f, wrt=[…])` as a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Gradient {
+    kind: GradientKind,
+    target: FuncRef,
+    wrt: Option<Vec<String>>,
+    span: Span,
+}
+
+fn kind_of(b: Builtin) -> Option<GradientKind> {
+    Some(match b {
+        Builtin::Grad => GradientKind::Grad,
+        Builtin::ValueAndGrad => GradientKind::ValueAndGrad,
+        Builtin::Vjp => GradientKind::Vjp,
+        Builtin::Jvp => GradientKind::Jvp,
+        _ => return None,
+    })
+}
+
+/// The function that an expression (`grad(loss, wrt=["W"])`) is the gradient of.
+pub fn gradient_target(e: &Expr) -> Option<String> {
+    let ExprKind::Call { callee, args } = &e.kind else { return None };
+    let ExprKind::Name(n) = &callee.kind else { return None };
+    kind_of(Builtin::find(n)?)?;
+    match &args.first()?.value.kind {
+        ExprKind::Name(target) => Some(target.clone()),
+        _ => None,
+    }
+}
+
+/// The entry that a function is a schedule of: `@schedule(f)`.
+pub fn schedule_target(f: &Function) -> Option<String> {
+    f.decorators.iter().find_map(|d| {
+        let ExprKind::Call { callee, args } = &d.kind else { return None };
+        let (ExprKind::Name(n), [target]) = (&callee.kind, args.as_slice()) else { return None };
+        match &target.value.kind {
+            ExprKind::Name(target) if n == "schedule" => Some(target.clone()),
+            _ => None,
+        }
+    })
+}
+
+impl Elab<'_> {
+    /// `grad(f, wrt=["W"])`
+    pub(crate) fn gradient_call(&mut self, b: Builtin, args: Vec<Arg>, span: Span) -> R<Value> {
+        let Some(kind) = kind_of(b) else { unreachable!("only gradients come here") };
+        let name = b.name();
+        let mut target = None;
+        let mut wrt = None;
+        for (k, (key, v, at)) in args.into_iter().enumerate() {
+            match (key.as_deref(), k, v) {
+                (None, 0, Value::Function(f)) => target = Some(f),
+                (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument(&v, at)?),
+                (None, 0, v) => {
+                    let found = v.describe();
+                    return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
+                }
+                _ => return self.error("call::arguments", at, format!("`{name}` takes a function and `wrt=[…]`")),
+            }
+        }
+        let Some(target) = target else {
+            return self.error("call::arguments", span, format!("`{name}` takes a function and `wrt=[…]`"));
+        };
+        let f = self.function(target);
+        let params: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
+        if let Some(odd) = wrt.iter().flatten().find(|n| !params.contains(n)) {
+            let d = Diagnostic::new("grad::wrt", format!("`{}` has no parameter `{odd}`", f.name.text)).at(span);
+            let d = match super::nearest(odd, params.iter()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("its parameters are {}", params.join(", "))),
+            };
+            return Err(self.report(d));
+        }
+        Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, span })))
+    }
+
+    fn names_argument(&mut self, v: &Value, span: Span) -> R<Vec<String>> {
+        let items = match v {
+            Value::Str(_) => vec![v.clone()],
+            v => v.items().map(<[Value]>::to_vec).unwrap_or_default(),
+        };
+        let names: Option<Vec<String>> = items
+            .iter()
+            .map(|v| match v {
+                Value::Str(s) => Some(s.to_string()),
+                _ => None,
+            })
+            .collect();
+        match names {
+            Some(names) if !names.is_empty() => Ok(names),
+            _ => {
+                self.error_help("grad::wrt", span, "`wrt` is a list of parameters' names", "write `wrt=[\"W\", \"b\"]`")
+            }
+        }
+    }
+
+    /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
+    pub(crate) fn call_gradient(&mut self, g: &Gradient, _args: Vec<Arg>, span: Span) -> R<Value> {
+        let request = request(self.program, g, self.function(g.target).name.text.clone(), &BTreeMap::new(), self.hooks);
+        match request.and_then(|r| self.hooks.gradient(r)) {
+            Err(found) => {
+                let mut stop = super::Stop::Reported;
+                for d in found.0 {
+                    stop = self.report(d);
+                }
+                Err(stop)
+            }
+            Ok(_) => self.unsupported(span, "a call of a gradient inside a function"),
+        }
+    }
+}
+
+/// What is asked of the hooks for a gradient.
+fn request(
+    program: &Program,
+    g: &Gradient,
+    name: String,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<GradientRequest, Diagnostics> {
+    let func = entry::elaborate_function(program, g.target, statics, hooks)?;
+    let floats = || {
+        func.params
+            .iter()
+            .filter(|p| p.tensor.dtype.is_float())
+            .map(|p| p.tensor.symbol.name().to_string())
+            .collect::<Vec<_>>()
+    };
+    let wrt = g.wrt.clone().unwrap_or_else(floats);
+    Ok(GradientRequest { kind: g.kind, name, func, wrt, span: g.span })
+}
+
+/// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).
+pub(crate) fn elaborate(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    let mut e = Elab::new(program, hooks);
+    match e.global(ModuleId(0), name) {
+        Ok(Some(Value::Gradient(g))) => hooks.gradient(request(program, &g, name.to_string(), statics, hooks)?),
+        Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is no function")).into()),
+        Err(_) => Err(Diagnostics(e.diagnostics)),
+    }
+}
+
+/// Applies the schedule function `name` of the main file.
+pub(crate) fn schedule(program: &Program, func: Func, name: &str, hooks: &dyn Hooks) -> Result<Func, Diagnostics> {
+    let main = program.modules.first();
+    let found = main.and_then(|m| match m.globals.get(name)? {
+        Global::Function(item) => match &m.module.items[*item] {
+            Item::Function(f) => schedule_target(f).map(|target| (f, target)),
+            _ => None,
+        },
+        _ => None,
+    });
+    let Some((f, target)) = found else {
+        let all: Vec<String> = program.schedules().into_iter().map(|s| s.name).collect();
+        let d = Diagnostic::new("schedule::unknown", format!("there is no schedule `{name}`"));
+        let d = match super::nearest(name, all.iter()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if all.is_empty() => d.help("the file has none; `--schedule none` runs the program as it is written"),
+            None => d.help(format!("the schedules are {}", all.join(", "))),
+        };
+        return Err(d.into());
+    };
+    if target != func.name {
+        return Err(Diagnostic::new(
+            "schedule::target",
+            format!("the schedule `{name}` is for `{target}`, not for `{}`", func.name),
+        )
+        .at(f.name.span)
+        .into());
+    }
+    hooks.schedule(ScheduleRequest { schedule: f, func: &func, program })
+}

@@ -1,0 +1,460 @@
+//! Subscripts, as in NumPy: integers, slices, `...`, `None` and index tensors, on views, elementwise values and static
+//! sequences.
+//!
+//! A subscript becomes, for every dimension of what is indexed, an index over the axes of the result. Slices never clamp:
+//! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
+
+use super::broadcast::{Part, message, show, stretch};
+use super::value::{Lazy, Value};
+use super::{Elab, R, axis};
+use crate::syntax::{self, ExprKind};
+use weft_ast::stmt::AssertKind;
+use weft_ast::{DType, Expr, Kind, Op, Span, StmtKind, poly};
+
+/// An item of a subscript, evaluated.
+enum Sub {
+    /// `None`: a new dimension of size 1.
+    New,
+    /// The rest of the dimensions in full.
+    Ellipsis,
+    /// `lower:upper:step`
+    Slice { lower: Option<Value>, upper: Option<Value>, step: i64, span: Span },
+    /// An integer: the dimension disappears.
+    At(Value, Span),
+    /// An index tensor.
+    Gather(Lazy, Span),
+}
+
+/// What a subscript does to a dimension of what is indexed.
+enum Dim {
+    /// The index itself.
+    At(Expr),
+    /// `start + step * axis`, for the axis of the result with that number.
+    Axis { start: Expr, step: i64, out: usize },
+    /// An index tensor, over the gathered axes of the result.
+    Gather(Lazy),
+}
+
+/// A subscript in terms of indices: for every dimension its index over the axes of `shape`.
+pub(crate) struct Indexed {
+    pub(crate) at: Vec<Expr>,
+    pub(crate) shape: Vec<Expr>,
+    pub(crate) gathered: bool,
+}
+
+impl Elab<'_> {
+    /// `of[items]`
+    pub(crate) fn subscript(&mut self, of: Value, of_span: Span, items: &[syntax::Expr], span: Span) -> R<Value> {
+        match &of {
+            Value::Tuple(values) | Value::List(values) => {
+                let list = matches!(of, Value::List(_));
+                return self.sequence_item(&values.clone(), list, items, span);
+            }
+            Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {}
+            Value::Function(_) | Value::Operator(_) | Value::Builtin(_) => {
+                return self.error("type::subscript", of_span, "a function is called with `(…)`");
+            }
+            other => {
+                let found = other.describe();
+                return self.error("type::subscript", of_span, format!("{found} cannot be indexed"));
+            }
+        }
+        let shape = of.shape().unwrap_or_default();
+        let ix = self.indexed(&shape, of_span, items, span)?;
+        match of {
+            Value::Tensor(v) => Ok(Value::Tensor(v.reindexed(&ix.at, ix.shape, ix.gathered))),
+            other => match other.lazy() {
+                Some(l) => {
+                    let expr = axis::substitute(&l.expr, &ix.at);
+                    let weak = l.weak && !ix.gathered;
+                    Ok(Value::Lazy(Lazy { shape: ix.shape, expr, weak }))
+                }
+                None => self.error_help(
+                    "value::empty",
+                    of_span,
+                    "a tensor made by `empty` has no values yet",
+                    "give it a name first",
+                ),
+            },
+        }
+    }
+
+    /// An item or a slice of a static sequence.
+    fn sequence_item(&mut self, values: &[Value], list: bool, items: &[syntax::Expr], span: Span) -> R<Value> {
+        let [item] = items else {
+            return self.error("type::subscript", span, "a list or a tuple has one index");
+        };
+        let n = values.len() as i128;
+        if let ExprKind::Slice { lower, upper, step } = &item.kind {
+            let mut part = |e: &Option<Box<syntax::Expr>>| -> R<Option<i128>> {
+                match e {
+                    None => Ok(None),
+                    Some(e) => self.static_int(e).map(Some),
+                }
+            };
+            let (lower, upper, step) = (part(lower)?, part(upper)?, part(step)?.unwrap_or(1));
+            if step == 0 {
+                return self.error("static::sequence", item.span, "the step of a slice is not 0");
+            }
+            // Slices of static sequences clamp as in Python.
+            let clamp = |v: i128, lo: i128, hi: i128| (if v < 0 { v + n } else { v }).clamp(lo, hi);
+            let (mut k, end) = if step > 0 {
+                (lower.map_or(0, |v| clamp(v, 0, n)), upper.map_or(n, |v| clamp(v, 0, n)))
+            } else {
+                (lower.map_or(n - 1, |v| clamp(v, -1, n - 1)), upper.map_or(-1, |v| clamp(v, -1, n - 1)))
+            };
+            let mut out = Vec::new();
+            while (step > 0 && k < end) || (step < 0 && k > end) {
+                out.push(values[k as usize].clone());
+                k += step;
+            }
+            return Ok(if list { Value::List(out.into()) } else { Value::Tuple(out.into()) });
+        }
+        let k = self.static_int(item)?;
+        match usize::try_from(if k < 0 { k + n } else { k }).ok().and_then(|k| values.get(k)) {
+            Some(v) => Ok(v.clone()),
+            None => self.error("index::range", item.span, format!("index {k} is out of range: there are {n} items")),
+        }
+    }
+
+    /// A static integer.
+    pub(crate) fn static_int(&mut self, e: &syntax::Expr) -> R<i128> {
+        match self.eval(e)? {
+            Value::Int(i) => Ok(i),
+            v => {
+                let found = v.describe();
+                self.error_help(
+                    "static::integer",
+                    e.span,
+                    format!("an integer that is known when compiling is expected, and this is {found}"),
+                    "sizes and values of tensors are not static",
+                )
+            }
+        }
+    }
+
+    /// The subscript `items` of something of that shape.
+    pub(crate) fn indexed(&mut self, shape: &[Expr], of_span: Span, items: &[syntax::Expr], span: Span) -> R<Indexed> {
+        let items = match items {
+            // `x[(i, j)]` is `x[i, j]`, and `x[()]` is the whole of a scalar.
+            [syntax::Expr { kind: ExprKind::Tuple(inner), .. }] => inner.as_slice(),
+            items => items,
+        };
+        let subs = self.evaluate_items(items)?;
+        let taken = subs.iter().filter(|s| !matches!(s, Sub::New | Sub::Ellipsis)).count();
+        if taken > shape.len() {
+            return self.error(
+                "index::rank",
+                span,
+                format!("{} has {} dimensions, and {taken} indices are given", self.quote(of_span), shape.len()),
+            );
+        }
+        self.resolve(shape, subs, shape.len() - taken, span)
+    }
+
+    fn evaluate_items(&mut self, items: &[syntax::Expr]) -> R<Vec<Sub>> {
+        let mut parts: Vec<&syntax::Expr> = Vec::new();
+        for item in items {
+            match &item.kind {
+                ExprKind::Slice { lower, upper, .. } => {
+                    parts.extend([lower, upper].into_iter().flatten().map(|b| &**b));
+                }
+                ExprKind::Ellipsis | ExprKind::None => {}
+                _ => parts.push(item),
+            }
+        }
+        let mut values = self.eval_all(parts)?.into_iter();
+        let mut next = || values.next().unwrap_or(Value::None);
+        let mut subs = Vec::with_capacity(items.len());
+        let mut later: Vec<(usize, &syntax::Expr)> = Vec::new();
+        for item in items {
+            match &item.kind {
+                ExprKind::Slice { lower, upper, step } => {
+                    let lower = lower.as_ref().map(|_| next());
+                    let upper = upper.as_ref().map(|_| next());
+                    if let Some(s) = step {
+                        later.push((subs.len(), s));
+                    }
+                    subs.push(Sub::Slice { lower, upper, step: 1, span: item.span });
+                }
+                ExprKind::Ellipsis => subs.push(Sub::Ellipsis),
+                ExprKind::None => subs.push(Sub::New),
+                _ => subs.push(Sub::At(next(), item.span)),
+            }
+        }
+        for (k, e) in later {
+            let given = self.static_int(e)?;
+            match (&mut subs[k], i64::try_from(given)) {
+                (Sub::Slice { step, .. }, Ok(s)) if s != 0 => *step = s,
+                _ => return self.error("index::slice", e.span, "the step of a slice is an integer that is not 0"),
+            }
+        }
+        if subs.iter().filter(|s| matches!(s, Sub::Ellipsis)).count() > 1 {
+            let span = items[0].span.to(items[items.len() - 1].span);
+            return self.error("index::slice", span, "`...` stands once in a subscript");
+        }
+        subs.into_iter().map(|s| self.classify(s)).collect()
+    }
+
+    /// Integers, index tensors and what is neither.
+    fn classify(&mut self, sub: Sub) -> R<Sub> {
+        let Sub::At(v, span) = sub else { return Ok(sub) };
+        match &v {
+            Value::Int(_) => return Ok(Sub::At(v, span)),
+            Value::None => return Ok(Sub::New),
+            _ => {}
+        }
+        let Some(l) = v.lazy() else {
+            let found = v.describe();
+            return self.error("index::type", span, format!("an index is an integer, and this is {found}"));
+        };
+        match l.expr.dtype().kind() {
+            Kind::Int if l.shape.is_empty() => Ok(Sub::At(v, span)),
+            Kind::Int => Ok(Sub::Gather(l, span)),
+            Kind::Bool => self.error_help(
+                "index::type",
+                span,
+                "a `bool` is no index",
+                "shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`",
+            ),
+            Kind::Float => self.error_help(
+                "index::type",
+                span,
+                "an index is an integer, and this is a float",
+                "convert it: `cast(x, i64)`",
+            ),
+        }
+    }
+
+    /// Puts the items together: the shape of the result, and the index of every dimension.
+    fn resolve(&mut self, shape: &[Expr], subs: Vec<Sub>, rest: usize, span: Span) -> R<Indexed> {
+        let gathered = subs.iter().any(|s| matches!(s, Sub::Gather(..)));
+        let has_ellipsis = subs.iter().any(|s| matches!(s, Sub::Ellipsis));
+        let mut dims: Vec<Dim> = Vec::new();
+        let mut out: Vec<Expr> = Vec::new();
+        // With an index tensor, integers are index tensors of no dimension; where they are not neighbours, the gathered
+        // dimensions come first (NumPy's rule).
+        let mut first_gather: Option<usize> = None;
+        let mut apart = false;
+        let mut last_was_gather = false;
+        let mut gathers: Vec<(Lazy, Span)> = Vec::new();
+        let full = |n: &Expr, dims: &mut Vec<Dim>, out: &mut Vec<Expr>| {
+            dims.push(Dim::Axis { start: Expr::int(0), step: 1, out: out.len() });
+            out.push(n.clone());
+        };
+        let trailing = if has_ellipsis { 0 } else { rest };
+        for sub in subs {
+            let is_gather = gathered && matches!(sub, Sub::At(..) | Sub::Gather(..));
+            if is_gather {
+                apart |= first_gather.is_some() && !last_was_gather;
+                first_gather.get_or_insert(out.len());
+            }
+            last_was_gather = is_gather;
+            match sub {
+                Sub::New => out.push(Expr::int(1)),
+                Sub::Ellipsis => {
+                    for _ in 0..rest {
+                        full(&shape[dims.len()], &mut dims, &mut out);
+                    }
+                }
+                Sub::At(v, at) => {
+                    let index = self.position(&v, &shape[dims.len()], at)?;
+                    dims.push(Dim::At(index));
+                }
+                Sub::Slice { lower, upper, step, span } => {
+                    let n = shape[dims.len()].clone();
+                    let (start, len) = self.slice(lower, upper, step, &n, dims.len(), span)?;
+                    dims.push(Dim::Axis { start, step, out: out.len() });
+                    out.push(len);
+                }
+                Sub::Gather(l, at) => {
+                    gathers.push((l.clone(), at));
+                    dims.push(Dim::Gather(l));
+                }
+            }
+        }
+        for _ in 0..trailing {
+            full(&shape[dims.len()], &mut dims, &mut out);
+        }
+        let operands: Vec<(&[Expr], Span)> = gathers.iter().map(|(l, s)| (l.shape.as_slice(), *s)).collect();
+        let gather_shape = self.broadcast(&operands, span)?;
+        let position = if apart { 0 } else { first_gather.unwrap_or(0) };
+        let width = gather_shape.len();
+        let mut all = out[..position].to_vec();
+        all.extend(gather_shape.iter().cloned());
+        all.extend_from_slice(&out[position..]);
+        let ndim = all.len();
+        if ndim > axis::MAX_NDIM {
+            return self.error("shape::rank", span, format!("a tensor has at most {} dimensions", axis::MAX_NDIM));
+        }
+        let axes: Vec<Expr> = (position..position + width).map(|d| axis::var(ndim, d)).collect();
+        let at = dims
+            .into_iter()
+            .map(|d| match d {
+                Dim::At(e) => e,
+                Dim::Axis { start, step, out } => {
+                    let d = if out < position { out } else { out + width };
+                    let along = |m: i64| axis::var(ndim, d).times(&Expr::int(m));
+                    if step < 0 { start.minus(&along(step.saturating_neg())) } else { along(step).plus(&start) }
+                }
+                Dim::Gather(l) => axis::substitute(&stretch(&l, &gather_shape), &axes).cast(DType::I64),
+            })
+            .collect();
+        Ok(Indexed { at, shape: all, gathered })
+    }
+
+    /// An integer index of a dimension of size `n`, as an i64.
+    fn position(&mut self, v: &Value, n: &Expr, span: Span) -> R<Expr> {
+        match v {
+            Value::Int(k) => {
+                let size = n.as_int().map(i128::from);
+                if let Some(size) = size
+                    && !(-size..size).contains(k)
+                {
+                    return self.error(
+                        "index::range",
+                        span,
+                        format!("index {k} is out of range: the dimension has size {size}"),
+                    );
+                }
+                let Ok(k) = i64::try_from(*k) else {
+                    return self.error("index::range", span, format!("index {k} does not fit in 64 bits"));
+                };
+                Ok(if k < 0 { n.plus(&Expr::int(k)) } else { Expr::int(k) })
+            }
+            v => match v.lazy() {
+                Some(l) => Ok(l.expr.cast(DType::I64)),
+                None => {
+                    self.error("index::type", span, format!("an index is an integer, and this is {}", v.describe()))
+                }
+            },
+        }
+    }
+
+    /// A bound of a slice.
+    fn bound(&mut self, v: Value, n: &Expr, span: Span) -> R<Expr> {
+        match &v {
+            Value::Int(k) => match i64::try_from(*k) {
+                Ok(k) if k < 0 => Ok(n.plus(&Expr::int(k))),
+                Ok(k) => Ok(Expr::int(k)),
+                Err(_) => self.error("index::range", span, format!("{k} does not fit in 64 bits")),
+            },
+            v => match v.lazy() {
+                Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => Ok(l.expr.cast(DType::I64)),
+                _ => {
+                    let found = v.describe();
+                    self.error("index::type", span, format!("a bound of a slice is an integer, and this is {found}"))
+                }
+            },
+        }
+    }
+
+    /// Start and length of a slice of dimension `d`, of size `n`.
+    fn slice(
+        &mut self,
+        lower: Option<Value>,
+        upper: Option<Value>,
+        step: i64,
+        n: &Expr,
+        d: usize,
+        span: Span,
+    ) -> R<(Expr, Expr)> {
+        let whole = lower.is_none() && upper.is_none();
+        let given = |v: Option<Value>, this: &mut Self| v.map(|v| this.bound(v, n, span)).transpose();
+        let (zero, one) = (Expr::int(0), Expr::int(1));
+        let (start, low, high) = if step > 0 {
+            let a = given(lower, self)?.unwrap_or_else(|| zero.clone());
+            let b = given(upper, self)?.unwrap_or_else(|| n.clone());
+            (a.clone(), a, b)
+        } else {
+            let a = given(lower, self)?.unwrap_or_else(|| n.minus(&one));
+            let b = given(upper, self)?.map_or_else(|| zero.clone(), |b| b.plus(&one));
+            (a.clone(), b, a.plus(&one))
+        };
+        // The elements lie in low … high - 1.
+        if !whole {
+            self.check_slice(&low, &high, n, d, span)?;
+        }
+        let width = high.minus(&low);
+        let m = step.unsigned_abs();
+        let len = match i64::try_from(m) {
+            Ok(1) => width,
+            Ok(m) => width.plus(&Expr::int(m - 1)).floor_div(&Expr::int(m)),
+            Err(_) => return self.error("index::slice", span, "the step of a slice is too large"),
+        };
+        Ok((start, simplified(&len)))
+    }
+
+    /// `0 <= low <= high <= n`, proved or asserted.
+    fn check_slice(&mut self, low: &Expr, high: &Expr, n: &Expr, d: usize, span: Span) -> R<()> {
+        let mut unproved: Option<Expr> = None;
+        for (a, b) in [(&Expr::int(0), low), (low, high), (high, n)] {
+            match poly::Poly::of(&b.minus(a)).and_then(|p| p.as_constant()) {
+                Some(c) if c < 0 => {
+                    return self.error_help(
+                        "index::range",
+                        span,
+                        format!(
+                            "this slice goes from {} to {}, and dimension {d} has size {}",
+                            show(low),
+                            show(high),
+                            show(n)
+                        ),
+                        "slices do not clamp: 0 <= a <= b <= n must hold for `x[a:b]`",
+                    );
+                }
+                Some(_) => {}
+                None if self.is_nonnegative(&b.minus(a)) || self.was_checked(&b.minus(a)) => {}
+                None => {
+                    let mut read = rustc_hash::FxHashSet::default();
+                    super::block::reads(&b.minus(a), &mut read);
+                    if read.is_empty() {
+                        self.block_mut().nonnegative.push(b.minus(a));
+                    }
+                    let c = a.less_eq(b);
+                    unproved = Some(unproved.map_or(c.clone(), |u| u.and(&c)));
+                }
+            }
+        }
+        if let Some(cond) = unproved {
+            let dimension = format!(", and dimension {d} has size ");
+            let message = message([
+                Part::Text("a slice goes from "),
+                Part::Size(low),
+                Part::Text(" to "),
+                Part::Size(high),
+                Part::Text(&dimension),
+                Part::Size(n),
+            ]);
+            self.emit(StmtKind::Assert { cond, message, kind: AssertKind::Program });
+        }
+        Ok(())
+    }
+
+    /// Whether an assertion that was passed to come here made an integer at least 0.
+    fn was_checked(&self, e: &Expr) -> bool {
+        self.blocks.iter().any(|b| b.nonnegative.iter().any(|known| poly::equal(known, e) == Some(true)))
+    }
+
+    /// Whether an integer is at least 0 whatever the sizes are, as far as that is plain to see.
+    pub(crate) fn is_nonnegative(&self, e: &Expr) -> bool {
+        use weft_ast::ExprKind as K;
+        let atom = |a: &Expr| match a.kind() {
+            K::Var(s) => self.nonnegative.contains(s),
+            K::Apply(Op::FloorDiv, v) => v[1].as_int().is_some_and(|c| c > 0) && self.is_nonnegative(&v[0]),
+            K::Apply(Op::Mod, v) => v[1].as_int().is_some_and(|c| c > 0),
+            K::Apply(Op::Max, v) => v.iter().any(|x| self.is_nonnegative(x)),
+            K::Apply(Op::Min, v) => v.iter().all(|x| self.is_nonnegative(x)),
+            _ => false,
+        };
+        poly::Poly::of(e).is_some_and(|p| p.terms().all(|(m, c)| c >= 0 && m.iter().all(atom)))
+    }
+}
+
+/// A length whose sizes cancel is a constant.
+fn simplified(e: &Expr) -> Expr {
+    match poly::Poly::of(e).and_then(|p| p.as_constant()).and_then(|c| i64::try_from(c).ok()) {
+        Some(c) => Expr::int(c),
+        None => e.clone(),
+    }
+}

@@ -1,0 +1,135 @@
+//! Static values from outside the program: what `--set w=32` gives to a `static` parameter.
+
+use super::value::Value;
+use crate::syntax::{Expr, ExprKind, Item, UnaryOp};
+use std::fmt;
+use std::str::FromStr;
+use weft_ast::{DType, FileId};
+
+/// A value known when compiling, as people write it: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StaticValue {
+    /// An integer.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// `True` or `False`
+    Bool(bool),
+    /// A string.
+    Str(String),
+    /// An element type.
+    DType(DType),
+    /// `None`
+    None,
+    /// A tuple.
+    Tuple(Vec<StaticValue>),
+    /// A list.
+    List(Vec<StaticValue>),
+}
+
+impl FromStr for StaticValue {
+    type Err = String;
+
+    /// Reads a literal of the language.
+    fn from_str(text: &str) -> Result<StaticValue, String> {
+        let wrong = || format!("`{text}` is no static value; write `32`, `0.5`, `True`, `\"text\"`, `(1, 2)` or `f32`");
+        let (module, problems) = crate::parse::parse(&format!("v = {}\n", text.trim()), FileId(0));
+        match module.items.as_slice() {
+            [Item::Assign { value, .. }] if problems.is_empty() => read(value).ok_or_else(wrong),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+fn read(e: &Expr) -> Option<StaticValue> {
+    let all = |items: &[Expr]| items.iter().map(read).collect::<Option<Vec<_>>>();
+    Some(match &e.kind {
+        ExprKind::Int(Some(i)) => StaticValue::Int(*i),
+        ExprKind::Float(f) => StaticValue::Float(*f),
+        ExprKind::Bool(b) => StaticValue::Bool(*b),
+        ExprKind::Str(s) => StaticValue::Str(s.clone()),
+        ExprKind::None => StaticValue::None,
+        ExprKind::Tuple(items) => StaticValue::Tuple(all(items)?),
+        ExprKind::List(items) => StaticValue::List(all(items)?),
+        ExprKind::Unary(UnaryOp::Neg, inner) => match read(inner)? {
+            StaticValue::Int(i) => StaticValue::Int(-i),
+            StaticValue::Float(f) => StaticValue::Float(-f),
+            _ => return None,
+        },
+        ExprKind::Name(n) => match n.as_str() {
+            "true" => StaticValue::Bool(true),
+            "false" => StaticValue::Bool(false),
+            "inf" => StaticValue::Float(f64::INFINITY),
+            "nan" => StaticValue::Float(f64::NAN),
+            n => StaticValue::DType(DType::parse(n)?),
+        },
+        _ => return None,
+    })
+}
+
+impl From<&StaticValue> for Value {
+    fn from(v: &StaticValue) -> Value {
+        match v {
+            StaticValue::Int(i) => Value::Int(*i),
+            StaticValue::Float(f) => Value::Float(*f),
+            StaticValue::Bool(b) => Value::Bool(*b),
+            StaticValue::Str(s) => Value::str(s.as_str()),
+            StaticValue::DType(d) => Value::DType(*d),
+            StaticValue::None => Value::None,
+            StaticValue::Tuple(items) => Value::Tuple(items.iter().map(Value::from).collect()),
+            StaticValue::List(items) => Value::List(items.iter().map(Value::from).collect()),
+        }
+    }
+}
+
+impl fmt::Display for StaticValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&show(&Value::from(self)).unwrap_or_default())
+    }
+}
+
+/// A static value as Python writes it (strings without quotes, as in f-strings); `None` for what is not static.
+pub(crate) fn show(v: &Value) -> Option<String> {
+    let join = |items: &[Value]| -> Option<String> {
+        let all: Option<Vec<String>> = items.iter().map(show_nested).collect();
+        Some(all?.join(", "))
+    };
+    Some(match v {
+        Value::Int(i) => i.to_string(),
+        Value::Float(x) => format!("{x:?}"),
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        Value::Str(s) => s.to_string(),
+        Value::DType(d) => d.name().into(),
+        Value::None => "None".into(),
+        Value::Tuple(items) if items.len() == 1 => format!("({},)", join(items)?),
+        Value::Tuple(items) => format!("({})", join(items)?),
+        Value::List(items) => format!("[{}]", join(items)?),
+        _ => return None,
+    })
+}
+
+fn show_nested(v: &Value) -> Option<String> {
+    match v {
+        Value::Str(s) => Some(format!("'{s}'")),
+        v => show(v),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_shows() {
+        for text in ["32", "-3", "0.5", "True", "None", "(1, 2)", "(3,)", "[1, 'a']", "f32", "inf"] {
+            let v: StaticValue = text.parse().unwrap();
+            assert_eq!(v.to_string(), text);
+        }
+        assert_eq!("true".parse(), Ok(StaticValue::Bool(true)));
+        assert_eq!("\"same\"".parse(), Ok(StaticValue::Str("same".into())));
+        for wrong in ["", "x", "1 + 2", "f(1)", "1\ny = 2"] {
+            assert!(wrong.parse::<StaticValue>().is_err(), "{wrong}");
+        }
+    }
+}

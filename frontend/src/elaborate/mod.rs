@@ -1,0 +1,194 @@
+//! Elaboration: an entry of a program becomes a [`Func`], the logical program.
+//!
+//! One walk over the syntax tree does it all: calls are inlined, static values evaluated, views resolved to indices of
+//! tensors, shapes and types inferred, array expressions expanded into loops. It expands and does not improve.
+//!
+//! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
+//! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `reduce`
+//! (statements), `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs).
+//!
+//! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
+//! report comes of it), and elaboration goes on with the next statement.
+
+mod annotation;
+mod assign;
+mod axis;
+mod block;
+mod broadcast;
+mod builtin;
+mod call;
+mod choice;
+mod entry;
+mod expr;
+mod func;
+mod grad;
+mod index;
+mod literal;
+mod operator;
+mod reduce;
+mod report;
+mod scope;
+mod static_eval;
+mod stmt;
+mod suggest;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use crate::program::Program;
+use block::Block;
+use func::FuncRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+use scope::Frame;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use value::Value;
+use weft_ast::stmt::CallSite;
+use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
+
+pub use func::{is_entry, is_static_annotation};
+pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, ScheduleRequest, gradient_target, schedule_target};
+pub use literal::StaticValue;
+pub use suggest::nearest;
+
+/// Calls may be nested this deep; deeper recursion is taken for endless.
+const MAX_DEPTH: usize = 512;
+/// Statements that one entry may become.
+const MAX_STATEMENTS: usize = 1_000_000;
+/// Expressions that may be evaluated for one entry.
+const MAX_STEPS: usize = 20_000_000;
+/// Room for the deepest recursion; pages that are not used cost nothing.
+const STACK_BYTES: usize = 1 << 30;
+
+/// Why elaboration of a statement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// A diagnostic has been recorded.
+    Reported,
+    /// A name that was taken for a value of sizes turns out to be assigned again: the function must be elaborated once more,
+    /// with a tensor there.
+    Restart {
+        /// The frame whose name it is.
+        frame: usize,
+        /// Where the name is declared.
+        site: Span,
+    },
+}
+
+pub(crate) type R<T> = Result<T, Stop>;
+
+/// The state of one elaboration.
+pub(crate) struct Elab<'p> {
+    program: &'p Program,
+    hooks: &'p dyn Hooks,
+    diagnostics: Vec<Diagnostic>,
+    blocks: Vec<Block>,
+    frames: Vec<Frame>,
+    next_frame: usize,
+    /// The calls that lead here, and the same shared by the statements of one call.
+    chain: Vec<CallSite>,
+    shared_chain: Option<Arc<[CallSite]>>,
+    /// The statement that is elaborated.
+    span: Span,
+    /// The variables in the entry's `return`.
+    returned: Vec<Option<String>>,
+    emitted: usize,
+    steps: usize,
+    /// Sizes, and iterators that are never negative.
+    nonnegative: FxHashSet<Symbol>,
+    /// Parameters that nothing writes.
+    inputs: FxHashSet<Symbol>,
+    /// Tensors without a name that got one.
+    renames: FxHashMap<Symbol, Symbol>,
+    /// Names that functions assign in loops around which they are declared.
+    looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,
+    /// Static assignments of modules that were evaluated; `None` while one is.
+    globals: FxHashMap<(usize, usize), Option<Value>>,
+}
+
+impl<'p> Elab<'p> {
+    fn new(program: &'p Program, hooks: &'p dyn Hooks) -> Elab<'p> {
+        Elab {
+            program,
+            hooks,
+            diagnostics: Vec::new(),
+            blocks: vec![Block::default()],
+            frames: Vec::new(),
+            next_frame: 0,
+            chain: Vec::new(),
+            shared_chain: None,
+            span: Span::NONE,
+            returned: Vec::new(),
+            emitted: 0,
+            steps: 0,
+            nonnegative: FxHashSet::default(),
+            inputs: FxHashSet::default(),
+            renames: FxHashMap::default(),
+            looped: FxHashMap::default(),
+            globals: FxHashMap::default(),
+        }
+    }
+
+    /// The chain of calls, shared between statements.
+    fn chain_shared(&mut self) -> Arc<[CallSite]> {
+        let chain = &self.chain;
+        self.shared_chain.get_or_insert_with(|| Arc::from(chain.as_slice())).clone()
+    }
+
+    /// Counts a step, so that static loops and recursion end.
+    fn step(&mut self, span: Span) -> R<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS || self.emitted > MAX_STATEMENTS {
+            let d = Diagnostic::new(
+                "elaborate::too_large",
+                format!("this program becomes too large while compiling (over {MAX_STATEMENTS} statements)"),
+            )
+            .at(span)
+            .help("unroll less: use `range(…)` instead of `static(range(…))` where the loop is long");
+            // One report is enough: every later step ends here too.
+            if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large") {
+                return Err(Stop::Reported);
+            }
+            return Err(self.report(d));
+        }
+        Ok(())
+    }
+}
+
+/// Elaborates an entry of the main file.
+pub(crate) fn entry(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    with_stack(|| entry::elaborate(program, name, statics, hooks))
+}
+
+/// Elaborates an entry and applies a schedule function.
+pub(crate) fn scheduled(
+    program: &Program,
+    name: &str,
+    schedule: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    with_stack(|| {
+        let func = entry::elaborate(program, name, statics, hooks)?;
+        grad::schedule(program, func, schedule, hooks)
+    })
+}
+
+/// Runs `f` on a thread with a stack that the deepest recursion fits in.
+fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread =
+            std::thread::Builder::new().name("elaborate".into()).stack_size(STACK_BYTES).spawn_scoped(scope, f);
+        match thread.map(|t| t.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(e) => panic!("a thread for elaboration cannot be started: {e}"),
+        }
+    })
+}

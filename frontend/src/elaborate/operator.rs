@@ -1,0 +1,209 @@
+//! Operators on tensors of any granularity: the type in which operands meet, and the elementwise result.
+//!
+//! Weak operands (literals, sizes, iterators) take the type of the typed ones; typed ones promote as in JAX; `bool` is no
+//! number; `/` and the functions of floats turn integers into `f64`.
+
+use super::broadcast::{all_weak, keeps_integers, stretch};
+use super::value::{Lazy, Value};
+use super::{Elab, R, static_eval};
+use weft_ast::op::Domain;
+use weft_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
+
+/// The type in which operands meet: typed ones promote, weak ones yield.
+pub(crate) fn meet(operands: &[&Lazy]) -> DType {
+    let typed = operands.iter().filter(|l| !l.weak).map(|l| l.expr.dtype()).reduce(DType::promote);
+    let weak = operands.iter().filter(|l| l.weak).map(|l| l.expr.dtype().kind()).max();
+    match (typed, weak) {
+        (Some(t), None | Some(Kind::Bool)) => t,
+        (Some(t), Some(Kind::Int)) => {
+            if t == DType::Bool {
+                DType::I32
+            } else {
+                t
+            }
+        }
+        (Some(t), Some(Kind::Float)) => {
+            if t.is_float() {
+                t
+            } else {
+                DType::F64
+            }
+        }
+        (None, Some(Kind::Int)) => DType::I64,
+        (None, Some(Kind::Float)) => DType::F64,
+        (None, _) => DType::Bool,
+    }
+}
+
+/// How an element type reads in a message; weak values have none of their own.
+fn type_name(l: &Lazy) -> String {
+    match (l.weak, l.expr.dtype().kind()) {
+        (true, Kind::Int) => "an integer".to_string(),
+        (true, Kind::Float) => "a float".to_string(),
+        _ => format!("`{}`", l.expr.dtype()),
+    }
+}
+
+impl Elab<'_> {
+    /// Applies an operator to operands, element by element.
+    pub(crate) fn apply(&mut self, op: Op, args: &[(Value, Span)], span: Span) -> R<Value> {
+        if let Some(folded) = static_eval::operator(op, args) {
+            return match folded {
+                Ok(v) => Ok(v),
+                Err(why) => self.error("static::arithmetic", span, why),
+            };
+        }
+        let mut operands = Vec::with_capacity(args.len());
+        for (v, at) in args {
+            operands.push(self.operand(op, v, *at)?);
+        }
+        let spans: Vec<Span> = args.iter().map(|a| a.1).collect();
+        if keeps_integers(op) && operands[0].expr.dtype().is_int() {
+            return Ok(args[0].0.clone());
+        }
+        let values: &[Lazy] = if op == Op::Select { &operands[1..] } else { &operands };
+        let dtype = self.operand_type(op, values, span)?;
+        if op == Op::Select && operands[0].expr.dtype() != DType::Bool {
+            return self.not_bool(&operands[0].expr.dtype().to_string(), spans[0]);
+        }
+        let shapes: Vec<(&[weft_ast::Expr], Span)> =
+            operands.iter().zip(&spans).map(|(o, s)| (o.shape.as_slice(), *s)).collect();
+        let shape = self.broadcast(&shapes, span)?;
+        let mut elements = Vec::with_capacity(operands.len());
+        for (k, o) in operands.iter().enumerate() {
+            let element = stretch(o, &shape);
+            let is_condition = op == Op::Select && k == 0;
+            elements.push(if is_condition { element } else { self.into_type(element, o.weak, dtype, spans[k])? });
+        }
+        let weak = all_weak(&operands);
+        let expr = Expr::apply(op, elements);
+        Ok(if weak && shape.is_empty() { Value::weak(expr) } else { Value::Lazy(Lazy { shape, expr, weak }) })
+    }
+
+    fn operand(&mut self, op: Op, v: &Value, span: Span) -> R<Lazy> {
+        match v {
+            Value::Empty(..) => self.error_help(
+                "value::empty",
+                span,
+                "a tensor made by `empty` has no values yet",
+                "give it a name and write its elements first, or use `zeros`",
+            ),
+            _ => match v.lazy() {
+                Some(l) => Ok(l),
+                None => self.error(
+                    "type::operand",
+                    span,
+                    format!("`{}` takes tensors and numbers, and this is {}", op.info().name, v.describe()),
+                ),
+            },
+        }
+    }
+
+    /// The type in which an operator's operands are given to it.
+    fn operand_type(&mut self, op: Op, values: &[Lazy], span: Span) -> R<DType> {
+        let refs: Vec<&Lazy> = values.iter().collect();
+        let met = meet(&refs);
+        let domain = op.info().domain;
+        if domain.accepts(met) {
+            return Ok(met);
+        }
+        let found: Vec<String> = values.iter().map(type_name).collect();
+        let found = found.join(" and ");
+        let name = op.info().name;
+        match domain {
+            Domain::Float if met.is_int() => Ok(DType::F64),
+            Domain::Bool => self.error_help(
+                "type::operand",
+                span,
+                format!("`{name}` takes `bool`, and this is {found}"),
+                "compare first: `x != 0`; for the bits of integers there are `&`, `|` and `~`",
+            ),
+            Domain::Number | Domain::Float | Domain::Int if met == DType::Bool => {
+                let help = match op {
+                    Op::Add => "`|` is true if one of them is; to count, `cast(x, i32)`",
+                    Op::Mul => "`&` is true if both are; to compute, `cast(x, i32)`",
+                    Op::Sub => "`^` is true if they differ; to compute, `cast(x, i32)`",
+                    _ => "convert first: `cast(x, i32)`",
+                };
+                self.error_help("type::bool", span, format!("`{name}` computes with numbers, and `bool` is none"), help)
+            }
+            _ => self.error_help(
+                "type::operand",
+                span,
+                format!("`{name}` takes integers, and this is {found}"),
+                "convert first: `cast(x, i64)`",
+            ),
+        }
+    }
+
+    /// An element as a value of `dtype`, to which it promotes.
+    pub(crate) fn into_type(&mut self, e: Expr, weak: bool, dtype: DType, span: Span) -> R<Expr> {
+        if weak
+            && let (Some(Literal::Int(i)), Some((lo, hi))) = (e.as_literal(), dtype.int_range())
+            && dtype != DType::Bool
+            && !(lo..=hi).contains(&i)
+        {
+            return self.error_help(
+                "type::literal",
+                span,
+                format!("{i} does not fit in `{dtype}`, which goes from {lo} to {hi}"),
+                "convert the other operand to a wider type with `cast`",
+            );
+        }
+        Ok(e.cast(dtype))
+    }
+
+    /// Reports a condition that is no `bool`.
+    pub(crate) fn not_bool<T>(&mut self, found: &str, span: Span) -> R<T> {
+        self.error_help(
+            "type::condition",
+            span,
+            format!("a condition is a `bool`, and this is {found}"),
+            "compare it with something: `x != 0`",
+        )
+    }
+
+    /// `cast(x, dtype)`
+    pub(crate) fn cast(&mut self, v: &Value, dtype: DType, span: Span) -> R<Value> {
+        let Some(l) = v.lazy() else {
+            return self.error(
+                "type::operand",
+                span,
+                format!("`cast` takes tensors and numbers, and this is {}", v.describe()),
+            );
+        };
+        if let (Some(Literal::Float(f)), Some((lo, hi))) = (l.expr.as_literal(), dtype.int_range())
+            && dtype != DType::Bool
+        {
+            let t = f.trunc();
+            if !(t >= lo as f64 && t <= hi as f64) {
+                return self.error("type::literal", span, format!("{f} has no value in `{dtype}`"));
+            }
+            return Ok(Value::Lazy(Lazy {
+                shape: l.shape,
+                expr: Expr::literal(Literal::Int(t as i128), dtype),
+                weak: false,
+            }));
+        }
+        Ok(Value::Lazy(Lazy { shape: l.shape, expr: l.expr.cast(dtype), weak: false }))
+    }
+
+    /// The element of `value` as it is stored into a tensor of `dtype`: conversion within a kind and from narrower kinds,
+    /// but not from float to integer or to `bool`.
+    pub(crate) fn stored(&mut self, value: &Lazy, dtype: DType, span: Span) -> R<Expr> {
+        let from = value.expr.dtype();
+        if from.kind() > dtype.kind() {
+            let d = Diagnostic::new(
+                "type::store",
+                format!("{} is stored into `{dtype}`, which needs a conversion", type_name(value)),
+            )
+            .at(span);
+            let d = match dtype.kind() {
+                Kind::Bool => d.help("compare: `x != 0`"),
+                _ => d.help(format!("write `cast(…, {dtype})`, which truncates, or make the target a float")),
+            };
+            return Err(self.report(d));
+        }
+        self.into_type(value.expr.clone(), value.weak, dtype, span)
+    }
+}

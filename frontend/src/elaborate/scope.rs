@@ -1,0 +1,235 @@
+//! Names: the frames of inlined calls, their scopes, and how a name is found.
+
+use super::builtin::Builtin;
+use super::func::FuncRef;
+use super::value::{StaticType, Value};
+use super::{Elab, R, Stop, suggest};
+use crate::program::{Global, ModuleId};
+use crate::syntax::Item;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_ast::{DType, Diagnostic, Op, Span};
+
+/// What a name is, which decides how it may be assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A tensor of this function.
+    Local,
+    /// A name for a value of sizes, iterators and static values.
+    Named,
+    /// A parameter; where the caller's name for a value of sizes is declared, if that is what was passed.
+    Param(Option<(usize, Span)>),
+    /// A loop's iterator.
+    Iterator,
+    /// A size parameter.
+    Size,
+    /// Its declaration was wrong; a diagnostic has said so.
+    Poisoned,
+}
+
+/// A name in a scope.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    pub(crate) value: Value,
+    pub(crate) role: Role,
+    /// Where it is declared.
+    pub(crate) site: Span,
+}
+
+/// The names of a block that ends (a loop's body, a branch); static control flow has no scope of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) names: FxHashMap<String, Binding>,
+}
+
+/// A call that is being inlined.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: usize,
+    pub(crate) module: ModuleId,
+    pub(crate) scopes: Vec<Scope>,
+    /// Declarations that must be tensors, since their names are assigned again.
+    pub(crate) tensor_sites: FxHashSet<Span>,
+    /// The same by name, as far as the text tells at once.
+    pub(crate) looped: Arc<FxHashSet<String>>,
+}
+
+impl Frame {
+    /// The binding of a name and the number of its scope.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Binding)> {
+        self.scopes.iter().enumerate().rev().find_map(|(k, s)| s.names.get(name).map(|b| (k, b)))
+    }
+}
+
+impl<'p> Elab<'p> {
+    pub(crate) fn frame(&self) -> &Frame {
+        self.frames.last().expect("a frame is open during elaboration")
+    }
+
+    pub(crate) fn frame_mut(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("a frame is open during elaboration")
+    }
+
+    /// Opens a frame with one scope.
+    pub(crate) fn push_frame(&mut self, module: ModuleId, looped: Arc<FxHashSet<String>>) -> usize {
+        let id = self.next_frame;
+        self.next_frame += 1;
+        self.frames.push(Frame {
+            id,
+            module,
+            scopes: vec![Scope::default()],
+            tensor_sites: FxHashSet::default(),
+            looped,
+        });
+        id
+    }
+
+    pub(crate) fn bind(&mut self, name: &str, value: Value, role: Role, site: Span) {
+        let scope = self.frame_mut().scopes.last_mut().expect("a frame has a scope");
+        scope.names.insert(name.to_string(), Binding { value, role, site });
+    }
+
+    /// Makes a name known whose value is not: uses of it are not reported.
+    pub(crate) fn poison(&mut self, name: &str, site: Span) {
+        if self.frame().find(name).is_none() {
+            self.bind(name, Value::None, Role::Poisoned, site);
+        }
+    }
+
+    /// The value of a name.
+    pub(crate) fn lookup(&mut self, name: &str, span: Span) -> R<Value> {
+        if let Some((_, b)) = self.frame().find(name) {
+            if b.role == Role::Poisoned {
+                return Err(Stop::Reported);
+            }
+            return Ok(b.value.clone());
+        }
+        let module = self.frame().module;
+        if let Some(v) = self.global(module, name)? {
+            return Ok(v);
+        }
+        if let Some(v) = builtin(name) {
+            return Ok(v);
+        }
+        if let Some(v) = self.library(name)? {
+            return Ok(v);
+        }
+        let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
+        let d = match self.near_name(name) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => self.explain_unknown(name, d),
+        };
+        Err(self.report(d))
+    }
+
+    /// A name of the operator library.
+    pub(crate) fn library(&mut self, name: &str) -> R<Option<Value>> {
+        match self.program.prelude.get(name).copied() {
+            Some(module) => self.global(module, name),
+            None => Ok(None),
+        }
+    }
+
+    /// A name at the top level of a module.
+    pub(crate) fn global(&mut self, module: ModuleId, name: &str) -> R<Option<Value>> {
+        let program = self.program;
+        let (mut module, mut name) = (module, name);
+        // Modules may import from each other in circles; a name that only goes round is nowhere defined.
+        for _ in 0..=program.modules.len() {
+            match program.modules[module.0].globals.get(name) {
+                None => return Ok(None),
+                Some(Global::Function(item)) => return Ok(Some(Value::Function(FuncRef { module, item: *item }))),
+                Some(Global::Missing) => return Err(Stop::Reported),
+                Some(Global::Assign(item)) => return self.static_assignment(module, *item).map(Some),
+                Some(Global::Imported(from, there)) => (module, name) = (*from, there),
+            }
+        }
+        Ok(None)
+    }
+
+    fn static_assignment(&mut self, module: ModuleId, item: usize) -> R<Value> {
+        let key = (module.0, item);
+        let program = self.program;
+        let Item::Assign { name, value } = &program.modules[module.0].module.items[item] else {
+            unreachable!("Global::Assign names an assignment")
+        };
+        match self.globals.get(&key) {
+            Some(Some(v)) => return Ok(v.clone()),
+            Some(None) => {
+                return self.error("name::cycle", name.span, format!("`{}` is defined by itself", name.text));
+            }
+            None => {}
+        }
+        self.globals.insert(key, None);
+        self.push_frame(module, Arc::default());
+        let result = self.eval(value);
+        self.frames.pop();
+        let value = match result {
+            Ok(v) if v.is_static() => v,
+            Ok(v) => {
+                self.globals.remove(&key);
+                return self.error_help(
+                    "static::module",
+                    value.span,
+                    format!("`{}` is {}, not a static value", name.text, v.describe()),
+                    "at the top level of a file, names stand for values that are known when compiling",
+                );
+            }
+            Err(e) => {
+                self.globals.remove(&key);
+                return Err(e);
+            }
+        };
+        self.globals.insert(key, Some(value.clone()));
+        Ok(value)
+    }
+
+    /// The known name nearest to a misspelt one.
+    fn near_name(&self, name: &str) -> Option<String> {
+        let frame = self.frame();
+        let mut all: Vec<String> = frame.scopes.iter().flat_map(|s| s.names.keys().cloned()).collect();
+        all.extend(self.program.modules[frame.module.0].globals.keys().cloned());
+        all.extend(self.program.prelude_names.iter().cloned());
+        all.extend(Builtin::ALL.iter().map(|(n, _)| n.to_string()));
+        all.extend(
+            Op::ALL.iter().filter(|op| Op::from_call(op.info().name).is_some()).map(|op| op.info().name.to_string()),
+        );
+        all.extend(DType::ALL.iter().map(|d| d.name().to_string()));
+        all.sort();
+        suggest::nearest(name, all.iter()).map(str::to_string)
+    }
+
+    fn explain_unknown(&self, name: &str, d: Diagnostic) -> Diagnostic {
+        match name {
+            "print" => d.help("programs do not print: return the value, and see it with `weft run`"),
+            "np" | "numpy" | "torch" | "math" => d.help("write the operator's name alone: `exp(x)`, `sum(x, axis=0)`"),
+            "int" | "float" => d.help("convert with `cast(x, i64)` or `cast(x, f64)`"),
+            _ => d,
+        }
+    }
+}
+
+/// Names that the language itself has.
+fn builtin(name: &str) -> Option<Value> {
+    if let Some(d) = DType::parse(name) {
+        return Some(Value::DType(d));
+    }
+    Some(match name {
+        "inf" => Value::Float(f64::INFINITY),
+        "nan" => Value::Float(f64::NAN),
+        "pi" => Value::Float(std::f64::consts::PI),
+        "reals" => Value::Reals,
+        "int" => Value::Type(StaticType::Int),
+        "float" => Value::Type(StaticType::Float),
+        "str" => Value::Type(StaticType::Str),
+        "tuple" => Value::Type(StaticType::Tuple),
+        "list" => Value::Type(StaticType::List),
+        _ => {
+            if let Some((_, b)) = Builtin::ALL.iter().find(|(n, _)| *n == name) {
+                Value::Builtin(*b)
+            } else {
+                Value::Operator(Op::from_call(name)?)
+            }
+        }
+    })
+}

@@ -1,0 +1,439 @@
+//! Statements: control flow, static and dynamic.
+//!
+//! A static `if` or `for` is decided here and splices its body into the block around. A dynamic one becomes a statement
+//! whose body is a block, with a scope of its own.
+
+use super::scope::{Role, Scope};
+use super::value::{Lazy, Value};
+use super::{Elab, R, Stop};
+use crate::syntax::{self, ExprKind, Stmt, StmtKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use weft_ast::stmt::{AssertKind, Extent, LoopProps, Message, MessagePart};
+use weft_ast::{DType, Expr, Origin, Span, StmtKind as Tree, Symbol};
+
+/// How a block ended.
+pub(crate) enum Flow {
+    /// At its end.
+    Next,
+    /// With `return`.
+    Return(Value),
+}
+
+impl Elab<'_> {
+    /// Runs statements in the current scope. After a mistake the next statement is tried, so that several are reported.
+    pub(crate) fn run(&mut self, stmts: &[Stmt]) -> R<Flow> {
+        let mut wrong = false;
+        let mut labels: Vec<String> = Vec::new();
+        for s in stmts {
+            if let Some(label) = self.label(s)? {
+                labels.push(label);
+                continue;
+            }
+            let mark = self.mark();
+            let (frames, scopes, calls) = (self.frames.len(), self.frame().scopes.len(), self.chain.len());
+            self.span = s.span;
+            match self.stmt(s) {
+                Ok(Flow::Next) => {}
+                Ok(Flow::Return(v)) => return if wrong { Err(Stop::Reported) } else { Ok(Flow::Return(v)) },
+                Err(Stop::Reported) => {
+                    wrong = true;
+                    self.frames.truncate(frames);
+                    self.frame_mut().scopes.truncate(scopes);
+                    self.chain.truncate(calls);
+                    self.shared_chain = None;
+                    self.roll_back(mark);
+                    self.poison_targets(s);
+                    if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large" || d.code == "call::depth") {
+                        return Err(Stop::Reported);
+                    }
+                }
+                Err(restart) => return Err(restart),
+            }
+            if !labels.is_empty() {
+                self.attach(std::mem::take(&mut labels), mark);
+            }
+        }
+        if wrong { Err(Stop::Reported) } else { Ok(Flow::Next) }
+    }
+
+    /// The text of a `label("…")` statement.
+    fn label(&mut self, s: &Stmt) -> R<Option<String>> {
+        let StmtKind::Expr(syntax::Expr { kind: ExprKind::Call { callee, args }, .. }) = &s.kind else {
+            return Ok(None);
+        };
+        if !matches!(&callee.kind, ExprKind::Name(n) if n == "label") || self.frame().find("label").is_some() {
+            return Ok(None);
+        }
+        let [arg] = args.as_slice() else {
+            return self.error("call::arguments", s.span, "`label` takes one string");
+        };
+        match self.eval(&arg.value)? {
+            Value::Str(text) => Ok(Some(text.to_string())),
+            v => {
+                let found = v.describe();
+                self.error("type::operand", arg.value.span, format!("`label` takes a string, and this is {found}"))
+            }
+        }
+    }
+
+    /// Gives labels to the last statement that was emitted since `mark`: what comes before are its operands.
+    fn attach(&mut self, names: Vec<String>, mark: super::block::Mark) {
+        use super::block::Item;
+        let items = &mut self.block_mut().items[mark.items..];
+        let Some(Item::Stmt(last)) = items.iter_mut().rev().find(|i| matches!(i, Item::Stmt(_))) else { return };
+        let mut origin = last.origin().clone();
+        if let Origin::Source { labels, .. } = &mut origin {
+            labels.splice(0..0, names);
+        }
+        *last = weft_ast::Stmt::new(last.kind().clone(), origin);
+    }
+
+    /// After a mistake: the names that the statement would have bound are not reported again.
+    fn poison_targets(&mut self, s: &Stmt) {
+        let mut names: Vec<(String, Span)> = Vec::new();
+        match &s.kind {
+            StmtKind::Assign { targets, .. } => targets.iter().for_each(|t| target_names(t, &mut names)),
+            StmtKind::Declare { name, .. } => names.push((name.text.clone(), name.span)),
+            StmtKind::If { then, otherwise, .. } => {
+                then.iter().chain(otherwise).for_each(|s| self.poison_targets(s));
+            }
+            _ => {}
+        }
+        for (name, site) in names {
+            self.poison(&name, site);
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> R<Flow> {
+        self.step(s.span)?;
+        match &s.kind {
+            StmtKind::Assign { targets, value } => self.assign(targets, value)?,
+            StmtKind::Declare { name, annotation, value } => {
+                self.declare_annotated(name, annotation, value.as_ref())?
+            }
+            StmtKind::Augment { target, op, value } => self.augment(target, *op, value, s.span)?,
+            StmtKind::For { targets, iter, body } => return self.for_loop(targets, iter, body, s.span),
+            StmtKind::If { cond, then, otherwise } => return self.if_stmt(cond, then, otherwise),
+            StmtKind::Assert { cond, message } => self.assertion(cond, message.as_ref(), s.span)?,
+            StmtKind::Pass => {}
+            StmtKind::Return { value } => {
+                let v = match value {
+                    Some(e) => self.eval(e)?,
+                    None => Value::None,
+                };
+                self.note_returned(value.as_ref());
+                return Ok(Flow::Return(v));
+            }
+            StmtKind::Expr(e) => match &e.kind {
+                ExprKind::Call { .. } => {
+                    self.eval(e)?;
+                }
+                ExprKind::Ellipsis => {}
+                _ => {
+                    return self.error_help(
+                        "syntax::no_effect",
+                        e.span,
+                        "this statement has no effect",
+                        "assign the value to a name, or leave it out",
+                    );
+                }
+            },
+        }
+        Ok(Flow::Next)
+    }
+
+    /// A block of its own: what is declared inside ends with it.
+    pub(crate) fn nested(&mut self, stmts: &[Stmt], bind: impl FnOnce(&mut Self)) -> R<weft_ast::Stmt> {
+        let (outer, depth) = (self.span, self.blocks.len());
+        self.open_block();
+        self.frame_mut().scopes.push(Scope::default());
+        bind(self);
+        let flow = self.run(stmts);
+        let last = std::mem::replace(&mut self.span, outer);
+        if flow.is_err() {
+            self.blocks.truncate(depth);
+        }
+        let Ok(flow) = flow else {
+            self.frame_mut().scopes.pop();
+            return flow.map(|_| weft_ast::Stmt::nop());
+        };
+        self.frame_mut().scopes.pop();
+        let body = self.close_block();
+        if let Flow::Return(_) = flow {
+            return self.error_help(
+                "syntax::return",
+                last,
+                "`return` stands here under a condition or in a loop of the running program",
+                "assign the result to a name, and return it at the end of the function",
+            );
+        }
+        Ok(body)
+    }
+
+    fn if_stmt(&mut self, cond: &syntax::Expr, then: &[Stmt], otherwise: &[Stmt]) -> R<Flow> {
+        match self.condition(cond)? {
+            Ok(true) => self.run(then),
+            Ok(false) => self.run(otherwise),
+            Err(c) => {
+                // Both branches are looked at before giving up, so that mistakes in both are reported.
+                let then = self.nested(then, |_| {});
+                if let Err(stop @ Stop::Restart { .. }) = then {
+                    return Err(stop);
+                }
+                let otherwise = if otherwise.is_empty() { None } else { Some(self.nested(otherwise, |_| {})?) };
+                self.emit(Tree::If { cond: c, then: then?, otherwise });
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    fn for_loop(&mut self, targets: &[syntax::Name], iter: &syntax::Expr, body: &[Stmt], span: Span) -> R<Flow> {
+        let over = self.eval(iter)?;
+        match &over {
+            Value::Range(r) => {
+                let [name] = targets else {
+                    return self.error("type::unpack", span, "a `range` gives one number at a time");
+                };
+                self.dynamic_loop(&[(name, r.clone())], iter.span, body)?;
+                Ok(Flow::Next)
+            }
+            Value::NdRange(ranges) => {
+                if ranges.len() != targets.len() {
+                    let (n, m) = (targets.len(), ranges.len());
+                    return self.error(
+                        "type::unpack",
+                        targets[0].span,
+                        format!("{n} name{} here for {m} ranges", if n == 1 { " stands" } else { "s stand" }),
+                    );
+                }
+                let mut loops = Vec::new();
+                for (name, r) in targets.iter().zip(ranges.iter()) {
+                    let Value::Range(r) = r else { unreachable!("an NdRange holds ranges") };
+                    loops.push((name, r.clone()));
+                }
+                self.dynamic_loop(&loops, iter.span, body)?;
+                Ok(Flow::Next)
+            }
+            Value::Reals => self.unsupported(iter.span, "a loop over the reals"),
+            Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) | Value::Int(_) => self.error_help(
+                "type::iterate",
+                iter.span,
+                format!("a loop runs over a range, and this is {}", over.describe()),
+                "write `for i in range(x.shape[0]):` and `x[i]` inside",
+            ),
+            _ => {
+                for item in self.static_items(&over, iter.span)? {
+                    self.step(span)?;
+                    self.bind_static(targets, &item, iter.span)?;
+                    if let Flow::Return(v) = self.run(body)? {
+                        return Ok(Flow::Return(v));
+                    }
+                }
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    /// A loop of the running program, or a nest of them.
+    fn dynamic_loop(
+        &mut self,
+        loops: &[(&syntax::Name, std::sync::Arc<[Value; 3]>)],
+        span: Span,
+        body: &[Stmt],
+    ) -> R<()> {
+        let mut headers: Vec<(Symbol, Extent)> = Vec::new();
+        for (name, range) in loops {
+            let [begin, end, step] = &**range;
+            let mut bound = |v: &Value| self.loop_bound(v, span);
+            let (begin, end, step) = (bound(begin)?, bound(end)?, bound(step)?);
+            if step.as_int() == Some(0) {
+                return self.error("range::step", span, "the step of a range is not 0");
+            }
+            let symbol = Symbol::new(name.text.clone());
+            if step.as_int().is_some_and(|s| s > 0) && self.is_nonnegative(&begin) {
+                self.nonnegative.insert(symbol.clone());
+            }
+            headers.push((symbol, Extent::Range { begin, end, step }));
+        }
+        let bindings: Vec<(String, Value, Span)> = loops
+            .iter()
+            .zip(&headers)
+            .map(|((name, _), (s, _))| (name.text.clone(), Value::Lazy(Lazy::scalar(Expr::var(s), true)), name.span))
+            .collect();
+        let mut inner = self.nested(body, |this| {
+            for (name, value, site) in bindings {
+                this.bind(&name, value, Role::Iterator, site);
+            }
+        })?;
+        let origin = self.origin();
+        while let Some((iter, extent)) = headers.pop() {
+            let kind = Tree::For { iter, extent, props: LoopProps::default(), body: inner };
+            if headers.is_empty() {
+                self.emit(kind);
+                return Ok(());
+            }
+            inner = weft_ast::Stmt::new(kind, origin.clone());
+        }
+        Ok(())
+    }
+
+    /// A bound of a range, as an i64.
+    pub(crate) fn loop_bound(&mut self, v: &Value, span: Span) -> R<Expr> {
+        match v.lazy() {
+            Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => {
+                self.into_type(l.expr, l.weak, DType::I64, span)
+            }
+            _ => {
+                let found = match v.dtype() {
+                    Some(d) if v.shape().is_some_and(|s| s.is_empty()) => format!("`{d}`"),
+                    _ => v.describe(),
+                };
+                self.error("range::type", span, format!("the bounds of a range are integers, and this is {found}"))
+            }
+        }
+    }
+
+    fn assertion(&mut self, cond: &syntax::Expr, message: Option<&syntax::Expr>, span: Span) -> R<()> {
+        let c = match self.condition(cond)? {
+            Ok(true) => return Ok(()),
+            // A literal `False` marks code that must not be reached, which is known when the program runs.
+            Ok(false) if matches!(cond.kind, ExprKind::Bool(_)) && self.frame().scopes.len() > 1 => Expr::bool(false),
+            Ok(false) => {
+                let text = match message {
+                    Some(m) => self.message_text(m)?,
+                    None => format!("{} does not hold", self.quote(cond.span)),
+                };
+                return self.error("assert::failed", span, text);
+            }
+            Err(c) => c,
+        };
+        let message = match message {
+            Some(m) => self.message(m)?,
+            None => Message::new(),
+        };
+        self.emit(Tree::Assert { cond: c, message, kind: AssertKind::Program });
+        Ok(())
+    }
+
+    /// A message as far as it is known when compiling.
+    fn message_text(&mut self, m: &syntax::Expr) -> R<String> {
+        let parts = self.message(m)?;
+        let show = |p: &MessagePart| match p {
+            MessagePart::Text(t) => t.clone(),
+            MessagePart::Value(e) => super::broadcast::show(e),
+        };
+        Ok(parts.iter().map(show).collect())
+    }
+
+    fn message(&mut self, m: &syntax::Expr) -> R<Message> {
+        let parts = match &m.kind {
+            ExprKind::Format(parts) => parts.as_slice(),
+            _ => std::slice::from_ref(m),
+        };
+        let mut out = Message::new();
+        for p in parts {
+            let v = self.eval(p)?;
+            if let Some(text) = super::literal::show(&v) {
+                match out.last_mut() {
+                    Some(MessagePart::Text(t)) => t.push_str(&text),
+                    _ => out.push(MessagePart::Text(text)),
+                }
+                continue;
+            }
+            match v.lazy() {
+                Some(l) if l.shape.is_empty() => out.push(MessagePart::Value(l.expr)),
+                _ => {
+                    let found = v.describe();
+                    return self.error(
+                        "assert::message",
+                        p.span,
+                        format!("a message shows scalars, and this is {found}"),
+                    );
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The names that a target binds.
+fn target_names(t: &syntax::Expr, out: &mut Vec<(String, Span)>) {
+    match &t.kind {
+        ExprKind::Name(n) => out.push((n.clone(), t.span)),
+        ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|t| target_names(t, out)),
+        _ => {}
+    }
+}
+
+/// Names that are assigned in a loop of the running program and also before it: they cannot be names for values. (Which
+/// conditions are static is not plain from the text; names assigned under those are found while running.)
+pub(crate) fn looped_names(body: &[Stmt]) -> FxHashSet<String> {
+    let mut scan = Scan::default();
+    scan.block(body);
+    scan.looped
+}
+
+#[derive(Default)]
+struct Scan {
+    /// The loops around the first assignment of each name.
+    first: FxHashMap<String, Vec<Span>>,
+    loops: Vec<Span>,
+    looped: FxHashSet<String>,
+}
+
+impl Scan {
+    fn block(&mut self, stmts: &[Stmt]) {
+        for s in stmts {
+            match &s.kind {
+                StmtKind::Assign { targets, .. } => targets.iter().for_each(|t| self.target(t)),
+                StmtKind::Augment { target, .. } => self.target(target),
+                StmtKind::Declare { name, .. } => self.assigned(&name.text),
+                StmtKind::If { then, otherwise, .. } => {
+                    self.block(then);
+                    self.block(otherwise);
+                }
+                StmtKind::For { iter, body, .. } => {
+                    let dynamic = match &iter.kind {
+                        ExprKind::Call { callee, .. } => {
+                            matches!(&callee.kind, ExprKind::Name(n) if n == "range" || n == "ndrange")
+                        }
+                        _ => false,
+                    };
+                    if dynamic {
+                        self.loops.push(s.span);
+                        self.block(body);
+                        self.loops.pop();
+                    } else {
+                        self.block(body);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn target(&mut self, t: &syntax::Expr) {
+        match &t.kind {
+            ExprKind::Name(n) => self.assigned(n),
+            ExprKind::Subscript(of, _) => {
+                if let ExprKind::Name(n) = &of.kind {
+                    self.assigned(n);
+                }
+            }
+            ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|t| self.target(t)),
+            _ => {}
+        }
+    }
+
+    fn assigned(&mut self, name: &str) {
+        match self.first.get(name) {
+            None => {
+                self.first.insert(name.to_string(), self.loops.clone());
+            }
+            Some(first) if self.loops.len() > first.len() && self.loops.starts_with(first) => {
+                self.looped.insert(name.to_string());
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Programs in, printed trees or diagnostics out.
+
+mod programs;
+
+use super::NoHooks;
+use crate::program::{Loader, Program, Source};
+use std::collections::BTreeMap;
+use std::path::Path;
+use weft_ast::{Func, SourceMap, func, print, validate};
+
+/// A small operator library for tests, and one module beside the main file.
+struct Small;
+
+const LIBRARY: &[(&str, &str)] = &[
+    ("matmul", include_str!("matmul.ft")),
+    (
+        "total",
+        "def total(x):\n    s = full((), 0, x.dtype)\n    for i in range(x.shape[0]):\n        s += x[i]\n    return s\n",
+    ),
+    ("relu", "def relu(x):\n    return max(x, 0)\n"),
+];
+
+impl Loader for Small {
+    fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
+        match module {
+            "beside" => Ok(Source::inline("beside.ft", "K = 3\n\ndef twice(x):\n    return 2 * x\n")),
+            _ => Err(format!("there is no module `{module}`")),
+        }
+    }
+
+    fn prelude(&self, name: &str) -> Option<Source> {
+        let (name, text) = LIBRARY.iter().find(|(n, _)| *n == name)?;
+        Some(Source::inline(format!("<libop>/{name}.ft"), *text))
+    }
+
+    fn prelude_names(&self) -> Vec<String> {
+        LIBRARY.iter().map(|(n, _)| n.to_string()).collect()
+    }
+}
+
+fn load(src: &str) -> Program {
+    Program::load(Source::inline("t.ft", src), &Small)
+}
+
+/// The last entry of a file, elaborated.
+fn elaborate(src: &str) -> Result<Func, String> {
+    let program = load(src);
+    let name = program.entries().last().map(|e| e.name.clone()).unwrap_or_default();
+    program
+        .elaborate(&name, &BTreeMap::new(), &NoHooks)
+        .map_err(|found| found.0.iter().map(|d| show(d, program.sources())).collect::<String>())
+}
+
+/// A diagnostic in a few lines.
+fn show(d: &weft_ast::Diagnostic, sources: &SourceMap) -> String {
+    let mut out = format!("[{}] {}\n", d.code, d.message);
+    for l in &d.labels {
+        let text = if l.text.is_empty() { String::new() } else { format!(": {}", l.text) };
+        let quoted = sources.text(l.span).lines().next().unwrap_or("");
+        out += &format!("  at {} `{quoted}`{text}\n", sources.locate(l.span));
+    }
+    for n in &d.notes {
+        out += &format!("  note: {n}\n");
+    }
+    if let Some(h) = &d.help {
+        out += &format!("  help: {h}\n");
+    }
+    out
+}
+
+/// The last entry's printed tree. It is valid, and parses again to the same tree.
+#[track_caller]
+fn check(src: &str, expect: expect_test::Expect) {
+    match elaborate(src) {
+        Ok(f) => {
+            let text = print::func(&f);
+            expect.assert_eq(&text);
+            if let Err(e) = validate::logical(&f) {
+                panic!("the tree is not valid: {e:?}");
+            }
+            let again =
+                elaborate(&text).unwrap_or_else(|e| panic!("the printed tree does not elaborate:\n{text}\n{e}"));
+            assert!(func::same(&f, &again), "printed and parsed, the tree differs:\n{text}\n{}", print::func(&again));
+        }
+        Err(found) => expect.assert_eq(&found),
+    }
+}

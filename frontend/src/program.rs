@@ -1,0 +1,421 @@
+//! A program: a file, what it imports, and the part of the operator library that it names.
+//!
+//! Everything is read and parsed when the program is loaded, so that the set of files (which the compile cache is keyed
+//! by) is known before anything is elaborated. Where modules come from is the [`Loader`]'s business.
+
+mod uses;
+
+use crate::elaborate::{self, Hooks};
+use crate::syntax::{Function, Import, Item, Module};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weft_ast::span::SourceFile;
+use weft_ast::{Diagnostic, Diagnostics, FileId, Func, SourceMap, Span};
+
+pub use crate::elaborate::StaticValue;
+
+/// The text of a module and what to call it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What people call it: the path as they wrote it, or `<libop>/softmax.ft`.
+    pub name: String,
+    /// Where it was read from.
+    pub path: Option<PathBuf>,
+    /// The whole text.
+    pub text: Arc<str>,
+}
+
+impl Source {
+    /// A source that is no file.
+    pub fn inline(name: impl Into<String>, text: impl Into<Arc<str>>) -> Source {
+        Source { name: name.into(), path: None, text: text.into() }
+    }
+}
+
+/// Where modules come from.
+pub trait Loader {
+    /// The module that `from module import …` names, in the file at `importing`. The error says why there is none.
+    fn load(&self, module: &str, importing: Option<&Path>) -> Result<Source, String>;
+
+    /// The module that defines `name` for every file without an import (the operator library), if there is one.
+    fn prelude(&self, name: &str) -> Option<Source>;
+
+    /// All names that [`Loader::prelude`] knows, for proposals.
+    fn prelude_names(&self) -> Vec<String>;
+}
+
+/// A loader that knows nothing: programs of one file without the operator library.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLoader;
+
+impl Loader for NoLoader {
+    fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
+        Err(format!("there is no module `{module}`"))
+    }
+    fn prelude(&self, _: &str) -> Option<Source> {
+        None
+    }
+    fn prelude_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Names a module of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ModuleId(pub(crate) usize);
+
+/// What a name at the top level of a module stands for.
+#[derive(Clone, Debug)]
+pub(crate) enum Global {
+    /// The function at that index of the module's items.
+    Function(usize),
+    /// The static assignment at that index.
+    Assign(usize),
+    /// A name of another module.
+    Imported(ModuleId, String),
+    /// An import that failed; a diagnostic has said so.
+    Missing,
+}
+
+pub(crate) struct ModuleData {
+    pub(crate) file: FileId,
+    pub(crate) module: Module,
+    pub(crate) globals: FxHashMap<String, Global>,
+    /// Part of the operator library: errors inside are shown at the user's call.
+    pub(crate) prelude: bool,
+}
+
+/// A file with everything that it uses.
+pub struct Program {
+    pub(crate) modules: Vec<ModuleData>,
+    pub(crate) prelude: FxHashMap<String, ModuleId>,
+    pub(crate) prelude_names: Vec<String>,
+    sources: SourceMap,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A parameter of an entry, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// Its name.
+    pub name: String,
+    /// Its annotation as it is written.
+    pub annotation: String,
+    /// Whether it is a `static` parameter: a value known when compiling.
+    pub is_static: bool,
+    /// Its default as it is written.
+    pub default: Option<String>,
+}
+
+/// An entry, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryInfo {
+    /// Its name.
+    pub name: String,
+    /// Its docstring.
+    pub doc: Option<String>,
+    /// Its parameters, in order; none are listed for a gradient (`dloss = grad(loss, …)`), which takes its function's.
+    pub params: Vec<ParamInfo>,
+    /// Its results' annotation as it is written.
+    pub results: Option<String>,
+    /// The function that it is the gradient of, if it is one.
+    pub gradient_of: Option<String>,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+/// A schedule function, as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleInfo {
+    /// Its name.
+    pub name: String,
+    /// The entry that it is for.
+    pub target: String,
+    /// Its docstring.
+    pub doc: Option<String>,
+    /// Where it is defined.
+    pub span: Span,
+}
+
+impl Program {
+    /// Reads and parses `main` and everything that it uses. Problems are kept in [`Program::diagnostics`].
+    pub fn load(main: Source, loader: &dyn Loader) -> Program {
+        let mut reader = Reader {
+            loader,
+            program: Program {
+                modules: Vec::new(),
+                prelude: FxHashMap::default(),
+                prelude_names: loader.prelude_names(),
+                sources: SourceMap::default(),
+                diagnostics: Vec::new(),
+            },
+            by_name: FxHashMap::default(),
+        };
+        reader.read(main, false);
+        reader.program
+    }
+
+    /// All texts that were read.
+    pub fn sources(&self) -> &SourceMap {
+        &self.sources
+    }
+
+    /// All files that the program's meaning depends on, the main one first.
+    pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
+        self.sources.files()
+    }
+
+    /// What was found wrong while reading: syntax, imports, names defined twice.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// The docstring of the main file.
+    pub fn doc(&self) -> Option<&str> {
+        self.modules.first().and_then(|m| m.module.doc.as_deref())
+    }
+
+    /// The syntax tree of the main file.
+    pub fn module(&self) -> Option<&Module> {
+        self.modules.first().map(|m| &m.module)
+    }
+
+    /// The entries of the main file, in order.
+    pub fn entries(&self) -> Vec<EntryInfo> {
+        let Some(main) = self.modules.first() else { return Vec::new() };
+        let mut out = Vec::new();
+        for item in &main.module.items {
+            match item {
+                Item::Function(f) if elaborate::is_entry(f) => out.push(self.entry_info(f)),
+                Item::Assign { name, value } => {
+                    if let Some(target) = elaborate::gradient_target(value) {
+                        out.push(EntryInfo {
+                            name: name.text.clone(),
+                            doc: None,
+                            params: Vec::new(),
+                            results: None,
+                            gradient_of: Some(target),
+                            span: name.span.to(value.span),
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn entry_info(&self, f: &Function) -> EntryInfo {
+        let text = |e: &crate::syntax::Expr| self.sources.text(e.span).to_string();
+        EntryInfo {
+            name: f.name.text.clone(),
+            doc: f.doc.clone(),
+            params: f
+                .params
+                .iter()
+                .map(|p| ParamInfo {
+                    name: p.name.text.clone(),
+                    annotation: p.annotation.as_ref().map(text).unwrap_or_default(),
+                    is_static: p.annotation.as_ref().is_some_and(elaborate::is_static_annotation),
+                    default: p.default.as_ref().map(text),
+                })
+                .collect(),
+            results: f.returns.as_ref().map(text),
+            gradient_of: None,
+            span: f.name.span,
+        }
+    }
+
+    /// The schedule functions of the main file, in order.
+    pub fn schedules(&self) -> Vec<ScheduleInfo> {
+        let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
+        items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Function(f) => elaborate::schedule_target(f).map(|target| ScheduleInfo {
+                    name: f.name.text.clone(),
+                    target,
+                    doc: f.doc.clone(),
+                    span: f.name.span,
+                }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Elaborates an entry of the main file. `statics` gives values to its `static` parameters.
+    pub fn elaborate(
+        &self,
+        entry: &str,
+        statics: &BTreeMap<String, StaticValue>,
+        hooks: &dyn Hooks,
+    ) -> Result<Func, Diagnostics> {
+        self.refuse_broken()?;
+        elaborate::entry(self, entry, statics, hooks)
+    }
+
+    /// Elaborates an entry and applies one of the file's schedule functions to it.
+    pub fn scheduled(
+        &self,
+        entry: &str,
+        schedule: &str,
+        statics: &BTreeMap<String, StaticValue>,
+        hooks: &dyn Hooks,
+    ) -> Result<Func, Diagnostics> {
+        self.refuse_broken()?;
+        elaborate::scheduled(self, entry, schedule, statics, hooks)
+    }
+
+    /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries finds.
+    /// Entries with `static` parameters that have no default are left out, as their meaning depends on values to come;
+    /// so are gradients, which may wait for features.
+    pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics.clone();
+        if !all.is_empty() {
+            return all;
+        }
+        for entry in self.entries() {
+            if entry.gradient_of.is_some() || entry.params.iter().any(|p| p.is_static && p.default.is_none()) {
+                continue;
+            }
+            if let Err(found) = elaborate::entry(self, &entry.name, &BTreeMap::new(), hooks) {
+                for d in found.0 {
+                    if !all.contains(&d) {
+                        all.push(d);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn refuse_broken(&self) -> Result<(), Diagnostics> {
+        if self.diagnostics.is_empty() { Ok(()) } else { Err(Diagnostics(self.diagnostics.clone())) }
+    }
+}
+
+/// Reads modules, each one once.
+struct Reader<'l> {
+    loader: &'l dyn Loader,
+    program: Program,
+    by_name: FxHashMap<String, ModuleId>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, source: Source, prelude: bool) -> ModuleId {
+        if let Some(known) = self.by_name.get(&source.name) {
+            return *known;
+        }
+        let file = self.program.sources.add(source.name.clone(), source.path.as_deref(), source.text.clone());
+        let (module, problems) = crate::parse::parse(&source.text, file);
+        let sound = problems.is_empty();
+        self.program.diagnostics.extend(problems);
+        let id = ModuleId(self.program.modules.len());
+        // Known before its imports are read, so that modules may import each other.
+        self.by_name.insert(source.name, id);
+        self.program.modules.push(ModuleData { file, module, globals: FxHashMap::default(), prelude });
+        if sound {
+            self.define(id, source.path.as_deref());
+        }
+        id
+    }
+
+    fn define(&mut self, id: ModuleId, path: Option<&Path>) {
+        let module = self.program.modules[id.0].module.clone();
+        let mut globals: FxHashMap<String, Global> = FxHashMap::default();
+        let mut places: FxHashMap<String, Span> = FxHashMap::default();
+        for (k, item) in module.items.iter().enumerate() {
+            let new = match item {
+                Item::Function(f) => vec![(f.name.clone(), Global::Function(k))],
+                Item::Assign { name, .. } => vec![(name.clone(), Global::Assign(k))],
+                Item::Import(import) => self.import(import, path),
+            };
+            for (name, global) in new {
+                if let Some(before) = places.insert(name.text.clone(), name.span) {
+                    self.program.diagnostics.push(
+                        Diagnostic::new("name::twice", format!("`{}` is defined twice in this file", name.text))
+                            .at(name.span)
+                            .label(before, "first here")
+                            .help("give one of them another name"),
+                    );
+                }
+                globals.insert(name.text, global);
+            }
+        }
+        for name in uses::names(&module) {
+            if !globals.contains_key(&name)
+                && !self.program.prelude.contains_key(&name)
+                && let Some(source) = self.loader.prelude(&name)
+            {
+                let module = self.read(source, true);
+                self.program.prelude.insert(name, module);
+            }
+        }
+        self.program.modules[id.0].globals = globals;
+    }
+
+    fn import(&mut self, import: &Import, path: Option<&Path>) -> Vec<(crate::syntax::Name, Global)> {
+        let mut out = Vec::new();
+        let mut module = None;
+        for (name, alias) in &import.names {
+            let shown = alias.as_ref().unwrap_or(name).clone();
+            let source = if import.module.text == "libop" {
+                self.loader.prelude(&name.text).ok_or_else(|| format!("`libop` has no `{}`", name.text))
+            } else if let Some(id) = module {
+                out.push((shown, self.imported(id, name, import)));
+                continue;
+            } else {
+                self.loader.load(&import.module.text, path)
+            };
+            let global = match source {
+                Ok(source) => {
+                    let prelude = import.module.text == "libop";
+                    let id = self.read(source, prelude);
+                    if !prelude {
+                        module = Some(id);
+                    }
+                    self.imported(id, name, import)
+                }
+                Err(why) => {
+                    let span = if import.module.text == "libop" { name.span } else { import.module.span };
+                    let mut d = Diagnostic::new("name::import", why).at(span);
+                    if import.module.text == "libop"
+                        && let Some(near) = elaborate::nearest(&name.text, self.program.prelude_names.iter())
+                    {
+                        d = d.help(format!("did you mean `{near}`?"));
+                    }
+                    if !self.program.diagnostics.contains(&d) {
+                        self.program.diagnostics.push(d);
+                    }
+                    Global::Missing
+                }
+            };
+            out.push((shown, global));
+        }
+        out
+    }
+
+    /// The name in a module that has been read. Its items are searched, since its table may still be under construction.
+    fn imported(&mut self, id: ModuleId, name: &crate::syntax::Name, import: &Import) -> Global {
+        let names = |item: &Item| -> Vec<String> {
+            match item {
+                Item::Function(f) => vec![f.name.text.clone()],
+                Item::Assign { name, .. } => vec![name.text.clone()],
+                Item::Import(i) => i.names.iter().map(|(n, a)| a.as_ref().unwrap_or(n).text.clone()).collect(),
+            }
+        };
+        let all: Vec<String> = self.program.modules[id.0].module.items.iter().flat_map(names).collect();
+        if all.contains(&name.text) {
+            return Global::Imported(id, name.text.clone());
+        }
+        let mut d =
+            Diagnostic::new("name::import", format!("`{}` has no `{}`", import.module.text, name.text)).at(name.span);
+        if let Some(near) = elaborate::nearest(&name.text, all.iter()) {
+            d = d.help(format!("did you mean `{near}`?"));
+        }
+        self.program.diagnostics.push(d);
+        Global::Missing
+    }
+}
