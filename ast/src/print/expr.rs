@@ -25,11 +25,6 @@ pub(super) fn expected(e: &Expr, names: &Names) -> String {
     expr(e, names).0
 }
 
-/// An expression beside an infix operator or in brackets: parentheses if it binds less tightly than `at_least`.
-pub(super) fn operand(e: &Expr, names: &Names, at_least: u8) -> String {
-    enclose(expr(e, names), at_least)
-}
-
 /// `x[i, j]`; the name alone for a scalar.
 pub(super) fn element(tensor: &Symbol, indices: &[Access], names: &Names) -> String {
     let name = names.text(tensor);

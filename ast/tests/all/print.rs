@@ -170,7 +170,7 @@ fn a_program_with_everything() {
                         if 0.0 < x[i, y.d0]:
                             y[i] = max(y[i], x[i, y.d0])
                         elif x[i, y.d0] < -1.0:
-                            c = c and (x[i, y.d0] == 0.0 or i == y.d0)
+                            c &= x[i, y.d0] == 0.0 or i == y.d0
                         else:
                             s += x[i, y.d0]
                 for i in range(n):
