@@ -61,7 +61,7 @@ fn literals_are_bare_where_their_type_follows() {
     expr(&x.times(&float(2.0, DType::F32)), "x * 2.0");
     expr(&x.times(&float(0.1, DType::F32)), "x * 0.1");
     expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F32)]), "sqrt(cast(2.0, f32))");
-    expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F64)]), "sqrt(2.0)");
+    expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F64)]), "sqrt(cast(2.0, f64))");
     let less = float(1.0, DType::F32).less(&float(2.0, DType::F32));
     expr(&less, "cast(1.0, f32) < 2.0");
     let half = float(0.5, DType::F16);
