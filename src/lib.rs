@@ -1,4 +1,51 @@
 //! Weft: a language and compiler for free-form tensor programs.
+//!
+//! A program is a `.ft` file; its entries are compiled to C with OpenMP and called with `ndarray` arrays.
+//!
+//! ```
+//! use ndarray::arr1;
+//! use weft::{Options, Program};
+//!
+//! let program = Program::from_source("smooth.ft", "
+//! def smooth(x: f32[n]) -> f32[n - 2]:
+//!     y = zeros((n - 2,), f32)
+//!     for i in range(n - 2):
+//!         y[i] = (x[i] + x[i + 1] + x[i + 2]) / 3.0
+//!     return y
+//! ")?;
+//! let smooth = program.compile("smooth", &Options::default())?;
+//! let x = arr1(&[0.0f32, 3.0, 6.0, 0.0]);
+//! let results = smooth.call().input("x", x.view()).run()?;
+//! assert_eq!(results.array::<f32>("y")?, arr1(&[3.0, 3.0]).into_dyn());
+//! # Ok::<(), weft::Error>(())
+//! ```
+//!
+//! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text and
+//! files (as the command line does), [`pipeline`] is the order of compilation, [`io`] the readers and writers.
 
+pub mod array;
+pub mod bind;
+pub mod call;
+pub mod error;
+pub mod function;
+pub mod inputs;
 pub mod io;
-mod near;
+mod loader;
+pub mod near;
+pub mod pipeline;
+pub mod program;
+pub mod render;
+pub mod session;
+mod store;
+pub mod timing;
+
+pub use array::Element;
+pub use call::{Call, Outputs};
+pub use error::{Error, Report};
+pub use function::{Function, Ran, Usage};
+pub use program::{Backend, Options, Program};
+pub use session::Session;
+pub use timing::Timings;
+pub use weft_codegen::signature::Signature;
+pub use weft_frontend::StaticValue;
+pub use weft_frontend::program::{EntryInfo, ParamInfo};

@@ -14,6 +14,7 @@ mod supported;
 pub(crate) use parallel::length as unroll_length;
 pub use placement::{STACK_ARRAY_BYTES, STACK_TOTAL_BYTES, Slot};
 pub(crate) use specialise::MAX_SIZE;
+pub use specialise::run as specialise;
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;

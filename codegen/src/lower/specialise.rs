@@ -14,7 +14,8 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Func, Param, Stmt, Symbol, Tensor};
 
-pub(super) fn run(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
+/// Replaces the sizes that are known. Unknown names and values out of range are refused.
+pub fn run(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let mut known: FxHashMap<Symbol, Expr> = FxHashMap::default();
     for (name, &value) in sizes {
         let Some(size) = func.sizes.iter().find(|s| s.name() == name) else {

@@ -1,0 +1,165 @@
+//! Element types of Rust and of Weft, and arrays that pass between them.
+
+use half::{bf16, f16};
+use ndarray::{ArrayD, ArrayView, ArrayViewMut, ArrayViewMutD, CowArray, Dimension, IxDyn};
+use weft_ast::{Buffer, DType, Value};
+use weft_codegen::call::{Arg, ArgMut, ArgRef};
+
+/// A Rust type that is an element type of Weft.
+pub trait Element: weft_codegen::call::Element + Default + 'static {
+    /// The elements of a buffer of this type.
+    fn from_buffer(buffer: Buffer) -> Option<Vec<Self>>;
+    /// The elements of a buffer of this type, where they are.
+    fn slice(buffer: &Buffer) -> Option<&[Self]>;
+    /// A read-only argument.
+    fn argument(array: CowArray<'_, Self, IxDyn>) -> Argument<'_>;
+    /// An argument that is written.
+    fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_>;
+}
+
+macro_rules! elements {
+    ($($variant:ident $t:ty),*) => {
+        $(
+            impl Element for $t {
+                fn from_buffer(buffer: Buffer) -> Option<Vec<Self>> {
+                    match buffer {
+                        Buffer::$variant(v) => Some(v),
+                        _ => None,
+                    }
+                }
+                fn slice(buffer: &Buffer) -> Option<&[Self]> {
+                    match buffer {
+                        Buffer::$variant(v) => Some(v),
+                        _ => None,
+                    }
+                }
+                fn argument(array: CowArray<'_, Self, IxDyn>) -> Argument<'_> {
+                    Argument::$variant(array)
+                }
+                fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_> {
+                    ArgumentMut::$variant(array)
+                }
+            }
+        )*
+
+        /// A read-only array of any element type, row-major and contiguous.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // one variant for each DType
+        pub enum Argument<'a> { $($variant(CowArray<'a, $t, IxDyn>)),* }
+
+        impl Argument<'_> {
+            /// Type of the elements.
+            pub fn dtype(&self) -> DType {
+                match self { $(Argument::$variant(_) => DType::$variant),* }
+            }
+
+            /// Sizes.
+            pub fn shape(&self) -> &[usize] {
+                match self { $(Argument::$variant(a) => a.shape()),* }
+            }
+
+            /// A copy that owns its elements.
+            pub fn to_value(&self) -> Option<Value> {
+                let data = match self { $(Argument::$variant(a) => Buffer::$variant(a.iter().copied().collect())),* };
+                Value::new(self.shape().to_vec(), data)
+            }
+
+            /// For C, without a copy.
+            pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
+                match self { $(Argument::$variant(a) => ArgRef::new(a.as_slice()?, a.shape()).map(Arg::In)),* }
+            }
+        }
+
+        /// An array of any element type that is written.
+        #[derive(Debug)]
+        #[allow(missing_docs)] // one variant for each DType
+        pub enum ArgumentMut<'a> { $($variant(ArrayViewMutD<'a, $t>)),* }
+
+        impl ArgumentMut<'_> {
+            /// Type of the elements.
+            pub fn dtype(&self) -> DType {
+                match self { $(ArgumentMut::$variant(_) => DType::$variant),* }
+            }
+
+            /// Sizes.
+            pub fn shape(&self) -> &[usize] {
+                match self { $(ArgumentMut::$variant(a) => a.shape()),* }
+            }
+
+            /// Whether C can write it where it is.
+            pub(crate) fn in_place(&self) -> bool {
+                match self { $(ArgumentMut::$variant(a) => a.is_standard_layout()),* }
+            }
+
+            /// A copy of what it holds now.
+            pub fn to_value(&self) -> Option<Value> {
+                let data = match self { $(ArgumentMut::$variant(a) => Buffer::$variant(a.iter().copied().collect())),* };
+                Value::new(self.shape().to_vec(), data)
+            }
+
+            /// For C, without a copy; `None` if it is not row-major and contiguous.
+            pub(crate) fn as_arg(&mut self) -> Option<Arg<'_>> {
+                let shape = self.shape().to_vec();
+                match self { $(ArgumentMut::$variant(a) => ArgMut::new(a.as_slice_mut()?, &shape).map(Arg::Out)),* }
+            }
+
+            /// Takes the elements of a value of the same type and shape.
+            pub(crate) fn assign(&mut self, value: &Value) {
+                match (self, value.data()) {
+                    $((ArgumentMut::$variant(a), Buffer::$variant(v)) => {
+                        a.iter_mut().zip(v).for_each(|(to, from)| *to = *from);
+                    })*
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+elements!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F16 f16, Bf16 bf16, F32 f32, F64 f64);
+
+/// A view as an argument: as it is where it is row-major and contiguous, a copy otherwise.
+pub fn argument<T: Element, D: Dimension>(view: ArrayView<'_, T, D>) -> Argument<'_> {
+    let view = view.into_dyn();
+    if view.is_standard_layout() {
+        T::argument(CowArray::from(view))
+    } else {
+        T::argument(CowArray::from(view.as_standard_layout().into_owned()))
+    }
+}
+
+/// A view as an argument that is written.
+pub fn argument_mut<T: Element, D: Dimension>(view: ArrayViewMut<'_, T, D>) -> ArgumentMut<'_> {
+    T::argument_mut(view.into_dyn())
+}
+
+/// A value as an array; `None` if its elements are of another type.
+pub fn to_array<T: Element>(value: Value) -> Option<ArrayD<T>> {
+    let (shape, data) = value.into_parts();
+    ArrayD::from_shape_vec(IxDyn(&shape), T::from_buffer(data)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{arr2, s};
+
+    #[test]
+    fn only_what_must_be_is_copied() {
+        let a = arr2(&[[1.0f32, 2.0], [3.0, 4.0]]);
+        let whole = argument(a.view());
+        assert!(matches!(&whole, Argument::F32(c) if c.as_ptr() == a.as_ptr()));
+        let transposed = argument(a.t());
+        assert!(matches!(&transposed, Argument::F32(c) if c.as_ptr() != a.as_ptr()));
+        let elements = |a: Argument<'_>| a.to_value().map(|v| v.into_parts().1);
+        assert_eq!(elements(transposed), Some(Buffer::F32(vec![1.0, 3.0, 2.0, 4.0])));
+        assert_eq!(elements(argument(a.slice(s![.., ..;-1]))), Some(Buffer::F32(vec![2.0, 1.0, 4.0, 3.0])));
+    }
+
+    #[test]
+    fn values_become_arrays_of_their_own_type() {
+        let v = Value::new(vec![2], Buffer::I64(vec![1, 2])).expect("a value");
+        assert_eq!(to_array::<i32>(v.clone()), None);
+        assert_eq!(to_array::<i64>(v), Some(ndarray::arr1(&[1, 2]).into_dyn()));
+    }
+}

@@ -1,0 +1,338 @@
+//! Sizes from inputs: every dimension of every input says something about the sizes, and all must agree.
+//!
+//! *Does*: solves `n`, `2*n` or `n + 1` for the one size that is unknown in it, over all inputs until nothing new is found,
+//! then compares every dimension. A conflict names both inputs, their dimensions and both values. *May touch*: nothing;
+//! it runs before the program does.
+
+use weft_ast::Diagnostic;
+use weft_codegen::signature::{Signature, Size, SizeOp, TensorSig};
+
+/// Sizes that are known so far, with where they are known from.
+#[derive(Clone, Debug, Default)]
+pub struct Sizes {
+    values: Vec<Option<(i64, String)>>,
+}
+
+impl Sizes {
+    /// The sizes that are given by name.
+    pub fn given(signature: &Signature, given: &[(String, i64)]) -> Result<Sizes, Vec<Diagnostic>> {
+        let mut sizes = Sizes { values: vec![None; signature.sizes.len()] };
+        let mut errors = Vec::new();
+        for (name, value) in given {
+            match signature.sizes.iter().position(|s| s.name == *name) {
+                None => errors.push(unknown_size(signature, name)),
+                Some(_) if *value < 0 => errors
+                    .push(Diagnostic::new("size::negative", format!("size `{name}` is {value}; sizes are 0 or more"))),
+                Some(k) => match &sizes.values[k] {
+                    Some((before, _)) if before != value => errors.push(Diagnostic::new(
+                        "size::mismatch",
+                        format!("size `{name}` is given as {before} and as {value}"),
+                    )),
+                    _ => sizes.values[k] = Some((*value, format!("`--size {name}={value}`"))),
+                },
+            }
+        }
+        if errors.is_empty() { Ok(sizes) } else { Err(errors) }
+    }
+
+    /// Adds what the inputs' shapes say. `shapes` holds one for each parameter, `None` where it is not known yet.
+    pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Diagnostic>> {
+        let mut known: Vec<(&TensorSig, &Vec<usize>)> = Vec::new();
+        let mut errors = Vec::new();
+        for (param, shape) in signature.params().zip(shapes) {
+            match shape {
+                Some(shape) if shape.len() == param.shape.len() => known.push((param, shape)),
+                Some(shape) => errors.push(Diagnostic::new(
+                    "data::rank",
+                    format!(
+                        "parameter `{}` has {}, but its input has {}",
+                        param.name,
+                        crate::io::dimensions(param.shape.len()),
+                        crate::io::dimensions(shape.len())
+                    ),
+                )),
+                None => {}
+            }
+        }
+        // What stands alone is taken first: `n` is a better witness than `2*n`.
+        let alone = |s: &Size| matches!(s, Size::Param(_));
+        for only_alone in [true, false] {
+            while self.solve_once(&known, |s| alone(s) || !only_alone) {}
+        }
+        for (param, shape) in &known {
+            for (d, found) in shape.iter().enumerate() {
+                errors.extend(self.compare(signature, param, d, *found));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn solve_once(&mut self, known: &[(&TensorSig, &Vec<usize>)], admit: impl Fn(&Size) -> bool) -> bool {
+        let mut progress = false;
+        for (param, shape) in known {
+            for (d, found) in shape.iter().enumerate() {
+                let Some(size) = param.shape[d].value.as_ref().filter(|s| admit(s)) else { continue };
+                let Some(Linear { unknown: Some((k, factor)), constant }) = linear(size, &self.values) else {
+                    continue;
+                };
+                let Some(rest) = i64::try_from(*found).ok().and_then(|f| f.checked_sub(constant)) else { continue };
+                if factor != 0 && rest.checked_rem(factor) == Some(0) && rest / factor >= 0 {
+                    self.values[k] = Some((rest / factor, format!("dimension {d} of `{}`", param.name)));
+                    progress = true;
+                }
+            }
+        }
+        progress
+    }
+
+    fn compare(&self, signature: &Signature, param: &TensorSig, d: usize, found: usize) -> Option<Diagnostic> {
+        let dim = &param.shape[d];
+        let size = dim.value.as_ref()?;
+        let values: Option<Vec<i64>> = sizes_in(size).map(|k| self.values.get(k)?.as_ref().map(|v| v.0)).collect();
+        let expected = match values {
+            Some(_) => size.eval(&self.filled())?,
+            // A size that stays unknown here has no value that gives this dimension, or is asked for later.
+            None => {
+                let Linear { unknown: Some((_, factor)), constant } = linear(size, &self.values)? else { return None };
+                let rest = i64::try_from(found).ok()?.checked_sub(constant)?;
+                if factor != 0 && rest.checked_rem(factor) == Some(0) && rest / factor >= 0 {
+                    return None;
+                }
+                return Some(Diagnostic::new(
+                    "size::mismatch",
+                    format!("parameter `{}`, dimension {d}: no size gives `{}` = {found}", param.name, dim.text),
+                ));
+            }
+        };
+        if i64::try_from(found) == Ok(expected) {
+            return None;
+        }
+        let mut message = format!("parameter `{}`, dimension {d}: expected {expected}", param.name);
+        if dim.text != expected.to_string() {
+            message.push_str(&format!(" (`{}`)", dim.text));
+        }
+        message.push_str(&format!(", found {found}"));
+        let mut diagnostic = Diagnostic::new("size::mismatch", message);
+        for k in sizes_in(size) {
+            if let Some((value, origin)) = &self.values[k] {
+                diagnostic = diagnostic.note(format!("`{}` is {value} by {origin}", signature.sizes[k].name));
+            }
+        }
+        diagnostic.notes.dedup();
+        Some(diagnostic)
+    }
+
+    /// Values with 0 for what is unknown; only for expressions without unknown sizes.
+    fn filled(&self) -> Vec<i64> {
+        self.values.iter().map(|v| v.as_ref().map_or(0, |v| v.0)).collect()
+    }
+
+    /// The value of a dimension's size, if all that it mentions is known.
+    pub fn eval(&self, size: &Size) -> Option<i64> {
+        if sizes_in(size).all(|k| self.values.get(k).is_some_and(Option::is_some)) {
+            size.eval(&self.filled())
+        } else {
+            None
+        }
+    }
+
+    /// The shape of a parameter or result.
+    pub fn shape(&self, tensor: &TensorSig) -> Option<Vec<usize>> {
+        tensor.shape.iter().map(|d| usize::try_from(self.eval(d.value.as_ref()?)?).ok()).collect()
+    }
+
+    /// The names of the sizes that a tensor's shape mentions and that are not known.
+    pub fn missing<'s>(&self, signature: &'s Signature, tensor: &TensorSig) -> Vec<&'s str> {
+        let mut names: Vec<&str> = Vec::new();
+        for size in tensor.shape.iter().filter_map(|d| d.value.as_ref()) {
+            for k in sizes_in(size).filter(|k| self.values[*k].is_none()) {
+                let name = signature.sizes[k].name.as_str();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// All values, in the signature's order.
+    ///
+    /// # Errors
+    ///
+    /// One diagnostic that lists the sizes which nothing fixes.
+    pub fn complete(&self, signature: &Signature) -> Result<Vec<i64>, Diagnostic> {
+        let missing: Vec<&str> = signature
+            .sizes
+            .iter()
+            .zip(&self.values)
+            .filter(|(_, v)| v.is_none())
+            .map(|(s, _)| s.name.as_str())
+            .collect();
+        if missing.is_empty() { Ok(self.filled()) } else { Err(unfixed(&missing)) }
+    }
+}
+
+/// Sizes that no input fixes.
+pub fn unfixed(names: &[&str]) -> Diagnostic {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    let flags: Vec<String> = names.iter().map(|n| format!("--size {n}=N")).collect();
+    let what = if names.len() == 1 { "size" } else { "sizes" };
+    Diagnostic::new("size::unknown", format!("no input fixes the {what} {}", quoted.join(", ")))
+        .help(format!("give {}", flags.join(" ")))
+}
+
+/// A size that the entry does not have.
+fn unknown_size(signature: &Signature, name: &str) -> Diagnostic {
+    let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
+    let d = Diagnostic::new("size::name", format!("`{}` has no size `{name}`", signature.name));
+    match crate::near::nearest(name, names.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => d.help("it has no sizes"),
+        None => d.help(format!("its sizes are {}", names.join(", "))),
+    }
+}
+
+/// The size parameters in an expression.
+fn sizes_in(size: &Size) -> Box<dyn Iterator<Item = usize> + '_> {
+    match size {
+        Size::Const(_) => Box::new(std::iter::empty()),
+        Size::Param(k) => Box::new(std::iter::once(*k)),
+        Size::Apply(_, args) => Box::new(sizes_in(&args[0]).chain(sizes_in(&args[1]))),
+    }
+}
+
+/// `factor * unknown + constant`.
+struct Linear {
+    unknown: Option<(usize, i64)>,
+    constant: i64,
+}
+
+/// An expression with at most one unknown size, linear in it.
+fn linear(size: &Size, values: &[Option<(i64, String)>]) -> Option<Linear> {
+    let constant = |constant| Some(Linear { unknown: None, constant });
+    match size {
+        Size::Const(v) => constant(*v),
+        Size::Param(k) => match values.get(*k)? {
+            Some((v, _)) => constant(*v),
+            None => Some(Linear { unknown: Some((*k, 1)), constant: 0 }),
+        },
+        Size::Apply(op, args) => {
+            let (a, b) = (linear(&args[0], values)?, linear(&args[1], values)?);
+            match (op, a.unknown, b.unknown) {
+                (_, None, None) => {
+                    let fixed = Box::new([Size::Const(a.constant), Size::Const(b.constant)]);
+                    constant(Size::Apply(*op, fixed).eval(&[])?)
+                }
+                (SizeOp::Add, u, None) | (SizeOp::Add, None, u) => {
+                    Some(Linear { unknown: u, constant: a.constant.checked_add(b.constant)? })
+                }
+                (SizeOp::Sub, u, None) => Some(Linear { unknown: u, constant: a.constant.checked_sub(b.constant)? }),
+                (SizeOp::Sub, None, Some((k, f))) => {
+                    Some(Linear { unknown: Some((k, f.checked_neg()?)), constant: a.constant.checked_sub(b.constant)? })
+                }
+                (SizeOp::Mul, Some((k, f)), None) => Some(Linear {
+                    unknown: Some((k, f.checked_mul(b.constant)?)),
+                    constant: a.constant.checked_mul(b.constant)?,
+                }),
+                (SizeOp::Mul, None, Some((k, f))) => Some(Linear {
+                    unknown: Some((k, f.checked_mul(a.constant)?)),
+                    constant: a.constant.checked_mul(b.constant)?,
+                }),
+                _ => None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_ast::DType;
+    use weft_codegen::signature::{Dim, Passing, SizeParam};
+
+    /// A signature from `name: dimensions` where a dimension is a number, a size, or `factor*size`.
+    fn signature(params: &[(&str, &[&str])]) -> Signature {
+        let mut sizes: Vec<SizeParam> = Vec::new();
+        let mut size = |text: &str| -> Size {
+            if let Ok(v) = text.parse() {
+                return Size::Const(v);
+            }
+            let k = sizes.iter().position(|s| s.name == text).unwrap_or_else(|| {
+                sizes.push(SizeParam { name: text.into(), known: None });
+                sizes.len() - 1
+            });
+            Size::Param(k)
+        };
+        let tensors = params
+            .iter()
+            .map(|(name, dims)| TensorSig {
+                name: (*name).into(),
+                dtype: DType::F32,
+                passing: Passing::In,
+                shape: dims
+                    .iter()
+                    .map(|d| {
+                        let value = match d.split_once('*') {
+                            Some((a, b)) => Size::Apply(SizeOp::Mul, Box::new([size(a), size(b)])),
+                            None => size(d),
+                        };
+                        Dim { text: (*d).into(), value: Some(value) }
+                    })
+                    .collect(),
+            })
+            .collect();
+        Signature { name: "f".into(), c_name: "weft_f".into(), doc: None, sizes, tensors, sites: vec![] }
+    }
+
+    fn check(
+        params: &[(&str, &[&str])],
+        shapes: &[Option<&[usize]>],
+        given: &[(&str, i64)],
+    ) -> Result<Vec<i64>, String> {
+        let signature = signature(params);
+        let given: Vec<(String, i64)> = given.iter().map(|(n, v)| ((*n).into(), *v)).collect();
+        let text = |d: Vec<Diagnostic>| {
+            d.iter().map(|d| format!("{} {:?}", d.message, d.notes)).collect::<Vec<_>>().join("; ")
+        };
+        let mut sizes = Sizes::given(&signature, &given).map_err(text)?;
+        let shapes: Vec<Option<Vec<usize>>> = shapes.iter().map(|s| s.map(<[usize]>::to_vec)).collect();
+        sizes.unify(&signature, &shapes).map_err(text)?;
+        sizes.complete(&signature).map_err(|d| text(vec![d]))
+    }
+
+    #[test]
+    fn sizes_come_from_shapes_in_any_order() {
+        assert_eq!(check(&[("x", &["n", "m"]), ("y", &["m"])], &[Some(&[2, 3]), Some(&[3])], &[]), Ok(vec![2, 3]));
+        assert_eq!(check(&[("x", &["2*n"]), ("y", &["n"])], &[Some(&[6]), None], &[]), Ok(vec![3]));
+        assert_eq!(check(&[("x", &["n*m"]), ("y", &["m"])], &[Some(&[6]), Some(&[2])], &[]), Ok(vec![3, 2]));
+        assert_eq!(check(&[("x", &["n"])], &[None], &[("n", 5)]), Ok(vec![5]));
+    }
+
+    #[test]
+    fn conflicts_name_both_sides() {
+        assert_eq!(
+            check(&[("x", &["n"]), ("y", &["n"])], &[Some(&[3]), Some(&[4])], &[]).unwrap_err(),
+            "parameter `y`, dimension 0: expected 3 (`n`), found 4 [\"`n` is 3 by dimension 0 of `x`\"]"
+        );
+        assert_eq!(
+            check(&[("adj", &["n", "3"])], &[Some(&[9, 4])], &[]).unwrap_err(),
+            "parameter `adj`, dimension 1: expected 3, found 4 []"
+        );
+        assert_eq!(
+            check(&[("x", &["n"])], &[Some(&[3])], &[("n", 4)]).unwrap_err(),
+            "parameter `x`, dimension 0: expected 4 (`n`), found 3 [\"`n` is 4 by `--size n=4`\"]"
+        );
+        assert_eq!(
+            check(&[("x", &["2*n"])], &[Some(&[5])], &[]).unwrap_err(),
+            "parameter `x`, dimension 0: no size gives `2*n` = 5 []"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_misspelt_is_said() {
+        assert_eq!(check(&[("x", &["n", "m"])], &[None], &[]).unwrap_err(), "no input fixes the sizes `n`, `m` []");
+        assert_eq!(check(&[("x", &["feats"])], &[None], &[("feat", 1)]).unwrap_err(), "`f` has no size `feat` []");
+        assert!(check(&[("x", &["n"])], &[None], &[("n", -1)]).unwrap_err().contains("0 or more"));
+        assert!(check(&[("x", &["n"])], &[None], &[("n", 1), ("n", 2)]).unwrap_err().contains("given as 1 and as 2"));
+    }
+}

@@ -1,0 +1,268 @@
+//! Calls with `ndarray` arrays.
+
+use crate::array::{self, Argument, ArgumentMut, Element};
+use crate::bind::Sizes;
+use crate::error::{Error, Report};
+use crate::function::Function;
+use crate::inputs;
+use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
+use weft_ast::{DType, Diagnostic, Value};
+use weft_codegen::call::Arg;
+use weft_codegen::signature::{Passing, Signature, TensorSig};
+
+/// A call that is being prepared: arguments by name, then [`Call::run`].
+///
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use weft::{Options, Program};
+/// let program = Program::from_source("p.ft", "
+/// def step(w: inout[f32[n]], g: f32[m, n], rate: f32):
+///     for i in range(m):
+///         for j in range(n):
+///             w[j] -= rate * g[i, j]
+/// ")?;
+/// let step = program.compile("step", &Options::default())?;
+/// let mut w = arr1(&[1.0f32, 2.0]);
+/// let g = arr2(&[[1.0f32, 0.0, 2.0], [0.0, 1.0, 2.0]]);
+/// // Any layout will do: here the transpose of a part of an array.
+/// step.call().inout("w", w.view_mut()).input("g", g.slice(ndarray::s![.., ..2]).t()).scalar("rate", 0.5f32).run()?;
+/// assert_eq!(w, arr1(&[0.5, 1.5]));
+/// # Ok::<(), weft::Error>(())
+/// ```
+pub struct Call<'f, 'a> {
+    function: &'f Function,
+    inputs: Vec<(String, Argument<'a>)>,
+    inouts: Vec<(String, ArgumentMut<'a>)>,
+    sizes: Vec<(String, i64)>,
+    threads: u32,
+}
+
+impl<'f, 'a> Call<'f, 'a> {
+    pub(crate) fn new(function: &'f Function) -> Call<'f, 'a> {
+        Call { function, inputs: Vec::new(), inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
+    }
+
+    /// Gives a parameter. Elements are copied only if the view is not row-major and contiguous.
+    #[must_use]
+    pub fn input<T: Element, D: Dimension>(mut self, name: &str, view: ArrayView<'a, T, D>) -> Call<'f, 'a> {
+        self.inputs.push((name.to_string(), array::argument(view)));
+        self
+    }
+
+    /// Gives a scalar parameter.
+    #[must_use]
+    pub fn scalar<T: Element>(mut self, name: &str, value: T) -> Call<'f, 'a> {
+        self.inputs.push((name.to_string(), T::argument(ndarray::CowArray::from(ndarray::arr0(value).into_dyn()))));
+        self
+    }
+
+    /// Gives an `inout` parameter; the view holds its final value after the call. It is copied there and back only if it is
+    /// not row-major and contiguous. If the program stops, its contents are unspecified.
+    #[must_use]
+    pub fn inout<T: Element, D: Dimension>(mut self, name: &str, view: ArrayViewMut<'a, T, D>) -> Call<'f, 'a> {
+        self.inouts.push((name.to_string(), array::argument_mut(view)));
+        self
+    }
+
+    /// Gives a size that no parameter fixes.
+    #[must_use]
+    pub fn size(mut self, name: &str, value: i64) -> Call<'f, 'a> {
+        self.sizes.push((name.to_string(), value));
+        self
+    }
+
+    /// Threads of parallel loops; without it OpenMP decides.
+    #[must_use]
+    pub fn threads(mut self, n: u32) -> Call<'f, 'a> {
+        self.threads = n;
+        self
+    }
+
+    /// Checks everything and runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] if the arguments do not fit the signature, [`Error::Run`] if the program stops.
+    pub fn run(self) -> Result<Outputs, Error> {
+        let sources = self.function.sources().clone();
+        let (sizes, shapes) = self.check().map_err(|diagnostics| Error::Input(Report { diagnostics, sources }))?;
+        let names = self.function.signature().results().map(|r| r.name.clone());
+        let results = match shapes {
+            Some(shapes) if self.function.is_compiled() => self.run_in_place(&sizes, shapes)?,
+            _ => self.run_on_copies(&sizes)?,
+        };
+        Ok(Outputs { results: names.zip(results).collect() })
+    }
+
+    /// Calls C on the arrays as they are.
+    fn run_in_place(mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
+        let signature = self.function.signature();
+        let mut results: Vec<Value> =
+            signature.results().zip(shapes).filter_map(|(t, shape)| Value::zeros(t.dtype, shape)).collect();
+        let mut copies: Vec<Option<Value>> =
+            self.inouts.iter().map(|(_, a)| if a.in_place() { None } else { a.to_value() }).collect();
+
+        let mut args: Vec<(usize, Arg<'_>)> = Vec::new();
+        for (name, argument) in &self.inputs {
+            args.extend(position(signature, name).zip(argument.as_arg()));
+        }
+        for ((name, argument), copy) in self.inouts.iter_mut().zip(&mut copies) {
+            let arg = match copy {
+                Some(copy) => Some(Arg::from(copy)),
+                None => argument.as_arg(),
+            };
+            args.extend(position(signature, name).zip(arg));
+        }
+        args.sort_by_key(|(k, _)| *k);
+        let mut args: Vec<Arg<'_>> =
+            args.into_iter().map(|(_, a)| a).chain(results.iter_mut().map(Arg::from)).collect();
+        self.function.enter(&mut args, sizes, self.threads)?;
+        drop(args);
+
+        for ((_, argument), copy) in self.inouts.iter_mut().zip(&copies) {
+            if let Some(copy) = copy {
+                argument.assign(copy);
+            }
+        }
+        Ok(results)
+    }
+
+    /// Runs on copies of everything: the interpreter works so.
+    fn run_on_copies(mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
+        let signature = self.function.signature();
+        let value = |name: &str| {
+            let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
+            input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value()))
+        };
+        let values = signature.params().filter_map(|p| value(&p.name)).collect();
+        let ran = self.function.run(values, sizes, self.threads)?;
+        for (p, value) in signature.params().zip(&ran.params) {
+            if let Some((_, argument)) = self.inouts.iter_mut().find(|(n, _)| *n == p.name) {
+                argument.assign(value);
+            }
+        }
+        Ok(ran.results)
+    }
+
+    /// The sizes, and the shapes of the results where they are known before the call.
+    #[allow(clippy::type_complexity)] // a pair that is taken apart where it arrives
+    fn check(&self) -> Result<(Vec<i64>, Option<Vec<Vec<usize>>>), Vec<Diagnostic>> {
+        let signature = self.function.signature();
+        let params: Vec<&TensorSig> = signature.params().collect();
+        let inputs = self.inputs.iter().map(|(n, a)| (n, a.dtype(), a.shape(), false));
+        let inouts = self.inouts.iter().map(|(n, a)| (n, a.dtype(), a.shape(), true));
+        let given: Vec<(&String, DType, &[usize], bool)> = inputs.chain(inouts).collect();
+        let mut errors = Vec::new();
+        for (name, ..) in &given {
+            if !params.iter().any(|p| p.name == **name) {
+                errors.push(inputs::unknown_param(signature, &params, name));
+            }
+        }
+        let mut shapes = Vec::new();
+        for p in &params {
+            let mut same = given.iter().filter(|(n, ..)| **n == p.name);
+            let Some((_, dtype, shape, written)) = same.next() else {
+                errors.push(Diagnostic::new(
+                    "input::missing",
+                    format!("parameter `{}: {}` is missing", p.name, inputs::type_text(p)),
+                ));
+                continue;
+            };
+            if same.next().is_some() {
+                errors.push(Diagnostic::new("input::twice", format!("parameter `{}` is given twice", p.name)));
+            }
+            if *dtype != p.dtype {
+                errors.push(Diagnostic::new(
+                    "data::dtype",
+                    format!("parameter `{}` is {}, but the array holds {dtype}", p.name, p.dtype),
+                ));
+            }
+            match (p.passing == Passing::InOut, written) {
+                (true, false) => errors.push(Diagnostic::new(
+                    "input::inout",
+                    format!("parameter `{}` is written: give it with `inout`", p.name),
+                )),
+                (false, true) => errors.push(Diagnostic::new(
+                    "input::inout",
+                    format!("parameter `{}` is only read: give it with `input`", p.name),
+                )),
+                _ => {}
+            }
+            shapes.push(Some(shape.to_vec()));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let mut sizes = Sizes::given(signature, &self.sizes)?;
+        sizes.unify(signature, &shapes)?;
+        let sizes = sizes.complete(signature).map_err(|d| vec![d])?;
+        let results = inputs::result_shapes(signature, &sizes)?;
+        Ok((sizes, results.into_iter().collect()))
+    }
+}
+
+/// Where a parameter stands.
+fn position(signature: &Signature, name: &str) -> Option<usize> {
+    signature.params().position(|p| p.name == name)
+}
+
+/// The results of a call, by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    results: Vec<(String, Value)>,
+}
+
+impl Outputs {
+    /// The names of the results, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.results.iter().map(|(n, _)| n.as_str())
+    }
+
+    /// A result as it is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such result.
+    pub fn value(&self, name: &str) -> Result<&Value, Error> {
+        self.results.iter().find(|(n, _)| n == name).map(|(_, v)| v).ok_or_else(|| self.unknown(name))
+    }
+
+    /// A result as an array.
+    ///
+    /// # Errors
+    ///
+    /// There is no such result, or its elements are of another type.
+    pub fn array<T: Element>(&self, name: &str) -> Result<ArrayD<T>, Error> {
+        let value = self.value(name)?;
+        array::to_array(value.clone()).ok_or_else(|| wrong_type::<T>(name, value))
+    }
+
+    /// A result without dimensions.
+    ///
+    /// # Errors
+    ///
+    /// There is no such result, it is no scalar, or of another type.
+    pub fn scalar<T: Element>(&self, name: &str) -> Result<T, Error> {
+        let value = self.value(name)?;
+        match (T::slice(value.data()), value.shape()) {
+            (Some([one]), []) => Ok(*one),
+            _ => Err(wrong_type::<T>(name, value)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.names().collect();
+        let d = Diagnostic::new("output::name", format!("there is no result `{name}`"));
+        Error::Input(Report::without_sources(vec![match crate::near::nearest(name, names.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("the results are {}", names.join(", "))),
+        }]))
+    }
+}
+
+fn wrong_type<T: Element>(name: &str, value: &Value) -> Error {
+    Error::Input(Report::without_sources(vec![Diagnostic::new(
+        "output::dtype",
+        format!("result `{name}` is {}{}, not {}", value.dtype(), crate::io::shape_text(value.shape()), T::DTYPE),
+    )]))
+}

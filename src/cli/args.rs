@@ -1,0 +1,64 @@
+//! Arguments that several commands share.
+
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// Which program, which entry, and how it is compiled.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ProgramArgs {
+    /// The program
+    #[arg(value_name = "FILE.ft")]
+    pub file: PathBuf,
+    /// The entry; may be left out if the file has only one
+    pub entry: Option<String>,
+    /// An input: a file, a literal or a generator
+    #[arg(long = "in", value_name = "NAME=VALUE", value_parser = pair)]
+    pub inputs: Vec<(String, String)>,
+    /// A size that no input fixes
+    #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
+    pub sizes: Vec<(String, i64)>,
+    /// The value of a `static` parameter
+    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = pair)]
+    pub statics: Vec<(String, String)>,
+    /// How it is scheduled: a schedule function of the file, `auto` or `none`
+    #[arg(long, value_name = "NAME|auto|none")]
+    pub schedule: Option<String>,
+    /// What runs it
+    #[arg(long, value_enum, default_value_t = Backend::C)]
+    pub backend: Backend,
+    /// Threads of parallel loops; 0 lets OpenMP decide
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: u32,
+    /// Keep sizes symbolic instead of compiling them in
+    #[arg(long)]
+    pub generic: bool,
+    /// Machine-readable results, timings and diagnostics on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// Compiled C with OpenMP
+    C,
+    /// The reference interpreter: slow, and checks everything
+    Interp,
+}
+
+/// `NAME=VALUE`
+pub fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
+        _ => Err("NAME=VALUE is expected".into()),
+    }
+}
+
+/// `NAME=N`
+pub fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = pair(text)?;
+    match value.trim().replace('_', "").parse() {
+        Ok(n) => Ok((name, n)),
+        Err(_) => Err(format!("`{value}` is not an integer")),
+    }
+}

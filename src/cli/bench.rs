@@ -1,0 +1,129 @@
+//! `weft bench`: how long an entry runs, on inputs that are made or read once.
+
+use super::args::ProgramArgs;
+use super::output::{Failure, print, print_json};
+use super::run::duration;
+use super::session;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use weft_ast::Value;
+use weft_codegen::signature::Passing;
+
+/// Measure how long an entry runs
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Calls before the measurement
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    warmup: u32,
+    /// Calls that are measured, at most
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Seconds after which the measurement ends
+    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    seconds: f64,
+    /// Floating-point operations of one call, for GFLOP/s
+    #[arg(long, value_name = "N")]
+    flops: Option<f64>,
+}
+
+const EXAMPLES: &str = "\
+Three warm-up calls, then up to 200 calls or 2 seconds. GB/s counts every parameter and result once (twice if `inout`):
+what the call cannot avoid to move. GFLOP/s needs --flops, the operations that one call does.
+
+Examples:
+  weft bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
+  weft bench matmul.ft --in a=rand --in b=rand --size n=512 --size m=512 --size k=512 --flops 268435456";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut session = session::open(&args.program)?;
+    let signature = session.signature().clone();
+    let inputs = weft::inputs::read(&signature, &args.program.inputs, &args.program.sizes).map_err(Failure::from)?;
+    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    let start = Instant::now();
+    let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
+    let compile = start.elapsed();
+
+    let written = signature.params().any(|p| p.passing == Passing::InOut);
+    let given = if written { inputs.values.clone() } else { Vec::new() };
+    let threads = args.program.threads;
+    let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
+    let progress = progress(args.repeat);
+    let mut times: Vec<Duration> = Vec::new();
+    let start = Instant::now();
+    for k in 1..args.warmup.saturating_add(args.repeat) {
+        if written {
+            // Every call works on the same numbers: those of a program that runs away would become infinite and fast.
+            ran.params.clone_from(&given);
+        }
+        let usage = function.run_again(&mut ran, &inputs.sizes, threads)?;
+        if k >= args.warmup {
+            times.push(usage.time);
+            progress.inc(1);
+            if start.elapsed().as_secs_f64() > args.seconds {
+                break;
+            }
+        }
+    }
+    progress.finish_and_clear();
+    if times.is_empty() {
+        times.push(ran.usage.time);
+    }
+    times.sort();
+
+    let (fastest, median, slowest) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+    let size = |v: &Value| (v.data().len() * v.dtype().size()) as f64;
+    let params = ran.params.iter().zip(signature.params());
+    let moved: f64 = params.map(|(v, p)| size(v) * if p.passing == Passing::InOut { 2.0 } else { 1.0 }).sum::<f64>()
+        + ran.results.iter().map(size).sum::<f64>();
+    let rate = |amount: f64| amount / median.as_secs_f64() / 1e9;
+    if args.program.json {
+        let ms = |d: Duration| d.as_secs_f64() * 1e3;
+        print_json(&json!({
+            "status": "ok",
+            "entry": signature.name,
+            "calls": times.len(),
+            "compile_ms": ms(compile),
+            "median_ms": ms(median),
+            "min_ms": ms(fastest),
+            "max_ms": ms(slowest),
+            "bytes": moved,
+            "gb_per_s": rate(moved),
+            "gflop_per_s": args.flops.map(rate),
+            "diagnostics": [],
+        }));
+        return Ok(());
+    }
+    let mut out = format!(
+        "{}: median {}, min {}, max {} of {} calls\n",
+        signature.name,
+        duration(median),
+        duration(fastest),
+        duration(slowest),
+        times.len()
+    );
+    out.push_str(&format!("  {:.2} GB/s", rate(moved)));
+    if let Some(flops) = args.flops {
+        out.push_str(&format!(", {:.2} GFLOP/s", rate(flops)));
+    }
+    out.push_str(&format!("; compiled in {}\n", duration(compile)));
+    print(&out);
+    Ok(())
+}
+
+/// Only on a terminal, and only if it lasts.
+fn progress(calls: u32) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(u64::from(calls));
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} calls") {
+        bar.set_style(style);
+    }
+    bar
+}

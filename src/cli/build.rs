@@ -1,0 +1,130 @@
+//! `weft build`: C source, headers and libraries that other programs link without Weft.
+
+use super::output::{Failure, print, print_json};
+use super::session;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use weft::{Options, Program};
+use weft_ast::Diagnostic;
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+
+/// Make C source, a header and libraries
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The program
+    #[arg(value_name = "FILE.ft")]
+    file: PathBuf,
+    /// The entry; may be left out if the file has only one
+    entry: Option<String>,
+    /// Where everything goes; made if it is not there
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    output: PathBuf,
+    /// The shared library
+    #[arg(long)]
+    shared: bool,
+    /// The static library
+    #[arg(long = "static")]
+    archive: bool,
+    /// A size to compile in; the others stay arguments of every call
+    #[arg(long = "size", value_name = "NAME=N", value_parser = super::args::size)]
+    sizes: Vec<(String, i64)>,
+    /// The value of a `static` parameter
+    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
+    statics: Vec<(String, String)>,
+    /// How it is scheduled
+    #[arg(long, value_name = "NAME|auto|none")]
+    schedule: Option<String>,
+    /// For any machine of this architecture, not only for one like this
+    #[arg(long)]
+    portable: bool,
+    /// What was made, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Makes weft_ENTRY.c, weft_ENTRY.h and the headers weft.h and weft_runtime.h; libweft_ENTRY.so and libweft_ENTRY.a if neither
+or both of --shared and --static are given. weft.h says how to call it.
+
+Examples:
+  weft build mesh.ft circular_diff -o out
+  weft build f.ft main -o out --static --portable
+  cc prog.c -I out out/libweft_main.a -fopenmp -lm";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let program = Program::load(&args.file)?;
+    let entry = program.entry(args.entry.as_deref())?;
+    let options = Options {
+        statics: session::statics(&args.statics)?,
+        sizes: args.sizes.iter().cloned().collect(),
+        schedule: args.schedule.clone(),
+        ..Options::default()
+    };
+    let source = program.c_source(&entry, &options)?;
+    let toolchain = Toolchain::find()?;
+    let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
+    let both = args.shared == args.archive;
+
+    let failed = |e: std::io::Error| cannot_write(&args.output, &e);
+    if args.output.exists() && !args.output.is_dir() {
+        return Err(
+            Diagnostic::new("output::directory", format!("`{}` is not a directory", args.output.display())).into()
+        );
+    }
+    let fresh_dir = !args.output.exists();
+    std::fs::create_dir_all(&args.output).map_err(failed)?;
+    // Everything is made in a directory beside its place; files are moved only when all are there.
+    let made =
+        tempfile::Builder::new().prefix(".weft-build-").tempdir_in(&args.output).map_err(failed).and_then(|scratch| {
+            let stem = &source.signature.c_name;
+            Toolchain::write(&source, scratch.path(), stem)?;
+            if args.shared || both {
+                toolchain.shared(scratch.path(), stem, &flags)?;
+            }
+            if args.archive || both {
+                toolchain.archive(scratch.path(), stem, &flags)?;
+            }
+            publish(scratch.path(), &args.output)
+        });
+    let files = match made {
+        Ok(files) => files,
+        Err(d) => {
+            if fresh_dir {
+                // Leaves nothing behind; a directory that is not empty stays.
+                let _ = std::fs::remove_dir(&args.output);
+            }
+            return Err(d.into());
+        }
+    };
+    if args.json {
+        let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+        print_json(&json!({ "status": "ok", "entry": entry, "files": names, "diagnostics": [] }));
+    } else {
+        print(&files.iter().map(|f| format!("{}\n", f.display())).collect::<String>());
+    }
+    Ok(())
+}
+
+/// Moves what is for users out of the scratch directory.
+fn publish(scratch: &Path, output: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let failed = |e: std::io::Error| cannot_write(output, &e);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(scratch).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let keep = path.extension().is_some_and(|e| ["c", "h", "a", "so", "dylib"].iter().any(|k| e == *k));
+        if let (true, Some(name)) = (keep, path.file_name()) {
+            files.push((path.clone(), output.join(name)));
+        }
+    }
+    files.sort();
+    for (from, to) in &files {
+        std::fs::rename(from, to).map_err(failed)?;
+    }
+    Ok(files.into_iter().map(|(_, to)| to).collect())
+}
+
+fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()))
+}

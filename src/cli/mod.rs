@@ -1,0 +1,105 @@
+//! The command line: one file for each subcommand. It uses the library's public interface alone.
+//!
+//! Results go to standard output, diagnostics to standard error. Exit status: 0; 1 for a diagnostic about the user's
+//! program or data; 2 for wrong usage; 70 for an internal error.
+
+mod args;
+mod bench;
+mod build;
+mod check;
+mod later;
+mod output;
+mod run;
+mod session;
+mod show;
+mod summary;
+
+use clap::{Parser, Subcommand};
+use output::{Failure, Printer};
+use std::process::ExitCode;
+
+/// Exit status for a mistake of Weft's own (`EX_SOFTWARE`).
+const INTERNAL_ERROR: u8 = 70;
+
+/// A language and compiler for free-form tensor programs.
+#[derive(Parser)]
+#[command(name = "weft", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weft run f.ft --in x=data.npy --out y=y.npy     compile an entry to C, run it on a file, keep the result
+  weft run f.ft main --in x=rand --size n=1000    random input of a given size
+  weft check f.ft                                 diagnostics only
+  weft show f.ft --stage c                        the C that is generated
+  weft build f.ft main -o out                     C source, header and libraries for other programs
+
+`weft COMMAND --help` has more.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compile and run an entry of a program
+    Run(run::Args),
+    /// Report what is wrong with a program
+    Check(check::Args),
+    /// Print a program at a stage of compilation
+    Show(show::Args),
+    /// Make C source, a header and libraries
+    Build(build::Args),
+    /// Measure how long an entry runs
+    Bench(bench::Args),
+    /// Format programs
+    Fmt(later::Args),
+    /// Print the dependences of a program (not supported yet)
+    Deps(later::Args),
+    /// Print the gradient of a program (not supported yet)
+    Grad(later::Args),
+    /// Convert between sparse storage formats (not supported yet)
+    Convert(later::Args),
+    /// Search for a good schedule (not supported yet)
+    Tune(later::Args),
+    /// Serve editors (not supported yet)
+    Lsp(later::Args),
+}
+
+/// Parses the command line, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    output::install_panic_hook();
+    output::install_log();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are no errors; clap knows which stream and status they have.
+            let _ = e.print();
+            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
+        }
+    };
+    // Unwinding (not aborting) removes temporary files on the way out.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli.command))) {
+        Ok(status) => status,
+        Err(_) => ExitCode::from(INTERNAL_ERROR),
+    }
+}
+
+fn dispatch(command: Command) -> ExitCode {
+    let (json, result): (bool, Result<(), Failure>) = match command {
+        Command::Run(a) => (a.program.json, run::run(&a)),
+        Command::Check(a) => (a.json, check::run(&a)),
+        Command::Show(a) => (false, show::run(&a)),
+        Command::Build(a) => (a.json, build::run(&a)),
+        Command::Bench(a) => (a.program.json, bench::run(&a)),
+        Command::Fmt(_) => (false, later::refuse("fmt", "formatting")),
+        Command::Deps(_) => (false, later::refuse("deps", "dependences")),
+        Command::Grad(_) => (false, later::refuse("grad", "gradients")),
+        Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
+        Command::Tune(_) => (false, later::refuse("tune", "schedules")),
+        Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => Printer { json }.failure(&failure),
+    }
+}

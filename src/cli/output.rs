@@ -1,0 +1,113 @@
+//! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report them.
+
+use serde_json::{Value as Json, json};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use weft::render::{self, Style};
+use weft::{Error, Report};
+use weft_ast::Diagnostic;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub enum Failure {
+    /// Diagnostics about the program or its data: status 1.
+    Report(Report),
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Failure {
+        Failure::Report(e.report().clone())
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(d: Diagnostic) -> Failure {
+        Failure::from(vec![d])
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(diagnostics: Vec<Diagnostic>) -> Failure {
+        Failure::Report(Report::without_sources(diagnostics))
+    }
+}
+
+/// Prints failures, as text or as JSON.
+pub struct Printer {
+    /// Machine-readable output was asked for.
+    pub json: bool,
+}
+
+impl Printer {
+    /// Prints a failure and gives the exit status.
+    pub fn failure(&self, failure: &Failure) -> ExitCode {
+        let Failure::Report(report) = failure;
+        if self.json {
+            print_json(
+                &json!({ "status": "error", "diagnostics": render::json(&report.diagnostics, &report.sources) }),
+            );
+        }
+        error_text(&render::text(&report.diagnostics, &report.sources, style()));
+        if report.diagnostics.iter().any(|d| d.code.starts_with("internal::")) {
+            error_text(REPORT);
+            return ExitCode::from(super::INTERNAL_ERROR);
+        }
+        ExitCode::FAILURE
+    }
+}
+
+/// Prints to standard output. A reader that went away (`weft … | head`) is no error of ours.
+pub fn print(text: &str) {
+    let _ = anstream::stdout().write_all(text.as_bytes());
+}
+
+/// Prints a JSON document on one line.
+pub fn print_json(value: &Json) {
+    print(&format!("{value}\n"));
+}
+
+/// Prints to standard error.
+pub fn error_text(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Colours on terminals only, unless NO_COLOR is set.
+pub fn style() -> Style {
+    let terminal = std::io::stderr().is_terminal();
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    Style { color: terminal && !no_color && !dumb, width: if terminal { terminal_width() } else { 100 } }
+}
+
+fn terminal_width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100)
+}
+
+const REPORT: &str = "\
+This is a mistake in Weft, not in your program. Please report it at https://github.com/weft-lang/weft/issues
+with the command line, the program, and what is printed above.
+";
+
+/// Makes a panic say what it is, and how to report it, instead of a bare back-trace.
+pub fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|info| {
+        let version = env!("CARGO_PKG_VERSION");
+        let mut text = format!("weft {version}: internal error: {info}\n");
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            text.push_str(&format!("{}\n", std::backtrace::Backtrace::force_capture()));
+        }
+        text.push_str(REPORT);
+        error_text(&text);
+    }));
+}
+
+/// `WEFT_LOG=debug` shows what the compiler does and how long each step takes.
+pub fn install_log() {
+    if let Ok(filter) = std::env::var("WEFT_LOG") {
+        tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+            .with_writer(std::io::stderr)
+            .with_ansi(style().color)
+            .init();
+    }
+}

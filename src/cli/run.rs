@@ -1,0 +1,258 @@
+//! `weft run`: compile an entry, run it on inputs, print or keep the results.
+
+use super::args::ProgramArgs;
+use super::output::{Failure, print, print_json};
+use super::{session, summary};
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use weft::Timings;
+use weft::io::memory::human_bytes;
+use weft::io::output::{Target, write_all};
+use weft_ast::{Diagnostic, Value};
+use weft_codegen::signature::{Passing, Signature, TensorSig};
+
+/// Compile and run an entry of a program
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Write a result to a file
+    #[arg(long = "out", value_name = "NAME=FILE", value_parser = super::args::pair)]
+    outputs: Vec<(String, String)>,
+    /// Write every result to DIR/NAME.npy
+    #[arg(long, value_name = "DIR")]
+    out_dir: Option<PathBuf>,
+    /// Run so often, and print the fastest, median and slowest time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Print how long each step took, and the memory that was used
+    #[arg(long)]
+    time: bool,
+    /// Run with the gradient (not supported yet)
+    #[arg(long, value_name = "NAMES", hide = true)]
+    grad: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], true)
+or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange). Results go to .npy .npz .csv .txt .png.
+
+Examples:
+  weft run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
+  weft run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
+  weft run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
+  weft run f.ft --in x=rand --size n=8 --backend interp --json";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.grad.is_some() {
+        return Err(Diagnostic::new(
+            "command::unsupported",
+            "`--grad` is not supported yet: gradients come in a later version",
+        )
+        .into());
+    }
+    let mut session = session::open(&args.program)?;
+    let signature = session.signature().clone();
+    let targets = targets(&signature, args)?;
+    let mut timings = Timings::default();
+    let inputs = timings
+        .measure("read inputs", || weft::inputs::read(&signature, &args.program.inputs, &args.program.sizes))
+        .map_err(Failure::from)?;
+    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
+
+    let input_bytes = bytes(&inputs.values);
+    let threads = args.program.threads;
+    // Every run starts from the inputs as they were given, as `inout` parameters change.
+    let written = signature.params().any(|p| p.passing == Passing::InOut);
+    let given = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
+    let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
+    let mut times = vec![ran.usage.time];
+    for _ in 1..args.repeat {
+        if written {
+            ran.params.clone_from(&given);
+        }
+        times.push(function.run_again(&mut ran, &inputs.sizes, threads)?.time);
+    }
+
+    let results: Vec<(&TensorSig, &Value)> = results(&signature, &ran.params, &ran.results);
+    let pairs: Vec<(Target, &Value)> = targets
+        .iter()
+        .filter_map(|t| results.iter().find(|(s, _)| s.name == t.name).map(|(_, v)| (t.clone(), *v)))
+        .collect();
+    timings.measure("write results", || write_results(args, &pairs))?;
+
+    let mut all = function.timings().clone();
+    all.extend(&timings);
+    times.sort();
+    let result_bytes: usize = ran.results.iter().map(size).sum();
+    let mut memory = vec![("inputs", input_bytes as u128), ("results", result_bytes as u128)];
+    memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u128)));
+    let report = RunReport { args, signature: &signature, sizes: &inputs.sizes, timings: &all, times: &times };
+    report.print(&results, &targets, &memory);
+    Ok(())
+}
+
+/// Parameters that are written, then results, each with its value.
+fn results<'a>(signature: &'a Signature, params: &'a [Value], results: &'a [Value]) -> Vec<(&'a TensorSig, &'a Value)> {
+    let written = signature.params().zip(params).filter(|(s, _)| s.passing == Passing::InOut);
+    written.chain(signature.results().zip(results)).collect()
+}
+
+/// Where results go; names, formats and directories are checked before anything runs.
+fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
+    let all: Vec<&TensorSig> = signature.tensors.iter().filter(|t| t.passing != Passing::In).collect();
+    let mut targets: Vec<Target> = Vec::new();
+    let mut errors = Vec::new();
+    for (name, path) in &args.outputs {
+        let Some(t) = all.iter().find(|t| t.name == *name) else {
+            let names: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
+            let d = Diagnostic::new("output::name", format!("`{}` has no result `{name}`", signature.name));
+            errors.push(match weft::near::nearest(name, names.iter().copied()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None if names.is_empty() => d.help("it has no results"),
+                None => d.help(format!("its results are {}", names.join(", "))),
+            });
+            continue;
+        };
+        let target = Target { name: name.clone(), path: PathBuf::from(path) };
+        if let Err(d) = target.check(t.dtype, t.shape.len()) {
+            errors.push(d);
+        }
+        if targets.iter().any(|o| o.path == target.path) {
+            errors.push(Diagnostic::new("output::twice", format!("`{}` is written twice", target.path.display())));
+        }
+        targets.push(target);
+    }
+    if let Some(dir) = &args.out_dir {
+        if dir.exists() && !dir.is_dir() {
+            errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
+        }
+        for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
+            targets.push(Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) });
+        }
+    }
+    if errors.is_empty() { Ok(targets) } else { Err(errors.into()) }
+}
+
+fn write_results(args: &Args, pairs: &[(Target, &Value)]) -> Result<(), Failure> {
+    if let Some(dir) = &args.out_dir {
+        std::fs::create_dir_all(dir).map_err(|e| {
+            Failure::from(Diagnostic::new("output::directory", format!("`{}` cannot be made: {e}", dir.display())))
+        })?;
+    }
+    write_all(pairs).map_err(Failure::from)
+}
+
+fn size(v: &Value) -> usize {
+    v.data().len() * v.dtype().size()
+}
+
+fn bytes(values: &[Value]) -> usize {
+    values.iter().map(size).sum()
+}
+
+/// What is printed at the end.
+struct RunReport<'a> {
+    args: &'a Args,
+    signature: &'a Signature,
+    sizes: &'a [i64],
+    timings: &'a Timings,
+    /// Sorted.
+    times: &'a [Duration],
+}
+
+impl RunReport<'_> {
+    fn print(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u128)]) {
+        if self.args.program.json {
+            print_json(&self.json(results, targets, memory));
+            return;
+        }
+        let mut out = String::new();
+        for (sig, value) in results {
+            match targets.iter().find(|t| t.name == sig.name) {
+                // A picture or a file is what was asked for; its numbers are for who asks for nothing.
+                Some(t) => out.push_str(&format!(
+                    "{}: {}{} → {}\n",
+                    sig.name,
+                    value.dtype(),
+                    if value.shape().is_empty() { String::new() } else { weft::io::shape_text(value.shape()) },
+                    t.path.display()
+                )),
+                None => out.push_str(&summary::text(&sig.name, value)),
+            }
+        }
+        if self.args.time || self.args.repeat > 1 {
+            out.push_str(&self.timing(memory));
+        }
+        print(&out);
+    }
+
+    fn timing(&self, memory: &[(&str, u128)]) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING);
+        let right = |t: String| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
+        if self.args.time {
+            for (step, time) in self.timings.steps() {
+                table.add_row([comfy_table::Cell::new(step), right(duration(time))]);
+            }
+        }
+        match self.times {
+            [one] => {
+                table.add_row([comfy_table::Cell::new("run"), right(duration(*one))]);
+            }
+            times => {
+                for (what, t) in [
+                    ("run, fastest", times[0]),
+                    ("run, median", times[times.len() / 2]),
+                    ("run, slowest", times[times.len() - 1]),
+                ] {
+                    table.add_row([comfy_table::Cell::new(what), right(duration(t))]);
+                }
+            }
+        }
+        if self.args.time {
+            for (what, bytes) in memory {
+                table.add_row([comfy_table::Cell::new(format!("memory, {what}")), right(human_bytes(*bytes))]);
+            }
+        }
+        format!("{table}\n")
+    }
+
+    fn json(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u128)]) -> Json {
+        let ms = |d: Duration| json!(d.as_secs_f64() * 1e3);
+        let sizes: serde_json::Map<String, Json> =
+            self.signature.sizes.iter().zip(self.sizes).map(|(s, v)| (s.name.clone(), json!(v))).collect();
+        let steps: serde_json::Map<String, Json> =
+            self.timings.steps().map(|(s, t)| (s.replace(' ', "_"), ms(t))).collect();
+        let memory: serde_json::Map<String, Json> =
+            memory.iter().map(|(w, b)| ((*w).to_string(), json!(*b as u64))).collect();
+        json!({
+            "status": "ok",
+            "entry": self.signature.name,
+            "backend": if self.args.program.backend == super::args::Backend::C { "c" } else { "interp" },
+            "sizes": sizes,
+            "results": results.iter().map(|(s, v)| {
+                let file = targets.iter().find(|t| t.name == s.name).map(|t| t.path.display().to_string());
+                summary::json(&s.name, v, file.as_deref())
+            }).collect::<Vec<_>>(),
+            "compile_ms": steps,
+            "run_ms": self.times.iter().map(|t| ms(*t)).collect::<Vec<_>>(),
+            "memory_bytes": memory,
+            "diagnostics": [],
+        })
+    }
+}
+
+/// `1.25 ms`.
+pub fn duration(d: Duration) -> String {
+    let s = d.as_secs_f64();
+    match s {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.1} µs", s * 1e6),
+    }
+}

@@ -1,0 +1,41 @@
+//! From arguments to an opened entry.
+
+use super::args::{Backend, ProgramArgs};
+use super::output::Failure;
+use std::collections::BTreeMap;
+use weft::{Function, Options, Session, StaticValue};
+use weft_ast::Diagnostic;
+
+/// The values after `--set`.
+pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
+    let mut out = BTreeMap::new();
+    let mut errors = Vec::new();
+    for (name, text) in given {
+        match text.parse::<StaticValue>() {
+            Ok(value) if !out.contains_key(name) => {
+                out.insert(name.clone(), value);
+            }
+            Ok(_) => errors.push(Diagnostic::new("input::twice", format!("`{name}` is set twice"))),
+            Err(what) => errors.push(Diagnostic::new("input::static", format!("--set {name}: {what}"))),
+        }
+    }
+    if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
+}
+
+/// Opens the program's entry.
+pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
+    let backend = match args.backend {
+        Backend::C => weft::Backend::C,
+        Backend::Interp => weft::Backend::Interp,
+    };
+    let options =
+        Options { backend, statics: statics(&args.statics)?, schedule: args.schedule.clone(), ..Options::default() };
+    Ok(Session::open(&args.file, args.entry.as_deref(), &options)?)
+}
+
+/// Compiles for these sizes, or for all with `--generic`.
+pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
+    let names = session.signature().sizes.iter().map(|s| s.name.clone());
+    let known: Vec<(String, i64)> = if args.generic { Vec::new() } else { names.zip(sizes.iter().copied()).collect() };
+    Ok(session.compile(&known)?)
+}

@@ -1,0 +1,279 @@
+//! Results as people read them: name, type, shape, some values, smallest, largest and mean.
+
+use serde_json::{Value as Json, json};
+use weft::io::shape_text;
+use weft_ast::{DType, Value};
+
+/// Along each dimension this many values are shown at either end.
+const EDGE: usize = 3;
+/// Results of at most so many elements are given in full as JSON.
+const JSON_VALUES: usize = 1000;
+
+/// Smallest, largest and mean value, without NaNs, which are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// Smallest; `None` if there is no number.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// How many are NaN.
+    pub nan: usize,
+}
+
+/// Goes over all elements once.
+pub fn statistics(value: &Value) -> Statistics {
+    let data = value.data();
+    let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0usize);
+    let mut compensation = 0.0;
+    for i in 0..data.len() {
+        let v = data.get_f64(i);
+        if v.is_nan() {
+            continue;
+        }
+        (min, max, count) = (min.min(v), max.max(v), count + 1);
+        // Kahan: the mean of a hundred million values should not drift.
+        let y = v - compensation;
+        let t = sum + y;
+        compensation = if t.is_finite() { (t - sum) - y } else { 0.0 };
+        sum = t;
+    }
+    let some = |v: f64| (count > 0).then_some(v);
+    Statistics { min: some(min), max: some(max), mean: some(sum / count.max(1) as f64), nan: data.len() - count }
+}
+
+/// A few lines about a result.
+pub fn text(name: &str, value: &Value) -> String {
+    let shape = if value.shape().is_empty() { String::new() } else { shape_text(value.shape()) };
+    let mut out = format!("{name}: {}{shape}", value.dtype());
+    if value.shape().is_empty() {
+        out.push_str(&format!(" = {}\n", element(value, 0)));
+        return out;
+    }
+    out.push('\n');
+    for line in values(value).lines() {
+        out.push_str(&format!("  {line}\n"));
+    }
+    let s = statistics(value);
+    if value.dtype() == DType::Bool {
+        let trues = (0..value.data().len()).filter(|i| value.data().get_int(*i) == Some(1)).count();
+        out.push_str(&format!("  {trues} of {} are true\n", value.data().len()));
+    } else if let (Some(min), Some(max), Some(mean)) = (s.min, s.max, s.mean) {
+        let number = |v: f64| if value.dtype().is_float() { float(v) } else { format!("{v}") };
+        out.push_str(&format!("  min {}  max {}  mean {}", number(min), number(max), float(mean)));
+        out.push_str(&if s.nan > 0 { format!("  ({} NaN)\n", s.nan) } else { "\n".into() });
+    } else if s.nan > 0 {
+        out.push_str(&format!("  all {} are NaN\n", s.nan));
+    }
+    out
+}
+
+/// A result for machines. NaN and the infinities, which JSON does not have, are strings.
+pub fn json(name: &str, value: &Value, file: Option<&str>) -> Json {
+    let s = statistics(value);
+    let n = value.data().len();
+    let number = |v: Option<f64>| v.map_or(Json::Null, float_json);
+    let mut out = json!({
+        "name": name,
+        "dtype": value.dtype().name(),
+        "shape": value.shape(),
+        "min": number(s.min),
+        "max": number(s.max),
+        "mean": number(s.mean),
+        "nan": s.nan,
+        "values": (0..n.min(JSON_VALUES)).map(|i| element_json(value, i)).collect::<Vec<_>>(),
+        "truncated": n > JSON_VALUES,
+    });
+    if let Some(file) = file {
+        out["file"] = json!(file);
+    }
+    out
+}
+
+fn float_json(v: f64) -> Json {
+    if v.is_finite() { json!(v) } else { json!(float(v)) }
+}
+
+fn element_json(value: &Value, i: usize) -> Json {
+    match (value.dtype(), value.data().get_int(i)) {
+        (DType::Bool, Some(v)) => json!(v == 1),
+        (_, Some(v)) => i64::try_from(v).map_or_else(|_| json!(v as u64), |v| json!(v)),
+        (_, None) => float_json(value.data().get_f64(i)),
+    }
+}
+
+/// Six significant digits, as short as they get.
+fn float(v: f64) -> String {
+    if v.is_nan() {
+        return "nan".into();
+    }
+    if v.is_infinite() || v == 0.0 {
+        return format!("{v}");
+    }
+    let magnitude = v.abs().log10().floor() as i32;
+    if !(-4..=6).contains(&magnitude) {
+        let text = format!("{v:.5e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", trim(mantissa));
+    }
+    trim(&format!("{v:.*}", (5 - magnitude).max(0) as usize)).to_string()
+}
+
+fn trim(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+fn element(value: &Value, i: usize) -> String {
+    match (value.dtype(), value.data().get_int(i)) {
+        (DType::Bool, Some(v)) => (v == 1).to_string(),
+        (_, Some(v)) => v.to_string(),
+        (_, None) => float(value.data().get_f64(i)),
+    }
+}
+
+/// The values as nested lists, with dots for what is left out.
+fn values(value: &Value) -> String {
+    let mut out = String::new();
+    nested(value, 0, 0, &mut out);
+    out
+}
+
+fn nested(value: &Value, dim: usize, offset: usize, out: &mut String) {
+    let shape = value.shape();
+    let Some(&n) = shape.get(dim) else {
+        out.push_str(&element(value, offset));
+        return;
+    };
+    let stride: usize = shape[dim + 1..].iter().product();
+    let last = dim + 1 == shape.len();
+    // Long lists show both ends; outer dimensions fewer than the innermost.
+    let edge = if last { EDGE } else { 2 };
+    out.push('[');
+    for k in 0..n {
+        if n > 2 * edge && k == edge {
+            out.push_str(if last { ", …" } else { ",\n" });
+            if !last {
+                out.push_str(&format!("{}…", " ".repeat(dim + 1)));
+            }
+        }
+        if n > 2 * edge && k >= edge && k < n - edge {
+            continue;
+        }
+        if k > 0 {
+            out.push(',');
+            out.push_str(&if last { " ".to_string() } else { format!("\n{}", " ".repeat(dim + 1)) });
+        }
+        nested(value, dim + 1, offset + k * stride, out);
+    }
+    out.push(']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use weft_ast::Buffer;
+
+    fn check(shape: &[usize], data: Buffer, expected: Expect) {
+        expected.assert_eq(&text("y", &Value::new(shape.to_vec(), data).expect("a value")));
+    }
+
+    #[test]
+    fn results_are_summarised() {
+        check(
+            &[],
+            Buffer::F64(vec![-0.5]),
+            expect![[r#"
+            y: f64 = -0.5
+        "#]],
+        );
+        check(
+            &[8],
+            Buffer::F32((0..8).map(|i| i as f32 / 3.0).collect()),
+            expect![[r#"
+            y: f32[8]
+              [0, 0.333333, 0.666667, …, 1.66667, 2, 2.33333]
+              min 0  max 2.33333  mean 1.16667
+        "#]],
+        );
+        check(
+            &[2, 2],
+            Buffer::I64(vec![1, 2, 3, -4]),
+            expect![[r#"
+            y: i64[2, 2]
+              [[1, 2],
+               [3, -4]]
+              min -4  max 3  mean 0.5
+        "#]],
+        );
+        check(
+            &[5, 7],
+            Buffer::F64((0..35).map(|i| f64::from(i) * 1e9).collect()),
+            expect![[r#"
+            y: f64[5, 7]
+              [[0, 1e9, 2e9, …, 4e9, 5e9, 6e9],
+               [7e9, 8e9, 9e9, …, 1.1e10, 1.2e10, 1.3e10],
+               …,
+               [2.1e10, 2.2e10, 2.3e10, …, 2.5e10, 2.6e10, 2.7e10],
+               [2.8e10, 2.9e10, 3e10, …, 3.2e10, 3.3e10, 3.4e10]]
+              min 0  max 3.4e10  mean 1.7e10
+        "#]],
+        );
+        check(
+            &[3],
+            Buffer::F32(vec![f32::NAN, f32::INFINITY, 1.0]),
+            expect![[r#"
+            y: f32[3]
+              [nan, inf, 1]
+              min 1  max inf  mean inf  (1 NaN)
+        "#]],
+        );
+        check(
+            &[2],
+            Buffer::F32(vec![f32::NAN; 2]),
+            expect![[r#"
+            y: f32[2]
+              [nan, nan]
+              all 2 are NaN
+        "#]],
+        );
+        check(
+            &[3],
+            Buffer::Bool(vec![true, false, true]),
+            expect![[r#"
+            y: bool[3]
+              [true, false, true]
+              2 of 3 are true
+        "#]],
+        );
+        check(
+            &[0, 3],
+            Buffer::F32(vec![]),
+            expect![[r#"
+            y: f32[0, 3]
+              []
+        "#]],
+        );
+        check(
+            &[2, 0],
+            Buffer::F32(vec![]),
+            expect![[r#"
+            y: f32[2, 0]
+              [[],
+               []]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn json_has_no_nan() {
+        let v = Value::new(vec![2], Buffer::F32(vec![f32::NAN, 1.5])).expect("a value");
+        assert_eq!(
+            json("y", &v, None).to_string(),
+            r#"{"dtype":"f32","max":1.5,"mean":1.5,"min":1.5,"name":"y","nan":1,"shape":[2],"truncated":false,"values":["nan",1.5]}"#
+        );
+        let u = Value::new(vec![1], Buffer::U64(vec![u64::MAX])).expect("a value");
+        assert_eq!(json("y", &u, None)["values"][0], json!(u64::MAX));
+    }
+}

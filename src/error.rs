@@ -1,0 +1,58 @@
+//! What can go wrong, for callers of the library.
+
+use crate::render::{self, Style};
+use std::fmt;
+use std::sync::Arc;
+use weft_ast::{Diagnostic, Diagnostics, SourceMap};
+
+/// Diagnostics with the sources that they point into. Its text shows the source's lines.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was found; never empty.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The texts.
+    pub sources: Arc<SourceMap>,
+}
+
+impl Report {
+    /// Diagnostics that point nowhere.
+    pub fn without_sources(diagnostics: Vec<Diagnostic>) -> Report {
+        Report { diagnostics, sources: Arc::new(SourceMap::default()) }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&render::text(&self.diagnostics, &self.sources, Style { color: false, width: 100 }))
+    }
+}
+
+/// Why a program could not be read, compiled, called or finished.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Something is wrong with the program.
+    #[error("{0}")]
+    Program(Report),
+    /// Something is wrong with the arguments of a call, or with the files that they come from.
+    #[error("{0}")]
+    Input(Report),
+    /// The program stopped while it ran: a failed assertion, an index out of range.
+    #[error("{0}")]
+    Run(Report),
+    /// Something is wrong with the surroundings: no C compiler, an unusable cache directory.
+    #[error("{0}")]
+    System(Report),
+}
+
+impl Error {
+    /// The diagnostics with their sources.
+    pub fn report(&self) -> &Report {
+        match self {
+            Error::Program(r) | Error::Input(r) | Error::Run(r) | Error::System(r) => r,
+        }
+    }
+
+    pub(crate) fn program(diagnostics: Diagnostics, sources: &Arc<SourceMap>) -> Error {
+        Error::Program(Report { diagnostics: diagnostics.0, sources: sources.clone() })
+    }
+}

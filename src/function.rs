@@ -1,0 +1,257 @@
+//! A compiled entry, and running it.
+
+use crate::error::{Error, Report};
+use crate::pipeline;
+use crate::program::{Backend, Options};
+use crate::session::statics_text;
+use crate::store::{Store, stamp};
+use crate::timing::Timings;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use weft_ast::{Func, SourceMap, Value, interp};
+use weft_codegen::call::{Arg, CallError, Context, ErrorKind};
+use weft_codegen::signature::{Passing, Signature};
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_codegen::{Compiled, cache};
+
+/// A compiled entry. It may be called by several threads at once.
+pub struct Function {
+    signature: Signature,
+    code: Code,
+    /// The texts that errors point into; empty if the program came from the cache (see [`Function::sources_for`]).
+    sources: Arc<SourceMap>,
+    timings: Timings,
+    /// Contexts that no call uses now, with their number of threads: they keep memory from call to call.
+    contexts: Mutex<Vec<(u32, Context)>>,
+}
+
+/// What is run.
+enum Code {
+    /// The logical program itself.
+    Interp(Box<Func>),
+    /// A library.
+    C(Box<Compiled>),
+}
+
+/// What a call left.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The parameters, in order; those that are `inout` as the program left them.
+    pub params: Vec<Value>,
+    /// The results, in order.
+    pub results: Vec<Value>,
+    /// What it took.
+    pub usage: Usage,
+}
+
+/// What a call took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time in the program itself.
+    pub time: Duration,
+    /// The most memory beyond parameters and results, in bytes; `None` where it is not measured.
+    pub scratch: Option<usize>,
+}
+
+/// The logical program and its texts, made only if they are needed.
+type Front = (Arc<SourceMap>, Func);
+
+impl Function {
+    /// Compiles, or takes from the cache what was compiled before. `texts` is the key of all files of the program.
+    pub(crate) fn new(
+        texts: &str,
+        entry: &str,
+        options: &Options,
+        mut timings: Timings,
+        front: impl FnOnce(&mut Timings) -> Result<Front, Error>,
+    ) -> Result<Function, Error> {
+        let known = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
+        let (signature, code, sources) = match options.backend {
+            Backend::Interp => {
+                let (sources, func) = front(&mut timings)?;
+                (Signature::of(&func, &known), Code::Interp(Box::new(func)), sources)
+            }
+            Backend::C => {
+                let mut sources = Arc::default();
+                let compiled = compile_c(texts, entry, options, &mut timings, front, &mut sources)?;
+                (compiled.signature().clone(), Code::C(Box::new(compiled)), sources)
+            }
+        };
+        Ok(Function { signature, code, sources, timings, contexts: Mutex::default() })
+    }
+
+    /// Names, types and shapes of parameters and results.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// How long each step of compilation took.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// Starts a call.
+    pub fn call(&self) -> crate::call::Call<'_, '_> {
+        crate::call::Call::new(self)
+    }
+
+    pub(crate) fn sources(&self) -> &Arc<SourceMap> {
+        &self.sources
+    }
+
+    /// Runs on values in the order of the signature. `sizes` are in the signature's order; `threads` is 0 where OpenMP
+    /// shall decide.
+    ///
+    /// # Errors
+    ///
+    /// Values that do not fit the signature, and whatever stops the program.
+    pub fn run(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
+        match &self.code {
+            Code::Interp(func) => self.interpret(func, params, sizes),
+            Code::C(compiled) => {
+                let mut context = self.context(threads);
+                let done = compiled.call_values(&mut context, &mut params, &self.named(sizes));
+                self.give_back(threads, context);
+                let (results, report) = done.map_err(|e| self.call_error(&e))?;
+                let usage = Usage { time: report.time, scratch: Some(report.memory) };
+                Ok(Ran { params, results, usage })
+            }
+        }
+    }
+
+    /// Runs again with the same arrays: results are written where they are. Nothing is allocated that was there before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Function::run`].
+    pub fn run_again(&self, last: &mut Ran, sizes: &[i64], threads: u32) -> Result<Usage, Error> {
+        match &self.code {
+            Code::Interp(func) => {
+                *last = self.interpret(func, last.params.clone(), sizes)?;
+                Ok(last.usage)
+            }
+            Code::C(_) => {
+                let params = last.params.iter_mut().zip(self.signature.params()).map(|(v, sig)| match sig.passing {
+                    Passing::InOut => Arg::from(v),
+                    _ => Arg::from(&*v),
+                });
+                let mut args: Vec<Arg<'_>> = params.chain(last.results.iter_mut().map(Arg::from)).collect();
+                let usage = self.enter(&mut args, sizes, threads)?;
+                drop(args);
+                last.usage = usage;
+                Ok(usage)
+            }
+        }
+    }
+
+    /// Calls C on arrays that are there; the interpreter has no such entry.
+    pub(crate) fn enter(&self, args: &mut [Arg<'_>], sizes: &[i64], threads: u32) -> Result<Usage, Error> {
+        let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
+        let mut context = self.context(threads);
+        let done = compiled.call(&mut context, args, &self.named(sizes));
+        self.give_back(threads, context);
+        let report = done.map_err(|e| self.call_error(&e))?;
+        Ok(Usage { time: report.time, scratch: Some(report.memory) })
+    }
+
+    /// Whether arrays can be passed as they are.
+    pub(crate) fn is_compiled(&self) -> bool {
+        matches!(self.code, Code::C(_))
+    }
+
+    fn named<'s>(&'s self, sizes: &[i64]) -> Vec<(&'s str, i64)> {
+        self.signature.sizes.iter().map(|s| s.name.as_str()).zip(sizes.iter().copied()).collect()
+    }
+
+    fn context(&self, threads: u32) -> Context {
+        let mut free = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        match free.iter().position(|(t, _)| *t == threads) {
+            Some(k) => free.swap_remove(k).1,
+            None => Context::new(threads as usize),
+        }
+    }
+
+    fn give_back(&self, threads: u32, context: Context) {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner).push((threads, context));
+    }
+
+    fn call_error(&self, e: &CallError) -> Error {
+        let sources = self.sources_for(e);
+        let report = Report { diagnostics: vec![e.diagnostic(&sources)], sources };
+        match e.kind {
+            ErrorKind::Assert | ErrorKind::Index | ErrorKind::Arithmetic | ErrorKind::Memory | ErrorKind::Size => {
+                Error::Run(report)
+            }
+            ErrorKind::Call | ErrorKind::DType | ErrorKind::Shape | ErrorKind::Layout | ErrorKind::Alias => {
+                Error::Input(report)
+            }
+        }
+    }
+
+    /// The texts that an error points into. A program from the cache was never read; its files are read now.
+    fn sources_for(&self, e: &CallError) -> Arc<SourceMap> {
+        if self.sources.files().next().is_some() {
+            return self.sources.clone();
+        }
+        let mut sources = SourceMap::default();
+        let Some(site) = &e.site else { return Arc::new(sources) };
+        for name in std::iter::once(&site.file).chain(site.chain.iter().map(|(_, place)| &place.file)) {
+            if sources.files().all(|f| f.name != *name)
+                && let Some(text) = crate::loader::text_by_name(name)
+            {
+                sources.add(name.clone(), None, text);
+            }
+        }
+        Arc::new(sources)
+    }
+
+    fn interpret(&self, func: &Func, params: Vec<Value>, sizes: &[i64]) -> Result<Ran, Error> {
+        let sizes = self.signature.sizes.iter().zip(sizes).map(|(s, v)| (s.name.clone(), *v)).collect();
+        let start = Instant::now();
+        let outputs = interp::run(func, &interp::Inputs { sizes, params }).map_err(|e| {
+            let before = matches!(e.kind.code(), "run::input" | "run::shape");
+            let report = Report { diagnostics: vec![e.into()], sources: self.sources.clone() };
+            if before { Error::Input(report) } else { Error::Run(report) }
+        })?;
+        let usage = Usage { time: start.elapsed(), scratch: None };
+        Ok(Ran { params: outputs.params, results: outputs.results, usage })
+    }
+}
+
+fn compile_c(
+    texts: &str,
+    entry: &str,
+    options: &Options,
+    timings: &mut Timings,
+    front: impl FnOnce(&mut Timings) -> Result<Front, Error>,
+    kept: &mut Arc<SourceMap>,
+) -> Result<Compiled, Error> {
+    let store = Store::open()?;
+    let system = |d| Error::System(Report::without_sources(vec![d]));
+    let toolchain = Toolchain::find();
+    let flags = CompileOptions::default();
+    // Without a compiler, what was compiled by whichever one was there before is not looked for.
+    let identity = toolchain.as_ref().map(|t| t.identity().to_string()).map_err(|d| system(d.clone()))?;
+    let key = cache::key(&[
+        "library",
+        &stamp(),
+        texts,
+        entry,
+        &statics_text(options),
+        &format!("{:?}", options.sizes),
+        &Toolchain::flags(&flags).join(" "),
+        &identity,
+    ]);
+    store.library(
+        &key,
+        &flags,
+        || toolchain,
+        timings,
+        |timings| {
+            let (sources, func) = front(timings)?;
+            *kept = sources.clone();
+            let lowered = pipeline::lowered(&func, &options.sizes, timings).map_err(|d| Error::program(d, &sources))?;
+            Ok(pipeline::c(&lowered, &sources, timings))
+        },
+    )
+}

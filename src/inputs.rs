@@ -1,0 +1,203 @@
+//! Inputs by text: what follows `--in NAME=` for every parameter, read, checked against the signature and given shape.
+//!
+//! *Does*: names first (a misspelt one is proposed, all missing ones are listed at once), then files and literals, then
+//! sizes over all of them, and last the generators, which need the sizes. All problems of one step are reported together.
+//! *May touch*: files, for reading. Nothing of the program has run.
+
+use crate::bind::Sizes;
+use crate::io::{self, Source, Want, memory, shape_text};
+use weft_ast::{Diagnostic, Value};
+use weft_codegen::signature::{Passing, Signature, TensorSig};
+
+/// Everything a call needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inputs {
+    /// The parameters, in order.
+    pub values: Vec<Value>,
+    /// The sizes, in the signature's order.
+    pub sizes: Vec<i64>,
+}
+
+/// Reads all inputs of an entry. `given` holds pairs of name and text, `sizes` those of name and value.
+pub fn read(
+    signature: &Signature,
+    given: &[(String, String)],
+    sizes: &[(String, i64)],
+) -> Result<Inputs, Vec<Diagnostic>> {
+    let params: Vec<&TensorSig> = signature.params().collect();
+    let sources = sources(signature, &params, given)?;
+    let mut bound = Sizes::given(signature, sizes)?;
+
+    let mut errors = Vec::new();
+    let mut values: Vec<Option<Value>> = Vec::new();
+    for (param, source) in params.iter().zip(&sources) {
+        values.push(match source {
+            Source::Generator(_) => None,
+            source => io::read(source, &want(param)).map_err(|d| errors.push(d)).ok(),
+        });
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+
+    let shapes: Vec<Option<Vec<usize>>> = values.iter().map(|v| v.as_ref().map(|v| v.shape().to_vec())).collect();
+    bound.unify(signature, &shapes)?;
+    let complete = bound.complete(signature).map_err(|d| vec![d])?;
+    let mut bytes = 0u128;
+    for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
+        let shape = bound.shape(param).ok_or_else(|| vec![no_shape(param, &bound)])?;
+        if let Source::Generator(generator) = source {
+            bytes += memory::check_tensor(param.dtype, &shape, &format!("parameter `{}`", param.name))
+                .map_err(|d| vec![d])? as u128;
+            // Several tensors may fit alone and not together.
+            memory::check_bytes(bytes, "the inputs").map_err(|d| vec![d])?;
+            match generator.generate(&want(param), &shape) {
+                Ok(v) => *value = Some(v),
+                Err(d) => errors.push(d),
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(Inputs { values: values.into_iter().flatten().collect(), sizes: complete })
+    } else {
+        Err(errors)
+    }
+}
+
+/// The source of each parameter, in order.
+fn sources(
+    signature: &Signature,
+    params: &[&TensorSig],
+    given: &[(String, String)],
+) -> Result<Vec<Source>, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut found: Vec<Option<Source>> = vec![None; params.len()];
+    for (name, text) in given {
+        let Some(k) = params.iter().position(|p| p.name == *name) else {
+            errors.push(unknown_param(signature, params, name));
+            continue;
+        };
+        match Source::parse(text) {
+            Ok(_) if found[k].is_some() => {
+                errors.push(Diagnostic::new("input::twice", format!("parameter `{name}` is given twice")));
+            }
+            Ok(source) => found[k] = Some(source),
+            Err(mut d) => {
+                d.message = format!("parameter `{name}`: {}", d.message);
+                errors.push(d);
+            }
+        }
+    }
+    // A name that was misspelt is missing too: one of the two messages is enough.
+    if errors.is_empty() {
+        let missing: Vec<&TensorSig> =
+            params.iter().zip(&found).filter(|(_, f)| f.is_none()).map(|(p, _)| *p).collect();
+        if !missing.is_empty() {
+            errors.push(missing_inputs(signature, &missing));
+        }
+    }
+    if errors.is_empty() { Ok(found.into_iter().flatten().collect()) } else { Err(errors) }
+}
+
+fn want(param: &TensorSig) -> Want {
+    Want { name: param.name.clone(), dtype: param.dtype, ndim: param.shape.len() }
+}
+
+/// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.
+pub fn type_text(t: &TensorSig) -> String {
+    let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
+    let plain = if dims.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, dims.join(", ")) };
+    if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain }
+}
+
+fn missing_inputs(signature: &Signature, missing: &[&TensorSig]) -> Diagnostic {
+    let list: Vec<String> = missing.iter().map(|p| format!("`{}: {}`", p.name, type_text(p))).collect();
+    let what = if missing.len() == 1 { "input is" } else { "inputs are" };
+    let flags: Vec<String> = missing.iter().map(|p| format!("--in {}={}", p.name, example(p))).collect();
+    Diagnostic::new(
+        "input::missing",
+        format!("`{}`: {} {what} missing: {}", signature.name, missing.len(), list.join(", ")),
+    )
+    .help(format!("give a file, a literal or a generator for each, for example\n{}", flags.join(" ")))
+}
+
+/// Something that could be written for a parameter.
+fn example(p: &TensorSig) -> String {
+    match (p.shape.len(), p.dtype) {
+        (0, d) if d.is_float() => "0.5".into(),
+        (0, weft_ast::DType::Bool) => "true".into(),
+        (0, _) => "1".into(),
+        (_, d) if d.is_float() => "rand".into(),
+        (_, weft_ast::DType::Bool) => "'randint(0,2)'".into(),
+        _ => format!("{}.npy", p.name),
+    }
+}
+
+pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: &str) -> Diagnostic {
+    let d = Diagnostic::new("input::name", format!("`{}` has no parameter `{name}`", signature.name));
+    if signature.sizes.iter().any(|s| s.name == name) {
+        return d.help(format!("`{name}` is a size: write --size {name}=N"));
+    }
+    match crate::near::nearest(name, params.iter().map(|p| p.name.as_str())) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None if params.is_empty() => d.help("it has no parameters"),
+        None => {
+            let list: Vec<String> = params.iter().map(|p| format!("{}: {}", p.name, type_text(p))).collect();
+            d.help(format!("its parameters are {}", list.join(", ")))
+        }
+    }
+}
+
+/// A shape that has no value: negative, or beyond 64 bits.
+fn no_shape(param: &TensorSig, sizes: &Sizes) -> Diagnostic {
+    for (k, d) in param.shape.iter().enumerate() {
+        match d.value.as_ref().map(|v| sizes.eval(v)) {
+            Some(Some(v)) if v < 0 => {
+                return Diagnostic::new(
+                    "size::negative",
+                    format!("parameter `{}`, dimension {k}: `{}` is {v}; sizes are 0 or more", param.name, d.text),
+                );
+            }
+            Some(Some(_)) => {}
+            _ => {
+                return Diagnostic::new(
+                    "size::overflow",
+                    format!("parameter `{}`, dimension {k}: `{}` overflows or has no value", param.name, d.text),
+                );
+            }
+        }
+    }
+    Diagnostic::new("size::overflow", format!("parameter `{}` has no shape", param.name))
+}
+
+/// The shape of every result, checked to be one and to fit in memory together with the others.
+pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<Vec<usize>>>, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut bytes = 0u128;
+    let mut shapes = Vec::new();
+    for t in signature.results() {
+        let shape = t.shape(sizes);
+        for (k, d) in t.shape.iter().enumerate() {
+            if let Some(v) = d.value.as_ref().and_then(|v| v.eval(sizes)).filter(|v| *v < 0) {
+                errors.push(Diagnostic::new(
+                    "size::negative",
+                    format!("result `{}`, dimension {k}: `{}` is {v}; sizes are 0 or more", t.name, d.text),
+                ));
+            }
+        }
+        if let Some(shape) = &shape {
+            let what = format!("result `{}` of shape {}", t.name, shape_text(shape));
+            match memory::check_tensor(t.dtype, shape, &what) {
+                Ok(b) => bytes += b as u128,
+                Err(d) => errors.push(d),
+            }
+        }
+        shapes.push(shape);
+    }
+    if errors.is_empty()
+        && let Err(d) = memory::check_bytes(bytes, "the results")
+    {
+        errors.push(d);
+    }
+    if errors.is_empty() { Ok(shapes) } else { Err(errors) }
+}

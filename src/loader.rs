@@ -1,0 +1,40 @@
+//! Where modules come from: files beside the one that imports them, and the operator library.
+
+use std::path::{Path, PathBuf};
+use weft_frontend::program::{Loader, Source};
+
+/// Reads `module.ft` beside the importing file, and operators from the embedded library.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files;
+
+impl Loader for Files {
+    fn load(&self, module: &str, importing: Option<&Path>) -> Result<Source, String> {
+        let path = importing.and_then(Path::parent).unwrap_or(Path::new("")).join(format!("{module}.ft"));
+        if !path.is_file() {
+            return Err(format!("there is no module `{module}`: `{}` does not exist", path.display()));
+        }
+        let text = crate::io::read_text(&path).map_err(|d| d.message)?;
+        Ok(Source { name: path.display().to_string(), path: Some(path), text: text.into() })
+    }
+
+    fn prelude(&self, name: &str) -> Option<Source> {
+        weft_libop::source(name).map(|(file, text)| Source::inline(library_name(file), text))
+    }
+
+    fn prelude_names(&self) -> Vec<String> {
+        weft_libop::names().map(str::to_string).collect()
+    }
+}
+
+/// What a file of the operator library is called in messages.
+fn library_name(file: &str) -> String {
+    format!("<libop>/{file}")
+}
+
+/// The text of a file by the name that messages call it, for places that were stored.
+pub(crate) fn text_by_name(name: &str) -> Option<String> {
+    match name.strip_prefix("<libop>/") {
+        Some(file) => weft_libop::files().find(|(f, _)| *f == file).map(|(_, text)| text.to_string()),
+        None => std::fs::read_to_string(PathBuf::from(name)).ok(),
+    }
+}

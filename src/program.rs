@@ -1,0 +1,267 @@
+//! Programs and compiled entries: the library's front door.
+
+use crate::error::{Error, Report};
+use crate::function::Function;
+use crate::io;
+use crate::pipeline;
+use crate::timing::Timings;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap};
+use weft_codegen::Lowered;
+use weft_codegen::c::CSource;
+use weft_frontend::StaticValue;
+use weft_frontend::program::{EntryInfo, Source};
+
+/// What runs a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// C with OpenMP, compiled by the system's C compiler.
+    #[default]
+    C,
+    /// The reference interpreter: slow, and checks everything.
+    Interp,
+}
+
+/// How an entry is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What runs it.
+    pub backend: Backend,
+    /// Values of `static` parameters.
+    pub statics: BTreeMap<String, StaticValue>,
+    /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
+    pub sizes: BTreeMap<String, i64>,
+    /// The schedule: `None` and `"none"` run the program as it is written.
+    pub schedule: Option<String>,
+}
+
+impl Options {
+    /// Gives a `static` parameter its value.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: StaticValue) -> Options {
+        self.statics.insert(name.to_string(), value);
+        self
+    }
+
+    /// Compiles a size in.
+    #[must_use]
+    pub fn size(mut self, name: &str, value: i64) -> Options {
+        self.sizes.insert(name.to_string(), value);
+        self
+    }
+
+    /// Chooses what runs the program.
+    #[must_use]
+    pub fn backend(mut self, backend: Backend) -> Options {
+        self.backend = backend;
+        self
+    }
+}
+
+/// A program: a file with everything that it imports.
+pub struct Program {
+    front: weft_frontend::Program,
+    sources: Arc<SourceMap>,
+    timings: Timings,
+}
+
+impl Program {
+    /// Reads a file and what it imports.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, and everything that is wrong with the syntax.
+    pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
+        let program = Program::open(path.as_ref())?;
+        program.refuse_broken()?;
+        Ok(program)
+    }
+
+    /// Reads a program from a string. `name` stands in messages; imports are searched beside the current directory.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the syntax.
+    pub fn from_source(name: &str, text: &str) -> Result<Program, Error> {
+        let program = Program::read(Source::inline(name, text));
+        program.refuse_broken()?;
+        Ok(program)
+    }
+
+    /// Reads a file, broken or not: [`Program::check`] says what is wrong.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn open(path: &Path) -> Result<Program, Error> {
+        let text = io::read_text(path).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
+        Ok(Program::read(Source {
+            name: path.display().to_string(),
+            path: Some(path.to_path_buf()),
+            text: text.into(),
+        }))
+    }
+
+    fn read(main: Source) -> Program {
+        let mut timings = Timings::default();
+        let front = pipeline::parse(main, &mut timings);
+        let sources = Arc::new(front.sources().clone());
+        Program { front, sources, timings }
+    }
+
+    fn refuse_broken(&self) -> Result<(), Error> {
+        match self.front.diagnostics() {
+            [] => Ok(()),
+            found => Err(Error::program(Diagnostics(found.to_vec()), &self.sources)),
+        }
+    }
+
+    /// What the front end knows.
+    pub fn front(&self) -> &weft_frontend::Program {
+        &self.front
+    }
+
+    /// The texts of all files.
+    pub fn sources(&self) -> &Arc<SourceMap> {
+        &self.sources
+    }
+
+    /// How long reading took.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// The docstring of the file.
+    pub fn doc(&self) -> Option<&str> {
+        self.front.doc()
+    }
+
+    /// The entries, in order, with their parameters and docstrings.
+    ///
+    /// ```
+    /// let program = weft::Program::from_source("p.ft", r#"
+    /// def scale(x: f32[n], a: f32) -> f32[n]:
+    ///     """Multiplies every element."""
+    ///     y = a * x
+    ///     return y
+    /// "#)?;
+    /// let entry = &program.entries()[0];
+    /// assert_eq!(entry.name, "scale");
+    /// assert_eq!(entry.doc.as_deref(), Some("Multiplies every element."));
+    /// assert_eq!(entry.params[0].annotation, "f32[n]");
+    /// # Ok::<(), weft::Error>(())
+    /// ```
+    pub fn entries(&self) -> Vec<EntryInfo> {
+        self.front.entries()
+    }
+
+    /// Everything that is wrong with the program, entry by entry; empty if nothing is.
+    pub fn check(&self) -> Vec<Diagnostic> {
+        pipeline::check(&self.front)
+    }
+
+    /// The entry of that name, or the only one.
+    ///
+    /// # Errors
+    ///
+    /// There is no such entry, or there are several to choose from.
+    pub fn entry(&self, name: Option<&str>) -> Result<String, Error> {
+        self.refuse_broken()?;
+        choose_entry(&self.entries(), name).map_err(|d| Error::program(d.into(), &self.sources))
+    }
+
+    /// The logical program of an entry: what it means, without any decision on how it runs.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry.
+    pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
+        self.entry(Some(entry))?;
+        pipeline::refuse_schedule(&self.front, options.schedule.as_deref())
+            .and_then(|()| pipeline::logical(&self.front, entry, &options.statics, timings))
+            .map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// Compiles an entry.
+    ///
+    /// ```
+    /// use weft::{Options, Program};
+    /// let program = Program::from_source("p.ft", "
+    /// def total(x: f64[n]) -> f64:
+    ///     s: f64 = 0.0
+    ///     for i in range(n):
+    ///         s += x[i]
+    ///     return s
+    /// ")?;
+    /// let total = program.compile("total", &Options::default())?;
+    /// let x = ndarray::arr1(&[1.0, 2.0, 3.5]);
+    /// let results = total.call().input("x", x.view()).run()?;
+    /// assert_eq!(results.scalar::<f64>("s")?, 6.5);
+    /// # Ok::<(), weft::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry; a C compiler that is missing.
+    pub fn compile(&self, entry: &str, options: &Options) -> Result<Function, Error> {
+        // Also where the cache has the library: a wrong name is a wrong name.
+        self.entry(Some(entry))?;
+        Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
+            Ok((self.sources.clone(), self.logical(entry, options, timings)?))
+        })
+    }
+
+    /// The C that is compiled, with the headers' declarations in it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry.
+    pub fn c_source(&self, entry: &str, options: &Options) -> Result<CSource, Error> {
+        let lowered = self.lowered(entry, options)?;
+        Ok(pipeline::c(&lowered, &self.sources, &mut Timings::default()))
+    }
+
+    /// The program on flat buffers, with every check that remains.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry.
+    pub fn lowered(&self, entry: &str, options: &Options) -> Result<Lowered, Error> {
+        let mut timings = Timings::default();
+        let func = self.logical(entry, options, &mut timings)?;
+        pipeline::lowered(&func, &options.sizes, &mut timings).map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// The key of all texts that the program is made of, in the order in which they are read.
+    pub(crate) fn texts_key(&self) -> String {
+        let parts: Vec<&str> = self.sources.files().flat_map(|f| [f.name.as_str(), &f.text]).collect();
+        weft_codegen::cache::key(&parts)
+    }
+}
+
+/// The entry that is meant.
+fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Diagnostic> {
+    let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
+    let list = if names.is_empty() {
+        "this file has no entries".to_string()
+    } else {
+        format!("entries: {}", names.join(", "))
+    };
+    match (name, names.as_slice()) {
+        (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
+        (Some(name), _) => {
+            let d = Diagnostic::new("entry::name", format!("there is no entry `{name}`"));
+            Err(match crate::near::nearest(name, names.iter().copied()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")).note(list),
+                None => d.help(list).note("an entry is a function whose parameters are all annotated"),
+            })
+        }
+        (None, [only]) => Ok((*only).to_string()),
+        (None, []) => Err(Diagnostic::new("entry::none", "this file has no entry to run")
+            .help("annotate all parameters of a function: `def f(x: f32[n]):`")),
+        (None, _) => Err(Diagnostic::new("entry::which", "this file has several entries")
+            .help(format!("name one of them: {}", names.join(", ")))),
+    }
+}

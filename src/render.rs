@@ -1,0 +1,179 @@
+//! Diagnostics for people (by miette, with the source's lines) and for machines (JSON).
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use serde_json::{Value as Json, json};
+use std::fmt;
+use weft_ast::{Diagnostic, SourceMap, Span};
+
+/// How diagnostics are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// With colours.
+    pub color: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+/// All diagnostics with their source lines, and a summary line.
+pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> String {
+    let theme = if style.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width).with_links(false);
+    let mut out = String::new();
+    for d in diagnostics {
+        // Writing to a string fails only if a formatter does; the plain text is what is left then.
+        if handler.render_report(&mut out, &Shown::new(d, sources)).is_err() {
+            out.push_str(&format!("{d}\n"));
+        }
+        for note in notes(d, sources) {
+            out.push_str(&format!("  note: {}\n", note.replace('\n', "\n        ")));
+        }
+        out.push('\n');
+    }
+    out.push_str(&summary(diagnostics.len()));
+    out
+}
+
+/// Labels in other files than the first one's (a snippet is of one file), then the diagnostic's own notes.
+fn notes(d: &Diagnostic, sources: &SourceMap) -> Vec<String> {
+    let elsewhere = d.labels.iter().filter(|l| l.span.file != d.span().file);
+    let places = elsewhere.map(|l| format!("{}: {}", sources.locate(l.span), l.text));
+    places.chain(d.notes.iter().cloned()).collect()
+}
+
+fn summary(n: usize) -> String {
+    if n == 1 { "1 error\n".to_string() } else { format!("{n} errors\n") }
+}
+
+/// All diagnostics as data.
+pub fn json(diagnostics: &[Diagnostic], sources: &SourceMap) -> Json {
+    let place = |span: Span| {
+        let at = sources.line_col(span);
+        json!({
+            "file": sources.get(span.file).map(|f| f.name.clone()),
+            "line": at.map(|a| a.line),
+            "column": at.map(|a| a.column),
+            "start": span.start,
+            "end": span.end,
+        })
+    };
+    let one = |d: &Diagnostic| {
+        json!({
+            "severity": "error",
+            "code": d.code,
+            "message": d.message,
+            "labels": d.labels.iter().map(|l| json!({ "span": place(l.span), "text": l.text })).collect::<Vec<_>>(),
+            "help": d.help,
+            "notes": d.notes,
+        })
+    };
+    Json::Array(diagnostics.iter().map(one).collect())
+}
+
+/// A diagnostic as miette wants it, without its notes.
+#[derive(Debug)]
+struct Shown<'a> {
+    diagnostic: &'a Diagnostic,
+    source: Option<NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(diagnostic: &'a Diagnostic, sources: &SourceMap) -> Shown<'a> {
+        let main = diagnostic.span();
+        let file = sources.get(main.file);
+        let mut labels = Vec::new();
+        for (k, label) in diagnostic.labels.iter().enumerate().filter(|(_, l)| l.span.file == main.file) {
+            let text = (!label.text.is_empty()).then(|| label.text.clone());
+            let len = file.map_or(0, |f| f.text.len());
+            let start = (label.span.start as usize).min(len);
+            let span = SourceSpan::from(start..(label.span.end as usize).clamp(start, len));
+            labels.push(if k == 0 {
+                LabeledSpan::new_primary_with_span(text, span)
+            } else {
+                LabeledSpan::new_with_span(text, span)
+            });
+        }
+        Shown { diagnostic, source: file.map(|f| NamedSource::new(&f.name, f.text.to_string())), labels }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+impl std::error::Error for Shown<'_> {}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn code<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
+        Some(Box::new(self.diagnostic.code))
+    }
+    fn help<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
+        self.diagnostic.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
+    }
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|s| s as &dyn SourceCode)
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        if self.source.is_none() || self.labels.is_empty() { None } else { Some(Box::new(self.labels.iter().cloned())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(d: &Diagnostic, sources: &SourceMap, expected: Expect) {
+        let style = Style { color: false, width: 100 };
+        expected.assert_eq(&text(std::slice::from_ref(d), sources, style));
+    }
+
+    #[test]
+    fn lines_labels_and_help_are_shown() {
+        let mut sources = SourceMap::default();
+        let file = sources.add("a.ft", None, "x = foo(1)\ny = bar(2)\n");
+        let other = sources.add("b.ft", None, "z = 3\n");
+        let d = Diagnostic::new("name::unknown", "unknown name `foo`")
+            .label(Span::new(file, 4, 7), "here")
+            .label(Span::new(other, 0, 1), "`z` stands there")
+            .help("did you mean `bar`?")
+            .note("called from `main`");
+        check(
+            &d,
+            &sources,
+            expect![[r#"
+                name::unknown
+
+                  × unknown name `foo`
+                   ╭─[a.ft:1:5]
+                 1 │ x = foo(1)
+                   ·     ─┬─
+                   ·      ╰── here
+                 2 │ y = bar(2)
+                   ╰────
+                  help: did you mean `bar`?
+                        note: b.ft:1: `z` stands there
+                        note: called from `main`
+
+                1 error
+            "#]],
+        );
+        let nowhere = Diagnostic::new("data::missing-file", "x.npy: there is no such file").help("check the path");
+        check(
+            &nowhere,
+            &sources,
+            expect![[r#"
+                data::missing-file
+
+                  × x.npy: there is no such file
+                  help: check the path
+
+                1 error
+            "#]],
+        );
+        let j = json(std::slice::from_ref(&d), &sources);
+        assert_eq!(j[0]["labels"][0]["span"]["line"], 1);
+        assert_eq!(j[0]["labels"][0]["span"]["column"], 5);
+    }
+}

@@ -1,0 +1,123 @@
+//! One entry of a file, opened so that a second run skips the compiler.
+
+use crate::error::{Error, Report};
+use crate::function::Function;
+use crate::io;
+use crate::program::{Backend, Options, Program};
+use crate::store::{Manifest, Store, stamp};
+use crate::timing::Timings;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weft_ast::{Func, SourceMap};
+use weft_codegen::cache::key;
+use weft_codegen::signature::Signature;
+
+/// A file and one of its entries. The front end runs only if it must: see `store`.
+pub struct Session {
+    file: PathBuf,
+    entry: String,
+    options: Options,
+    signature: Signature,
+    texts: String,
+    front: Option<(Arc<SourceMap>, Func)>,
+    timings: Timings,
+}
+
+impl Session {
+    /// Opens a file. `entry` may be left out if there is only one; sizes in `options` are not used ([`Session::compile`]
+    /// takes them).
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, and everything that is wrong with the program.
+    pub fn open(file: &Path, entry: Option<&str>, options: &Options) -> Result<Session, Error> {
+        let mut timings = Timings::default();
+        // The interpreter needs the program itself, and a schedule is refused by the front end.
+        if options.backend == Backend::Interp || options.schedule.as_deref().is_some_and(|s| s != "none") {
+            return Session::by_front_end(file, entry, options, None, timings);
+        }
+        let store = Store::open()?;
+        let text = io::read_text(file).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
+        let name = file.display().to_string();
+        let directory = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string();
+        let statics = statics_text(options);
+        let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics]);
+        let found = timings.measure("cache", || store.manifest(&key));
+        match found {
+            Some(Manifest { entry, signature, texts, .. }) => Ok(Session {
+                file: file.to_path_buf(),
+                entry,
+                options: options.clone(),
+                signature,
+                texts,
+                front: None,
+                timings,
+            }),
+            None => Session::by_front_end(file, entry, options, Some((&store, &key)), timings),
+        }
+    }
+
+    fn by_front_end(
+        file: &Path,
+        entry: Option<&str>,
+        options: &Options,
+        keep: Option<(&Store, &str)>,
+        mut timings: Timings,
+    ) -> Result<Session, Error> {
+        let program = Program::load(file)?;
+        timings.extend(program.timings());
+        let entry = program.entry(entry)?;
+        let func = program.logical(&entry, options, &mut timings)?;
+        let signature = Signature::of(&func, &Default::default());
+        let texts = program.texts_key();
+        if let Some((store, key_of_manifest)) = keep {
+            let imports = program.sources().files().skip(1).filter_map(|f| Some((f.path.clone()?, key(&[&f.text]))));
+            let manifest = Manifest {
+                entry: entry.clone(),
+                signature: signature.clone(),
+                imports: imports.collect(),
+                texts: texts.clone(),
+            };
+            store.keep_manifest(key_of_manifest, &manifest);
+        }
+        let front = Some((program.sources().clone(), func));
+        Ok(Session { file: file.to_path_buf(), entry, options: options.clone(), signature, texts, front, timings })
+    }
+
+    /// Names, types and shapes, with no size compiled in.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The entry's name.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Compiles; `sizes` are those to compile in.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the program; a C compiler that is missing.
+    pub fn compile(&mut self, sizes: &[(String, i64)]) -> Result<Function, Error> {
+        let options = Options { sizes: sizes.iter().cloned().collect(), ..self.options.clone() };
+        let timings = std::mem::take(&mut self.timings);
+        let (file, entry) = (&self.file, &self.entry);
+        match &self.front {
+            Some((sources, func)) => {
+                Function::new(&self.texts, entry, &options, timings, |_| Ok((sources.clone(), func.clone())))
+            }
+            None => Function::new(&self.texts, entry, &options, timings, |timings| {
+                let program = Program::load(file)?;
+                timings.extend(program.timings());
+                let func = program.logical(entry, &options, timings)?;
+                Ok((program.sources().clone(), func))
+            }),
+        }
+    }
+}
+
+/// The values of `static` parameters as part of a key.
+pub(crate) fn statics_text(options: &Options) -> String {
+    format!("{:?}", options.statics)
+}

@@ -1,0 +1,130 @@
+//! The compile cache: what a second run of the same program can skip.
+//!
+//! *Two kinds of entry.* A **manifest** is found by what is known before anything is parsed (the file's text, the entry, the
+//! values of `static` parameters) and holds the entry's signature and which other files were read; with it, inputs are
+//! read and checked without the front end. A **library** is found by all texts, the sizes that are compiled in, the
+//! compiler with its flags and this machine's CPU, and is the compiled program with its own signature.
+//!
+//! *Stamps.* Every key has the version of Weft and the identity of the running program in it, so that a new compiler never
+//! meets what an old one made. *May touch*: the cache's directory (`weft_codegen::cache` says why it is safe).
+
+use crate::error::{Error, Report};
+use crate::timing::Timings;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+use weft_ast::Diagnostic;
+use weft_codegen::c::CSource;
+use weft_codegen::cache::{self, Cache};
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_codegen::{Compiled, Signature};
+
+const MANIFEST: &str = "manifest.json";
+const SIGNATURE: &str = "signature.json";
+
+/// What is known of an entry without the front end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The entry's name.
+    pub entry: String,
+    /// Its interface, with no size compiled in.
+    pub signature: Signature,
+    /// The other files that the program is made of, with the key of each text.
+    pub imports: Vec<(PathBuf, String)>,
+    /// The key of all texts.
+    pub texts: String,
+}
+
+/// The cache of this process.
+pub(crate) struct Store {
+    cache: Cache,
+}
+
+impl Store {
+    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone wants, and
+    /// a directory that others can write must not be used at all.
+    pub fn open() -> Result<Store, Error> {
+        let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
+        let (cache, problem) = Cache::open().map_err(system)?;
+        match problem {
+            // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
+            Some(d) if d.code != "cache::nowhere" => Err(system(Diagnostic { notes: Vec::new(), ..d })),
+            _ => Ok(Store { cache }),
+        }
+    }
+
+    /// The manifest with that key, if none of the files changed.
+    pub fn manifest(&self, key: &str) -> Option<Manifest> {
+        let dir = self.cache.get(key)?;
+        let manifest: Manifest = serde_json::from_slice(&std::fs::read(dir.join(MANIFEST)).ok()?).ok()?;
+        let current =
+            |(path, sum): &(PathBuf, String)| std::fs::read_to_string(path).is_ok_and(|t| cache::key(&[&t]) == *sum);
+        manifest.imports.iter().all(current).then_some(manifest)
+    }
+
+    /// Keeps a manifest. Where that fails the next run is slower, and nothing else.
+    pub fn keep_manifest(&self, key: &str, manifest: &Manifest) {
+        let made = self.cache.get_or_make(key, |dir| write_json(&dir.join(MANIFEST), manifest));
+        if let Err(d) = made {
+            tracing::warn!("{d}");
+        }
+    }
+
+    /// The library with that key, compiled from what `make` gives if there is none.
+    pub fn library(
+        &self,
+        key: &str,
+        options: &CompileOptions,
+        toolchain: impl FnOnce() -> Result<Toolchain, Diagnostic>,
+        timings: &mut Timings,
+        make: impl FnOnce(&mut Timings) -> Result<CSource, Error>,
+    ) -> Result<Compiled, Error> {
+        let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
+        let dir = match self.cache.get(key) {
+            Some(dir) => dir,
+            None => {
+                let source = make(timings)?;
+                let toolchain = toolchain().map_err(system)?;
+                let stem = &source.signature.c_name;
+                timings
+                    .measure("C compiler", || {
+                        self.cache.get_or_make(key, |dir| {
+                            Toolchain::write(&source, dir, stem)?;
+                            toolchain.shared(dir, stem, options)?;
+                            write_json(&dir.join(SIGNATURE), &source.signature)
+                        })
+                    })
+                    .map_err(system)?
+            }
+        };
+        timings.measure("load", || load(&dir)).map_err(system)
+    }
+}
+
+fn load(dir: &Path) -> Result<Compiled, Diagnostic> {
+    let broken = |what: String| {
+        Diagnostic::new("cache::broken", format!("`{}`: {what}", dir.display())).help("remove the directory")
+    };
+    let text = std::fs::read(dir.join(SIGNATURE)).map_err(|e| broken(e.to_string()))?;
+    let signature: Signature = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
+    let library = dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
+    Compiled::load(&library, signature)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
+    let failed = |e: String| Diagnostic::new("cache::write", format!("cannot write `{}`: {e}", path.display()));
+    let text = serde_json::to_vec(value).map_err(|e| failed(e.to_string()))?;
+    std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+}
+
+/// What tells one build of Weft from another.
+pub(crate) fn stamp() -> String {
+    let program = std::env::current_exe().ok().and_then(|p| std::fs::metadata(p).ok());
+    let modified = program.as_ref().and_then(|m| m.modified().ok()).and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    format!(
+        "weft {} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        program.map_or(0, |m| m.len()),
+        modified.map_or(0, |t| t.as_nanos())
+    )
+}
