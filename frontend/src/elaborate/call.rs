@@ -8,7 +8,7 @@ use super::expr::value_reads;
 use super::func::{FuncRef, is_static_annotation};
 use super::scope::Role;
 use super::stmt::Flow;
-use super::value::{Value, View};
+use super::value::{StaticType, Value, View};
 use super::{Elab, MAX_DEPTH, R, Stop};
 use crate::syntax::{self, ExprKind, Function};
 use rustc_hash::FxHashSet;
@@ -112,12 +112,7 @@ impl Elab<'_> {
             Value::Operator(op) => self.call_operator(*op, args, span),
             Value::Builtin(b) => self.call_builtin(*b, args, span),
             Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
-            Value::Type(_) => self.error_help(
-                "type::call",
-                span,
-                "types of static values are not called",
-                "convert with `cast(x, i64)` or `cast(x, f64)`",
-            ),
+            Value::Type(t) => self.call_type(*t, args, span),
             Value::DType(d) => self.error_help(
                 "type::call",
                 span,
@@ -128,6 +123,23 @@ impl Elab<'_> {
                 let found = other.describe();
                 self.error("type::call", span, format!("{found} cannot be called"))
             }
+        }
+    }
+
+    /// `tuple(xs)`, `list(xs)`
+    fn call_type(&mut self, t: StaticType, args: Vec<Arg>, span: Span) -> R<Value> {
+        match (t, args.as_slice()) {
+            (StaticType::Tuple, [(None, v, at)]) => Ok(Value::Tuple(self.static_items(v, *at)?.into())),
+            (StaticType::List, [(None, v, at)]) => Ok(Value::List(self.static_items(v, *at)?.into())),
+            (StaticType::Tuple | StaticType::List, _) => {
+                self.error("call::arguments", span, "one sequence is expected here")
+            }
+            _ => self.error_help(
+                "type::call",
+                span,
+                "types of static values are not called",
+                "convert with `cast(x, i64)` or `cast(x, f64)`",
+            ),
         }
     }
 

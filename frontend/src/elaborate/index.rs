@@ -50,6 +50,18 @@ impl Elab<'_> {
                 let list = matches!(of, Value::List(_));
                 return self.sequence_item(&values.clone(), list, items, span);
             }
+            Value::Str(text) => {
+                let characters: Vec<Value> = text.chars().map(|c| Value::str(c.to_string())).collect();
+                let part = self.sequence_item(&characters, false, items, span)?;
+                let joined = |items: &[Value]| -> String {
+                    let text = |v: &Value| match v {
+                        Value::Str(c) => c.to_string(),
+                        _ => String::new(),
+                    };
+                    items.iter().map(text).collect()
+                };
+                return Ok(part.items().map(joined).map_or(part.clone(), Value::str));
+            }
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {}
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) => {
                 return self.error("type::subscript", of_span, "a function is called with `(…)`");
@@ -193,6 +205,10 @@ impl Elab<'_> {
             let span = items[0].span.to(items[items.len() - 1].span);
             return self.error("index::slice", span, "`...` stands once in a subscript");
         }
+        if let [Sub::At(Value::Tuple(all), span)] = subs.as_slice() {
+            // A tuple that was computed: one index for each dimension.
+            subs = all.iter().map(|v| Sub::At(v.clone(), *span)).collect();
+        }
         subs.into_iter().map(|s| self.classify(s)).collect()
     }
 
@@ -206,6 +222,14 @@ impl Elab<'_> {
         }
         let Some(l) = v.lazy() else {
             let found = v.describe();
+            if let Value::List(_) = v {
+                return self.error_help(
+                    "index::type",
+                    span,
+                    "an index is an integer, and this is a list",
+                    "for one index in each dimension write a tuple: `x[tuple(at)]`; to gather, index with a tensor of integers",
+                );
+            }
             return self.error("index::type", span, format!("an index is an integer, and this is {found}"));
         };
         match l.expr.dtype().kind() {

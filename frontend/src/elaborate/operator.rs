@@ -76,7 +76,8 @@ impl Elab<'_> {
             elements.push(if is_condition { element } else { self.into_type(element, o.weak, dtype, spans[k])? });
         }
         let weak = all_weak(&operands);
-        let expr = Expr::apply(op, elements);
+        let folded = if dtype.is_float() { static_eval::typed_floats(op, &elements, dtype) } else { None };
+        let expr = folded.unwrap_or_else(|| Expr::apply(op, elements));
         Ok(if weak && shape.is_empty() { Value::weak(expr) } else { Value::Lazy(Lazy { shape, expr, weak }) })
     }
 

@@ -4,7 +4,7 @@
 use super::value::Value;
 use crate::syntax::CmpOp;
 use std::cmp::Ordering;
-use weft_ast::{Op, Span};
+use weft_ast::{DType, Expr, Literal, Op, Span};
 
 /// The longest static sequence.
 const MAX_ITEMS: usize = 1 << 20;
@@ -138,6 +138,21 @@ fn floats(op: Op, v: &[f64]) -> Option<Value> {
     })
 }
 
+/// An operator on constants of one floating-point type, rounded to it: constants are folded whether they are typed or
+/// not, so that a printed program, whose constants have no types, folds the same ones.
+pub(crate) fn typed_floats(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
+    let constant = |e: &Expr| match e.as_literal()? {
+        Literal::Float(f) => Some(f),
+        _ => None,
+    };
+    let v: Vec<f64> = args.iter().map(constant).collect::<Option<_>>()?;
+    match floats(op, &v)? {
+        Value::Float(f) => Some(Expr::float(f, dtype)),
+        Value::Bool(b) => Some(Expr::bool(b)),
+        _ => None,
+    }
+}
+
 /// `+` and `*` on sequences and strings.
 pub(crate) fn sequence(op: Op, a: &Value, b: &Value) -> Option<Result<Value, String>> {
     let repeat = |items: &[Value], n: &i128| -> Result<Vec<Value>, String> {
@@ -243,6 +258,9 @@ fn range_bounds(v: &Value) -> Option<(i128, i128, i128)> {
 pub(crate) fn iterate(v: &Value) -> Option<Result<Vec<Value>, String>> {
     if let Some(items) = v.items() {
         return Some(Ok(items.to_vec()));
+    }
+    if let Value::Str(s) = v {
+        return Some(Ok(s.chars().map(|c| Value::str(c.to_string())).collect()));
     }
     let (a, b, s) = range_bounds(v)?;
     let span = if s > 0 { b - a } else { a - b };

@@ -43,7 +43,9 @@ impl Elab<'_> {
                     self.shared_chain = None;
                     self.roll_back(mark);
                     self.poison_targets(s);
-                    if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large" || d.code == "call::depth") {
+                    // What follows means little where a call went wrong, or where the function might have ended.
+                    let endless = |d: &weft_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
+                    if self.frames.len() > 1 || returns(s) || self.diagnostics.iter().any(endless) {
                         return Err(Stop::Reported);
                     }
                 }
@@ -353,6 +355,16 @@ impl Elab<'_> {
             }
         }
         Ok(out)
+    }
+}
+
+/// Whether a function may end in this statement.
+fn returns(s: &Stmt) -> bool {
+    match &s.kind {
+        StmtKind::Return { .. } => true,
+        StmtKind::If { then, otherwise, .. } => then.iter().chain(otherwise).any(returns),
+        StmtKind::For { body, .. } => body.iter().any(returns),
+        _ => false,
     }
 }
 
