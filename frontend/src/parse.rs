@@ -1,20 +1,21 @@
 //! Parsing: text → [`syntax::Module`], with every problem of the file in one run.
 //!
 //! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and makes blocks of the
-//! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr` and `literal` turn its pairs into
-//! the tree. A line that does not parse is reported by `problem` and left out; the next line is parsed as if nothing had
+//! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr`, `operators` and `literal`
+//! turn its pairs into the tree. A line that does not parse is reported by `problem` and left out; the next line is parsed as if nothing had
 //! happened. That is the whole of error recovery.
 //!
 //! What is accepted here Python accepts too, with the same meaning (tested); the other way round, Python's constructs
 //! outside the language are refused with what to write instead (`outside`). What names and types *mean* is elaboration's.
 //!
-//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded
-//! ([`MAX_DEPTH`], [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side. So later passes may recurse.
+//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded ([`MAX_BRACKETS`],
+//! [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side ([`MAX_DEPTH`]). So later passes may recurse.
 
 mod expr;
 mod grammar;
 mod layout;
 mod literal;
+mod operators;
 mod outside;
 mod problem;
 mod stmt;
@@ -26,8 +27,11 @@ use weft_ast::Span;
 use weft_ast::diag::Diagnostic;
 use weft_ast::span::FileId;
 
-/// How deep an expression may be: brackets, operators and postfixes together.
+/// How deep the tree of an expression may be: operators, calls, subscripts and attributes together.
 pub const MAX_DEPTH: usize = 200;
+
+/// How deep brackets may be nested. pest takes about 10 KiB of stack for one, and a thread may have no more than 2 MiB.
+pub const MAX_BRACKETS: usize = 100;
 
 /// How deep blocks may be nested; Python stops at 99.
 pub const MAX_BLOCKS: usize = 90;
@@ -57,11 +61,15 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
         diags.push(Diagnostic::new("syntax::too-large", "the file is larger than 4 GiB").help("split it into modules"));
         return (Module { doc: None, items: Vec::new() }, diags);
     }
+    if let Some(nul) = problem::nul(&source) {
+        return (Module { doc: None, items: Vec::new() }, vec![nul]);
+    }
     problem::check_encoding(&source, &mut diags);
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let tokens = token::tokens(&text[start..], start);
     let lines = layout::layout(&source, &tokens, &mut diags);
-    let module = stmt::module(&source, &tokens, &lines, &mut diags);
+    let plain = token::plain(text, &tokens, 0);
+    let module = stmt::module(&source, &plain, &tokens, &lines, &mut diags);
     diags.sort_by_key(|d| d.span().start);
     if diags.len() > MAX_DIAGNOSTICS {
         let more = diags.len() - MAX_DIAGNOSTICS;
@@ -75,7 +83,6 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
 
 /// The diagnostic for an expression that is nested too deeply.
 fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::new("syntax::depth", format!("the expression is nested more than {MAX_DEPTH} deep"))
-        .at(span)
-        .help("give a part of it a name first: `t = …`")
+    let message = format!("an expression is more than {MAX_DEPTH} operators or {MAX_BRACKETS} brackets deep");
+    Diagnostic::new("syntax::depth", message).at(span).help("give a part of it a name first: `t = …`")
 }

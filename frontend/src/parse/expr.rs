@@ -1,34 +1,19 @@
 //! Expressions: pest pairs → [`syntax::Expr`](crate::syntax::Expr).
 //!
-//! Below comparison the grammar is flat and precedence comes from one table (pest's Pratt parser). Building never fails: a
-//! literal or construct that is refused leaves a diagnostic and some expression in its place.
+//! The grammar leaves operators and operands in a row; `operators` settles precedence. Building never fails: a literal or
+//! construct that is refused leaves a diagnostic and some expression in its place.
 //!
 //! `depth` is passed downwards and grows by the length of each chain of operators, so that it bounds the depth of the
 //! tree from above, whichever way the chain leans.
 
+use super::operators::{self, Piece};
 use super::token::Token;
 use super::{Grammar, MAX_DEPTH, Rule, Source, literal, problem, token};
-use crate::syntax::{Arg, BinOp, CmpOp, Expr, ExprKind, Name, UnaryOp};
+use crate::syntax::{Arg, Expr, ExprKind, Name};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
-use pest::pratt_parser::{Assoc, Op, PrattParser};
-use std::sync::LazyLock;
 use weft_ast::Span;
 use weft_ast::diag::Diagnostic;
-
-/// Python's precedences below comparison, loosest first.
-static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
-    let left = |rule| Op::infix(rule, Assoc::Left);
-    PrattParser::new()
-        .op(left(Rule::bit_or))
-        .op(left(Rule::bit_xor))
-        .op(left(Rule::bit_and))
-        .op(left(Rule::shl) | left(Rule::shr))
-        .op(left(Rule::add) | left(Rule::sub))
-        .op(left(Rule::mul) | left(Rule::div) | left(Rule::floor_div) | left(Rule::rem) | left(Rule::matmul))
-        .op(Op::prefix(Rule::neg) | Op::prefix(Rule::pos) | Op::prefix(Rule::invert))
-        .op(Op::infix(Rule::pow, Assoc::Right))
-});
 
 /// Builds trees from the pairs of one piece of text (a logical line, or an expression inside an f-string).
 pub struct Builder<'a, 'd> {
@@ -47,7 +32,10 @@ pub struct Builder<'a, 'd> {
 impl Builder<'_, '_> {
     /// The place of a pair in the file. pest counts the blanks and comments after a pair to it; they are left out here.
     pub fn span(&self, pair: &Pair<'_, Rule>) -> Span {
-        place(&self.source, self.base, self.tokens, pair)
+        let (start, end) = (self.base + pair.as_span().start(), self.base + pair.as_span().end());
+        let inside = self.tokens.partition_point(|t| t.end <= end);
+        let last = self.tokens[..inside].iter().rev().find(|t| t.is_significant()).map_or(end, |t| t.end);
+        self.source.span(start, last.max(start))
     }
 
     /// `name`
@@ -85,7 +73,7 @@ impl Builder<'_, '_> {
     /// `expr`
     pub fn expr(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let span = self.span(&pair);
-        let mut inner = pair.into_inner();
+        let inner = pair.into_inner();
         match inner.peek() {
             Some(first) if first.as_rule() == Rule::lambda => {
                 self.diags.push(
@@ -95,35 +83,47 @@ impl Builder<'_, '_> {
                 );
                 self.lambda(first, depth)
             }
-            _ => self.conditional(&mut inner, span, depth),
+            _ => self.conditional(inner, span, depth),
         }
     }
 
     fn lambda(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let span = self.span(&pair);
-        let mut inner = pair.into_inner();
         let mut params = Vec::new();
-        for pair in inner.by_ref() {
-            match pair.as_rule() {
-                Rule::name => params.push(self.name(&pair)),
-                Rule::colon => break,
+        let mut body = None;
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::name => params.push(self.name(&part)),
+                Rule::body => {
+                    let span = self.span(&part);
+                    body = Some(self.conditional(part.into_inner(), span, depth + 1));
+                }
                 _ => {}
             }
         }
-        let body_span = inner.peek().map_or(span, |p| Span { start: self.span(&p).start, ..span });
-        let body = Box::new(self.conditional(&mut inner, body_span, depth + 1));
+        let body = Box::new(body.unwrap_or(Expr { kind: ExprKind::None, span }));
         Expr { kind: ExprKind::Lambda { params, body }, span }
     }
 
-    /// `a if c else b if d else e`: the operands in order, keywords between them.
-    fn conditional(&mut self, pairs: &mut Pairs<'_, Rule>, span: Span, depth: usize) -> Expr {
-        let operands: Vec<_> = pairs.filter(|p| p.as_rule() == Rule::or_test).collect();
+    /// `a if c else b if d else e`: operations with keywords between them.
+    fn conditional(&mut self, pairs: Pairs<'_, Rule>, span: Span, depth: usize) -> Expr {
+        let mut operations: Vec<Vec<Pair<'_, Rule>>> = vec![Vec::new()];
+        for pair in pairs {
+            match pair.as_rule() {
+                Rule::kw_if | Rule::kw_else => operations.push(Vec::new()),
+                _ => {
+                    if let Some(last) = operations.last_mut() {
+                        last.push(pair);
+                    }
+                }
+            }
+        }
         // Each `if … else` is one level.
-        let depth = depth + operands.len() / 2;
+        let depth = depth + operations.len() / 2;
         if depth > MAX_DEPTH {
             return self.too_deep(span);
         }
-        let mut operands: Vec<_> = operands.into_iter().map(|p| self.or_test(p, depth)).collect();
+        let mut operands: Vec<_> = operations.into_iter().map(|pairs| self.operation(pairs, span, depth)).collect();
         let mut result = operands.pop().unwrap_or(Expr { kind: ExprKind::None, span });
         while let (Some(cond), Some(then)) = (operands.pop(), operands.pop()) {
             let span = then.span.to(result.span);
@@ -133,106 +133,24 @@ impl Builder<'_, '_> {
         result
     }
 
-    fn or_test(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
-        self.chain(pair, Rule::and_test, depth, Self::and_test, ExprKind::Or)
-    }
-
-    fn and_test(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
-        self.chain(pair, Rule::not_test, depth, Self::not_test, ExprKind::And)
-    }
-
-    /// Operands of rule `operand`, joined by `make` where there are several.
-    fn chain(
-        &mut self,
-        pair: Pair<'_, Rule>,
-        operand: Rule,
-        depth: usize,
-        build: fn(&mut Self, Pair<'_, Rule>, usize) -> Expr,
-        make: fn(Vec<Expr>) -> ExprKind,
-    ) -> Expr {
-        let span = self.span(&pair);
-        let operands: Vec<_> = pair.into_inner().filter(|p| p.as_rule() == operand).collect();
-        let several = operands.len() > 1;
-        let depth = depth + usize::from(several);
-        let mut operands: Vec<_> = operands.into_iter().map(|p| build(self, p, depth)).collect();
-        match operands.pop() {
-            Some(only) if !several => only,
-            last => {
-                operands.extend(last);
-                Expr { kind: make(operands), span }
-            }
+    /// Operators and operands in a row.
+    fn operation(&mut self, mut pairs: Vec<Pair<'_, Rule>>, span: Span, depth: usize) -> Expr {
+        if pairs.len() == 1
+            && let Some(only) = pairs.pop()
+        {
+            return self.primary(only, depth);
         }
-    }
-
-    fn not_test(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
-        let span = self.span(&pair);
-        let mut nots = Vec::new();
-        let mut result = Expr { kind: ExprKind::None, span };
-        for inner in pair.into_inner() {
-            match inner.as_rule() {
-                Rule::kw_not => nots.push(self.span(&inner)),
-                _ if depth + nots.len() > MAX_DEPTH => return self.too_deep(span),
-                _ => result = self.comparison(inner, depth + nots.len()),
-            }
-        }
-        for not in nots.into_iter().rev() {
-            let span = not.to(result.span);
-            result = Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(result)), span };
-        }
-        result
-    }
-
-    fn comparison(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
-        let span = self.span(&pair);
-        let mut first = None;
-        let mut rest = Vec::new();
-        let mut op = None;
-        let mut inner = pair.into_inner().peekable();
-        let mut depth = depth;
-        while let Some(part) = inner.next() {
-            if part.as_rule() == Rule::cmp_op {
-                op = Some(cmp_op(&part));
-                continue;
-            }
-            depth += usize::from(first.is_none() && inner.peek().is_some());
-            let operand = self.arith(part, depth);
-            match op.take() {
-                Some(op) => rest.push((op, operand)),
-                None => first = Some(operand),
-            }
-        }
-        let first = first.unwrap_or(Expr { kind: ExprKind::None, span });
-        if rest.is_empty() {
-            return first;
-        }
-        Expr { kind: ExprKind::Compare(Box::new(first), rest), span }
-    }
-
-    fn arith(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
-        let span = self.span(&pair);
-        let inner = pair.into_inner();
-        let length = inner.len();
-        if length == 1 {
-            return inner.last().map_or(Expr { kind: ExprKind::None, span }, |p| self.primary(p, depth));
-        }
-        // Every pair but one is an operator or the operand that it brings.
-        let depth = depth + length - 1;
+        let depth = depth + operators::depth(pairs.iter().map(|p| (p.as_rule(), p.as_str())));
         if depth > MAX_DEPTH {
             return self.too_deep(span);
         }
-        let (source, base, tokens) = (self.source, self.base, self.tokens);
-        let place = |p: &Pair<'_, Rule>| place(&source, base, tokens, p);
-        PRECEDENCE
-            .map_primary(|p| self.primary(p, depth))
-            .map_prefix(|op, operand| {
-                let span = place(&op).to(operand.span);
-                Expr { kind: ExprKind::Unary(prefix_op(op.as_rule()), Box::new(operand)), span }
-            })
-            .map_infix(|left, op, right| {
-                let span = left.span.to(right.span);
-                Expr { kind: ExprKind::Binary(infix_op(op.as_rule()), Box::new(left), Box::new(right)), span }
-            })
-            .parse(inner)
+        let pieces = pairs.into_iter().map(|pair| match pair.as_rule() {
+            Rule::prefix => Piece::Prefix(pair.as_str(), self.span(&pair)),
+            Rule::infix => Piece::Infix(pair.as_str()),
+            _ => Piece::Operand(self.primary(pair, depth)),
+        });
+        let pieces = pieces.collect();
+        operators::tree(pieces, span, self.diags)
     }
 
     fn too_deep(&mut self, span: Span) -> Expr {
@@ -247,7 +165,7 @@ impl Builder<'_, '_> {
     fn primary(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let whole = self.span(&pair);
         let mut inner = pair.into_inner();
-        let depth = depth + inner.len();
+        let depth = depth + inner.len().saturating_sub(1);
         if depth > MAX_DEPTH {
             return self.too_deep(whole);
         }
@@ -280,19 +198,17 @@ impl Builder<'_, '_> {
         let mut args: Vec<Arg> = Vec::new();
         for arg in call.into_inner() {
             let span = self.span(&arg);
-            let mut name = None;
-            let mut value = Expr { kind: ExprKind::None, span };
-            for part in arg.into_inner() {
-                if part.as_rule() == Rule::name {
-                    name = Some(self.name(&part));
-                    continue;
-                }
-                let lambda = part.clone().into_inner().next().filter(|p| permute && p.as_rule() == Rule::lambda);
-                value = match lambda {
+            let mut parts = arg.into_inner();
+            let (first, second) = (parts.next(), parts.next());
+            let name = second.as_ref().and(first.as_ref()).and_then(|p| self.keyword(p));
+            let value = second.or(first).map(|p| {
+                let lambda = p.clone().into_inner().next().filter(|p| permute && p.as_rule() == Rule::lambda);
+                match lambda {
                     Some(lambda) => self.lambda(lambda, depth),
-                    None => self.expr(part, depth),
-                };
-            }
+                    None => self.expr(p, depth),
+                }
+            });
+            let value = value.unwrap_or(Expr { kind: ExprKind::None, span });
             match &name {
                 None if args.last().is_some_and(|a| a.name.is_some()) => self.diags.push(
                     Diagnostic::new("syntax::argument", "a positional argument follows a keyword argument")
@@ -314,6 +230,23 @@ impl Builder<'_, '_> {
             args.push(Arg { name, value });
         }
         args
+    }
+
+    /// What stands before the `=` of an argument.
+    fn keyword(&mut self, pair: &Pair<'_, Rule>) -> Option<Name> {
+        let span = self.span(pair);
+        let text = &self.source.text[span.start as usize..span.end as usize];
+        if text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && text.starts_with(|c: char| !c.is_ascii_digit())
+        {
+            return Some(Name { text: text.to_string(), span });
+        }
+        self.diags.push(
+            Diagnostic::new("syntax::argument", "expected a name before `=` in a call")
+                .at(span)
+                .help("`name=value` gives a parameter its value; `==` compares"),
+        );
+        None
     }
 
     /// One item between `[` and `]`.
@@ -344,8 +277,8 @@ impl Builder<'_, '_> {
             Rule::name => ExprKind::Name(pair.as_str().to_string()),
             Rule::number => literal::number(pair.as_str(), span, self.diags),
             Rule::strings => return self.strings(pair, span, depth),
-            Rule::true_ => ExprKind::Bool(true),
-            Rule::false_ => ExprKind::Bool(false),
+            Rule::constant if pair.as_str() == "True" => ExprKind::Bool(true),
+            Rule::constant if pair.as_str() == "False" => ExprKind::Bool(false),
             Rule::ellipsis => ExprKind::Ellipsis,
             Rule::group => return self.group(pair, span, depth),
             Rule::list => self.list(pair, depth),
@@ -402,14 +335,21 @@ impl Builder<'_, '_> {
                     break;
                 }
                 Rule::targets => targets = self.targets(part),
-                Rule::or_test => iter = Some(Box::new(self.or_test(part, depth))),
-                Rule::condition => conds
-                    .extend(part.into_inner().find(|p| p.as_rule() == Rule::or_test).map(|p| self.or_test(p, depth))),
+                Rule::lone_operation => iter = Some(Box::new(self.lone_operation(part, depth))),
+                Rule::condition => {
+                    let cond = part.into_inner().find(|p| p.as_rule() == Rule::lone_operation);
+                    conds.extend(cond.map(|p| self.lone_operation(p, depth)));
+                }
                 _ => {}
             }
         }
         let iter = iter.unwrap_or_else(|| Box::new(Expr { kind: ExprKind::None, span: element.span }));
         ExprKind::Comprehension { element: Box::new(element), targets, iter, conds }
+    }
+
+    fn lone_operation(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
+        let span = self.span(&pair);
+        self.operation(pair.into_inner().collect(), span, depth)
     }
 
     /// The names that a `for` binds.
@@ -468,9 +408,10 @@ impl Builder<'_, '_> {
     pub fn format_field(&mut self, text: &str, start: usize, depth: usize) -> Expr {
         let span = self.source.span(start, start + text.len());
         let tokens = token::tokens(text, start);
+        let plain = token::plain(text, &tokens, start);
         let mut inner =
             Builder { source: self.source, base: start, tokens: &tokens, diags: &mut *self.diags, in_format: true };
-        match Grammar::parse(Rule::lone_expr, text) {
+        match Grammar::parse(Rule::lone_expr, &plain) {
             Ok(mut pairs) => match pairs.next() {
                 Some(pair) => inner.expr(pair, depth + 1),
                 None => Expr { kind: ExprKind::None, span },
@@ -480,76 +421,5 @@ impl Builder<'_, '_> {
                 Expr { kind: ExprKind::None, span }
             }
         }
-    }
-}
-
-fn place(source: &Source<'_>, base: usize, tokens: &[Token], pair: &Pair<'_, Rule>) -> Span {
-    let (start, end) = (base + pair.as_span().start(), base + pair.as_span().end());
-    let inside = tokens.partition_point(|t| t.end <= end);
-    let last = tokens[..inside].iter().rev().find(|t| t.is_significant()).map_or(end, |t| t.end);
-    source.span(start, last.max(start))
-}
-
-fn cmp_op(pair: &Pair<'_, Rule>) -> CmpOp {
-    let op = pair.clone().into_inner().next();
-    match op.as_ref().map(Pair::as_rule) {
-        Some(Rule::not_in) => CmpOp::NotIn,
-        Some(Rule::kw_in) => CmpOp::In,
-        Some(Rule::is_not) => CmpOp::IsNot,
-        Some(Rule::kw_is) => CmpOp::Is,
-        _ => match op.as_ref().map_or("", Pair::as_str) {
-            "==" => CmpOp::Eq,
-            "!=" => CmpOp::Ne,
-            "<" => CmpOp::Lt,
-            "<=" => CmpOp::Le,
-            ">" => CmpOp::Gt,
-            _ => CmpOp::Ge,
-        },
-    }
-}
-
-fn prefix_op(rule: Rule) -> UnaryOp {
-    match rule {
-        Rule::neg => UnaryOp::Neg,
-        Rule::pos => UnaryOp::Pos,
-        _ => UnaryOp::Invert,
-    }
-}
-
-/// The operator of an infix rule; also of an augmented assignment, by [`augmented`].
-fn infix_op(rule: Rule) -> BinOp {
-    match rule {
-        Rule::add => BinOp::Add,
-        Rule::sub => BinOp::Sub,
-        Rule::mul => BinOp::Mul,
-        Rule::div => BinOp::Div,
-        Rule::floor_div => BinOp::FloorDiv,
-        Rule::rem => BinOp::Mod,
-        Rule::pow => BinOp::Pow,
-        Rule::matmul => BinOp::MatMul,
-        Rule::bit_and => BinOp::BitAnd,
-        Rule::bit_or => BinOp::BitOr,
-        Rule::bit_xor => BinOp::BitXor,
-        Rule::shl => BinOp::Shl,
-        _ => BinOp::Shr,
-    }
-}
-
-/// The operator of `+=` and so on.
-pub fn augmented(text: &str) -> BinOp {
-    match text {
-        "+=" => BinOp::Add,
-        "-=" => BinOp::Sub,
-        "*=" => BinOp::Mul,
-        "/=" => BinOp::Div,
-        "//=" => BinOp::FloorDiv,
-        "%=" => BinOp::Mod,
-        "**=" => BinOp::Pow,
-        "@=" => BinOp::MatMul,
-        "&=" => BinOp::BitAnd,
-        "|=" => BinOp::BitOr,
-        "^=" => BinOp::BitXor,
-        "<<=" => BinOp::Shl,
-        _ => BinOp::Shr,
     }
 }

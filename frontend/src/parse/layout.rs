@@ -8,7 +8,7 @@
 //! ends where a line starts with a word that only starts statements; a line that fits no block joins the nearest one.
 
 use super::token::{Token, TokenKind};
-use super::{MAX_BLOCKS, MAX_DEPTH, Source};
+use super::{MAX_BLOCKS, MAX_BRACKETS, Source};
 use std::ops::Range;
 use weft_ast::diag::Diagnostic;
 
@@ -94,7 +94,7 @@ fn logical_line(source: &Source<'_>, tokens: &[Token], first: usize, diags: &mut
             }
             TokenKind::Op if matches!(text, "(" | "[" | "{") => {
                 open.push(*token);
-                if open.len() == MAX_DEPTH + 1 {
+                if open.len() == MAX_BRACKETS + 1 {
                     diags.push(super::too_deep(source.span(token.start, token.end)));
                     broken = true;
                 }

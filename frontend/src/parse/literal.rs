@@ -1,6 +1,6 @@
 //! Numbers and strings: from their text to their value, as Python reads them.
 
-use super::MAX_DEPTH;
+use super::MAX_BRACKETS;
 use super::expr::Builder;
 use super::token::newline;
 use crate::syntax::{Expr, ExprKind};
@@ -182,7 +182,7 @@ fn field_end(field: &str) -> Option<usize> {
             b'}' | b':' | b'!' if open == 0 => return Some(at),
             _ => {}
         }
-        if open > MAX_DEPTH {
+        if open > MAX_BRACKETS / 2 {
             return None;
         }
         at += 1;

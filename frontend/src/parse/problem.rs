@@ -27,12 +27,10 @@ impl Wanted {
     fn of(positives: &[Rule]) -> Wanted {
         let has = |rules: &[Rule]| rules.iter().any(|r| positives.contains(r));
         match () {
-            () if has(&[Rule::expr, Rule::exprs, Rule::or_test, Rule::and_test, Rule::not_test, Rule::comparison]) => {
+            () if has(&[Rule::expr, Rule::exprs, Rule::prefix, Rule::primary, Rule::lone_operation, Rule::body]) => {
                 Wanted::Expression
             }
-            () if has(&[Rule::arith, Rule::primary, Rule::suite, Rule::arg, Rule::index, Rule::upper]) => {
-                Wanted::Expression
-            }
+            () if has(&[Rule::suite, Rule::arg, Rule::index, Rule::upper]) => Wanted::Expression,
             () if has(&[Rule::targets, Rule::target]) => Wanted::LoopVariable,
             () if has(&[Rule::name, Rule::params, Rule::param, Rule::module, Rule::imported]) => Wanted::Name,
             () if has(&[Rule::kw_else]) => Wanted::Else,
@@ -139,7 +137,7 @@ impl Place<'_, '_> {
                 .help("name each parameter; every one can be given by position or by name");
         }
         if let Some((code, message, help)) = outside::expression(found, previous, operand)
-            && (found != "for" || self.open.is_some())
+            && (found != "for" || self.open == Some("("))
         {
             return Diagnostic::new(code, message).at(self.span()).help(help);
         }
@@ -160,12 +158,15 @@ impl Place<'_, '_> {
 
     /// `from m import *`, `from . import f`
     fn import_form(&self, found: &str) -> Option<Diagnostic> {
-        if self.first != "from" || !matches!(found, "*" | "." | "...") {
+        if self.first != "from" {
             return None;
         }
         let (message, help) = match found {
             "*" => ("a module is not imported as a whole", "name what you need: `from mymodule import f, g`"),
-            _ => ("a relative import", "a module is a file beside this one: `from mymodule import f`"),
+            "." | "..." if self.text(self.previous) == "from" => {
+                ("a relative import", "a module is a file beside this one: `from mymodule import f`")
+            }
+            _ => return None,
         };
         Some(Diagnostic::new("python::import", message).help(help))
     }
@@ -204,8 +205,11 @@ impl Place<'_, '_> {
             (Wanted::More, "->") => {
                 "`->` stands before the type of a function's result: `def f(x: f32) -> f32:`".into()
             }
+            (Wanted::More, "for") if self.open == Some("[") => {
+                "a comprehension makes one expression for each: `[(i, j) for i, j in …]`".into()
+            }
             (Wanted::More, _) if self.open.is_some() => format!("is a comma missing before `{found}`?"),
-            (Wanted::More, "if" | "for") if next != "" => "write the statement on a line of its own".into(),
+            (Wanted::More, "if" | "for") if !next.is_empty() => "write the statement on a line of its own".into(),
             (Wanted::More, _) if previous == "print" => {
                 "there is no output while a program runs: return the value".into()
             }
@@ -327,6 +331,13 @@ pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
 /// Something that cannot be assigned to.
 pub fn bad_target(span: Span, what: &str, help: &str) -> Diagnostic {
     Diagnostic::new("syntax::target", format!("{what} on the left of an assignment")).at(span).help(help)
+}
+
+/// A NUL, which no text file has and which Python refuses even in comments.
+pub fn nul(source: &Source<'_>) -> Option<Diagnostic> {
+    let at = source.text.find('\0')?;
+    let message = "the file holds a NUL character, so it is not a text file";
+    Some(Diagnostic::new("syntax::character", message).at(source.span(at, at + 1)).help("save it as UTF-8 text"))
 }
 
 /// A declaration of an encoding other than UTF-8 in the first two lines: Python would read the file differently.

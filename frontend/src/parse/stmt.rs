@@ -1,9 +1,9 @@
 //! Statements, blocks and the file: logical lines with their blocks → [`syntax::Module`](crate::syntax::Module).
 
-use super::expr::{Builder, augmented};
+use super::expr::Builder;
 use super::layout::Line;
 use super::token::Token;
-use super::{Grammar, MAX_DEPTH, Rule, Source, outside, problem};
+use super::{Grammar, MAX_DEPTH, Rule, Source, operators, outside, problem};
 use crate::syntax::{Expr, ExprKind, Function, Import, Item, Module, Name, Param, Stmt, StmtKind};
 use pest::Parser;
 use pest::iterators::Pair;
@@ -11,8 +11,14 @@ use weft_ast::Span;
 use weft_ast::diag::Diagnostic;
 
 /// The tree of a whole file.
-pub fn module(source: &Source<'_>, tokens: &[Token], lines: &[Line], diags: &mut Vec<Diagnostic>) -> Module {
-    let mut reader = Reader { source: *source, tokens, diags };
+pub fn module(
+    source: &Source<'_>,
+    plain: &str,
+    tokens: &[Token],
+    lines: &[Line],
+    diags: &mut Vec<Diagnostic>,
+) -> Module {
+    let mut reader = Reader { source: *source, plain, tokens, diags };
     let mut module = Module { doc: None, items: Vec::new() };
     let mut decorators: Vec<Expr> = Vec::new();
     for (i, line) in lines.iter().enumerate() {
@@ -30,6 +36,8 @@ struct Head<'i> {
 
 struct Reader<'a, 'd> {
     source: Source<'a>,
+    /// The text for the grammar, without comments and ends of lines.
+    plain: &'a str,
     tokens: &'a [Token],
     diags: &'d mut Vec<Diagnostic>,
 }
@@ -70,8 +78,17 @@ impl<'a> Reader<'a, '_> {
             return None;
         }
         let (start, end) = self.line_bytes(line);
-        match Grammar::parse(Rule::line, &self.source.text[start..end]) {
-            Ok(mut pairs) => pairs.next().filter(|p| p.as_rule() != Rule::EOI),
+        let rule = match self.word(line) {
+            "@" => Rule::decorator,
+            "def" => Rule::def_head,
+            "for" => Rule::for_head,
+            "if" => Rule::if_head,
+            "elif" => Rule::elif_head,
+            "else" => Rule::else_head,
+            _ => Rule::line,
+        };
+        match Grammar::parse(rule, &self.plain[start..end]) {
+            Ok(mut pairs) => pairs.next(),
             Err(error) => {
                 let tokens = &self.tokens[line.tokens.clone()];
                 self.diags.push(problem::unexpected(&self.source, tokens, start, &error));
@@ -484,7 +501,7 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
         Rule::augment => {
             let target = b.value(left);
             let mut tail = tail.into_inner();
-            let op = augmented(tail.next()?.as_str());
+            let op = operators::binary(tail.next()?.as_str().trim_end());
             let value = b.value(tail.next()?);
             let ok = !matches!(target.kind, ExprKind::Tuple(_)) && is_target(b, &target);
             if matches!(target.kind, ExprKind::Tuple(_)) {

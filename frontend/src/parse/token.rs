@@ -72,6 +72,18 @@ pub fn tokens(text: &str, base: usize) -> Vec<Token> {
     out
 }
 
+/// `text` (which starts at byte `base`) with spaces in the place of everything that is no significant token: what the
+/// grammar reads, byte for byte at the same place.
+pub fn plain(text: &str, tokens: &[Token], base: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for token in tokens.iter().filter(|t| t.is_significant()) {
+        out.extend(std::iter::repeat_n(' ', token.start - base - out.len()));
+        out.push_str(&text[token.start - base..token.end - base]);
+    }
+    out.extend(std::iter::repeat_n(' ', text.len() - out.len()));
+    out
+}
+
 /// The first token of `rest`, which starts with `byte`, and its length (at least 1).
 fn token(rest: &str, byte: u8) -> (TokenKind, usize) {
     let bytes = rest.as_bytes();

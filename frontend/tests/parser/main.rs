@@ -1,4 +1,9 @@
 //! The parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
 
+mod generate;
+mod problems;
+mod python;
+mod robust;
+mod spans;
 mod tree;
 mod trees;

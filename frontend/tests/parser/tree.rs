@@ -7,7 +7,7 @@ use weft_frontend::syntax::*;
 pub fn module(module: &Module) -> String {
     let mut out = String::new();
     if let Some(doc) = &module.doc {
-        writeln!(out, "doc {doc:?}").unwrap();
+        writeln!(out, "doc {}", quote(doc)).unwrap();
     }
     for item in &module.items {
         match item {
@@ -47,7 +47,7 @@ fn function(out: &mut String, f: &Function) {
     let returns = f.returns.as_ref().map_or(String::new(), |r| format!(" -> {}", expr(r)));
     writeln!(out, "def {}({}){returns}", f.name.text, params.join(", ")).unwrap();
     if let Some(doc) = &f.doc {
-        writeln!(out, "    doc {doc:?}").unwrap();
+        writeln!(out, "    doc {}", quote(doc)).unwrap();
     }
     block(out, &f.body, 1);
 }
@@ -109,11 +109,11 @@ pub fn expr(e: &Expr) -> String {
         ExprKind::Name(name) => name.clone(),
         ExprKind::Int(Some(value)) => value.to_string(),
         ExprKind::Int(None) => "too-large".to_string(),
-        ExprKind::Float(value) => format!("{value:?}"),
+        ExprKind::Float(value) => format!("{value:e}"),
         ExprKind::Bool(value) => if *value { "True" } else { "False" }.to_string(),
         ExprKind::None => "None".to_string(),
         ExprKind::Ellipsis => "...".to_string(),
-        ExprKind::Str(text) => format!("{text:?}"),
+        ExprKind::Str(text) => quote(text),
         ExprKind::Format(parts) => format!("f[{}]", list(parts, " ")),
         ExprKind::Tuple(items) => format!("tuple({})", list(items, ", ")),
         ExprKind::List(items) => format!("[{}]", list(items, ", ")),
@@ -140,11 +140,29 @@ pub fn expr(e: &Expr) -> String {
             format!("{}({})", expr(callee), args.join(", "))
         }
         ExprKind::Attribute(base, name) => format!("{}.{}", expr(base), name.text),
-        ExprKind::Subscript(base, items) => format!("{}[{}]", expr(base), list(items, ", ")),
+        // Python has one tree for `x[a, b]` and `x[(a, b)]`.
+        ExprKind::Subscript(base, items) => match &items[..] {
+            [Expr { kind: ExprKind::Tuple(items), .. }] => format!("{}[{}]", expr(base), list(items, ", ")),
+            items => format!("{}[{}]", expr(base), list(items, ", ")),
+        },
         ExprKind::Slice { lower, upper, step } => {
             let step = if step.is_some() { format!(":{}", optional(step)) } else { String::new() };
             format!("{}:{}{step}", optional(lower), optional(upper))
         }
         ExprKind::Lambda { params, body } => format!("(lambda {}: {})", names(params), expr(body)),
     }
+}
+
+/// A string in a form that is easy to print from Python too.
+fn quote(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            ' '..='~' if c != '"' && c != '\\' => out.push(c),
+            _ => write!(out, "\\u{{{:x}}}", u32::from(c)).unwrap(),
+        }
+    }
+    out.push('"');
+    out
 }

@@ -183,7 +183,7 @@ fn subscripts() {
 "#,
         expect![[r#"
             def f()
-                a = tuple(x[i], x[1:2], x[::2], x[:, None, ..., (Neg 1)], x[a:b:c, ::(Neg 1)], x[tuple(1, 2)], x[i])
+                a = tuple(x[i], x[1:2], x[::2], x[:, None, ..., (Neg 1)], x[a:b:c, ::(Neg 1)], x[1, 2], x[i])
                 b = x.shape[0](1)[2].y(z, k=3)
         "#]],
     );
@@ -230,7 +230,7 @@ def f(
                 doc "Doc."
                 a, b = tuple(b, a)
                 c, d = f(x)
-                declare t: f64 = 0.0
+                declare t: f64 = 0e0
                 declare u: f32
                 for i, j in ndrange(n, m)
                     pass
@@ -281,8 +281,8 @@ d""" r"\n" "\n\t\x41\u03b1\101\q\\\'" u"u"
         expect![[r#"
             def f()
                 a = tuple(0, 0, 1000, 65535, 15, 3, 170141183460469231731687303715884105727)
-                b = tuple(1.0, 1.0, 0.5, 0.001, 100100000000.0, 7.5)
-                c = "abc\nd\\n\n\tAαA\\q\\'u"
+                b = tuple(1e0, 1e0, 5e-1, 1e-3, 1.001e11, 7.5e0)
+                c = "abc\nd\u{5c}n\n\u{9}A\u{3b1}A\u{5c}q\u{5c}'u"
                 d = tuple(f[n " faces"], f["{}" x[i, "k"] "tail"], f[], f["a" b])
                 e = tuple(True, False, None, ...)
         "#]],
