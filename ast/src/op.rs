@@ -198,9 +198,9 @@ pub enum ReduceOp {
     Min,
     /// `x = max(x, v)`
     Max,
-    /// `x = x and v`, on `bool` (`&=` on `bool` too)
+    /// `x &= v`, on `bool`. Unlike `x = x and v`, it evaluates `v` in any case.
     And,
-    /// `x = x or v`, on `bool` (`|=` on `bool` too)
+    /// `x |= v`, on `bool`. Unlike `x = x or v`, it evaluates `v` in any case.
     Or,
     /// `x &= v`, on integers
     BitAnd,
@@ -241,8 +241,8 @@ impl ReduceOp {
             ReduceOp::Mul => row(Op::Mul, Some("*="), false),
             ReduceOp::Min => row(Op::Min, None, true),
             ReduceOp::Max => row(Op::Max, None, true),
-            ReduceOp::And => row(Op::And, None, true),
-            ReduceOp::Or => row(Op::Or, None, true),
+            ReduceOp::And => row(Op::And, Some("&="), true),
+            ReduceOp::Or => row(Op::Or, Some("|="), true),
             ReduceOp::BitAnd => row(Op::BitAnd, Some("&="), true),
             ReduceOp::BitOr => row(Op::BitOr, Some("|="), true),
         }

@@ -25,11 +25,6 @@ pub(super) fn expected(e: &Expr, names: &Names) -> String {
     expr(e, names).0
 }
 
-/// An expression beside an infix operator or in brackets: parentheses if it binds less tightly than `at_least`.
-pub(super) fn operand(e: &Expr, names: &Names, at_least: u8) -> String {
-    enclose(expr(e, names), at_least)
-}
-
 /// `x[i, j]`; the name alone for a scalar.
 pub(super) fn element(tensor: &Symbol, indices: &[Access], names: &Names) -> String {
     let name = names.text(tensor);
@@ -48,9 +43,13 @@ fn enclose((text, strength): Bound, at_least: u8) -> String {
 fn typed(e: &Expr, names: &Names) -> Bound {
     let (text, strength) = expr(e, names);
     match e.as_literal() {
-        Some(v) if !is_native(e.dtype()) && !is_wide(v) => (format!("cast({text}, {})", e.dtype()), ATOM),
+        Some(v) if !is_native(e.dtype()) && !is_wide(v) => cast(e, names),
         _ => (text, strength),
     }
+}
+
+fn cast(e: &Expr, names: &Names) -> Bound {
+    (format!("cast({}, {})", expr(e, names).0, e.dtype()), ATOM)
 }
 
 /// Whether an integer is no i64, so that it is printed with a cast in any case.
@@ -79,12 +78,14 @@ fn expr(e: &Expr, names: &Names) -> Bound {
 }
 
 fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
-    // One operand that says its type is enough; where all are literals, the first one has to.
+    // One operand that says its type is enough; where all are literals, the first one has to. It also keeps the front end
+    // from computing the operation on floats, which the tree does not.
     let values = if op == Op::Select { args.get(1..).unwrap_or_default() } else { args };
     let all_literals = values.iter().all(|a| a.as_literal().is_some());
     let first = args.len() - values.len();
     let part = |k: usize| -> Bound {
         match args.get(k) {
+            Some(a) if all_literals && k == first && a.dtype().is_float() => cast(a, names),
             Some(a) if all_literals && k == first => typed(a, names),
             Some(a) => expr(a, names),
             None => ("?".to_string(), ATOM),

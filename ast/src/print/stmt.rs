@@ -1,11 +1,11 @@
 //! Statements and whole programs, with Python's indentation.
 
-use super::expr::{element, expected, operand, standalone};
+use super::expr::{element, expected, standalone};
 use super::names::Names;
 use crate::expr::{Access, Expr, ExprKind};
 use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
-use crate::op::{Form, ReduceOp};
+use crate::op::ReduceOp;
 use crate::stmt::{
     AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Stmt, StmtKind, Tensor,
 };
@@ -242,13 +242,7 @@ impl Printer {
             return format!("{left} {augmented} {}", expected(value, &self.names));
         }
         let old = element(tensor, indices, &self.names);
-        let name = info.op.info().name;
-        match info.op.info().form {
-            Form::Infix(strength) => {
-                format!("{target} = {old} {name} {}", operand(value, &self.names, strength + 1))
-            }
-            _ => format!("{target} = {name}({old}, {})", expected(value, &self.names)),
-        }
+        format!("{target} = {}({old}, {})", info.op.info().name, expected(value, &self.names))
     }
 
     /// `, "text"` or `, f"text {value}"`; nothing if there is no message.

@@ -6,8 +6,8 @@ use crate::stmt::{Extent, Stmt, StmtKind};
 use crate::symbol::Symbol;
 use crate::validate;
 
-/// A smaller program of which `fails` still holds, if it holds of `case`: statements go, branches and loops give way to
-/// what is in them, values to their operands or 1, as long as the program stays valid. `fails` has to say itself whether the
+/// A smaller program of which `fails` still holds, if it holds of `case`: statements go, declarations, branches and
+/// loops give way to what is in them, values to their operands or 1, as long as the program stays valid. `fails` has to say itself whether the
 /// program may read what was not written.
 pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
@@ -49,6 +49,7 @@ fn own(s: &Stmt) -> Vec<Stmt> {
         out.push(Stmt::nop());
     }
     match s.kind() {
+        StmtKind::VarDef { body, .. } => out.push(body.clone()),
         StmtKind::If { then, otherwise, .. } => {
             out.push(then.clone());
             out.extend(otherwise.clone());

@@ -29,7 +29,12 @@ impl Gen<'_> {
             }
         }
         for name in ["a", "b", "c"].into_iter().take(1 + self.below(3)) {
-            let (dtype, shape, extents) = self.declaration(3);
+            let (dtype, mut shape, mut extents) = self.declaration(3);
+            if name == "a" {
+                // The first parameter binds the sizes, in order.
+                shape = self.sizes.iter().map(|(symbol, _)| Expr::var(symbol)).collect();
+                extents = self.sizes.iter().map(|(_, v)| Interval { lo: *v, hi: *v }).collect();
+            }
             let writable = self.chance(0.3);
             let tensor = if writable { b.inout(name, dtype, &shape) } else { b.input(name, dtype, &shape) };
             let sizes = extents.iter().map(|e| e.lo as usize).collect();
@@ -121,7 +126,11 @@ impl Gen<'_> {
     }
 
     fn choice(&mut self, depth: usize) -> Stmt {
-        let cond = self.operand(DType::Bool, 2);
+        let mut cond = self.operand(DType::Bool, 2);
+        if cond.as_literal().is_some() {
+            // The front end would decide it.
+            cond = self.atom().0.cast(DType::Bool);
+        }
         let then = self.block(depth + 1);
         let otherwise = self.chance(0.5).then(|| self.block(depth + 1));
         branch(&cond, then, otherwise)
@@ -197,6 +206,7 @@ impl Gen<'_> {
         };
         let op = ops[self.below(ops.len())];
         let value = self.stored(tensor.dtype, 2);
-        Some(reduce(&tensor, &indices, op, &value))
+        // The front end would take `min(x, x)` for `x`.
+        (value != tensor.load(indices.iter().cloned())).then(|| reduce(&tensor, &indices, op, &value))
     }
 }

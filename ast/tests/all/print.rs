@@ -61,7 +61,7 @@ fn literals_are_bare_where_their_type_follows() {
     expr(&x.times(&float(2.0, DType::F32)), "x * 2.0");
     expr(&x.times(&float(0.1, DType::F32)), "x * 0.1");
     expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F32)]), "sqrt(cast(2.0, f32))");
-    expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F64)]), "sqrt(2.0)");
+    expr(&Expr::apply(Op::Sqrt, vec![float(2.0, DType::F64)]), "sqrt(cast(2.0, f64))");
     let less = float(1.0, DType::F32).less(&float(2.0, DType::F32));
     expr(&less, "cast(1.0, f32) < 2.0");
     let half = float(0.5, DType::F16);
@@ -170,7 +170,7 @@ fn a_program_with_everything() {
                         if 0.0 < x[i, y.d0]:
                             y[i] = max(y[i], x[i, y.d0])
                         elif x[i, y.d0] < -1.0:
-                            c = c and (x[i, y.d0] == 0.0 or i == y.d0)
+                            c &= x[i, y.d0] == 0.0 or i == y.d0
                         else:
                             s += x[i, y.d0]
                 for i in range(n):

@@ -28,6 +28,8 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
         _ => false,
     };
     match (is_target(&args[0]), is_target(&args[1])) {
+        // `x[i] or v` evaluates `v` only if it has to; a reduction always does.
+        (true, _) if op.is_lazy() && args[1].may_fail() => None,
         (true, _) => Some((reduce, args[1].clone())),
         (_, true) => Some((reduce, args[0].clone())),
         _ => None,
