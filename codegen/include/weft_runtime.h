@@ -47,9 +47,9 @@
 #define WEFT_ALIGNED __attribute__((aligned(64)))
 
 /* Keeps the first error of a call; threads of one parallel loop may come here together. */
-static WEFT_COLD __attribute__((format(printf, 5, 6))) int weft_fail(weft_ctx *ctx, int status, int site, int line,
+static WEFT_COLD __attribute__((format(printf, 5, 6))) int wf_fail(weft_ctx *ctx, int status, int site, int line,
                                                                      const char *format, ...) {
-#pragma omp critical(weft_fail)
+#pragma omp critical(wf_fail)
     if (ctx->status == WEFT_OK) {
         va_list values;
         va_start(values, format);
@@ -64,7 +64,7 @@ static WEFT_COLD __attribute__((format(printf, 5, 6))) int weft_fail(weft_ctx *c
 }
 
 /* Whether another thread has failed. */
-static inline WEFT_UNUSED int weft_failed(weft_ctx *ctx) {
+static inline WEFT_UNUSED int wf_failed(weft_ctx *ctx) {
     int status;
 #pragma omp atomic read
     status = ctx->status;
@@ -72,7 +72,7 @@ static inline WEFT_UNUSED int weft_failed(weft_ctx *ctx) {
 }
 
 /* Threads of a parallel loop. */
-static inline WEFT_UNUSED int weft_threads(const weft_ctx *ctx) {
+static inline WEFT_UNUSED int wf_threads(const weft_ctx *ctx) {
 #ifdef _OPENMP
     return ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
 #else
@@ -82,13 +82,13 @@ static inline WEFT_UNUSED int weft_threads(const weft_ctx *ctx) {
 }
 
 /* Iterations of range(begin, end, step), for a step that is not 0. */
-static inline WEFT_UNUSED uint64_t weft_trips(int64_t begin, int64_t end, int64_t step) {
+static inline WEFT_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;
     return begin > end ? ((uint64_t)begin - (uint64_t)end - 1) / (0 - (uint64_t)step) + 1 : 0;
 }
 
 /* A float in a message: the fewest digits, but at least 6, that read back as the same number. */
-static WEFT_COLD const char *weft_show(char *text, double value, bool is_f32) {
+static WEFT_COLD const char *wf_show(char *text, double value, bool is_f32) {
     if (value != value) return "nan";
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -97,9 +97,29 @@ static WEFT_COLD const char *weft_show(char *text, double value, bool is_f32) {
     return text;
 }
 
+/* Sizes that do not fit are INT64_MIN, which is no size. */
+static inline WEFT_UNUSED int64_t wf_dim_if(int64_t operand, int64_t value) {
+    return operand == INT64_MIN ? INT64_MIN : value;
+}
+
+static inline WEFT_UNUSED int64_t wf_dim_add(int64_t a, int64_t b) {
+    int64_t c;
+    return a == INT64_MIN || b == INT64_MIN || __builtin_add_overflow(a, b, &c) ? INT64_MIN : c;
+}
+
+static inline WEFT_UNUSED int64_t wf_dim_sub(int64_t a, int64_t b) {
+    int64_t c;
+    return a == INT64_MIN || b == INT64_MIN || __builtin_sub_overflow(a, b, &c) ? INT64_MIN : c;
+}
+
+static inline WEFT_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
+    int64_t c;
+    return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
+}
+
 /* The bytes of `n_dims` sizes, rounded up to 64. False if a size is negative or there are more than WEFT_MAX_SIZE elements,
    sizes of 0 counted as 1: index arithmetic may then rely on that. */
-static inline WEFT_UNUSED bool weft_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+static inline WEFT_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
     bool empty = false;
     *bytes = 0;
@@ -113,63 +133,63 @@ static inline WEFT_UNUSED bool weft_room(const int64_t *dims, int n_dims, size_t
 }
 
 /* A local tensor can be made: its sizes are not negative and fit. */
-static inline WEFT_UNUSED bool weft_local(weft_ctx *ctx, int site, int line, const char *where, const char *name,
+static inline WEFT_UNUSED bool wf_local(weft_ctx *ctx, int site, int line, const char *where, const char *name,
                                           const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     size_t ignored;
-    if (weft_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
+    if (wf_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
     for (int d = 0; d < n_dims; d++) {
-        if (dims[d] < 0) {
-            weft_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
+        if (dims[d] < 0 && dims[d] != INT64_MIN) {
+            wf_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
                       name, dims[d]);
             return false;
         }
     }
-    weft_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
+    wf_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
     return false;
 }
 
 /* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena grows
    to hold it. */
-static inline WEFT_UNUSED size_t weft_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
+static inline WEFT_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
-    weft_room(dims, n_dims, size, &bytes);
+    wf_room(dims, n_dims, size, &bytes);
     if (__builtin_add_overflow(start, bytes, &end)) end = SIZE_MAX;
     if (end > *arena) *arena = end;
     return end;
 }
 
 /* Memory aligned to 64 bytes; NULL if there is none. */
-static WEFT_UNUSED void *weft_aligned(size_t bytes) {
+static WEFT_UNUSED void *wf_aligned(size_t bytes) {
     void *p = NULL;
     return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
 }
 
 /* Makes room for `bytes` in the arena. */
-static WEFT_UNUSED int weft_reserve(weft_ctx *ctx, size_t bytes) {
+static WEFT_UNUSED int wf_reserve(weft_ctx *ctx, size_t bytes) {
     if (bytes > ctx->arena_capacity) {
         if (ctx->arena != NULL && ctx->arena_owner == WEFT_OWNER_CALLER)
-            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
+            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
                              ctx->arena_capacity, bytes);
         free(ctx->arena);
         ctx->arena_capacity = 0;
         ctx->arena_owner = WEFT_OWNER_CALLEE;
-        ctx->arena = weft_aligned(bytes);
+        ctx->arena = wf_aligned(bytes);
         if (ctx->arena == NULL)
-            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
+            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
         ctx->arena_capacity = bytes;
     }
     if (((uintptr_t)ctx->arena & 63) != 0)
-        return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
+        return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
     ctx->memory_used = bytes;
     ctx->memory_peak = bytes;
     return WEFT_OK;
 }
 
 /* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
-static WEFT_UNUSED void *weft_heap_take(weft_ctx *ctx, size_t bytes) {
-    void *p = weft_aligned(bytes);
+static WEFT_UNUSED void *wf_heap_take(weft_ctx *ctx, size_t bytes) {
+    void *p = wf_aligned(bytes);
     if (p != NULL) {
-#pragma omp critical(weft_heap)
+#pragma omp critical(wf_heap)
         {
             ctx->memory_used += bytes;
             if (ctx->memory_used > ctx->memory_peak) ctx->memory_peak = ctx->memory_used;
@@ -178,14 +198,14 @@ static WEFT_UNUSED void *weft_heap_take(weft_ctx *ctx, size_t bytes) {
     return p;
 }
 
-static WEFT_UNUSED void weft_heap_give(weft_ctx *ctx, void *p, size_t bytes) {
+static WEFT_UNUSED void wf_heap_give(weft_ctx *ctx, void *p, size_t bytes) {
     free(p);
-#pragma omp critical(weft_heap)
+#pragma omp critical(wf_heap)
     ctx->memory_used -= bytes;
 }
 
 /* Starts a call: the context and the number of arguments. */
-static WEFT_UNUSED int weft_begin(weft_ctx *ctx, const weft_tensor *args, size_t n_args, size_t expected) {
+static WEFT_UNUSED int wf_begin(weft_ctx *ctx, const weft_tensor *args, size_t n_args, size_t expected) {
     if (ctx == NULL || ctx->abi != WEFT_ABI) return WEFT_ERROR_CALL;
     ctx->status = WEFT_OK;
     ctx->line = 0;
@@ -194,114 +214,116 @@ static WEFT_UNUSED int weft_begin(weft_ctx *ctx, const weft_tensor *args, size_t
     ctx->memory_peak = 0;
     ctx->message[0] = 0;
     if (n_args != expected)
-        return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
+        return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
                          expected);
-    if (args == NULL && expected != 0) return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "args is NULL");
+    if (args == NULL && expected != 0) return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "args is NULL");
     return WEFT_OK;
 }
 
-static WEFT_UNUSED const char *weft_dtype_name(int32_t dtype) {
+static WEFT_UNUSED const char *wf_dtype_name(int32_t dtype) {
     static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
                                         "u32",  "u64", "f16", "bf16", "f32", "f64"};
     return dtype >= 0 && dtype <= WEFT_F64 ? names[dtype] : "an unknown type";
 }
 
-static WEFT_UNUSED size_t weft_dtype_size(int32_t dtype) {
+static WEFT_UNUSED size_t wf_dtype_size(int32_t dtype) {
     static const unsigned char sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
     return sizes[dtype];
 }
 
 /* What an entry expects of an argument, beside its sizes. */
-typedef struct weft_spec {
+typedef struct wf_spec {
     const char *name;
     int32_t dtype;
     int32_t ndim;
     char passing; /* 'i' in, 'x' inout, 'r' result */
-} weft_spec;
+} wf_spec;
 
 /* Types, numbers of dimensions and storage of all arguments, and the sizes of parameters. */
-static WEFT_UNUSED int weft_check_args(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args) {
+static WEFT_UNUSED int wf_check_args(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
         const weft_tensor *t = &args[k];
-        const weft_spec *s = &specs[k];
+        const wf_spec *s = &specs[k];
         if (t->dtype != s->dtype)
-            return weft_fail(ctx, WEFT_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
-                             weft_dtype_name(t->dtype), weft_dtype_name(s->dtype));
+            return wf_fail(ctx, WEFT_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+                             wf_dtype_name(t->dtype), wf_dtype_name(s->dtype));
         if (t->ndim != s->ndim)
-            return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
+            return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
                              (int)s->ndim);
         if (t->shape == NULL && t->ndim != 0)
-            return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
+            return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
         if (t->levels != NULL)
-            return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
+            return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
         if (s->passing == 'r') continue;
         for (int32_t d = 0; d < t->ndim; d++)
             if (t->shape[d] < 0 || t->shape[d] > WEFT_MAX_SIZE)
-                return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
+                return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
                                  t->shape[d]);
     }
     return WEFT_OK;
 }
 
 /* A size: from `sizes` if it is given there, else `fixed`, which is -1 where no parameter fixes it. */
-static WEFT_UNUSED int weft_bind_size(weft_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+static WEFT_UNUSED int wf_bind_size(weft_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
                                       int64_t *value) {
     *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
     if (*value == -1 && fixed == -1)
-        return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
+        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
     if (*value < 0 || *value > WEFT_MAX_SIZE)
-        return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
+        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
     return WEFT_OK;
 }
 
 /* A size that is compiled in. */
-static WEFT_UNUSED int weft_known_size(weft_ctx *ctx, const char *name, int64_t value, int64_t known) {
+static WEFT_UNUSED int wf_known_size(weft_ctx *ctx, const char *name, int64_t value, int64_t known) {
     if (value != known)
-        return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
+        return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
                          value, known);
     return WEFT_OK;
 }
 
 /* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if the
    call is only planned), the dimension is written. */
-static WEFT_UNUSED int weft_check_dim(weft_ctx *ctx, const weft_spec *s, weft_tensor *t, bool planned, int32_t d,
+static WEFT_UNUSED int wf_check_dim(weft_ctx *ctx, const wf_spec *s, weft_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
+    if (expected == INT64_MIN)
+        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", s->name);
     if (s->passing == 'r') {
         if (expected < 0)
-            return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
+            return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
                              s->name, expected);
         if (planned || t->data == NULL) t->shape[d] = expected;
     }
     if (t->shape[d] != expected)
-        return weft_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
+        return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
                          (int)d, s->name, t->shape[d], what, expected);
     return WEFT_OK;
 }
 
 /* The bytes of arguments whose shapes are known to be right. */
-static WEFT_UNUSED int weft_check_extents(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args,
+static WEFT_UNUSED int wf_check_extents(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args,
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
-        if (!weft_room(args[k].shape, args[k].ndim, weft_dtype_size(args[k].dtype), &bytes[k]))
-            return weft_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
+        if (!wf_room(args[k].shape, args[k].ndim, wf_dtype_size(args[k].dtype), &bytes[k]))
+            return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
     return WEFT_OK;
 }
 
 /* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory with
    another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
-static WEFT_UNUSED int weft_check_data(weft_ctx *ctx, const weft_spec *specs, const weft_tensor *args, size_t n_args,
+static WEFT_UNUSED int wf_check_data(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args,
                                        const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
         const weft_tensor *t = &args[k];
         if (bytes[k] == 0 || (t->data == NULL && specs[k].passing == 'r')) continue;
-        if (t->data == NULL) return weft_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
-        if ((uintptr_t)t->data % weft_dtype_size(t->dtype) != 0)
-            return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
+        if (t->data == NULL) return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
+        if ((uintptr_t)t->data % wf_dtype_size(t->dtype) != 0)
+            return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
                              specs[k].name);
         int64_t stride = 1;
         for (int32_t d = t->ndim - 1; t->strides != NULL && d >= 0; d--) {
             if (t->shape[d] != 1 && t->strides[d] != stride)
-                return weft_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0,
+                return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0,
                                  "`%s` is not row-major and contiguous: dimension %d has stride %" PRId64 ", expected %" PRId64,
                                  specs[k].name, (int)d, t->strides[d], stride);
             stride *= t->shape[d];
@@ -310,11 +332,11 @@ static WEFT_UNUSED int weft_check_data(weft_ctx *ctx, const weft_spec *specs, co
     for (size_t k = 0; k < n_args; k++) {
         for (size_t j = 0; specs[k].passing != 'i' && j < n_args; j++) {
             uintptr_t a = (uintptr_t)args[k].data, b = (uintptr_t)args[j].data;
-            size_t a_bytes = weft_dtype_size(args[k].dtype), b_bytes = weft_dtype_size(args[j].dtype);
+            size_t a_bytes = wf_dtype_size(args[k].dtype), b_bytes = wf_dtype_size(args[j].dtype);
             for (int32_t d = 0; d < args[k].ndim; d++) a_bytes *= (size_t)args[k].shape[d];
             for (int32_t d = 0; d < args[j].ndim; d++) b_bytes *= (size_t)args[j].shape[d];
             if (j != k && a != 0 && b != 0 && a_bytes != 0 && b_bytes != 0 && a < b + b_bytes && b < a + a_bytes)
-                return weft_fail(ctx, WEFT_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
+                return wf_fail(ctx, WEFT_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
                                  specs[j].name);
         }
     }
@@ -322,15 +344,15 @@ static WEFT_UNUSED int weft_check_data(weft_ctx *ctx, const weft_spec *specs, co
 }
 
 /* Allocates the results that the caller left to the callee; `made` says which. */
-static WEFT_UNUSED int weft_make_results(weft_ctx *ctx, const weft_spec *specs, weft_tensor *args, size_t n_args,
+static WEFT_UNUSED int wf_make_results(weft_ctx *ctx, const wf_spec *specs, weft_tensor *args, size_t n_args,
                                          const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
     for (size_t k = 0; k < n_args; k++) {
         made[k] = specs[k].passing == 'r' && args[k].data == NULL;
         if (!made[k]) continue;
-        args[k].data = weft_aligned(bytes[k]);
+        args[k].data = wf_aligned(bytes[k]);
         if (args[k].data == NULL)
-            return weft_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
+            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
         args[k].owner = WEFT_OWNER_CALLEE;
         args[k].strides = NULL;
     }
@@ -338,7 +360,7 @@ static WEFT_UNUSED int weft_make_results(weft_ctx *ctx, const weft_spec *specs, 
 }
 
 /* After an error: results that the callee made are nobody's. */
-static WEFT_UNUSED void weft_drop_results(weft_tensor *args, size_t n_args, const bool *made) {
+static WEFT_UNUSED void wf_drop_results(weft_tensor *args, size_t n_args, const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;
         free(args[k].data);

@@ -131,7 +131,7 @@ impl Signature {
         });
         Signature {
             name: func.name.clone(),
-            c_name: format!("weft_{}", crate::c::names::identifier(&func.name)),
+            c_name: crate::c::names::entry(&func.name),
             doc: func.doc.clone(),
             sizes: func
                 .sizes

@@ -15,13 +15,15 @@ pub struct CompileOptions {
     pub native: bool,
     /// A multiplication and an addition may become one operation with one rounding.
     pub contract: bool,
+    /// `-O3`, rather than as fast as the compiler itself can be.
+    pub optimize: bool,
     /// With AddressSanitizer and UndefinedBehaviorSanitizer, which stop the process at the first error.
     pub sanitize: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
-        CompileOptions { native: true, contract: true, sanitize: false }
+        CompileOptions { native: true, contract: true, optimize: true, sanitize: false }
     }
 }
 
@@ -98,7 +100,7 @@ impl Toolchain {
             flags.extend(["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
             return flags;
         }
-        flags.push("-O3");
+        flags.push(if options.optimize { "-O3" } else { "-O1" });
         if options.native {
             flags.push(if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
                 "-march=native"

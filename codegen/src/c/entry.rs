@@ -118,7 +118,7 @@ impl Unit {
         e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));
         e.out.close(&format!("}} {}_plan;", self.base));
         e.out.line("");
-        e.out.open(format!("static const weft_spec {}_args[] = {{", self.base));
+        e.out.open(format!("static const wf_spec {}_args[] = {{", self.base));
         for (t, passing, _) in &self.tensors {
             let how = match passing {
                 Passing::In => 'i',
@@ -142,15 +142,15 @@ impl Unit {
             "static int {base}_bind(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, bool planned, {base}_plan *plan) {{"
         ));
         let n_args = self.tensors.len();
-        e.out.line(format!("int status = weft_begin(ctx, args, n_args, {n_args});"));
+        e.out.line(format!("int status = wf_begin(ctx, args, n_args, {n_args});"));
         e.out.line("if (status != WEFT_OK) return status;");
-        check(e, &format!("weft_check_args(ctx, {base}_args, args, {n_args})"));
+        check(e, &format!("wf_check_args(ctx, {base}_args, args, {n_args})"));
         for (k, (size, n)) in self.sizes.iter().enumerate() {
             let (name, fixed) = (string(size.name()), self.fixed(e, k));
             e.out.line(format!("int64_t {n};"));
-            check(e, &format!("weft_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
+            check(e, &format!("wf_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
             if let Some(known) = e.lowered.signature().sizes[k].known {
-                check(e, &format!("weft_known_size(ctx, {name}, {n}, INT64_C({known}))"));
+                check(e, &format!("wf_known_size(ctx, {name}, {n}, INT64_C({known}))"));
             }
             e.out.line(format!("plan->{n} = {n};"));
         }
@@ -158,12 +158,12 @@ impl Unit {
         e.stmt(&checks);
         for (k, (t, _, _)) in self.tensors.iter().enumerate() {
             for (d, size) in t.shape.iter().enumerate() {
-                let value = e.expr(size);
+                let value = e.dim(size);
                 let what = string(&e.lowered.signature().tensors[k].shape[d].text);
-                check(e, &format!("weft_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"));
+                check(e, &format!("wf_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"));
             }
         }
-        check(e, &format!("weft_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
+        check(e, &format!("wf_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
         self.arena(e);
         e.out.line("return WEFT_OK;");
         e.out.close("}");
@@ -188,12 +188,12 @@ impl Unit {
         for slot in &slots {
             let t = e.names.get(&slot.tensor.symbol);
             let start = slot.behind.map_or("0".to_string(), |s| ends[s].clone());
-            let dims: Vec<String> = slot.tensor.shape.iter().map(|d| e.expr(d)).collect();
+            let dims: Vec<String> = slot.tensor.shape.iter().map(|d| e.dim(d)).collect();
             let size = types::stored(slot.tensor.dtype);
             let end = e.names.fresh(&format!("{t}_end"));
             e.out.line(format!("plan->at_{t} = {start};"));
             e.out.line(format!(
-                "const size_t {end} = weft_put(plan->at_{t}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
+                "const size_t {end} = wf_put(plan->at_{t}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
                 dims.join(", "),
                 dims.len()
             ));
@@ -262,9 +262,9 @@ impl Unit {
         e.out.line(format!("bool made[{}];", n_args.max(1)));
         e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, false, &plan);"));
         e.out.line("if (status != WEFT_OK) return status;");
-        check(e, &format!("weft_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
-        check(e, "weft_reserve(ctx, plan.arena_bytes)");
-        e.out.line(format!("status = weft_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
+        check(e, &format!("wf_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
+        check(e, "wf_reserve(ctx, plan.arena_bytes)");
+        e.out.line(format!("status = wf_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
         let mut values = vec!["ctx".to_string(), "&plan".to_string(), "(char *)ctx->arena".to_string()];
         for (k, (t, passing, _)) in self.tensors.iter().enumerate() {
             let c = types::stored(t.dtype);
@@ -275,7 +275,7 @@ impl Unit {
             });
         }
         e.out.line(format!("if (status == WEFT_OK) status = {base}({});", values.join(", ")));
-        e.out.line(format!("if (status != WEFT_OK) weft_drop_results(args, {n_args}, made);"));
+        e.out.line(format!("if (status != WEFT_OK) wf_drop_results(args, {n_args}, made);"));
         e.out.line("return status;");
         e.out.close("}");
     }

@@ -81,15 +81,18 @@ impl Emitter<'_> {
 
     /// A value as it is stored.
     pub fn stored(&mut self, value: &Expr) -> String {
-        if types::is_narrow_float(value.dtype()) {
-            // A load's storage is the value's already.
-            if let ExprKind::Load(t, indices) = value.kind() {
-                return self.element(t, indices).text;
-            }
-            let store = self.helpers.narrow("store", value.dtype());
-            return format!("{store}({})", self.expr(value));
+        let dtype = value.dtype();
+        if !types::is_narrow_float(dtype) {
+            return self.expr(value);
         }
-        self.expr(value)
+        let text = match value.kind() {
+            // A load's storage is the value's already.
+            ExprKind::Load(t, indices) => return self.element(t, indices).text,
+            // Storing rounds, so that the operation need not.
+            ExprKind::Apply(op, args) if rounds(*op) => self.exact(*op, args, dtype).text,
+            _ => self.expr(value),
+        };
+        format!("{}({text})", self.helpers.narrow("store", dtype))
     }
 
     fn cast(&mut self, e: &Expr, to: DType) -> Text {
@@ -114,21 +117,25 @@ impl Emitter<'_> {
     }
 
     fn apply(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
-        let operand = args.last().map_or(dtype, Expr::dtype);
-        if op == Op::Select {
-            return self.select(args);
-        }
-        let text = match operand.kind() {
-            Kind::Bool => self.bool_operator(op, args),
-            Kind::Int => self.int_operator(op, args, operand),
-            Kind::Float => self.float_operator(op, args, operand),
-        };
-        let rounds = types::is_narrow_float(dtype) && rounds(op);
-        if rounds {
+        let text = self.exact(op, args, dtype);
+        if types::is_narrow_float(dtype) && rounds(op) {
             let round = self.helpers.narrow("round", dtype);
             return Text::new(format!("{round}({})", text.text), prec::PRIMARY);
         }
         text
+    }
+
+    /// An operator, in `float` and not rounded yet where the type is narrower.
+    fn exact(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
+        let operand = args.last().map_or(dtype, Expr::dtype);
+        if op == Op::Select {
+            return self.select(args);
+        }
+        match operand.kind() {
+            Kind::Bool => self.bool_operator(op, args),
+            Kind::Int => self.int_operator(op, args, operand),
+            Kind::Float => self.float_operator(op, args, operand),
+        }
     }
 
     fn select(&mut self, args: &[Expr]) -> Text {
@@ -266,6 +273,26 @@ impl Emitter<'_> {
         }
     }
 
+    /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis relies
+    /// on shapes that do not wrap.
+    pub fn dim(&mut self, e: &Expr) -> String {
+        let ExprKind::Apply(op, args) = e.kind() else { return self.expr(e) };
+        if self.ranges.is_exact(e) {
+            return self.expr(e);
+        }
+        let dims: Vec<String> = args.iter().map(|a| self.dim(a)).collect();
+        match op {
+            Op::Add => format!("wf_dim_add({})", dims.join(", ")),
+            Op::Sub => format!("wf_dim_sub({})", dims.join(", ")),
+            Op::Mul => format!("wf_dim_mul({})", dims.join(", ")),
+            // Of the other operators none can leave the range by itself.
+            _ => {
+                let value = self.expr(e);
+                dims.iter().fold(value, |value, dim| format!("wf_dim_if({dim}, {value})"))
+            }
+        }
+    }
+
     /// Whether C's truncating division of these operands is the floor: none of them is negative, and the divisor is a
     /// constant.
     fn is_plain_division(&self, args: &[Expr]) -> bool {
@@ -280,7 +307,10 @@ fn constant(text: String) -> Text {
 
 /// Whether a result in `f16` or `bf16` must be rounded: of the others, operands and result are the same numbers.
 fn rounds(op: Op) -> bool {
-    !matches!(op, Op::Neg | Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc)
+    !matches!(
+        op,
+        Op::Select | Op::Neg | Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc
+    )
 }
 
 fn in_width(count: &Expr, dtype: DType) -> bool {
@@ -293,6 +323,7 @@ fn math_name(op: Op) -> &'static str {
         Op::Abs => "fabs",
         // Half to even, in the rounding mode that nobody changes.
         Op::Round => "rint",
+        Op::Pow => "pow",
         other => other.info().name,
     }
 }

@@ -68,13 +68,13 @@ impl Helpers {
             self.conversions.insert(format!("{name}_{}", order(suffix)), text.to_string());
         }
         self.conversions.insert("_odd".to_string(), ROUND_TO_ODD.to_string());
-        format!("weft_{name}_{what}")
+        format!("wf_{name}_{what}")
     }
 
     /// An operator on values of one type.
     pub fn operator(&mut self, what: &str, dtype: DType) -> String {
         let dtype = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
-        let name = format!("weft_{what}_{}", dtype.name());
+        let name = format!("wf_{what}_{}", dtype.name());
         if !self.functions.contains_key(&name) {
             let text = define(what, dtype)
                 .replace("NAME", &name)
@@ -172,7 +172,7 @@ static inline T NAME(T a, T b) {
 
 /// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives what
 /// rounding the double at once would.
-const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float weft_odd(double x) {
+const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float wf_odd(double x) {
     float f = (float)x;
     uint32_t bits;
     memcpy(&bits, &f, 4);
@@ -186,7 +186,7 @@ const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float weft_odd(double x) {
 const F16: [(&str, &str); 4] = [
     (
         "load",
-        "static inline WEFT_UNUSED float weft_f16_load(uint16_t h) {
+        "static inline WEFT_UNUSED float wf_f16_load(uint16_t h) {
 #ifdef __FLT16_MANT_DIG__
     _Float16 x;
     memcpy(&x, &h, 2);
@@ -209,7 +209,7 @@ const F16: [(&str, &str); 4] = [
     ),
     (
         "store",
-        "static inline WEFT_UNUSED uint16_t weft_f16_store(float f) {
+        "static inline WEFT_UNUSED uint16_t wf_f16_store(float f) {
     uint16_t h;
 #ifdef __FLT16_MANT_DIG__
     _Float16 x = (_Float16)f;
@@ -232,17 +232,14 @@ const F16: [(&str, &str); 4] = [
     return h;
 }",
     ),
-    ("round", "static inline WEFT_UNUSED float weft_f16_round(float f) { return weft_f16_load(weft_f16_store(f)); }"),
-    (
-        "round_f64",
-        "static inline WEFT_UNUSED float weft_f16_round_f64(double x) { return weft_f16_round(weft_odd(x)); }",
-    ),
+    ("round", "static inline WEFT_UNUSED float wf_f16_round(float f) { return wf_f16_load(wf_f16_store(f)); }"),
+    ("round_f64", "static inline WEFT_UNUSED float wf_f16_round_f64(double x) { return wf_f16_round(wf_odd(x)); }"),
 ];
 
 const BF16: [(&str, &str); 4] = [
     (
         "load",
-        "static inline WEFT_UNUSED float weft_bf16_load(uint16_t h) {
+        "static inline WEFT_UNUSED float wf_bf16_load(uint16_t h) {
     uint32_t bits = (uint32_t)h << 16;
     float f;
     memcpy(&f, &bits, 4);
@@ -251,19 +248,13 @@ const BF16: [(&str, &str); 4] = [
     ),
     (
         "store",
-        "static inline WEFT_UNUSED uint16_t weft_bf16_store(float f) {
+        "static inline WEFT_UNUSED uint16_t wf_bf16_store(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     if (f != f) return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }",
     ),
-    (
-        "round",
-        "static inline WEFT_UNUSED float weft_bf16_round(float f) { return weft_bf16_load(weft_bf16_store(f)); }",
-    ),
-    (
-        "round_f64",
-        "static inline WEFT_UNUSED float weft_bf16_round_f64(double x) { return weft_bf16_round(weft_odd(x)); }",
-    ),
+    ("round", "static inline WEFT_UNUSED float wf_bf16_round(float f) { return wf_bf16_load(wf_bf16_store(f)); }"),
+    ("round_f64", "static inline WEFT_UNUSED float wf_bf16_round_f64(double x) { return wf_bf16_round(wf_odd(x)); }"),
 ];

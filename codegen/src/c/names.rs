@@ -190,13 +190,23 @@ pub fn identifier(name: &str) -> String {
     if out.is_empty() { "_".to_string() } else { out }
 }
 
+/// Names that `weft.h` declares with the prefix `weft_`.
+const PUBLIC: &[&str] = &["ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
+
+/// The C function of an entry.
+pub fn entry(name: &str) -> String {
+    let name = identifier(name);
+    if PUBLIC.contains(&name.as_str()) { format!("weft_{name}_") } else { format!("weft_{name}") }
+}
+
 fn is_reserved(name: &str) -> bool {
-    // `_X`, `__x` are the compiler's, `weft_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
+    // `_X`, `__x` are the compiler's, `weft_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
     let shouted = name.len() > 2
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));
     name.starts_with('_')
         || name.starts_with("weft_")
+        || name.starts_with("wf_")
         || name.starts_with("WEFT_")
         || name.starts_with("omp_")
         || name.starts_with("PRI")
@@ -260,5 +270,8 @@ mod tests {
         assert_eq!(get("i~o"), "i_o");
         assert_eq!(get("M_PI"), "M_PI_");
         assert_eq!(get("A"), "A");
+        assert_eq!(get("wf_fail"), "wf_fail_");
+        assert_eq!(entry("fail"), "weft_fail");
+        assert_eq!(entry("free"), "weft_free_");
     }
 }

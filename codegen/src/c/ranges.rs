@@ -35,6 +35,20 @@ impl Ranges {
         self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)
     }
 
+    /// Whether no step of computing `e` can wrap.
+    pub fn is_exact(&self, e: &Expr) -> bool {
+        let mut exact = true;
+        e.walk(&mut |e| {
+            if let (ExprKind::Apply(op @ (Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Abs), args), Some((lo, hi))) =
+                (e.kind(), e.dtype().int_range())
+            {
+                let value = if args.len() == 2 { self.operator(*op, args) } else { None };
+                exact &= value.is_some_and(|v| lo <= v.0 && v.1 <= hi);
+            }
+        });
+        exact
+    }
+
     fn interval(&self, e: &Expr) -> Option<(i128, i128)> {
         let whole = e.dtype().int_range();
         let exact = match e.kind() {

@@ -205,7 +205,7 @@ impl<'a> Emitter<'a> {
                 let step_name = self.names.fresh(&format!("{i}_step"));
                 let step = self.expr(step);
                 self.out.line(format!("const int64_t {step_name} = {step};"));
-                self.out.line(format!("uint64_t {left} = weft_trips({begin_text}, {end_text}, {step_name});"));
+                self.out.line(format!("uint64_t {left} = wf_trips({begin_text}, {end_text}, {step_name});"));
                 format!("int64_t {i} = {begin_text}; {left} > 0; {i} += {step_name}, {left}--")
             }
         };
@@ -220,7 +220,7 @@ impl<'a> Emitter<'a> {
         }
         self.out.close("}");
         if may_fail {
-            self.out.open("if (weft_failed(ctx)) {");
+            self.out.open("if (wf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
         }
@@ -241,8 +241,8 @@ impl<'a> Emitter<'a> {
 
     fn loop_pragma(&mut self, props: &LoopProps, extent: &Extent) {
         match (props.parallel, props.vectorize) {
-            (true, true) => self.out.pragma("omp parallel for simd schedule(static) num_threads(weft_threads(ctx))"),
-            (true, false) => self.out.pragma("omp parallel for schedule(static) num_threads(weft_threads(ctx))"),
+            (true, true) => self.out.pragma("omp parallel for simd schedule(static) num_threads(wf_threads(ctx))"),
+            (true, false) => self.out.pragma("omp parallel for schedule(static) num_threads(wf_threads(ctx))"),
             (false, true) => self.out.pragma("omp simd"),
             (false, false) => {}
         }
@@ -262,7 +262,7 @@ impl<'a> Emitter<'a> {
         self.stmt(body);
         let may_fail = self.leaves > 0;
         if may_fail {
-            self.out.insert(start, &format!("if (weft_failed(ctx)) goto {label};"));
+            self.out.insert(start, &format!("if (wf_failed(ctx)) goto {label};"));
             self.out.label(&label);
         }
         self.leave = outer;
@@ -302,7 +302,7 @@ impl<'a> Emitter<'a> {
         let bytes = self.names.fresh(&format!("{t}_bytes"));
         self.out.line(format!("size_t {bytes};"));
         self.check_local(s, tensor, Some(&bytes));
-        self.out.line(format!("{c} *restrict {t} = ({c} *)weft_heap_take(ctx, {bytes});"));
+        self.out.line(format!("{c} *restrict {t} = ({c} *)wf_heap_take(ctx, {bytes});"));
         self.out.open(format!("if ({t} == NULL) {{"));
         let text = format!("no memory for the %zu bytes of `{}`", format_text(tensor.symbol.name()));
         self.fail(s.origin(), "WEFT_ERROR_MEMORY", &text, std::slice::from_ref(&bytes));
@@ -318,9 +318,9 @@ impl<'a> Emitter<'a> {
         if left {
             self.out.label(&label);
         }
-        self.out.line(format!("weft_heap_give(ctx, {t}, {bytes});"));
+        self.out.line(format!("wf_heap_give(ctx, {t}, {bytes});"));
         if left {
-            self.out.open("if (weft_failed(ctx)) {");
+            self.out.open("if (wf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
         }
@@ -333,13 +333,13 @@ impl<'a> Emitter<'a> {
         if constant && bytes.is_none() {
             return;
         }
-        let sizes: Vec<String> = shape.iter().map(|d| self.expr(d)).collect();
+        let sizes: Vec<String> = shape.iter().map(|d| self.dim(d)).collect();
         let (site, line) = self.site(s.origin());
         let place = self.location(s.origin());
         let out = bytes.map_or("NULL".to_string(), |b| format!("&{b}"));
         let dims = sizes.join(", ");
         self.out.open(format!(
-            "if (!weft_local(ctx, {site}, {line}, {}, {}, (const int64_t[]){{{dims}}}, {}, sizeof({}), {out})) {{",
+            "if (!wf_local(ctx, {site}, {line}, {}, {}, (const int64_t[]){{{dims}}}, {}, sizeof({}), {out})) {{",
             string(&place),
             string(tensor.symbol.name()),
             sizes.len(),
@@ -385,8 +385,8 @@ impl<'a> Emitter<'a> {
         let text = self.text(e);
         match e.dtype() {
             DType::Bool => ("%s", format!("{} ? \"True\" : \"False\"", text.at(prec::OR))),
-            DType::F64 => ("%s", format!("weft_show((char[32]){{0}}, {}, false)", text.text)),
-            d if d.is_float() => ("%s", format!("weft_show((char[32]){{0}}, {}, true)", text.text)),
+            DType::F64 => ("%s", format!("wf_show((char[32]){{0}}, {}, false)", text.text)),
+            d if d.is_float() => ("%s", format!("wf_show((char[32]){{0}}, {}, true)", text.text)),
             d if d.is_unsigned_int() => ("%llu", format!("(unsigned long long){}", text.at(prec::UNARY))),
             _ => ("%lld", format!("(long long){}", text.at(prec::UNARY))),
         }
@@ -398,7 +398,7 @@ impl<'a> Emitter<'a> {
         let place = self.location(origin);
         let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
         let values: String = values.iter().map(|v| format!(", {v}")).collect();
-        let call = format!("weft_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
+        let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
         match self.leave.clone() {
             Leave::Return => self.out.line(format!("return {call};")),
             Leave::Goto(label) => {

@@ -73,7 +73,11 @@ fn take(body: &Stmt, bound: &FxHashSet<Symbol>, out: &mut Vec<Stmt>) -> Stmt {
                 asserted = asserted || asserts(s);
                 kept.extend((!left.is_nop()).then_some(left));
             }
-            if kept.len() == v.len() { body.clone() } else { Stmt::seq(kept, body.origin().clone()) }
+            if kept.len() == v.len() && kept.iter().zip(v).all(|(a, b)| a.same_node(b)) {
+                body.clone()
+            } else {
+                Stmt::seq(kept, body.origin().clone())
+            }
         }
         StmtKind::VarDef { tensor, body: inner } => {
             body.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: take(inner, bound, out) })

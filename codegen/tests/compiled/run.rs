@@ -15,15 +15,18 @@ fn scratch() -> &'static tempfile::TempDir {
 
 /// Compiles without contraction, so that results are those of the interpreter to the last bit.
 pub fn compile(func: &Func, options: &LowerOptions) -> Compiled {
+    compile_with(func, options, &CompileOptions { contract: false, ..CompileOptions::default() })
+}
+
+pub fn compile_with(func: &Func, options: &LowerOptions, flags: &CompileOptions) -> Compiled {
     static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let lowered = lower(func, options).expect("the program can be lowered");
     let source = c::emit(&lowered, &sources());
     let dir = scratch().path().join(COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
     std::fs::create_dir(&dir).expect("a directory for the program");
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
-    let exact = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
-    let library = compiler.shared(&dir, "program", &exact).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     Compiled::load(&library, source.signature).expect("the library can be loaded")
 }
 

@@ -64,10 +64,10 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
                     /* test.ft:4: x */
                     if (0 < feats) {
                         if (!(0 <= (int64_t)adj[i * 3 + j] && (int64_t)adj[i * 3 + j] < n_faces)) {
-                            return weft_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
+                            return wf_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
                         }
                         if (!(0 <= (int64_t)adj[i * 3 + (j + 1) % 3] && (int64_t)adj[i * 3 + (j + 1) % 3] < n_faces)) {
-                            return weft_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
+                            return wf_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
                         }
                     }
                     for (int64_t y_d0_2 = 0; y_d0_2 < feats; y_d0_2++) {
