@@ -14,9 +14,10 @@
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
-//! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators, [`func`] whole programs, [`poly`]
-//! equality of shapes, `print` the text that parses again, `validate` the two validators, `interp` the reference
-//! interpreter, which is the definition of meaning and the oracle for everything else.
+//! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and what they compute, [`func`] whole
+//! programs, [`poly`] equality of shapes, [`mod@print`] the text that parses again, [`validate`] the two validators, [`interp`]
+//! the reference interpreter, which is the definition of meaning and the oracle for everything else. For tests there are
+//! [`mod@build`], trees by hand, and `random` (a feature), random programs.
 //!
 //! Deliberately absent: anything of the surface syntax (it is in `weft-frontend`), anything that proves (`weft-analysis`)
 //! and `unsafe`.

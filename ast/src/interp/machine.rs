@@ -54,30 +54,29 @@ pub(super) struct Machine<'a> {
 type Run<T> = Result<T, Box<ErrorKind>>;
 
 impl Machine<'_> {
-    /// Runs a statement.
-    pub fn stmt(&mut self, code: &Code<'_>) -> Result<(), RuntimeError> {
+    /// Runs a block.
+    pub fn block(&mut self, block: &[Code<'_>]) -> Result<(), RuntimeError> {
+        block.iter().try_for_each(|code| self.stmt(code))
+    }
+
+    fn stmt(&mut self, code: &Code<'_>) -> Result<(), RuntimeError> {
         let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind };
         match &code.kind {
-            CodeKind::Seq(v) => v.iter().try_for_each(|s| self.stmt(s)),
-            CodeKind::VarDef { slot, shape, body } => {
-                self.allocate(*slot, shape).map_err(at)?;
-                self.stmt(body)
-            }
+            CodeKind::Allocate { slot, shape } => self.allocate(*slot, shape).map_err(at),
             CodeKind::For { slot, begin, end, step, body } => {
                 let (mut i, end, step) = self.range(begin, end, step).map_err(at)?;
                 while if step > 0 { i < end } else { i > end } {
                     self.vars[*slot] = i;
-                    self.stmt(body)?;
+                    self.block(body)?;
                     let Some(next) = i.checked_add(step) else { break };
                     i = next;
                 }
                 Ok(())
             }
-            CodeKind::If { cond, then, otherwise } => match (self.truth(cond).map_err(at)?, otherwise) {
-                (true, _) => self.stmt(then),
-                (false, Some(otherwise)) => self.stmt(otherwise),
-                (false, None) => Ok(()),
-            },
+            CodeKind::If { cond, then, otherwise } => {
+                let holds = self.truth(cond).map_err(at)?;
+                self.block(if holds { then } else { otherwise })
+            }
             CodeKind::Store { slot, indices, value } => self.store(*slot, indices, value).map_err(at),
             CodeKind::Reduce { slot, indices, op, value } => self.reduce(*slot, indices, *op, value).map_err(at),
             CodeKind::Assert { cond, message, kind } => {
@@ -96,7 +95,7 @@ impl Machine<'_> {
             }
             CodeKind::While { cond, body } => {
                 while self.truth(cond).map_err(at)? {
-                    self.stmt(body)?;
+                    self.block(body)?;
                 }
                 Ok(())
             }

@@ -69,7 +69,7 @@ pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
     for (k, shape) in results.iter().enumerate() {
         machine.allocate(params.len() + k, shape).map_err(|k| nowhere(*k))?;
     }
-    machine.stmt(&program.body)?;
+    machine.block(&program.body)?;
 
     let mut finished = machine.cells.into_iter().map(Cell::finish);
     let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };

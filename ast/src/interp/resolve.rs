@@ -34,17 +34,20 @@ pub(super) struct Code<'a> {
     pub kind: CodeKind<'a>,
 }
 
+/// Statements that run one after the other. A `VarDef` is an `Allocate` before what was its body: slots are never used
+/// twice, so nothing has to be done at the end of a scope, and long blocks with many tensors are not deep.
+pub(super) type Block<'a> = Vec<Code<'a>>;
+
 #[derive(Debug)]
 pub(super) enum CodeKind<'a> {
-    Seq(Vec<Code<'a>>),
-    VarDef { slot: usize, shape: Box<[Node]>, body: Box<Code<'a>> },
-    For { slot: usize, begin: Node, end: Node, step: Node, body: Box<Code<'a>> },
-    If { cond: Node, then: Box<Code<'a>>, otherwise: Option<Box<Code<'a>>> },
+    Allocate { slot: usize, shape: Box<[Node]> },
+    For { slot: usize, begin: Node, end: Node, step: Node, body: Block<'a> },
+    If { cond: Node, then: Block<'a>, otherwise: Block<'a> },
     Store { slot: usize, indices: Box<[Node]>, value: Node },
     Reduce { slot: usize, indices: Box<[Node]>, op: Op, value: Node },
     Assert { cond: Node, message: Vec<Part<'a>>, kind: AssertKind },
     Assume { cond: Node },
-    While { cond: Node, body: Box<Code<'a>> },
+    While { cond: Node, body: Block<'a> },
 }
 
 /// A piece of a message.
@@ -63,7 +66,7 @@ pub(super) struct Program<'a> {
     pub vars: usize,
     /// Shapes of parameters and results.
     pub interface: Vec<Box<[Node]>>,
-    pub body: Code<'a>,
+    pub body: Block<'a>,
 }
 
 pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
@@ -77,7 +80,7 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
         interface.push(r.indices(&t.shape).map_err(nowhere)?);
         r.declare(t).map_err(nowhere)?;
     }
-    let body = r.stmt(&func.body)?;
+    let body = r.block(&func.body)?;
     Ok(Program { tensors: r.tensors, vars: r.vars.len(), interface, body })
 }
 
@@ -90,6 +93,10 @@ struct Resolver<'a> {
 }
 
 type Resolved<T> = Result<T, ErrorKind>;
+
+fn error(s: &Stmt, kind: ErrorKind) -> RuntimeError {
+    RuntimeError { origin: s.origin().clone(), kind: Box::new(kind) }
+}
 
 fn malformed<T>(text: impl Into<String>) -> Resolved<T> {
     Err(ErrorKind::Malformed(text.into()))
@@ -122,25 +129,52 @@ impl<'a> Resolver<'a> {
         Ok((slot, tensor))
     }
 
-    fn stmt(&mut self, s: &'a Stmt) -> Result<Code<'a>, RuntimeError> {
-        let at = |kind: ErrorKind| RuntimeError { origin: s.origin().clone(), kind: Box::new(kind) };
-        let kind = match s.kind() {
-            StmtKind::Seq(v) => CodeKind::Seq(v.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
-            StmtKind::VarDef { tensor, body } => {
-                let shape = self.indices(&tensor.shape).map_err(at)?;
-                let slot = self.declare(tensor).map_err(at)?;
-                CodeKind::VarDef { slot, shape, body: Box::new(self.stmt(body)?) }
+    fn block(&mut self, s: &'a Stmt) -> Result<Block<'a>, RuntimeError> {
+        let mut out = Vec::new();
+        self.append(s, &mut out)?;
+        Ok(out)
+    }
+
+    /// Appends a statement to a block. What stands last in it is reached by iteration.
+    fn append(&mut self, s: &'a Stmt, out: &mut Block<'a>) -> Result<(), RuntimeError> {
+        let mut next = Some(s);
+        while let Some(s) = next.take() {
+            match s.kind() {
+                StmtKind::Seq(v) => {
+                    if let Some((last, before)) = v.split_last() {
+                        before.iter().try_for_each(|s| self.append(s, out))?;
+                        next = Some(last);
+                    }
+                }
+                StmtKind::VarDef { tensor, body } => {
+                    let kind = self.allocation(tensor).map_err(|kind| error(s, kind))?;
+                    out.push(Code { origin: s.origin(), kind });
+                    next = Some(body);
+                }
+                _ => out.push(self.stmt(s)?),
             }
+        }
+        Ok(())
+    }
+
+    fn allocation(&mut self, tensor: &'a Tensor) -> Resolved<CodeKind<'a>> {
+        let shape = self.indices(&tensor.shape)?;
+        Ok(CodeKind::Allocate { slot: self.declare(tensor)?, shape })
+    }
+
+    fn stmt(&mut self, s: &'a Stmt) -> Result<Code<'a>, RuntimeError> {
+        let at = |kind: ErrorKind| error(s, kind);
+        let kind = match s.kind() {
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
                 let [begin, end, step] = [begin, end, step].map(|e| self.typed(e, DType::I64));
                 let (begin, end, step) = (begin.map_err(at)?, end.map_err(at)?, step.map_err(at)?);
                 let slot = self.bind(iter);
-                CodeKind::For { slot, begin, end, step, body: Box::new(self.stmt(body)?) }
+                CodeKind::For { slot, begin, end, step, body: self.block(body)? }
             }
             StmtKind::If { cond, then, otherwise } => CodeKind::If {
                 cond: self.typed(cond, DType::Bool).map_err(at)?,
-                then: Box::new(self.stmt(then)?),
-                otherwise: otherwise.as_ref().map(|o| self.stmt(o).map(Box::new)).transpose()?,
+                then: self.block(then)?,
+                otherwise: otherwise.as_ref().map_or(Ok(Vec::new()), |o| self.block(o))?,
             },
             StmtKind::Store { tensor, indices, value } => {
                 let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
@@ -160,7 +194,10 @@ impl<'a> Resolver<'a> {
             StmtKind::Assume { cond } => CodeKind::Assume { cond: self.typed(cond, DType::Bool).map_err(at)? },
             StmtKind::While { cond, body } => {
                 let cond = self.typed(cond, DType::Bool).map_err(at)?;
-                CodeKind::While { cond, body: Box::new(self.stmt(body)?) }
+                CodeKind::While { cond, body: self.block(body)? }
+            }
+            StmtKind::Seq(_) | StmtKind::VarDef { .. } => {
+                return Err(at(ErrorKind::Malformed("a block where one statement belongs".to_string())));
             }
             StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
             StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),

@@ -325,5 +325,11 @@ fn escape(text: &str) -> String {
 
 /// The docstring as it was: its lines are kept, so they are readable.
 fn docstring(doc: &str) -> String {
-    format!("\"\"\"{}\"\"\"", doc.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\""))
+    let mut text = doc.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+    if text.ends_with('"') && !text.ends_with("\\\"") {
+        // It would end the string one character early.
+        text.truncate(text.len() - 1);
+        text.push_str("\\\"");
+    }
+    format!("\"\"\"{text}\"\"\"")
 }

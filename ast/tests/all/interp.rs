@@ -115,6 +115,16 @@ fn a_tensor_lives_once_for_each_iteration() {
 }
 
 #[test]
+fn long_blocks_are_not_deep() {
+    let one = Expr::float(1.0, DType::F64);
+    let body = (0..3000).fold(Stmt::nop(), |rest, _| {
+        let t = local("t", DType::F64, []);
+        var_def(&t, block([store(&t, [], &one), rest]))
+    });
+    assert!(run(&Builder::new("f").finish(body), &Inputs::default()).is_ok());
+}
+
+#[test]
 fn inout_parameters_come_back() {
     let mut b = Builder::new("f");
     let n = b.size("n");

@@ -181,6 +181,22 @@ fn a_program_with_everything() {
 }
 
 #[test]
+fn docstrings_are_quoted() {
+    for (doc, quoted) in [
+        ("plain", "plain"),
+        (r"a \ b", r"a \\ b"),
+        (r#"say "no""#, r#"say "no\""#),
+        (r#"a"""b"#, r#"a\"\"\"b"#),
+        (r#"a""""#, r#"a\"\"\""#),
+    ] {
+        let mut f = Builder::new("f").finish(Stmt::nop());
+        f.doc = Some(doc.into());
+        let expected = format!("    \"\"\"{quoted}\"\"\"");
+        assert_eq!(print::func(&f).lines().nth(1), Some(expected.as_str()), "{doc}");
+    }
+}
+
+#[test]
 fn names_that_meet_are_told_apart() {
     let mut b = Builder::new("names");
     let k = b.size("k");
