@@ -5,6 +5,7 @@
 //!
 //! Types of isl appear in `isl.rs` alone, types of z3 in `smt.rs` alone.
 
+mod isl;
 pub mod pass;
 pub mod query;
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again and again.
 //!    Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j < n*m`
 //!    follows from `i < n` and `j < m`;
-//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere.
+//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere;
+//! 4. isl: whether the facts and the contrary of the question have an integer point in common.
 
 use super::context::{Context, Def};
 use super::interval::INFINITY;
@@ -17,6 +18,9 @@ pub(super) const QUICK: u32 = 32;
 pub(super) const THOROUGH: u32 = 96;
 /// Longest chain of eliminations.
 const DEPTH: u32 = 8;
+/// Size of the systems that isl is asked about.
+const MOST_ATOMS: usize = 16;
+const MOST_ROWS: usize = 40;
 /// Deepest nesting of cases.
 const CASES: u32 = 3;
 
@@ -54,10 +58,77 @@ impl Context {
             .rev()
             .map(|t| t.0)
             .find(|a| matches!(self.atoms[a.0 as usize].def, Def::Min(..) | Def::Max(..) | Def::Select(..)));
-        match split {
-            Some(a) if cases > 0 => self.entails_by_cases(g, a, cases - 1),
-            _ => false,
+        if let Some(a) = split
+            && cases > 0
+            && self.entails_by_cases(g, a, cases - 1)
+        {
+            return true;
         }
+        self.could_hold(g) && self.no_counterexample(g)
+    }
+
+    /// Whether it is worth asking isl: every term of the form is bounded on the side that matters, by a fact, a law or a
+    /// number that is not just the end of its type's range. An index that was loaded and never checked is not.
+    fn could_hold(&self, g: &Linear) -> bool {
+        let small = 1i128 << 40;
+        g.terms.iter().all(|(a, c)| {
+            let info = &self.atoms[a.0 as usize];
+            let interval = self.atom_interval(*a);
+            let bound = if *c > 0 { interval.lo } else { interval.hi };
+            let right = |l: &Linear| (l.coefficient(*a) > 0) == (*c > 0);
+            bound.abs() < small
+                || matches!(info.def, Def::Product(_))
+                || info.facts.iter().any(|f| right(&self.facts[*f as usize]))
+                || info.laws.iter().any(|f| right(&self.laws[*f as usize]))
+        })
+    }
+
+    /// Whether isl finds no integers that satisfy what is known of the form's atoms and make the form negative.
+    fn no_counterexample(&mut self, g: &Linear) -> bool {
+        let Some(contrary) = g.scale(-1) else { return false };
+        let (atoms, mut system) = self.around(g);
+        if system.is_empty() {
+            return false;
+        }
+        system.push(contrary.plus_constant(-1));
+        let row = |l: &Linear| -> Option<crate::isl::Row> {
+            let mut row = vec![i64::try_from(l.constant).ok()?];
+            for a in &atoms {
+                row.push(i64::try_from(l.coefficient(*a)).ok()?);
+            }
+            Some(row)
+        };
+        let rows: Option<Vec<_>> = system.iter().map(row).collect();
+        rows.and_then(|rows| crate::isl::is_empty(atoms.len(), &rows)) == Some(true)
+    }
+
+    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws,
+    /// intervals, and for products the facts about their factors. All forms are at least 0.
+    fn around(&mut self, g: &Linear) -> (Vec<Atom>, Vec<Linear>) {
+        let mut atoms: Vec<Atom> = g.terms.iter().map(|t| t.0).collect();
+        let (mut system, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut next = 0;
+        while next < atoms.len() {
+            let a = atoms[next];
+            next += 1;
+            for positive in [true, false] {
+                let mut choice = 0;
+                while let Some(l) = self.bound_of(a, positive, &mut choice) {
+                    let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|b| !atoms.contains(b)).collect();
+                    // The end of a size's range says nothing, and large numbers cost time.
+                    let telling = l.terms.len() > 1 || l.constant.abs() < 1 << 40;
+                    if telling
+                        && atoms.len() + new.len() <= MOST_ATOMS
+                        && system.len() < MOST_ROWS
+                        && seen.insert(l.clone())
+                    {
+                        atoms.extend(new);
+                        system.push(l);
+                    }
+                }
+            }
+        }
+        (atoms, system)
     }
 
     /// The form in both cases of one of its atoms.

@@ -67,8 +67,8 @@ impl Scope {
     /// Every point that is reached for small sizes and a few tables.
     fn points(&self, rng: &mut Rng) -> Vec<Env> {
         let mut out = Vec::new();
-        for n in 0..5i64 {
-            for m in 0..5i64 {
+        for n in SIZES {
+            for m in SIZES {
                 let mut env = Env::default();
                 env.vars.insert(self.sizes[0].clone(), n);
                 env.vars.insert(self.sizes[1].clone(), m);
@@ -115,8 +115,10 @@ fn enumerate(layers: &[Layer], mut env: Env, out: &mut Vec<Env>) {
     }
 }
 
+/// Sizes that programs are enumerated for: a larger one, so that less is true by chance.
+const SIZES: [i64; 6] = [0, 1, 2, 3, 4, 9];
 /// Rounds of the random tests, and their seed.
-const ROUNDS: u64 = 600;
+const ROUNDS: u64 = 400;
 const SEED: u64 = 20_240_229;
 
 #[test]
@@ -146,8 +148,8 @@ fn what_is_proved_holds_at_every_point() {
             }
         }
     }
-    println!("proved {proved} of {true_everywhere} conditions that hold for sizes below 5");
-    assert!(proved * 100 >= true_everywhere * 30, "precision fell: {proved} of {true_everywhere}");
+    println!("proved {proved} of {true_everywhere} conditions that hold for small sizes");
+    assert!(proved * 100 >= true_everywhere * 52, "precision fell: {proved} of {true_everywhere}");
 }
 
 #[test]
@@ -188,5 +190,5 @@ fn bounds_hold_at_every_point() {
         }
     }
     println!("{tight} of {all} intervals touch a value");
-    assert!(tight * 100 >= all * 30, "precision fell: {tight} of {all}");
+    assert!(tight * 100 >= all * 48, "precision fell: {tight} of {all}");
 }

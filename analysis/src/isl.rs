@@ -1,0 +1,95 @@
+//! The fence around isl, the integer set library: the only file with its types.
+//!
+//! isl's objects are raw pointers that look `Send`, while everything of one isl context must stay on one thread. So each thread
+//! has a context of its own, which lives as long as the thread, and objects do not leave the functions of this file: they
+//! take and give plain numbers.
+//!
+//! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on every
+//! machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
+
+use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Space, Val};
+
+/// Operations of isl that one question may cost: about a millisecond.
+const MAX_OPERATIONS: u64 = 20_000;
+/// `ISL_ON_ERROR_CONTINUE`: errors are returned, and not printed.
+const ON_ERROR_CONTINUE: i32 = 1;
+
+thread_local! {
+    static CONTEXT: Context = {
+        let context = Context::alloc();
+        context.set_max_operations(MAX_OPERATIONS);
+        // If this failed, errors would be printed as well as returned.
+        let _ = Options::set_on_error(&context, ON_ERROR_CONTINUE);
+        context
+    };
+}
+
+/// A row of a system: `row[0] + Σ row[k] · x[k - 1] >= 0`.
+pub(crate) type Row = Vec<i64>;
+
+/// Whether no integers `x` satisfy all rows, each of which has `dims + 1` numbers.
+pub(crate) fn is_empty(dims: usize, rows: &[Row]) -> Option<bool> {
+    CONTEXT.with(|context| {
+        context.reset_operations();
+        let answer = system(context, dims, rows).and_then(|set| set.is_empty());
+        if answer.is_err() {
+            context.reset_error();
+        }
+        answer.ok()
+    })
+}
+
+fn system(context: &Context, dims: usize, rows: &[Row]) -> Result<BasicSet, LibISLError> {
+    let columns = dims as u32 + 1;
+    let equalities = Mat::alloc(context, 0, columns)?;
+    let mut inequalities = Mat::alloc(context, rows.len() as u32, columns)?;
+    for (r, row) in rows.iter().enumerate() {
+        for (c, &v) in row.iter().enumerate() {
+            let at = (r as i32, c as i32);
+            inequalities = match i32::try_from(v) {
+                Ok(small) => inequalities.set_element_si(at.0, at.1, small)?,
+                Err(_) => inequalities.set_element_val(at.0, at.1, Val::int_from_si(context, v)?)?,
+            };
+        }
+    }
+    let space = Space::set_alloc(context, 0, dims as u32)?;
+    let order = [DimType::Cst, DimType::Param, DimType::Set, DimType::Div];
+    let [a, b, c, d] = order;
+    BasicSet::from_constraint_matrices(space, equalities, inequalities, a, b, c, d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_integers_from_rationals() {
+        // 1 <= 2x <= 1
+        assert_eq!(is_empty(1, &[vec![-1, 2], vec![1, -2]]), Some(true));
+        assert_eq!(is_empty(1, &[vec![-1, 2], vec![2, -2]]), Some(false));
+        // 3x + 5y = 1 has integer solutions, 2x + 4y = 1 has none.
+        assert_eq!(is_empty(2, &[vec![-1, 3, 5], vec![1, -3, -5]]), Some(false));
+        assert_eq!(is_empty(2, &[vec![-1, 2, 4], vec![1, -2, -4]]), Some(true));
+    }
+
+    #[test]
+    fn takes_large_numbers_and_many_threads() {
+        let big = 1 << 40;
+        let ask = move || is_empty(1, &[vec![-big, 1], vec![big - 1, -1]]);
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(ask)).collect();
+        assert!(threads.into_iter().all(|t| t.join().is_ok_and(|a| a == Some(true))));
+    }
+
+    #[test]
+    fn gives_up_within_its_budget_and_answers_afterwards() {
+        // No integers solve this, but branching over wide boxes takes long to see it.
+        let dims = 24;
+        let mut rows = Vec::new();
+        let weights: Vec<i64> = (0..dims).map(|k| 10_007 * (k as i64 + 3) * 2).collect();
+        rows.push([&[-100_003], &weights[..]].concat());
+        rows.push([&[100_003], &weights.iter().map(|w| -w).collect::<Vec<_>>()[..]].concat());
+        let hard = is_empty(dims, &rows);
+        assert_ne!(hard, Some(false));
+        assert_eq!(is_empty(1, &[vec![-1, 2], vec![1, -2]]), Some(true));
+    }
+}
