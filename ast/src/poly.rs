@@ -3,7 +3,7 @@
 //!
 //! `2*n` equals `n + n`, and `(n - 1) + 1` equals `n`; `n` and `m` may or may not be equal.
 
-use crate::expr::{Expr, ExprKind, Literal};
+use crate::expr::{Expr, ExprKind, Literal, wrap_to};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 
@@ -93,5 +93,6 @@ pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
         return Some(true);
     }
     let difference = Poly::of(a)?.combine(&Poly::of(b)?, -1)?;
-    difference.as_constant().map(|c| c == 0)
+    // Integers wrap, so a difference of 2^64 is none.
+    difference.as_constant().map(|c| wrap_to(c, a.dtype()) == 0)
 }

@@ -81,13 +81,16 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
         r.declare(t).map_err(nowhere)?;
     }
     let body = r.block(&func.body)?;
-    Ok(Program { tensors: r.tensors, vars: r.vars.len(), interface, body })
+    Ok(Program { tensors: r.tensors, vars: r.count, interface, body })
 }
 
 #[derive(Default)]
 struct Resolver<'a> {
-    /// Sizes and iterators. Symbols are bound once, so bindings are never taken back; scopes are the validator's business.
+    /// Sizes and iterators that are visible.
     vars: FxHashMap<Symbol, usize>,
+    /// Number of their slots so far.
+    count: usize,
+    /// Tensors that are alive.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
 }
@@ -104,8 +107,9 @@ fn malformed<T>(text: impl Into<String>) -> Resolved<T> {
 
 impl<'a> Resolver<'a> {
     fn bind(&mut self, symbol: &Symbol) -> usize {
-        let next = self.vars.len();
-        *self.vars.entry(symbol.clone()).or_insert(next)
+        self.vars.insert(symbol.clone(), self.count);
+        self.count += 1;
+        self.count - 1
     }
 
     fn declare(&mut self, tensor: &'a Tensor) -> Resolved<usize> {
@@ -138,6 +142,7 @@ impl<'a> Resolver<'a> {
     /// Appends a statement to a block. What stands last in it is reached by iteration.
     fn append(&mut self, s: &'a Stmt, out: &mut Block<'a>) -> Result<(), RuntimeError> {
         let mut next = Some(s);
+        let mut declared = Vec::new();
         while let Some(s) = next.take() {
             match s.kind() {
                 StmtKind::Seq(v) => {
@@ -149,10 +154,14 @@ impl<'a> Resolver<'a> {
                 StmtKind::VarDef { tensor, body } => {
                     let kind = self.allocation(tensor).map_err(|kind| error(s, kind))?;
                     out.push(Code { origin: s.origin(), kind });
+                    declared.push(&tensor.symbol);
                     next = Some(body);
                 }
                 _ => out.push(self.stmt(s)?),
             }
+        }
+        for symbol in declared {
+            self.slots.remove(symbol);
         }
         Ok(())
     }
@@ -169,7 +178,9 @@ impl<'a> Resolver<'a> {
                 let [begin, end, step] = [begin, end, step].map(|e| self.typed(e, DType::I64));
                 let (begin, end, step) = (begin.map_err(at)?, end.map_err(at)?, step.map_err(at)?);
                 let slot = self.bind(iter);
-                CodeKind::For { slot, begin, end, step, body: self.block(body)? }
+                let body = self.block(body)?;
+                self.vars.remove(iter);
+                CodeKind::For { slot, begin, end, step, body }
             }
             StmtKind::If { cond, then, otherwise } => CodeKind::If {
                 cond: self.typed(cond, DType::Bool).map_err(at)?,

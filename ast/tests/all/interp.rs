@@ -283,4 +283,15 @@ fn broken_trees_are_refused() {
     malformed(var_def(&t, store(&t, [&Expr::int(0)], &Expr::int(0))));
     malformed(assert(&Expr::var(&Symbol::new("i")).equals(&Expr::int(0)), Vec::new()));
     malformed(assert(&Expr::int(1), Vec::new()));
+    // Scopes end: with the branch that declares a tensor, with the loop of an iterator.
+    let zero = Expr::float(0.0, DType::F64);
+    let never = Expr::var(&Symbol::new("n"));
+    let mut b = Builder::new("f");
+    let n = b.size("n");
+    let declared = branch(&n.less(&Expr::int(0)), var_def(&t, Stmt::nop()), None);
+    let e = error(&b.finish(block([declared, store(&t, [&Expr::int(0)], &zero)])), &inputs(&[("n", 1)], &[]));
+    assert!(matches!(*e.kind, ErrorKind::Malformed(_)), "{e}");
+    let i = Symbol::new("i");
+    malformed(block([looped(&i, &Expr::int(1), Stmt::nop()), assert(&Expr::var(&i).less(&Expr::int(9)), Vec::new())]));
+    malformed(looped(&i, &never, Stmt::nop()));
 }

@@ -60,6 +60,7 @@ fn sizes_are_equal_where_their_polynomials_are() {
     );
     assert_eq!(poly::equal(&n.plus(&int(1)), &n), Some(false));
     assert_eq!(poly::equal(&n, &m), None);
+    assert_eq!(poly::equal(&n.plus(&int(1 << 62)).times(&int(4)), &n.times(&int(4))), Some(true));
     assert_eq!(poly::equal(&n.floor_div(&int(2)), &n.floor_div(&int(2))), Some(true));
 }
 
