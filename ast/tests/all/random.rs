@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use weft_ast::interp::{ErrorKind, Outputs, run};
 use weft_ast::random::{Floats, Options, program, shrink};
-use weft_ast::{DType, Expr, ExprKind, Extent, StmtKind, print, validate};
+use weft_ast::{DType, Expr, ExprKind, Extent, Stmt, StmtKind, print, validate};
 
 const SEEDS: std::ops::Range<u64> = 0..400;
 
@@ -114,4 +114,56 @@ fn shrinking_keeps_what_matters() {
     let mut statements = 0;
     small.func.body.walk(&mut |s| statements += usize::from(!s.is_nop()));
     assert_eq!(statements, 1, "{}", print::func(&small.func));
+}
+
+/// Breaks a tree in one place: an expression where another one of its program stands, or a statement elsewhere.
+fn broken(case: &weft_ast::random::Case, seed: u64) -> Stmt {
+    let (mut exprs, mut stmts) = (Vec::new(), Vec::new());
+    case.func.body.walk_exprs(&mut |e| exprs.push(e.clone()));
+    case.func.body.walk(&mut |s| stmts.push(s.clone()));
+    let pick = |k: u64, n: usize| ((seed * 4 + k).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as usize % n.max(1);
+    let (place, by) = (pick(1, exprs.len()), exprs[pick(2, exprs.len())].clone());
+    let (at, other) = (pick(3, stmts.len()), stmts[pick(4, stmts.len())].clone());
+    let (mut e, mut k) = (0, 0);
+    fn go(s: &Stmt, k: &mut usize, at: usize, other: &Stmt, e: &mut usize, place: usize, by: &Expr) -> Stmt {
+        *k += 1;
+        if *k == at + 1 {
+            return other.clone();
+        }
+        let kind = s.map(&mut Stmt::clone, &mut |expr| swap(expr, e, place, by));
+        kind.map(&mut |inner| go(inner, k, at, other, e, place, by), &mut Expr::clone)
+    }
+    /// Rebuilt as it is, without the constructors' care for types.
+    fn swap(expr: &Expr, e: &mut usize, place: usize, by: &Expr) -> Expr {
+        *e += 1;
+        if *e == place + 1 {
+            return by.clone();
+        }
+        let kind = match expr.kind() {
+            ExprKind::Apply(op, args) => ExprKind::Apply(*op, args.iter().map(|a| swap(a, e, place, by)).collect()),
+            ExprKind::Cast(inner) => ExprKind::Cast(swap(inner, e, place, by)),
+            ExprKind::Load(t, at) => {
+                ExprKind::Load(t.clone(), at.iter().map(|a| a.map(&mut |i| swap(i, e, place, by))).collect())
+            }
+            other => other.clone(),
+        };
+        Expr::raw(kind, expr.dtype())
+    }
+    go(&case.func.body, &mut k, at, &other, &mut e, place, &by)
+}
+
+#[test]
+fn broken_trees_are_found_and_never_panic() {
+    let mut found = 0;
+    each(&Options { statements: 8, ..Options::default() }, |seed, case| {
+        let func = case.func.with_body(broken(&case, seed));
+        let text = print::func(&func);
+        let valid = validate::logical(&func).is_ok();
+        found += usize::from(!valid);
+        // What the validator passes, the interpreter takes; what it does not, the interpreter may refuse.
+        if let Err(e) = run(&func, &case.inputs) {
+            assert!(!valid || !matches!(*e.kind, ErrorKind::Malformed(_)), "seed {seed}: {e}\n{text}");
+        }
+    });
+    assert!(found > 200, "only {found} trees were found to be broken");
 }
