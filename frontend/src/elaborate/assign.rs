@@ -366,6 +366,14 @@ impl Elab<'_> {
         let base = match &of.kind {
             ExprKind::Name(name) => self.writable_name(name, of.span)?,
             ExprKind::Subscript(inner, inner_items) => self.place(inner, inner_items, of.span)?,
+            ExprKind::Call { .. } => {
+                return self.error_help(
+                    "assign::target",
+                    of.span,
+                    "the result of a call cannot be written",
+                    "give it a name first",
+                );
+            }
             _ => match self.eval(of)? {
                 Value::Tensor(view) => view,
                 v => {

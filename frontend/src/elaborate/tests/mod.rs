@@ -1,6 +1,13 @@
 //! Programs in, printed trees or diagnostics out.
 
+mod aliasing;
+mod calls;
+mod indexing;
+mod names;
 mod programs;
+mod results;
+mod statements;
+mod types;
 
 use super::NoHooks;
 use crate::program::{Loader, Program, Source};
