@@ -2,6 +2,8 @@
 
 mod aliasing;
 mod calls;
+mod diagnostics_names;
+mod diagnostics_types;
 mod indexing;
 mod names;
 mod programs;

@@ -107,7 +107,7 @@ fn assertions() {
                 out = empty((), f32)
                 assert k > 0
                 assert n >= 2, "too short"
-                assert k < cast(n, i32), f"{k} of {n}, 1 dimension"
+                assert cast(k, i64) < n, f"{k} of {n}, 1 dimension"
                 out = x[cast(k, i64)]
                 return out
         "#]],
