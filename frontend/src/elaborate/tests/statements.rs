@@ -83,7 +83,7 @@ fn reductions() {
                     lo = min(lo, x[i])
                     hi = max(hi, x[i])
                     some = some or b[i]
-                    every = every and b[i]
+                    every &= b[i]
                     bits |= k[i]
                     mask &= k[i]
                     s = s / 2.0

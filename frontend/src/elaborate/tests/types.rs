@@ -169,7 +169,7 @@ fn built_in_functions() {
                 for out6.d0 in range(n):
                     out6[out6.d0] = atan2(x[out6.d0], 1.0)
                 for out7.d0 in range(n):
-                    out7[out7.d0] = cast(exp(1.0), f32) * x[out7.d0]
+                    out7[out7.d0] = cast(exp(cast(1.0, f64)), f32) * x[out7.d0]
                 return out, out1, out2, out3, out4, out5, out6, out7
         "#]],
     );
