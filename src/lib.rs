@@ -27,6 +27,7 @@ pub mod array;
 pub mod bind;
 pub mod call;
 pub mod error;
+pub mod format;
 pub mod function;
 pub mod inputs;
 pub mod io;

@@ -153,8 +153,8 @@ mod tests {
                  2 │ y = bar(2)
                    ╰────
                   help: did you mean `bar`?
-                        note: b.ft:1: `z` stands there
-                        note: called from `main`
+                  note: b.ft:1: `z` stands there
+                  note: called from `main`
 
                 1 error
             "#]],

@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod build;
 mod check;
+mod fmt;
 mod later;
 mod output;
 mod run;
@@ -52,7 +53,7 @@ enum Command {
     /// Measure how long an entry runs
     Bench(bench::Args),
     /// Format programs
-    Fmt(later::Args),
+    Fmt(fmt::Args),
     /// Print the dependences of a program (not supported yet)
     Deps(later::Args),
     /// Print the gradient of a program (not supported yet)
@@ -91,7 +92,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Show(a) => (false, show::run(&a)),
         Command::Build(a) => (a.json, build::run(&a)),
         Command::Bench(a) => (a.program.json, bench::run(&a)),
-        Command::Fmt(_) => (false, later::refuse("fmt", "formatting")),
+        Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(_) => (false, later::refuse("deps", "dependences")),
         Command::Grad(_) => (false, later::refuse("grad", "gradients")),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),

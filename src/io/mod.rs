@@ -127,7 +127,7 @@ pub(crate) fn truncated(path: &Path) -> Diagnostic {
 }
 
 /// A text file as a whole.
-pub(crate) fn read_text(path: &Path) -> Result<String, Diagnostic> {
+pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let file = open(path)?;
     let len = file.metadata().map_err(|e| os_error(path, &e))?.len();
     memory::check_bytes(u128::from(len), &path.display().to_string())?;

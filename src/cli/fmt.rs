@@ -1,0 +1,90 @@
+//! `weft fmt`: programs in the usual layout.
+
+use super::output::{Failure, error_text, print};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weft::{Report, format};
+use weft_ast::{Diagnostic, SourceMap};
+
+/// Format programs
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  weft fmt f.ft g.ft           rewrite the files
+  weft fmt --check *.ft        only say which files would change; exit 1 if any
+  cat f.ft | weft fmt -        from standard input to standard output")]
+pub struct Args {
+    /// Programs; `-` is standard input
+    #[arg(value_name = "FILE.ft", required = true)]
+    files: Vec<PathBuf>,
+    /// Change nothing; exit 1 if something would change
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut diagnostics = Vec::new();
+    let mut sources = SourceMap::default();
+    let mut changed = Vec::new();
+    for path in &args.files {
+        match one(path, &mut sources) {
+            Ok((text, formatted)) if path.as_os_str() == "-" && !args.check => {
+                let _ = text;
+                print(&formatted);
+            }
+            Ok((text, formatted)) if text != formatted => changed.push((path, formatted)),
+            Ok(_) => {}
+            Err(found) => diagnostics.extend(found),
+        }
+    }
+    if !diagnostics.is_empty() {
+        return Err(Failure::Report(Report { diagnostics, sources: Arc::new(sources) }));
+    }
+    if args.check {
+        let names: Vec<String> = changed.iter().map(|(p, _)| p.display().to_string()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        return Err(Diagnostic::new("format::differs", format!("not in the usual layout: {}", names.join(", ")))
+            .help(format!("weft fmt {}", names.join(" ")))
+            .into());
+    }
+    for (path, formatted) in changed {
+        replace(path, &formatted)?;
+        error_text(&format!("formatted {}\n", path.display()));
+    }
+    Ok(())
+}
+
+/// A program's text and what it becomes.
+fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Diagnostic>> {
+    let text = if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|e| vec![Diagnostic::new("data::unreadable", format!("standard input: {e}"))])?;
+        text
+    } else {
+        weft::io::read_text(path).map_err(|d| vec![d])?
+    };
+    let file = sources.add(path.display().to_string(), Some(path), text.clone());
+    let formatted = format::format(&text, file)?;
+    Ok((text, formatted))
+}
+
+/// Replaces a file at once, with the permissions that it has.
+fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| {
+        Failure::from(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display())))
+    };
+    // A link stays a link.
+    let path = path.canonicalize().map_err(failed)?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let permissions = std::fs::metadata(&path).map_err(failed)?.permissions();
+    let mut file =
+        tempfile::Builder::new().prefix(".weft-").permissions(permissions).tempfile_in(dir).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(&path).map_err(|e| failed(e.error))?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! `weft build`: what it makes, and programs that use it without Weft.
+
+use super::{Folder, PROGRAM, finish};
+use crate::programs::root;
+use expect_test::expect;
+use std::process::Command;
+
+#[test]
+fn libraries_are_made_as_asked() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let out = folder.succeeds(&["build", "f.ft", "pick", "-o", "all"]);
+    expect![[r#"
+        all/libweft_pick.a
+        all/libweft_pick.so
+        all/weft.h
+        all/weft_pick.c
+        all/weft_pick.h
+        all/weft_runtime.h
+    "#]]
+    .assert_eq(&out);
+    assert!(!folder.succeeds(&["build", "f.ft", "pick", "-o", "s", "--shared"]).contains(".a\n"));
+    assert!(!folder.succeeds(&["build", "f.ft", "pick", "-o", "a", "--static", "--portable"]).contains(".so\n"));
+}
+
+#[test]
+fn nothing_half_written() {
+    let folder = Folder::new(&[("f.ft", PROGRAM), ("file", "")]);
+    let mut command = folder.command(&["build", "f.ft", "pick", "-o", "out"]);
+    let (status, _, err) = finish(command.env("CC", "false"));
+    assert_eq!(status, 70, "{err}"); // a compiler that refuses our C: ours to mend
+    assert_eq!(folder.files(), ["f.ft", "file"]);
+    let err = folder.fails(&["build", "f.ft", "pick", "-o", "file"]);
+    assert!(err.contains("`file` is not a directory"), "{err}");
+}
+
+/// Builds the entry of `examples/embed/heat.ft` into `out`.
+fn heat() -> Folder {
+    let folder = Folder::new(&[]);
+    let program = root().join("examples/embed/heat.ft");
+    folder.succeeds(&["build", program.to_str().expect("a path"), "heat", "-o", "out"]);
+    folder
+}
+
+#[test]
+fn a_c_program_uses_it() {
+    let folder = heat();
+    let main = root().join("examples/embed/main.c");
+    for library in ["out/libweft_heat.a", "out/libweft_heat.so"] {
+        let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+        cc.current_dir(folder.path()).args(["-std=c99", "-Wall", "-Werror", "-I", "out"]).arg(&main);
+        let (status, _, err) = finish(cc.args([library, "-fopenmp", "-lm", "-o", "main"]));
+        assert_eq!(status, 0, "{err}");
+        let (status, out, err) =
+            finish(Command::new(folder.path().join("main")).current_dir(folder.path()).env("LD_LIBRARY_PATH", "."));
+        assert_eq!((status, err.as_str()), (0, ""));
+        expect![[r#"
+            0.000 0.954 1.719 2.143 2.144 1.719 0.954 0.000 mean 1.204
+            error 5: `steps` has elements of type i64, expected i32
+        "#]]
+        .assert_eq(&out);
+    }
+}
+
+#[test]
+fn a_rust_program_uses_it() {
+    let folder = heat();
+    let main = root().join("examples/embed/main.rs");
+    let mut rustc = Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()));
+    rustc.current_dir(folder.path()).args(["--edition", "2024", "-O"]).arg(&main);
+    let link = ["-L", "native=out", "-l", "static=weft_heat", "-l", "dylib=m", "-C", "link-arg=-fopenmp", "-o", "main"];
+    let (status, _, err) = finish(rustc.args(link));
+    assert_eq!(status, 0, "{err}");
+    let (status, out, err) = finish(&mut Command::new(folder.path().join("main")));
+    assert_eq!((status, err.as_str()), (0, ""));
+    expect![[r#"
+        0.000 0.954 1.719 2.143 2.144 1.719 0.954 0.000 mean 1.204
+    "#]]
+    .assert_eq(&out);
+}

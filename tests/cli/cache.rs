@@ -1,0 +1,117 @@
+//! The compile cache, the C compiler, and the surroundings.
+
+use super::{Folder, PROGRAM, finish};
+use expect_test::expect;
+use serde_json::Value as Json;
+use std::os::unix::fs::PermissionsExt;
+
+/// The steps of compilation that a run took.
+fn steps(folder: &Folder, args: &[&str]) -> Vec<String> {
+    let (status, out, err) =
+        finish(folder.command(&[args, &["--json"]].concat()).env("WEFT_CACHE_DIR", folder.path().join("cache")));
+    assert_eq!(status, 0, "{err}");
+    let json: Json = serde_json::from_str(&out).expect("JSON");
+    json["compile_ms"].as_object().expect("steps").keys().cloned().collect()
+}
+
+#[test]
+fn a_second_run_skips_the_pipeline() {
+    let folder = Folder::new(&[
+        ("f.ft", "from other import twice\n\ndef f(x: f32[n]) -> f32[n]:\n    y = twice(x)\n    return y\n"),
+        ("other.ft", "def twice(x):\n    return 2 * x\n"),
+    ]);
+    let args = ["run", "f.ft", "--in", "x=[1, 2]"];
+    let compiles = |args: &[&str]| steps(&folder, args).contains(&"C_compiler".to_string());
+    assert!(compiles(&args));
+    let second = steps(&folder, &args);
+    assert!(!second.contains(&"parse".to_string()) && !second.contains(&"elaborate".to_string()), "{second:?}");
+    assert!(!compiles(&args));
+    // Another size is another program; without sizes one program serves all.
+    assert!(compiles(&["run", "f.ft", "--in", "x=[1, 2, 3]"]));
+    assert!(compiles(&["run", "f.ft", "--in", "x=[1, 2]", "--generic"]));
+    assert!(!compiles(&["run", "f.ft", "--in", "x=[1, 2, 3]", "--generic"]));
+    // A change in an imported file is a change.
+    folder.write("other.ft", b"def twice(x):\n    return x + x + 0.0\n");
+    assert!(compiles(&args));
+    folder.write("f.ft", b"def f(x: f32[n]) -> f32[n]:\n    y = 3 * x\n    return y\n");
+    assert!(compiles(&args));
+    let (_, out, _) = finish(folder.command(&args).env("WEFT_CACHE_DIR", folder.path().join("cache")));
+    assert_eq!(out, "y: f32[2]\n  [3, 6]\n  min 3  max 6  mean 4.5\n");
+}
+
+#[test]
+fn errors_of_cached_programs_show_the_source() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let args = ["run", "f.ft", "pick", "--in", "x=[1, 2, 7]", "--in", "index=[9]"];
+    let first = folder.fails(&args);
+    assert!(first.contains("f.ft:14:"), "{first}");
+    assert_eq!(folder.fails(&args), first);
+}
+
+#[test]
+fn an_unusable_cache_is_refused() {
+    let folder = Folder::new(&[("f.ft", PROGRAM), ("file", ""), ("real/x", "")]);
+    std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).expect("a link");
+    let run = |cache: &str| {
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1]"]);
+        let (status, out, err) = finish(command.env("WEFT_CACHE_DIR", cache));
+        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+        err
+    };
+    expect![[r#"
+        cache::unusable
+
+          × cannot keep compiled programs in `file`: it is not a directory
+          help: set WEFT_CACHE_DIR to a directory of your own
+
+        1 error
+    "#]]
+    .assert_eq(&run("file"));
+    expect![[r#"
+        cache::unusable
+
+          × cannot keep compiled programs in `link`: it is a symbolic link, which could be turned
+          │ elsewhere
+          help: set WEFT_CACHE_DIR to a directory of your own
+
+        1 error
+    "#]]
+    .assert_eq(&run("link"));
+}
+
+#[test]
+fn a_missing_compiler_says_what_to_install() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1]"]);
+    let (status, _, err) = finish(command.env("CC", "no-such-compiler"));
+    assert_eq!(status, 1);
+    expect![[r#"
+        toolchain::missing
+
+          × there is no C compiler `no-such-compiler`, which the environment variable CC names
+          help: install one (`apt-get install gcc libc6-dev` on Debian and Ubuntu), or set CC to the one
+                to use
+
+        1 error
+    "#]]
+    .assert_eq(&err);
+    // The interpreter needs none.
+    let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]", "--backend", "interp"]);
+    assert_eq!(finish(command.env("CC", "no-such-compiler")).0, 0);
+}
+
+#[test]
+fn a_broken_entry_is_made_again() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let cache = folder.path().join("cache");
+    let args = ["run", "f.ft", "power", "--in", "x=[3]"];
+    assert!(steps(&folder, &args).contains(&"C_compiler".to_string()));
+    assert_eq!(std::fs::metadata(&cache).expect("the cache").permissions().mode() & 0o777, 0o700);
+    for entry in std::fs::read_dir(&cache).expect("the cache") {
+        let dir = entry.expect("an entry").path();
+        for file in std::fs::read_dir(&dir).expect("an entry's files") {
+            std::fs::write(file.expect("a file").path(), b"broken").expect("a write");
+        }
+    }
+    assert!(steps(&folder, &args).contains(&"C_compiler".to_string()));
+}

@@ -1,0 +1,264 @@
+//! Bad data: status 1, a diagnostic that names what is wrong, and no output file.
+
+use super::{Folder, PROGRAM};
+use expect_test::expect;
+
+/// Runs `pick` with an output; the file must not be there afterwards.
+fn check(folder: &Folder, args: &[&str]) -> String {
+    let before = folder.files();
+    let err = folder.fails(&[args, &["--out", "y=y.npy"]].concat());
+    assert_eq!(folder.files(), before, "{args:?} left something behind");
+    err
+}
+
+#[test]
+fn files_that_are_missing_truncated_or_of_another_type() {
+    let folder =
+        Folder::new(&[("f.ft", PROGRAM), ("text.npy", "not numbers"), ("x.xyz", ""), ("bad.csv", "1,2\n3,x\n")]);
+    let header = b"\x93NUMPY\x01\x00\x40\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }        \n";
+    folder.write("short.npy", &[&header[..], &[0; 16]].concat());
+    let run = |x: &str| check(&folder, &["run", "f.ft", "pick", "--in", &format!("x={x}"), "--in", "index=[0]"]);
+    expect![[r#"
+        data::missing-file
+
+          × nowhere.npy: there is no such file
+          help: check the path; relative paths start from the current directory
+
+        1 error
+    "#]]
+    .assert_eq(&run("nowhere.npy"));
+    expect![[r#"
+        data::format
+
+          × text.npy: this is not a NumPy file (it does not start with \x93NUMPY)
+
+        1 error
+    "#]]
+    .assert_eq(&run("text.npy"));
+    expect![[r#"
+        data::truncated
+
+          × short.npy: the file ends before its data does
+          help: the file is damaged or was not written to its end; make it again
+
+        1 error
+    "#]]
+    .assert_eq(&run("short.npy"));
+    expect![[r#"
+        input::unknown
+
+          × parameter `x`: x.xyz: files that end in `.xyz` cannot be read
+          help: files: .npy .npz .csv .tsv .txt .obj .off .mtx .png .tns .bed; generators: rand randn
+                randint zeros ones arange sprand; literals: 3, 2.5, [1, 2, 3], true
+
+        1 error
+    "#]]
+    .assert_eq(&run("x.xyz"));
+    expect![[r#"
+        data::format
+
+          × bad.csv:2: column 2: `x` is not a number
+
+        1 error
+    "#]]
+    .assert_eq(&run("bad.csv"));
+    expect![[r#"
+        input::literal
+
+          × `[1, [2]]`, character 6: a list stands beside a number
+
+        1 error
+    "#]]
+    .assert_eq(&run("[1, [2]]"));
+    expect![[r#"
+        data::rank
+
+          × parameter `x` has 1 dimension, but `[[1, 2]]` has 2 dimensions (its shape is [1, 2])
+
+        1 error
+    "#]]
+    .assert_eq(&run("[[1, 2]]"));
+    let index = |i: &str| check(&folder, &["run", "f.ft", "pick", "--in", "x=[1]", "--in", &format!("index={i}")]);
+    expect![[r#"
+        data::dtype
+
+          × the literal: found 0.5 at [0], but parameter `index` is i32: an integer is expected
+
+        1 error
+    "#]]
+    .assert_eq(&index("[0.5]"));
+    expect![[r#"
+        data::range
+
+          × the literal: 3000000000 at [0] does not fit parameter `index` of type i32
+          note: i32 holds -2147483648 to 2147483647
+
+        1 error
+    "#]]
+    .assert_eq(&index("[3000000000]"));
+    expect![[r#"
+        data::truncated
+
+          × short.npy: the file ends before its data does
+          help: the file is damaged or was not written to its end; make it again
+
+        1 error
+    "#]]
+    .assert_eq(&index("short.npy"));
+}
+
+#[test]
+fn sizes_that_disagree_are_unknown_or_too_large() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let axpy = |args: &[&str]| folder.fails(&[&["run", "f.ft", "axpy", "--in", "a=1"], args].concat());
+    expect![[r#"
+        size::mismatch
+
+          × parameter `y`, dimension 0: expected 3 (`n`), found 2
+          note: `n` is 3 by dimension 0 of `x`
+
+        1 error
+    "#]]
+    .assert_eq(&axpy(&["--in", "x=[1, 2, 3]", "--in", "y=[1, 2]"]));
+    expect![[r#"
+        size::mismatch
+
+          × parameter `x`, dimension 0: expected 4 (`n`), found 3
+          note: `n` is 4 by `--size n=4`
+
+        1 error
+    "#]]
+    .assert_eq(&axpy(&["--in", "x=[1, 2, 3]", "--in", "y=zeros", "--size", "n=4"]));
+    expect![[r#"
+        size::unknown
+
+          × no input fixes the size `n`
+          help: give --size n=N
+
+        1 error
+    "#]]
+    .assert_eq(&axpy(&["--in", "x=rand", "--in", "y=rand"]));
+    expect![[r#"
+        size::negative
+
+          × size `n` is -1; sizes are 0 or more
+
+        1 error
+    "#]]
+    .assert_eq(&axpy(&["--in", "x=rand", "--in", "y=rand", "--size", "n=-1"]));
+    expect![[r#"
+        data::too-large
+
+          × parameter `x`: the number of bytes of f32[4611686018427387904] overflows
+
+        1 error
+    "#]]
+    .assert_eq(&axpy(&["--in", "x=rand", "--in", "y=rand", "--size", "n=4611686018427387904"]));
+    assert!(axpy(&["--in", "x=rand", "--in", "y=rand", "--size", "n=99999999999999"]).contains("do not fit in memory"));
+    expect![[r#"
+        size::mismatch
+
+          × parameter `x`, dimension 0: no size gives `n * 2` = 3
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "halves", "--in", "x=[1, 2, 3]"]));
+    expect![[r#"
+        size::mismatch
+
+          × parameter `pairs`, dimension 1: expected 2, found 3
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "made", "--in", "x=rand", "--in", "pairs=[[1, 2, 3]]"]));
+}
+
+#[test]
+fn a_run_that_stops_writes_nothing() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    for backend in ["c", "interp"] {
+        let err =
+            check(&folder, &["run", "f.ft", "pick", "--in", "x=[1, 2]", "--in", "index=[0, 5]", "--backend", backend]);
+        expect![[r#"
+            run::index
+
+              × index 5 is out of range for dimension 0 of `x`, which has size 2
+                ╭─[f.ft:14:9]
+             13 │     for i in range(m):
+             14 │         y[i] = x[index[i]]
+                ·         ──────────────────
+             15 │     return y
+                ╰────
+
+            1 error
+        "#]]
+        .assert_eq(&err);
+    }
+}
+
+#[test]
+fn outputs_are_checked_before_anything_runs() {
+    let folder = Folder::new(&[("f.ft", PROGRAM), ("dir/file", "")]);
+    let run = |out: &[&str]| {
+        let err = folder.fails(&[&["run", "f.ft", "pick", "--in", "x=[1]", "--in", "index=[0]"], out].concat());
+        assert_eq!(folder.files(), ["dir", "f.ft"]);
+        err
+    };
+    expect![[r#"
+        output::directory
+
+          × `nowhere/y.npy`: there is no directory `nowhere`
+          help: make it first: mkdir -p nowhere
+
+        1 error
+    "#]]
+    .assert_eq(&run(&["--out", "y=nowhere/y.npy"]));
+    expect![[r#"
+        output::format
+
+          × `y.jpg`: files that end in `.jpg` cannot be written
+          help: one of .npy .npz .csv .tsv .txt .png
+
+        1 error
+    "#]]
+    .assert_eq(&run(&["--out", "y=y.jpg"]));
+    expect![[r#"
+        output::format
+
+          × `y.png`: a picture has the shape [height, width] or [height, width, channels], but the result
+          │ has 1 dimension
+          help: write a `.npy` file
+
+        1 error
+    "#]]
+    .assert_eq(&run(&["--out", "y=y.png"]));
+    expect![[r#"
+        output::twice
+
+          × `y.npy` is written twice
+
+        1 error
+    "#]]
+    .assert_eq(&run(&["--out", "y=y.npy", "--out", "y=y.npy"]));
+    expect![[r#"
+        output::directory
+
+          × `dir/file` is not a directory
+
+        1 error
+    "#]]
+    .assert_eq(&run(&["--out-dir", "dir/file"]));
+}
+
+#[test]
+fn programs_that_cannot_be_read() {
+    let folder =
+        Folder::new(&[("dir/x.ft", ""), ("bad.ft", "def f(x: f32[n]) -> f32[n]:\n    y = x +\n    return z\n")]);
+    folder.write("binary.ft", &[0xff, 0xfe, 0, 1]);
+    for command in ["run", "check", "show"] {
+        assert!(folder.fails(&[command, "nowhere.ft"]).contains("nowhere.ft: there is no such file"));
+        assert!(folder.fails(&[command, "dir"]).contains("dir: this is a directory"));
+        assert!(folder.fails(&[command, "binary.ft"]).contains("binary.ft:1: this is not a text file"));
+        assert!(folder.fails(&[command, "bad.ft"]).contains("bad.ft:2"));
+    }
+}

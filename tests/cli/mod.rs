@@ -1,0 +1,118 @@
+//! The command line from outside: what it prints and how it ends.
+
+mod build;
+mod cache;
+mod data;
+mod run;
+mod usage;
+
+use crate::programs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A folder of its own with some files in it, in which `weft` is run.
+pub struct Folder(TempDir);
+
+impl Folder {
+    /// Makes the files.
+    pub fn new(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+        for (name, text) in files {
+            folder.write(name, text.as_bytes());
+        }
+        folder
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+
+    /// The names of the files in it, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path()).expect("the folder");
+        let mut names: Vec<String> =
+            entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// A command, to be changed before it runs.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("WEFT_CACHE_DIR", programs::cache())
+            .env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    /// Runs a command line: status, standard output, standard error.
+    pub fn weft(&self, args: &[&str]) -> (i32, String, String) {
+        finish(&mut self.command(args))
+    }
+
+    /// What a command line that fails with status 1 prints on standard error.
+    pub fn fails(&self, args: &[&str]) -> String {
+        let (status, out, err) = self.weft(args);
+        assert_eq!((status, out.as_str()), (1, ""), "weft {args:?}\n{err}");
+        err
+    }
+
+    /// What a command line that succeeds prints.
+    pub fn succeeds(&self, args: &[&str]) -> String {
+        let (status, out, err) = self.weft(args);
+        assert_eq!((status, err.as_str()), (0, ""), "weft {args:?}\n{out}");
+        out
+    }
+}
+
+/// Status, standard output, standard error.
+pub fn finish(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("an exit status"), text(&output.stdout), text(&output.stderr))
+}
+
+/// Programs that the tests run.
+pub const PROGRAM: &str = r#"
+def axpy(x: f32[n], y: inout[f32[n]], a: f32) -> f32:
+    """Adds a multiple of x to y, and sums it up."""
+    total: f32 = 0.0
+    for i in range(n):
+        y[i] += a * x[i]
+        total += y[i]
+    return total
+
+
+def pick(x: f64[n], index: i32[m]) -> f64[m]:
+    y = zeros((m,), f64)
+    for i in range(m):
+        y[i] = x[index[i]]
+    return y
+
+
+def power(x: i64[n], k: static = 2):
+    y = x ** k
+    return y
+
+
+def halves(x: f32[2 * n]) -> (f32[n], f32[n]):
+    a = x[:n]
+    b = x[n:]
+    return a, b
+
+
+def made(x: f64[rows, columns], pairs: i32[edges, 2]) -> f64:
+    s: f64 = 0.0
+    for e in range(edges):
+        s += x[pairs[e, 0] % rows, pairs[e, 1] % columns]
+    return s
+"#;

@@ -1,0 +1,194 @@
+//! Wrong usage, wrong names, and what is not there yet.
+
+use super::{Folder, PROGRAM};
+use expect_test::expect;
+
+fn folder() -> Folder {
+    Folder::new(&[
+        ("f.ft", PROGRAM),
+        ("one.ft", "def only(x: f32[n]) -> f32[n]:\n    y = 2 * x\n    return y\n"),
+        ("none.ft", "N = 3\n"),
+    ])
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    let folder = folder();
+    for args in [
+        &["run"][..],
+        &["walk", "f.ft"],
+        &["run", "f.ft", "pick", "--in", "x"],
+        &["run", "f.ft", "pick", "--in", "=3"],
+        &["run", "f.ft", "pick", "--size", "n=many"],
+        &["run", "f.ft", "pick", "--backend", "fortran"],
+        &["run", "f.ft", "pick", "--repeat", "0"],
+        &["run", "f.ft", "pick", "--wings"],
+        &["show", "f.ft", "--stage", "baked"],
+        &["build", "f.ft", "pick"],
+        &["check"],
+    ] {
+        let (status, out, err) = folder.weft(args);
+        assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
+        assert!(err.starts_with("error: ") || err.contains("Usage:"), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn help_has_examples_for_every_command() {
+    let folder = folder();
+    assert!(folder.succeeds(&["--help"]).contains("Examples:"));
+    for command in ["run", "check", "show", "build", "bench", "fmt"] {
+        let help = folder.succeeds(&[command, "--help"]);
+        assert!(help.contains("Examples:") && help.contains(&format!("weft {command} ")), "{command}: {help}");
+    }
+    assert!(folder.succeeds(&["--version"]).starts_with("weft "));
+}
+
+#[test]
+fn later_commands_are_refused() {
+    let folder = folder();
+    for args in [
+        &["deps", "f.ft"][..],
+        &["grad", "f.ft", "pick", "--wrt", "x"],
+        &["convert", "a", "--to", "csr", "-o", "b"],
+        &["tune", "f.ft"],
+        &["lsp"],
+    ] {
+        let err = folder.fails(args);
+        assert!(err.contains("command::unsupported") && err.contains("not supported yet"), "{args:?}: {err}");
+    }
+    for stage in ["grad", "scheduled", "structured"] {
+        assert!(folder.fails(&["show", "f.ft", "pick", "--stage", stage]).contains("not supported yet"));
+    }
+    assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("schedules are not supported yet"));
+    assert!(folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("schedules are not supported yet"));
+    assert!(folder.fails(&["run", "one.ft", "--grad", "x"]).contains("not supported yet"));
+}
+
+#[test]
+fn entries_are_found_or_proposed() {
+    let folder = folder();
+    assert!(folder.succeeds(&["run", "one.ft", "--in", "x=[1]"]).starts_with("y: f32[1]"));
+    expect![[r#"
+        entry::name
+
+          × there is no entry `pikc`
+          help: did you mean `pick`?
+          note: entries: axpy, pick, power, halves, made
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "pikc"]));
+    expect![[r#"
+        entry::which
+
+          × this file has several entries
+          help: name one of them: axpy, pick, power, halves, made
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft"]));
+    expect![[r#"
+        entry::none
+
+          × this file has no entry to run
+          help: annotate all parameters of a function: `def f(x: f32[n]):`
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "none.ft"]));
+}
+
+#[test]
+fn names_are_proposed() {
+    let folder = folder();
+    expect![[r#"
+        input::name
+
+          × `pick` has no parameter `indx`
+          help: did you mean `index`?
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "pick", "--in", "indx=[1]", "--in", "x=[1]"]));
+    expect![[r#"
+        size::name
+
+          × `made` has no size `edge`
+          help: did you mean `edges`?
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "made", "--in", "x=rand", "--in", "pairs=zeros", "--size", "edge=3"]));
+    expect![[r#"
+        input::name
+
+          × `pick` has no parameter `n`
+          help: `n` is a size: write --size n=N
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "pick", "--in", "n=3"]));
+    expect![[r#"
+        output::name
+
+          × `pick` has no result `z`
+          help: its results are y
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "pick", "--in", "x=[1]", "--in", "index=[0]", "--out", "z=z.npy"]));
+    expect![[r#"
+        entry::static
+
+          × `power` has no static parameter `kk`
+          help: it has k
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "power", "--in", "x=[1]", "--set", "kk=3"]));
+    expect![[r#"
+        input::static
+
+          × --set k: `three` is no static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&["run", "f.ft", "power", "--in", "x=[1]", "--set", "k=three"]));
+}
+
+#[test]
+fn missing_inputs_are_listed_at_once() {
+    expect![[r#"
+        input::missing
+
+          × `axpy`: 2 inputs are missing: `y: inout[f32[n]]`, `a: f32`
+          help: give a file, a literal or a generator for each, for example
+                --in y=rand --in a=0.5
+
+        1 error
+    "#]]
+    .assert_eq(&folder().fails(&["run", "f.ft", "axpy", "--in", "x=rand"]));
+}
+
+#[test]
+fn programs_are_formatted() {
+    let folder = Folder::new(&[
+        ("ugly.ft", "def f( x:f32[n] )->f32[n]:\n  y=x+1 # more\n  return y\n"),
+        ("good.ft", "def f(x: f32[n]) -> f32[n]:\n    return x\n"),
+        ("bad.ft", "def f(:\n"),
+    ]);
+    expect![[r#"
+        format::differs
+
+          × not in the usual layout: ugly.ft
+          help: weft fmt ugly.ft
+
+        1 error
+    "#]].assert_eq(&folder.fails(&["fmt", "--check", "ugly.ft", "good.ft"]));
+    assert_eq!(folder.weft(&["fmt", "ugly.ft", "good.ft"]), (0, String::new(), "formatted ugly.ft\n".into()));
+    let text = std::fs::read_to_string(folder.path().join("ugly.ft")).expect("the file");
+    assert_eq!(text, "def f(x: f32[n]) -> f32[n]:\n    y = x + 1  # more\n    return y\n");
+    assert_eq!(folder.succeeds(&["fmt", "--check", "ugly.ft", "good.ft"]), "");
+    assert!(folder.fails(&["fmt", "bad.ft"]).contains("bad.ft:1"));
+}

@@ -1,0 +1,13 @@
+//! The one integration-test binary: programs of the repository, and the command line from outside. `tests/README.md` says
+//! what each module holds.
+
+mod case;
+#[path = "../cli/mod.rs"]
+mod cli;
+mod corpus;
+mod differential;
+mod docs;
+mod examples;
+mod polybench;
+mod programs;
+mod python;
