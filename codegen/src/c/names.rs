@@ -171,6 +171,7 @@ const RESERVED: &[&str] = &[
     "n_args",
     "sizes",
     "status",
+    "made",
     "plan",
     "arena_bytes",
 ];
