@@ -19,7 +19,7 @@ mod operators;
 mod outside;
 mod problem;
 mod stmt;
-pub(crate) mod token;
+pub mod token;
 
 use crate::syntax::Module;
 use grammar::{Grammar, Rule};

@@ -5,7 +5,6 @@
 //! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
-use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
 use crate::syntax::{self, ExprKind};
@@ -126,11 +125,7 @@ impl Elab<'_> {
         let k = self.static_int(item)?;
         match usize::try_from(if k < 0 { k + n } else { k }).ok().and_then(|k| values.get(k)) {
             Some(v) => Ok(v.clone()),
-            None => self.error(
-                "index::range",
-                item.span,
-                format!("index {k} is out of range: the sequence has {}", counted(n, "item")),
-            ),
+            None => self.error("index::range", item.span, format!("index {k} is out of range: there are {n} items")),
         }
     }
 
@@ -163,12 +158,7 @@ impl Elab<'_> {
             return self.error(
                 "index::rank",
                 span,
-                format!(
-                    "{} has {}, and {taken} {} given",
-                    self.quote(of_span),
-                    counted(shape.len() as i128, "dimension"),
-                    if taken == 1 { "index is" } else { "indices are" }
-                ),
+                format!("{} has {} dimensions, and {taken} indices are given", self.quote(of_span), shape.len()),
             );
         }
         self.resolve(shape, subs, shape.len() - taken, span)

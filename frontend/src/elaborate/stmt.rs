@@ -155,8 +155,11 @@ impl Elab<'_> {
         if flow.is_err() {
             self.blocks.truncate(depth);
         }
-        self.end_scope();
-        let flow = flow?;
+        let Ok(flow) = flow else {
+            self.frame_mut().scopes.pop();
+            return flow.map(|_| weft_ast::Stmt::nop());
+        };
+        self.frame_mut().scopes.pop();
         let body = self.close_block();
         if let Flow::Return(_) = flow {
             return self.error_help(
