@@ -15,8 +15,8 @@ MINUTES ?= 60
 
 demo:
 	@tools/setup.sh
-	@$(CARGO) build --release --quiet
-	@tools/demo.sh target/release/weft
+	@$(CARGO) build --quiet
+	@tools/demo.sh $${CARGO_TARGET_DIR:-target}/debug/weft
 
 test:
 	@tools/setup.sh test

@@ -2,6 +2,7 @@
 
 use super::broadcast::show;
 use super::func::{is_entry, is_static_annotation};
+use super::report::counted;
 use super::scope::Role;
 use super::value::{Lazy, Value};
 use super::{Elab, R};
@@ -244,7 +245,11 @@ impl Elab<'_> {
                 return self.error(
                     "call::argument",
                     *at,
-                    format!("`{name}` of `{}` has {} dimensions, and this is {found}", f.name.text, a.dims.len()),
+                    format!(
+                        "`{name}` of `{}` has {}, and this is {found}",
+                        f.name.text,
+                        counted(a.dims.len() as i128, "dimension")
+                    ),
                 );
             }
             let converted = self.converted_argument(v, &a, name, *at, read_only)?;
@@ -364,7 +369,10 @@ impl Elab<'_> {
                 self.error(
                     "return::rank",
                     span,
-                    format!("result {k} is annotated with {} dimensions, and {found} is returned", a.dims.len()),
+                    format!(
+                        "result {k} is annotated with {}, and {found} is returned",
+                        counted(a.dims.len() as i128, "dimension")
+                    ),
                 )
             }
             None => self.not_a_result(v, k, span),

@@ -18,6 +18,20 @@ use std::sync::Arc;
 use weft_ast::stmt::Role as TensorRole;
 use weft_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, Symbol, Tensor, poly};
 
+/// Operators that a name for a value of sizes may stand for: it is inserted wherever it is used.
+const MAX_NAMED: usize = 4096;
+
+/// Whether an expression has no more nodes than `left`, which is used up.
+fn within(e: &Expr, left: &mut usize) -> bool {
+    match left.checked_sub(1) {
+        None => false,
+        Some(rest) => {
+            *left = rest;
+            e.children().into_iter().all(|c| within(c, left))
+        }
+    }
+}
+
 impl Elab<'_> {
     /// `targets = value`
     pub(crate) fn assign(&mut self, targets: &[syntax::Expr], value: &syntax::Expr) -> R<()> {
@@ -177,6 +191,17 @@ impl Elab<'_> {
     /// A name that is new here.
     fn declare_name(&mut self, name: &str, site: Span, v: Value, span: Span) -> R<()> {
         let assigned_again = self.frame().tensor_sites.contains(&site) || self.frame().looped.contains(name);
+        if let Value::Lazy(l) = &v
+            && l.weak
+            && !within(&l.expr, &mut { MAX_NAMED })
+        {
+            return self.error_help(
+                "elaborate::too_large",
+                span,
+                format!("the expression that `{name}` stands for has more than {MAX_NAMED} operators"),
+                format!("make it a tensor: `{name}: i64 = …`"),
+            );
+        }
         if (v.is_static() && !v.is_weak_scalar()) || (v.is_weak_scalar() && !assigned_again) {
             self.bind(name, v, Role::Named, site);
             return Ok(());
@@ -366,6 +391,14 @@ impl Elab<'_> {
         let base = match &of.kind {
             ExprKind::Name(name) => self.writable_name(name, of.span)?,
             ExprKind::Subscript(inner, inner_items) => self.place(inner, inner_items, of.span)?,
+            ExprKind::Call { .. } => {
+                return self.error_help(
+                    "assign::target",
+                    of.span,
+                    "the result of a call cannot be written",
+                    "give it a name first",
+                );
+            }
             _ => match self.eval(of)? {
                 Value::Tensor(view) => view,
                 v => {

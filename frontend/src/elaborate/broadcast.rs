@@ -85,6 +85,10 @@ impl Elab<'_> {
     /// Whether two sizes are equal, as far as it is known here.
     pub(crate) fn equal(&self, a: &Expr, b: &Expr) -> Option<bool> {
         poly::equal(a, b).or_else(|| {
+            let above = |a: &Expr, b: &Expr| self.is_nonnegative(&a.minus(b).minus(&Expr::int(1)));
+            if above(a, b) || above(b, a) {
+                return Some(false);
+            }
             let known = |(x, y): &(Expr, Expr)| (x == a && y == b) || (x == b && y == a);
             self.blocks.iter().any(|block| block.equal.iter().any(known)).then_some(true)
         })

@@ -90,8 +90,8 @@ impl Elab<'_> {
         }
     }
 
-    /// A view whose place does not move when tensors are written: indices that read tensors which may be written are kept
-    /// in temporaries.
+    /// A view whose place and extent do not move when tensors are written: what reads tensors that may be written is kept in
+    /// temporaries.
     fn pinned(&mut self, mut view: View) -> View {
         for k in 0..view.indices.len() {
             let mut read = FxHashSet::default();
@@ -101,6 +101,14 @@ impl Elab<'_> {
             }
             let index = super::value::Lazy::scalar(view.indices[k].clone(), false);
             view.indices[k] = self.materialise(&index, DType::I64, "at").load();
+        }
+        for k in 0..view.shape.len() {
+            let mut read = FxHashSet::default();
+            reads(&view.shape[k], &mut read);
+            if !read.is_subset(&self.inputs) {
+                let length = super::value::Lazy::scalar(view.shape[k].clone(), false);
+                view.shape[k] = self.materialise(&length, DType::I64, "length").load();
+            }
         }
         view
     }

@@ -5,6 +5,7 @@
 //! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
+use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
 use crate::syntax::{self, ExprKind};
@@ -125,7 +126,11 @@ impl Elab<'_> {
         let k = self.static_int(item)?;
         match usize::try_from(if k < 0 { k + n } else { k }).ok().and_then(|k| values.get(k)) {
             Some(v) => Ok(v.clone()),
-            None => self.error("index::range", item.span, format!("index {k} is out of range: there are {n} items")),
+            None => self.error(
+                "index::range",
+                item.span,
+                format!("index {k} is out of range: the sequence has {}", counted(n, "item")),
+            ),
         }
     }
 
@@ -158,7 +163,12 @@ impl Elab<'_> {
             return self.error(
                 "index::rank",
                 span,
-                format!("{} has {} dimensions, and {taken} indices are given", self.quote(of_span), shape.len()),
+                format!(
+                    "{} has {}, and {taken} {} given",
+                    self.quote(of_span),
+                    counted(shape.len() as i128, "dimension"),
+                    if taken == 1 { "index is" } else { "indices are" }
+                ),
             );
         }
         self.resolve(shape, subs, shape.len() - taken, span)

@@ -55,11 +55,11 @@ pub use suggest::nearest;
 /// Calls may be nested this deep; deeper recursion is taken for endless.
 const MAX_DEPTH: usize = 512;
 /// Statements that one entry may become.
-const MAX_STATEMENTS: usize = 1_000_000;
+const MAX_STATEMENTS: usize = 200_000;
 /// Expressions that may be evaluated for one entry.
-const MAX_STEPS: usize = 20_000_000;
+const MAX_STEPS: usize = 4_000_000;
 /// Room for the deepest recursion; pages that are not used cost nothing.
-const STACK_BYTES: usize = 1 << 30;
+const STACK_BYTES: usize = 512 << 20;
 
 /// Why elaboration of a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,14 +181,17 @@ pub(crate) fn scheduled(
 }
 
 /// Runs `f` on a thread with a stack that the deepest recursion fits in.
-fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+fn with_stack(f: impl FnOnce() -> Result<Func, Diagnostics> + Send) -> Result<Func, Diagnostics> {
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().name("elaborate".into()).stack_size(STACK_BYTES).spawn_scoped(scope, f);
-        match thread.map(|t| t.join()) {
+        match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(e) => panic!("a thread for elaboration cannot be started: {e}"),
+            Err(e) => {
+                let message = format!("there is no room for a stack of {} MiB: {e}", STACK_BYTES >> 20);
+                Err(Diagnostic::new("elaborate::stack", message).into())
+            }
         }
     })
 }

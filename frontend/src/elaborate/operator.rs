@@ -63,8 +63,14 @@ impl Elab<'_> {
         }
         let values: &[Lazy] = if op == Op::Select { &operands[1..] } else { &operands };
         let dtype = self.operand_type(op, values, span)?;
+        // A size that is compared with a narrow integer is not cut to its type: the result shows no type.
+        let wide = op.is_comparison()
+            && dtype.is_int()
+            && dtype.size() < DType::I64.size()
+            && values.iter().any(|v| v.weak && v.expr.as_literal().is_none());
+        let dtype = if wide { DType::I64 } else { dtype };
         if op == Op::Select && operands[0].expr.dtype() != DType::Bool {
-            return self.not_bool(&operands[0].expr.dtype().to_string(), spans[0]);
+            return self.not_bool(&format!("`{}`", operands[0].expr.dtype()), spans[0]);
         }
         let shapes: Vec<(&[weft_ast::Expr], Span)> =
             operands.iter().zip(&spans).map(|(o, s)| (o.shape.as_slice(), *s)).collect();

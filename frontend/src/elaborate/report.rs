@@ -6,6 +6,11 @@ use weft_ast::{Diagnostic, FileId, Span};
 /// Calls shown at each end of a long chain.
 const SHOWN: usize = 3;
 
+/// `1 item`, `2 items`
+pub(crate) fn counted(n: i128, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 impl Elab<'_> {
     /// Records a diagnostic, unless it was recorded already.
     pub(crate) fn report(&mut self, mut d: Diagnostic) -> Stop {

@@ -50,7 +50,9 @@ pub(crate) struct Frame {
     pub(crate) scopes: Vec<Scope>,
     /// Declarations that must be tensors, since their names are assigned again.
     pub(crate) tensor_sites: FxHashSet<Span>,
-    /// The same by name, as far as the text tells at once.
+    /// Names of blocks that have ended, and where they were declared.
+    pub(crate) ended: FxHashMap<String, Span>,
+    /// Names that must be tensors, as far as the text tells at once.
     pub(crate) looped: Arc<FxHashSet<String>>,
 }
 
@@ -79,9 +81,17 @@ impl<'p> Elab<'p> {
             module,
             scopes: vec![Scope::default()],
             tensor_sites: FxHashSet::default(),
+            ended: FxHashMap::default(),
             looped,
         });
         id
+    }
+
+    /// Ends a block's scope.
+    pub(crate) fn end_scope(&mut self) {
+        let frame = self.frame_mut();
+        let Some(scope) = frame.scopes.pop() else { return };
+        frame.ended.extend(scope.names.into_iter().map(|(name, b)| (name, b.site)));
     }
 
     pub(crate) fn bind(&mut self, name: &str, value: Value, role: Role, site: Span) {
@@ -115,6 +125,10 @@ impl<'p> Elab<'p> {
             return Ok(v);
         }
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
+        if let Some(site) = self.frame().ended.get(name).copied() {
+            let d = d.label(site, "this one ended with its block");
+            return Err(self.report(d.help(format!("give `{name}` its first value before the block"))));
+        }
         let d = match self.near_name(name) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None => self.explain_unknown(name, d),

@@ -155,11 +155,8 @@ impl Elab<'_> {
         if flow.is_err() {
             self.blocks.truncate(depth);
         }
-        let Ok(flow) = flow else {
-            self.frame_mut().scopes.pop();
-            return flow.map(|_| weft_ast::Stmt::nop());
-        };
-        self.frame_mut().scopes.pop();
+        self.end_scope();
+        let flow = flow?;
         let body = self.close_block();
         if let Flow::Return(_) = flow {
             return self.error_help(

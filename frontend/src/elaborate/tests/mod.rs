@@ -1,6 +1,15 @@
 //! Programs in, printed trees or diagnostics out.
 
+mod aliasing;
+mod calls;
+mod diagnostics_names;
+mod diagnostics_types;
+mod indexing;
+mod names;
 mod programs;
+mod results;
+mod statements;
+mod types;
 
 use super::NoHooks;
 use crate::program::{Loader, Program, Source};

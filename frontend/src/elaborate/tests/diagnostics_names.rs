@@ -1,0 +1,728 @@
+//! What is said of names and calls that are wrong.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn unknown_names() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x + yy
+",
+        expect![[r#"
+            [name::unknown] there is no `yy` here
+              at t.ft:2 `yy`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return sofmax(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `sofmax` here
+              at t.ft:2 `sofmax`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return relo(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `relo` here
+              at t.ft:2 `relo`
+              help: did you mean `relu`?
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    print(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `print` here
+              at t.ft:2 `print`
+              help: programs do not print: return the value, and see it with `weft run`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return np.sum(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `np` here
+              at t.ft:2 `np`
+              help: write the operator's name alone: `exp(x)`, `sum(x, axis=0)`
+        "#]],
+    );
+}
+
+#[test]
+fn an_error_is_reported_once() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = qq + 1
+    u = t * 2
+    t[0] = 1
+    v = x + zz
+    return t, u, v
+",
+        expect![[r#"
+            [name::unknown] there is no `qq` here
+              at t.ft:2 `qq`
+            [name::unknown] there is no `zz` here
+              at t.ft:5 `zz`
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_ended() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in range(n):
+        t = x[i]
+    return t
+",
+        expect![[r#"
+            [name::unknown] there is no `t` here
+              at t.ft:4 `t`
+              at t.ft:3 `t`: this one ended with its block
+              help: give `t` its first value before the block
+        "#]],
+    );
+}
+
+#[test]
+fn assignments_to_what_is_no_tensor() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    x[0] = 1
+",
+        expect![[r#"
+            [assign::read_only] `x` is a parameter that is only read
+              at t.ft:2 `x[0]`
+              help: annotate it with `inout[f32[n]]` to write it, or copy it: `t = x`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    n = 3
+",
+        expect![[r#"
+            [assign::size] `n` is a size, which does not change
+              at t.ft:2 `n`
+              help: use another name
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in range(n):
+        i = 2
+",
+        expect![[r#"
+            [assign::iterator] `i` is the iterator of a loop around
+              at t.ft:3 `i`
+              help: use another name; the next value comes from the `range`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = [1, 2]
+    t[0] = 3
+",
+        expect![[r#"
+            [assign::static] `t` is a list that is known when compiling, and its items cannot be written
+              at t.ft:3 `t`
+              help: make a tensor: `zeros((n,), f32)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = [1]
+    for i in range(n):
+        t = [2]
+",
+        expect![[r#"
+            [assign::static] `t` is a list that is known when compiling, and cannot change when the program runs
+              at t.ft:4 `t`
+              help: use another name, or assign it under conditions that are static
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    relu = 3
+    f[0] = 1
+",
+        expect![[r#"
+            [assign::target] `f` is a function, and cannot be written
+              at t.ft:3 `f`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    x = y
+",
+        expect![[r#"
+            [assign::parameter] `x` is a parameter, which names a tensor of the caller
+              at t.ft:2 `x`
+              help: to write into it, `x[...] = …`; for a tensor of your own, use another name
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    total(x)[0] = 1
+",
+        expect![[r#"
+            [assign::target] the result of a call cannot be written
+              at t.ft:2 `total(x)`
+              help: give it a name first
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    3 = x
+",
+        expect![[r#"
+            [syntax::target] a literal on the left of an assignment
+              at t.ft:2 `3`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+        "#]],
+    );
+}
+
+#[test]
+fn declarations() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64 = 0.0
+    t: f64 = 1.0
+",
+        expect![[r#"
+            [assign::declared] `t` is declared already
+              at t.ft:3 `t`
+              at t.ft:2 `t`: here
+              help: a declaration with a type makes a new tensor: use another name, or leave the type out to write into the old one
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[n]
+",
+        expect![[r#"
+            [assign::no_value] `t` gets no value
+              at t.ft:2 `t`
+              help: write `= empty(shape, dtype)` if it is written later
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: static = 3
+",
+        expect![[r#"
+            [annotation::static] `static` stands for parameters
+              at t.ft:2 `static`
+              help: `t = …` is static if its value is
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[n, 2] = empty((n, 3), f64)
+",
+        expect![[r#"
+            [shape::declare] `t` is declared as `f64[n, 2]`, and this is `f64[n, 3]`
+              at t.ft:2 `empty((n, 3), f64)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: float = 1.0
+",
+        expect![[r#"
+            [annotation::type] `float` is no element type
+              at t.ft:2 `float`
+              help: did you mean `f64`?
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[k[0]] = 0.0
+",
+        expect![[r#"
+            [shape::data] this size depends on values of tensors
+              at t.ft:2 `k[0]`
+              help: a tensor's shape is known before the program runs: use sizes of parameters, or `static` parameters
+        "#]],
+    );
+}
+
+#[test]
+fn arguments() {
+    check(
+        "def g(a, b):
+    return a + b
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x)
+",
+        expect![[r#"
+            [call::arguments] `g` needs its parameter `b`
+              at t.ft:5 `g(x)`
+        "#]],
+    );
+    check(
+        "def g(a, b):
+    return a + b
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x, c=1)
+",
+        expect![[r#"
+            [call::arguments] `g` has no parameter `c`
+              at t.ft:5 `1`
+              help: its parameters are a, b
+        "#]],
+    );
+    check(
+        "def g(a, b):
+    return a + b
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x, x, x)
+",
+        expect![[r#"
+            [call::arguments] `g` takes 2 arguments, and more are given
+              at t.ft:5 `x`
+        "#]],
+    );
+    check(
+        "def g(a, b):
+    return a + b
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x, a=x)
+",
+        expect![[r#"
+            [call::arguments] `a` is given twice to `g`
+              at t.ft:5 `x`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return exp(x, x)
+",
+        expect![[r#"
+            [call::arguments] `exp` takes 1 positional argument, and 2 are given
+              at t.ft:2 `exp(x, x)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return zeros(n, shape=n)
+",
+        expect![[r#"
+            [call::arguments] `shape` is given twice to `zeros`
+              at t.ft:2 `n`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return zeros((n,), type=f32)
+",
+        expect![[r#"
+            [call::arguments] `zeros` has no parameter `type`
+              at t.ft:2 `f32`
+              help: its parameters are shape, dtype
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x(0)
+",
+        expect![[r#"
+            [type::call] a tensor of 1 dimension cannot be called
+              at t.ft:2 `x(0)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return f32(x)
+",
+        expect![[r#"
+            [type::call] the type `f32` is not called
+              at t.ft:2 `f32(x)`
+              help: convert with `cast(x, f32)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return int(x)
+",
+        expect![[r#"
+            [type::call] types of static values are not called
+              at t.ft:2 `int(x)`
+              help: convert with `cast(x, i64)` or `cast(x, f64)`
+        "#]],
+    );
+}
+
+#[test]
+fn static_arguments() {
+    check(
+        "def g(a, w: static):
+    return a * w
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x, n)
+",
+        expect![[r#"
+            [static::argument] `w` of `g` is static, and this is a scalar
+              at t.ft:5 `n`
+              note: in `g`, called at t.ft:5
+              help: static values are known when compiling; sizes and values of tensors are not
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return [i for i in range(n)]
+",
+        expect![[r#"
+            [static::sequence] a list, a tuple or a range that is known when compiling is expected, and this is a range of sizes
+              at t.ft:2 `range(n)`
+              help: sizes are not static; run over them with `for i in range(n)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in static(range(n)):
+        pass
+",
+        expect![[r#"
+            [static::sequence] a list, a tuple or a range that is known when compiling is expected, and this is a range of sizes
+              at t.ft:2 `range(n)`
+              help: sizes are not static; run over them with `for i in range(n)`
+        "#]],
+    );
+}
+
+#[test]
+fn annotated_arguments() {
+    check(
+        "def g(a: f32[m]) -> f32:
+    return a[0]
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x[0])
+",
+        expect![[r#"
+            [call::argument] `a` of `g` has 1 dimension, and this is a scalar
+              at t.ft:5 `x[0]`
+              note: in `g`, called at t.ft:5
+        "#]],
+    );
+    check(
+        "def g(a: f32[3], c: f32[4]) -> f32:
+    return a[0]
+
+def f(x: f32[3], y: f32[5]):
+    return g(x, y)
+",
+        expect![[r#"
+            [shape::mismatch] dimension 0 of `c` is 5, and 4 is expected
+              at t.ft:5 `y`
+              note: in `g`, called at t.ft:5
+        "#]],
+    );
+    check(
+        "def g(a: inout[f32[m]]):
+    a += 1
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    g(x)
+",
+        expect![[r#"
+            [assign::read_only] `x` is a parameter that is only read
+              at t.ft:5 `x`
+              note: in `g`, called at t.ft:5
+              help: annotate it with `inout[f32[n]]` to write it, or copy it: `t = x`
+        "#]],
+    );
+    check(
+        "def g(a: inout[f32[m]]):
+    a += 1
+
+def f(k: inout[i32[n]]):
+    g(k)
+",
+        expect![[r#"
+            [call::argument] `a` is written, so a tensor of `f32` is expected, and this is `i32`
+              at t.ft:5 `k`
+              note: in `g`, called at t.ft:5
+        "#]],
+    );
+}
+
+#[test]
+fn recursion() {
+    check(
+        "def g(a, d):
+    return g(a, d + 1)
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x, 0)
+",
+        expect![[r#"
+            [call::depth] calls are nested more than 512 deep: the recursion of `g` does not end
+              at t.ft:2 `g(a, d + 1)`
+              note: in `g`, called at t.ft:5
+              note: in `g`, called at t.ft:2
+              note: in `g`, called at t.ft:2
+              note: … 506 more calls …
+              note: in `g`, called at t.ft:2
+              note: in `g`, called at t.ft:2
+              note: in `g`, called at t.ft:2
+              help: recursion ends where a condition on static values (`ndim`, static parameters) stops it
+        "#]],
+    );
+}
+
+#[test]
+fn inside_a_template() {
+    check(
+        "def g(a):
+    return h(a) + 1
+
+def h(a):
+    return a + bb
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return g(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `bb` here
+              at t.ft:5 `bb`
+              note: in `g`, called at t.ft:8
+              note: in `h`, called at t.ft:2
+        "#]],
+    );
+}
+
+#[test]
+fn inside_the_library() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x @ x
+",
+        expect![[r#"
+            [index::range] index 1 is out of range: the sequence has 1 item
+              at t.ft:2 `x @ x`: in this call of `matmul`
+              at <libop>/matmul.ft:5 `1`: found here
+              note: in `matmul`, called at t.ft:2
+        "#]],
+    );
+}
+
+#[test]
+fn templates_parameters() {
+    check(
+        "def g(p):
+    p = 1
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    g(y)
+",
+        expect![[r#"
+            [assign::parameter] `p` is a parameter, which names a tensor of the caller
+              at t.ft:2 `p`
+              note: in `g`, called at t.ft:5
+              help: to write into it, `p[...] = …`; for a tensor of your own, use another name
+        "#]],
+    );
+    check(
+        "def g(p):
+    p[...] = 1
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    g(3)
+",
+        expect![[r#"
+            [assign::value] `p` is a value here, not a tensor that could be written
+              at t.ft:2 `p`
+              note: in `g`, called at t.ft:5
+              help: pass a tensor: give the argument a name first, `t: f64 = …`
+        "#]],
+    );
+}
+
+#[test]
+fn attributes() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.sum()
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `sum`
+              at t.ft:2 `sum`
+              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.size
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `size`
+              at t.ft:2 `size`
+              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.total()
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `total`
+              at t.ft:2 `total`
+              help: there are no methods; write `total(x)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return n.shape[0]
+",
+        expect![[r#"
+            [index::range] index 0 is out of range: the sequence has 0 items
+              at t.ft:2 `0`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.shape[1]
+",
+        expect![[r#"
+            [index::range] index 1 is out of range: the sequence has 1 item
+              at t.ft:2 `1`
+        "#]],
+    );
+}
+
+#[test]
+fn schedules_and_gradients() {
+    check(
+        "@schedule(f)
+def s1(s):
+    s.parallelize(\"i\")
+
+def f(x: f32[n]):
+    s1(x)
+",
+        expect![[r#"
+            [call::decorated] `s1` has a decorator, and is not called
+              at t.ft:6 `s1(x)`
+              help: a schedule is chosen with `--schedule`
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+dloss = grad(loss, wrt=[\"w\"])
+",
+        expect![[r#"
+            [unsupported] gradients are not supported yet
+              at t.ft:4 `grad(loss, wrt=["w"])`
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+dloss = grad(loss, wrt=[\"v\"])
+",
+        expect![[r#"
+            [grad::wrt] `loss` has no parameter `v`
+              at t.ft:4 `grad(loss, wrt=["v"])`
+              help: its parameters are w
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+def f(w: f32):
+    l, d = value_and_grad(loss, wrt=\"w\")(w)
+    return l, d
+",
+        expect![[r#"
+            [unsupported] gradients are not supported yet
+              at t.ft:5 `value_and_grad(loss, wrt="w")`
+        "#]],
+    );
+}
+
+#[test]
+fn structured_and_continuous() {
+    check(
+        "def f(x: f64[n, m] @ csr):
+    return 1
+",
+        expect![[r#"
+            [unsupported] storage other than dense (`@` after a type) is not supported yet
+              at t.ft:1 `csr`
+        "#]],
+    );
+    check(
+        "def f(x: f64[real]):
+    return 1
+",
+        expect![[r#"
+            [unsupported] a continuous dimension (`real`) is not supported yet
+              at t.ft:1 `real`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for t in reals:
+        pass
+",
+        expect![[r#"
+            [unsupported] a loop over the reals is not supported yet
+              at t.ft:2 `reals`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x[walk(0)]
+",
+        expect![[r#"
+            [unsupported] structured storage (`walk`) is not supported yet
+              at t.ft:2 `walk(0)`
+        "#]],
+    );
+}
+
+#[test]
+fn modules() {
+    check(
+        "N = M
+M = N
+
+def f(x: f32[n]):
+    return x * N
+",
+        expect![[r#"
+            [name::cycle] `N` is defined by itself
+              at t.ft:1 `N`
+        "#]],
+    );
+    check(
+        "N = zeros((3,), f32)
+
+def f(x: f32[n]):
+    return x * N
+",
+        expect![[r#"
+            [static::module] `N` is a tensor of 1 dimension, not a static value
+              at t.ft:1 `zeros((3,), f32)`
+              help: at the top level of a file, names stand for values that are known when compiling
+        "#]],
+    );
+}

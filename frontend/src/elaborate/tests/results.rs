@@ -1,0 +1,132 @@
+//! What is returned, and what it is called.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn locals_and_expressions() {
+    check(
+        "def f(x: f32[n]) -> (f32[n], f32[n], f64, f32[n]):
+    y = x * 2
+    return y, y + 1, 3, x
+",
+        expect![[r#"
+            def f(x: f32[n]) -> (f32[n], f32[n], f64, f32[n]):
+                y = empty((n,), f32)
+                out1 = empty((n,), f32)
+                out2 = empty((), f64)
+                out3 = empty((n,), f32)
+                for y.d0 in range(n):
+                    y[y.d0] = x[y.d0] * 2.0
+                for out1.d0 in range(n):
+                    out1[out1.d0] = y[out1.d0] + 1.0
+                out2 = 3.0
+                for out3.d0 in range(n):
+                    out3[out3.d0] = x[out3.d0]
+                return y, out1, out2, out3
+        "#]],
+    );
+    check(
+        "def f(x: f32[n]) -> f64[n]:
+    y = x * 2
+    return y
+",
+        expect![[r#"
+            def f(x: f32[n]) -> f64[n]:
+                y = empty((n,), f64)
+                y_1 = empty((n,), f32)
+                for y.d0 in range(n):
+                    y_1[y.d0] = x[y.d0] * 2.0
+                for y.d0 in range(n):
+                    y[y.d0] = cast(y_1[y.d0], f64)
+                return y
+        "#]],
+    );
+    check(
+        "def f(x: inout[f32[n]]):
+    y = x * 2
+    x += 1
+    return y, y
+",
+        expect![[r#"
+            def f(x: inout[f32[n]]) -> (f32[n], f32[n]):
+                y = empty((n,), f32)
+                out1 = empty((n,), f32)
+                for y.d0 in range(n):
+                    y[y.d0] = x[y.d0] * 2.0
+                for x.d0 in range(n):
+                    x[x.d0] += 1.0
+                for out1.d0 in range(n):
+                    out1[out1.d0] = y[out1.d0]
+                return y, out1
+        "#]],
+    );
+}
+
+#[test]
+fn sizes_of_results() {
+    check(
+        "def f() -> f32[n, 2*m + 1]:
+    return zeros((n, 2 * m + 1), f32)
+",
+        expect![[r#"
+            def f() -> f32[n, m * 2 + 1]:
+                out = empty((n, m * 2 + 1), f32)
+                for out.d0 in range(n):
+                    for out.d1 in range(m * 2 + 1):
+                        out[out.d0, out.d1] = 0.0
+                return out
+        "#]],
+    );
+    check(
+        "def f(x: f32[2*n + 1, 3], y: f32[n]) -> f32[n]:
+    return x[:n, 0] + y
+",
+        expect![[r#"
+            def f(x: f32[n * 2 + 1, 3], y: f32[n]) -> f32[n]:
+                out = empty((n,), f32)
+                for out.d0 in range(n):
+                    out[out.d0] = x[out.d0, 0] + y[out.d0]
+                return out
+        "#]],
+    );
+}
+
+#[test]
+fn static_parameters() {
+    check(
+        "def f(x: f32[n], w: static = 2, t: static = f64, mode: static = \"a\"):
+    y = zeros((n, w), t)
+    if mode == \"a\":
+        y += 1
+    return y
+",
+        expect![[r#"
+            def f(x: f32[n]) -> f64[n, 2]:
+                y = empty((n, 2), f64)
+                for y.d0 in range(n):
+                    for y.d1 in range(2):
+                        y[y.d0, y.d1] = 0.0
+                for y.d0 in range(n):
+                    for y.d1 in range(2):
+                        y[y.d0, y.d1] += 1.0
+                return y
+        "#]],
+    );
+}
+
+#[test]
+fn weak_names() {
+    check(
+        "def f(x: f32[n]):
+    half = n // 2
+    return half
+",
+        expect![[r#"
+            def f(x: f32[n]) -> i32:
+                half = empty((), i32)
+                half = cast(n // 2, i32)
+                return half
+        "#]],
+    );
+}

@@ -1,0 +1,247 @@
+//! Loops, conditions, assertions, reductions, labels.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn loops() {
+    check(
+        "def f(x: inout[f32[n, m]], k: i32):
+    for i in range(1, n, 2):
+        x[i, 0] = 1
+    for i in range(n - 1, -1, -1):
+        x[i, 0] += i
+    for i in range(k):
+        x[0, 0] *= 2
+    for i, j in ndrange(n, range(1, m)):
+        x[i, j] = i * j
+    for a, b in static([(0, 1), (1, 2)]):
+        x[a, b] = 3
+",
+        expect![[r#"
+            def f(x: inout[f32[n, m]], k: i32):
+                for i in range(1, n, 2):
+                    x[i, 0] = 1.0
+                for i in range(n - 1, -1, -1):
+                    x[i, 0] += cast(i, f32)
+                for i in range(cast(k, i64)):
+                    x[0, 0] *= 2.0
+                for i in range(n):
+                    for j in range(1, m):
+                        x[i, j] = cast(i * j, f32)
+                x[0, 1] = 3.0
+                x[1, 2] = 3.0
+        "#]],
+    );
+}
+
+#[test]
+fn reductions() {
+    check(
+        "def f(x: f32[n], b: bool[n], k: i32[n]):
+    s: f32 = 0.0
+    p: f32 = 1.0
+    lo: f32 = inf
+    hi: f32 = -inf
+    some: bool = False
+    every: bool = True
+    bits: i32 = 0
+    mask: i32 = -1
+    for i in range(n):
+        s -= x[i]
+        p = x[i] * p
+        lo = min(lo, x[i])
+        hi = max(x[i], hi)
+        some = some or b[i]
+        every &= b[i]
+        bits |= k[i]
+        mask = mask & k[i]
+        s /= 2
+    return s, p, lo, hi, some, every, bits, mask
+",
+        expect![[r#"
+            def f(x: f32[n], b: bool[n], k: i32[n]) -> (f32, f32, f32, f32, bool, bool, i32, i32):
+                s = empty((), f32)
+                p = empty((), f32)
+                lo = empty((), f32)
+                hi = empty((), f32)
+                some = empty((), bool)
+                every = empty((), bool)
+                bits = empty((), i32)
+                mask = empty((), i32)
+                s = 0.0
+                p = 1.0
+                lo = inf
+                hi = -inf
+                some = False
+                every = True
+                bits = 0
+                mask = -1
+                for i in range(n):
+                    s += -x[i]
+                    p *= x[i]
+                    lo = min(lo, x[i])
+                    hi = max(hi, x[i])
+                    some = some or b[i]
+                    every &= b[i]
+                    bits |= k[i]
+                    mask &= k[i]
+                    s = s / 2.0
+                return s, p, lo, hi, some, every, bits, mask
+        "#]],
+    );
+}
+
+#[test]
+fn assertions() {
+    check(
+        "def f(x: f32[n], k: i32):
+    assert k > 0
+    assert n >= 2, \"too short\"
+    assert k < n, f\"{k} of {n}, {x.ndim} dimension\"
+    assert x.ndim == 1, \"never seen\"
+    return x[k]
+",
+        expect![[r#"
+            def f(x: f32[n], k: i32) -> f32:
+                out = empty((), f32)
+                assert k > 0
+                assert n >= 2, "too short"
+                assert cast(k, i64) < n, f"{k} of {n}, 1 dimension"
+                out = x[cast(k, i64)]
+                return out
+        "#]],
+    );
+}
+
+#[test]
+fn shapes_that_may_differ_are_compared_once() {
+    check(
+        "def f(x: f32[n], y: f32[m]):
+    z = x + y
+    z += x * y
+    return z
+",
+        expect![[r#"
+            def f(x: f32[n], y: f32[m]) -> f32[n]:
+                z = empty((n,), f32)
+                assert n == m, f"`x` and `y` differ in dimension 0: {n} and {m}"
+                for z.d0 in range(n):
+                    z[z.d0] = x[z.d0] + y[z.d0]
+                for z.d0 in range(n):
+                    z[z.d0] += x[z.d0] * y[z.d0]
+                return z
+        "#]],
+    );
+}
+
+#[test]
+fn slices_are_checked() {
+    check(
+        "def f(x: f32[n], a: i32):
+    s: f32 = 0.0
+    for i in range(n):
+        s += total(x[:i]) + total(x[2:n]) + total(x[a:a + 3])
+    return s
+",
+        expect![[r#"
+            def f(x: f32[n], a: i32) -> f32:
+                s = empty((), f32)
+                s = 0.0
+                for i in range(n):
+                    assert i <= n, f"a slice goes from 0 to {i}, and dimension 0 has size {n}"
+                    s_1 = empty((), f32)
+                    s_1 = 0.0
+                    for i_1 in range(i):
+                        s_1 += x[i_1]
+                    assert 2 <= n, f"a slice goes from 2 to {n}, and dimension 0 has size {n}"
+                    s_2 = empty((), f32)
+                    s_2 = 0.0
+                    for i_1 in range(n - 2):
+                        s_2 += x[i_1 + 2]
+                    assert 0 <= cast(a, i64) and cast(a, i64) <= cast(a + 3, i64) and cast(a + 3, i64) <= n, f"a slice goes from {cast(a, i64)} to {cast(a + 3, i64)}, and dimension 0 has size {n}"
+                    s_3 = empty((), f32)
+                    s_3 = 0.0
+                    for i_1 in range(cast(a + 3, i64) - cast(a, i64)):
+                        s_3 += x[i_1 + cast(a, i64)]
+                    s += s_1 + s_2 + s_3
+                return s
+        "#]],
+    );
+}
+
+#[test]
+fn static_branches_are_spliced() {
+    check(
+        "def f(x: f32[n, 3]):
+    if x.ndim == 2 and x.shape[1] == 3:
+        t = zeros((n,), f32)
+    else:
+        t = zeros((), f64)
+    for d in static(range(3)):
+        t += x[:, d]
+    return t
+",
+        expect![[r#"
+            def f(x: f32[n, 3]) -> f32[n]:
+                t = empty((n,), f32)
+                for t.d0 in range(n):
+                    t[t.d0] = 0.0
+                for t.d0 in range(n):
+                    t[t.d0] += x[t.d0, 0]
+                for t.d0 in range(n):
+                    t[t.d0] += x[t.d0, 1]
+                for t.d0 in range(n):
+                    t[t.d0] += x[t.d0, 2]
+                return t
+        "#]],
+    );
+}
+
+#[test]
+fn else_branches() {
+    check(
+        "def f(x: inout[f32[n]]):
+    for i in range(n):
+        if x[i] > 1:
+            x[i] = 1
+        elif x[i] < 0:
+            x[i] = 0
+        else:
+            pass
+",
+        expect![[r#"
+            def f(x: inout[f32[n]]):
+                for i in range(n):
+                    if x[i] > 1.0:
+                        x[i] = 1.0
+                    elif x[i] < 0.0:
+                        x[i] = 0.0
+                    else:
+                        pass
+        "#]],
+    );
+}
+
+#[test]
+fn labels() {
+    check(
+        "def f(x: inout[f32[n]]):
+    label(\"L1\")
+    for i in range(n):
+        label(f\"store{1 + 1}\")
+        x[i] = total(x)
+",
+        expect![[r#"
+            def f(x: inout[f32[n]]):
+                label("L1")
+                for i in range(n):
+                    s = empty((), f32)
+                    s = 0.0
+                    for i_1 in range(n):
+                        s += x[i_1]
+                    label("store2")
+                    x[i] = s
+        "#]],
+    );
+}
