@@ -5,6 +5,7 @@
 use crate::abi::{PlanFn, RunFn};
 use crate::signature::Signature;
 use libloading::Library;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use weft_ast::Diagnostic;
 
@@ -16,8 +17,8 @@ pub struct Compiled {
     pub(crate) plan: PlanFn,
     signature: Signature,
     path: PathBuf,
-    // Declared last: the functions above are part of it.
-    _library: Library,
+    // Never unloaded: with it would go OpenMP's run-time library, whose threads wait inside of it for the next loop.
+    _library: ManuallyDrop<Library>,
 }
 
 impl Compiled {
@@ -40,7 +41,7 @@ impl Compiled {
             let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;
             (run, plan)
         };
-        Ok(Compiled { run, plan, signature, path: path.to_path_buf(), _library: library })
+        Ok(Compiled { run, plan, signature, path: path.to_path_buf(), _library: ManuallyDrop::new(library) })
     }
 
     /// What callers must know.

@@ -5,7 +5,6 @@
 
 mod checks;
 mod flatten;
-mod hoist;
 mod parallel;
 mod placement;
 mod specialise;
@@ -14,7 +13,7 @@ mod supported;
 pub(crate) use parallel::length as unroll_length;
 pub use placement::{STACK_ARRAY_BYTES, STACK_TOTAL_BYTES, Slot};
 pub(crate) use specialise::MAX_SIZE;
-pub use specialise::run as specialise;
+pub use specialise::body as specialise;
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
@@ -81,15 +80,16 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
     let signature = Signature::of(func, &options.sizes);
-    let func = specialise::run(func, &options.sizes)?;
+    let func = specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?;
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
     // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
     // prover can decide; a flat index could be in range although a dimension is not.
     let checks::Checked { func, entry: entry_checks } = checks::run(&func);
 
-    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised.
-    let func = hoist::run(&func);
+    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly invariants
+    // leave too, which brings locals that still need a place.
+    let func = weft_analysis::pass::hoist::run(&func);
 
     // Loops that a schedule made parallel or vectorised must be so in C without races.
     parallel::check(&func)?;

@@ -1,7 +1,10 @@
 //! Programs built by hand, compiled to C and run: results are those of the reference interpreter.
 
+mod abi;
 mod operators;
+mod parallel;
 mod programs;
 mod random;
 mod run;
+mod storage;
 mod text;

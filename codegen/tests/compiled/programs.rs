@@ -169,3 +169,56 @@ pub fn circular_diff() -> Func {
     });
     b.func("circular_diff", vec![clear, body])
 }
+
+/// One sweep of the 5-point stencil.
+pub fn jacobi() -> Func {
+    let mut b = Builder::default();
+    let (n, m) = (b.size("n"), b.size("m"));
+    let x = b.input("x", DType::F32, &[&n, &m]);
+    let y = b.result("y", DType::F32, &[&n, &m]);
+    let one = Expr::int(1);
+    let body = range_step(1, "i", &one, &n.minus(&one), &one, |i| {
+        vec![range_step(2, "j", &one, &m.minus(&one), &one, |j| {
+            let near = load(&x, &[&i.minus(&one), j])
+                .plus(&load(&x, &[&i.plus(&one), j]))
+                .plus(&load(&x, &[i, &j.minus(&one)]))
+                .plus(&load(&x, &[i, &j.plus(&one)]));
+            vec![store(3, &y, &[i, j], near.times(&Expr::float(0.25, DType::F32)))]
+        })]
+    });
+    b.func("jacobi", vec![body])
+}
+
+/// Along the rows, with the maximum taken off first.
+pub fn softmax() -> Func {
+    let mut b = Builder::default();
+    let (n, m) = (b.size("n"), b.size("m"));
+    let x = b.input("x", DType::F32, &[&n, &m]);
+    let y = b.result("y", DType::F32, &[&n, &m]);
+    let most = local("most", DType::F32, vec![]);
+    let sum = local("sum", DType::F32, vec![]);
+    let body = range(1, "i", &n, |i| {
+        let exponentials = |j: &Expr| apply(Op::Exp, &[&load(&x, &[i, j]).minus(&load(&most, &[]))]);
+        vec![var_def(
+            2,
+            &most,
+            vec![
+                store(3, &most, &[], Expr::float(f64::NEG_INFINITY, DType::F32)),
+                range(4, "j", &m, |j| vec![reduce(5, &most, &[], ReduceOp::Max, load(&x, &[i, j]))]),
+                range(6, "j", &m, |j| vec![store(7, &y, &[i, j], exponentials(j))]),
+                var_def(
+                    8,
+                    &sum,
+                    vec![
+                        store(9, &sum, &[], Expr::float(0.0, DType::F32)),
+                        range(10, "j", &m, |j| vec![reduce(11, &sum, &[], ReduceOp::Add, load(&y, &[i, j]))]),
+                        range(12, "j", &m, |j| {
+                            vec![store(13, &y, &[i, j], apply(Op::Div, &[&load(&y, &[i, j]), &load(&sum, &[])]))]
+                        }),
+                    ],
+                ),
+            ],
+        )]
+    });
+    b.func("softmax", vec![body])
+}

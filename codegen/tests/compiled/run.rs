@@ -1,16 +1,23 @@
 //! Running compiled programs: one helper that compiles, calls, and compares with the interpreter.
 
 use crate::programs::{self, Builder, apply, load, local, range, range_step, reduce, sources, store, var_def};
+use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use weft_ast::interp::{self, Inputs};
 use weft_ast::{Buffer, DType, Expr, Func, Op, ReduceOp, Value};
 use weft_codegen::call::Context;
 use weft_codegen::toolchain::{CompileOptions, Toolchain};
 use weft_codegen::{CallError, Compiled, LowerOptions, c, lower};
 
-fn scratch() -> &'static tempfile::TempDir {
-    static DIR: OnceLock<tempfile::TempDir> = OnceLock::new();
-    DIR.get_or_init(|| tempfile::tempdir().expect("a temporary directory"))
+/// A new directory, which is removed when the tests end.
+pub fn scratch_dir() -> PathBuf {
+    static ALL: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let all = ALL.get_or_init(|| tempfile::tempdir().expect("a temporary directory"));
+    let dir = all.path().join(COUNT.fetch_add(1, Ordering::Relaxed).to_string());
+    std::fs::create_dir(&dir).expect("a directory");
+    dir
 }
 
 /// Compiles without contraction, so that results are those of the interpreter to the last bit.
@@ -19,11 +26,9 @@ pub fn compile(func: &Func, options: &LowerOptions) -> Compiled {
 }
 
 pub fn compile_with(func: &Func, options: &LowerOptions, flags: &CompileOptions) -> Compiled {
-    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let lowered = lower(func, options).expect("the program can be lowered");
     let source = c::emit(&lowered, &sources());
-    let dir = scratch().path().join(COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
-    std::fs::create_dir(&dir).expect("a directory for the program");
+    let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));

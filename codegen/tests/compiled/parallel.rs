@@ -1,0 +1,107 @@
+//! Loops with properties that schedules set: the same results on every number of threads, and errors that come out.
+
+use crate::programs::{self, Builder, load, local, range, reduce, store, var_def};
+use crate::run::{compare, compile, f32s};
+use weft_ast::stmt::LoopProps;
+use weft_ast::{DType, Expr, Func, ReduceOp, Stmt, StmtKind};
+use weft_codegen::{LowerOptions, lower};
+
+/// Sets properties of all loops with that name.
+fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
+    fn rewrite(s: &Stmt, name: &str, new: &LoopProps) -> Stmt {
+        let s = s.map(&mut |inner| rewrite(inner, name, new), &mut Expr::clone);
+        match s.kind() {
+            StmtKind::For { iter, extent, body, .. } if iter.name() == name => s.with_kind(StmtKind::For {
+                iter: iter.clone(),
+                extent: extent.clone(),
+                props: new.clone(),
+                body: body.clone(),
+            }),
+            _ => s,
+        }
+    }
+    func.with_body(rewrite(&func.body, name, props))
+}
+
+fn parallel() -> LoopProps {
+    LoopProps { parallel: true, ..LoopProps::default() }
+}
+
+#[test]
+fn a_parallel_matmul_is_a_matmul() {
+    let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
+    let compiled = compile(&func, &LowerOptions::default());
+    let (a, b) = (f32s(&[37, 20], |i| (i % 13) as f32), f32s(&[20, 9], |i| (i % 7) as f32 - 3.0));
+    compare(&func, &compiled, &[a, b], &[]).expect("it runs");
+}
+
+#[test]
+fn an_error_leaves_a_parallel_loop() {
+    let func = with_props(&programs::circular_diff(), "i", &parallel());
+    let compiled = compile(&func, &LowerOptions::default());
+    let adj = |bad: Option<usize>| {
+        let data = (0..300).map(|i| if Some(i) == bad { 1000 } else { (i % 100) as i32 }).collect();
+        weft_ast::Value::new(vec![100, 3], weft_ast::Buffer::I32(data)).expect("100 faces")
+    };
+    let e = f32s(&[100, 4], |i| (i as f32).cos());
+    compare(&func, &compiled, &[e.clone(), adj(None)], &[]).expect("it runs");
+    let error = compare(&func, &compiled, &[e, adj(Some(200))], &[]).expect_err("1000 is no face");
+    assert_eq!(error.to_string(), "index 1000 is out of range for dimension 0 of `e`, which has size 100");
+}
+
+/// Every iteration has an array of its own, whose size the iteration decides, and may fail while it has it.
+#[test]
+fn threads_have_memory_of_their_own() {
+    let mut b = Builder::default();
+    let (n, m) = (b.size("n"), b.size("m"));
+    let at = b.input("at", DType::I64, &[&n]);
+    let y = b.result("y", DType::F64, &[&n]);
+    let body = range(1, "i", &n, |i| {
+        let own = local("own", DType::F64, vec![m.clone(), i.plus(&Expr::int(1))]);
+        let fill = range(3, "k", &m, |k| {
+            vec![range(3, "l", &i.plus(&Expr::int(1)), |l| {
+                vec![store(3, &own, &[k, l], k.plus(l).plus(i).cast(DType::F64))]
+            })]
+        });
+        let picked = load(&own, &[&load(&at, &[i]), i]);
+        vec![var_def(2, &own, vec![fill, store(4, &y, &[i], picked)])]
+    });
+    let func = with_props(&b.func("own", vec![body]), "i", &parallel());
+    let compiled = compile(&func, &LowerOptions::default());
+    let at = |bad| {
+        let data = (0..50).map(|i| if bad && i == 33 { 7 } else { i % 7 }).collect();
+        weft_ast::Value::new(vec![50], weft_ast::Buffer::I64(data)).expect("50 numbers")
+    };
+    compare(&func, &compiled, &[at(false)], &[("m", 7)]).expect("it runs");
+    compare(&func, &compiled, &[at(true)], &[("m", 7)]).expect_err("7 is out of range");
+}
+
+#[test]
+fn what_would_race_is_refused() {
+    let mut b = Builder::default();
+    let n = b.size("n");
+    let x = b.input("x", DType::F32, &[&n]);
+    let total = b.result("total", DType::F32, &[]);
+    let body = range(1, "i", &n, |i| vec![reduce(2, &total, &[], ReduceOp::Add, load(&x, &[i]))]);
+    let func = b.func("total", vec![body]);
+    for props in [parallel(), LoopProps { vectorize: true, ..LoopProps::default() }] {
+        let refused = lower(&with_props(&func, "i", &props), &LowerOptions::default()).expect_err("it would race");
+        assert_eq!(refused.0[0].code, "lower::loop");
+        assert!(refused.0[0].message.contains("may reduce into the same element of `total`"), "{refused}");
+    }
+}
+
+#[test]
+fn vectorised_and_unrolled_loops_compute_the_same() {
+    let vectorized = with_props(&programs::jacobi(), "j", &LoopProps { vectorize: true, ..LoopProps::default() });
+    let compiled = compile(&vectorized, &LowerOptions::default());
+    let x = f32s(&[19, 23], |i| ((i * 31) % 17) as f32);
+    compare(&vectorized, &compiled, std::slice::from_ref(&x), &[]).expect("it runs");
+    let unroll = LoopProps { unroll: true, ..LoopProps::default() };
+    let unrolled = with_props(&programs::circular_diff(), "j", &unroll);
+    let compiled = compile(&unrolled, &LowerOptions::default());
+    let adj = weft_ast::Value::new(vec![2, 3], weft_ast::Buffer::I32(vec![0, 1, 1, 1, 0, 1])).expect("2 faces");
+    compare(&unrolled, &compiled, &[f32s(&[2, 5], |i| i as f32), adj], &[]).expect("it runs");
+    let refused = lower(&with_props(&programs::jacobi(), "j", &unroll), &LowerOptions::default());
+    assert!(refused.expect_err("its length is not known").0[0].message.contains("cannot be unrolled"));
+}
