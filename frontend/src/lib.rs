@@ -5,6 +5,7 @@
 //! views resolved, shapes and types inferred.
 
 mod elaborate;
+pub mod format;
 pub mod parse;
 pub mod program;
 pub mod syntax;

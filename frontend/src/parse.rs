@@ -13,11 +13,11 @@
 
 mod expr;
 mod grammar;
-mod layout;
+pub(crate) mod layout;
 mod literal;
 mod operators;
 mod outside;
-mod problem;
+pub(crate) mod problem;
 mod stmt;
 pub mod token;
 
@@ -79,6 +79,15 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
         }
     }
     (module, diags)
+}
+
+/// The tokens and logical lines of a text that parses, for the formatter.
+pub(crate) fn lines(text: &str, file: FileId) -> (Vec<token::Token>, Vec<layout::Line>) {
+    let source = Source { text, file };
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let tokens = token::tokens(&text[start..], start);
+    let lines = layout::layout(&source, &tokens, &mut Vec::new());
+    (tokens, lines)
 }
 
 /// The diagnostic for an expression that is nested too deeply.

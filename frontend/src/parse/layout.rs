@@ -268,6 +268,11 @@ fn close_block(blocks: &mut Vec<(Indent, Vec<Line>)>) {
     }
 }
 
+/// The column of byte `start`, which only blanks precede on its line, with tab stops of 8.
+pub fn column(text: &str, start: usize) -> usize {
+    Indent::of(blanks_before(text, start)).wide
+}
+
 /// The blanks between the start of the physical line and `start`.
 fn blanks_before(text: &str, start: usize) -> &str {
     let line = text[..start].rfind(['\n', '\r']).map_or(0, |i| i + 1);

@@ -1,5 +1,6 @@
 //! The parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
 
+mod formatting;
 mod generate;
 mod problems;
 mod python;

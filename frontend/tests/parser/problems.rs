@@ -902,14 +902,17 @@ h = √x
 
 #[test]
 fn invisible_characters() {
-    check("e = \u{200b}x\nf =\u{a0}x\n", expect![[r#"
+    check(
+        "e = \u{200b}x\nf =\u{a0}x\n",
+        expect![[r#"
         syntax::character: the invisible character U+200B cannot stand here
           1:5 `\u{200b}`
           help: replace it by a plain space
         syntax::character: the invisible character U+00A0 cannot stand here
           2:4 `\u{a0}`
           help: replace it by a plain space
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

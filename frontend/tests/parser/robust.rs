@@ -32,24 +32,24 @@ fn random_characters() {
             hold(&text);
             Ok(())
         };
-        runner(2000).run(&pattern, property).unwrap();
+        runner(1000).run(&pattern, property).unwrap();
     }
     (0..2000).for_each(|seed| hold(&generate::noise(seed)));
 }
 
 #[test]
 fn token_soup() {
-    (0..10_000).for_each(|seed| hold(&generate::soup(seed)));
+    (0..6000).for_each(|seed| hold(&generate::soup(seed)));
 }
 
 #[test]
 fn mutated_programs() {
-    (0..4000).for_each(|seed| hold(&generate::mutant(seed)));
+    (0..1500).for_each(|seed| hold(&generate::mutant(seed)));
 }
 
 #[test]
 fn every_prefix_of_a_program() {
-    let program = generate::program(3) + &generate::program(5);
+    let program = generate::program(3);
     for end in (0..program.len()).filter(|end| program.is_char_boundary(*end)) {
         hold(&program[..end]);
     }

@@ -1,0 +1,214 @@
+//! `weft fmt`: one way to lay out a program.
+//!
+//! *Does*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines around
+//! functions, at most one inside them; lines of more than [`MAX_WIDTH`] columns broken inside brackets; one end of line at
+//! the end. *Keeps*: comments where they stand, strings byte for byte (but for `\r\n`), the line breaks of a statement with
+//! a comment in its brackets, and one element per line where there is a comma before the closing bracket on its own line.
+//!
+//! It works on tokens, not on the tree, so that nothing the author wrote can be lost; `spacing` says what stands between
+//! two tokens and `wrap` where long lines are broken. Formatting twice is the same as once, and the tree is the same before
+//! and after but for its spans (tested on the repository's programs and on generated ones).
+
+mod spacing;
+mod wrap;
+
+use crate::parse::layout::{Line, column};
+use crate::parse::token::{Token, TokenKind};
+use crate::parse::{self, parse};
+use spacing::Piece;
+use weft_ast::diag::Diagnostics;
+use weft_ast::span::FileId;
+
+/// Columns that a line may have, unless there is no bracket to break it in.
+pub const MAX_WIDTH: usize = 100;
+
+/// Formats a program; what does not parse is refused with its diagnostics.
+pub fn format(text: &str, file: FileId) -> Result<String, Diagnostics> {
+    let (_, diags) = parse(text, file);
+    if !diags.is_empty() {
+        return Err(Diagnostics(diags));
+    }
+    let (tokens, lines) = parse::lines(text, file);
+    let mut formatter =
+        Formatter { text, tokens: &tokens, next: 0, columns: Vec::new(), depth: 0, entries: Vec::new() };
+    formatter.block(&lines, 0);
+    formatter.comments(tokens.len(), 0, 0);
+    Ok(write(&formatter.entries))
+}
+
+/// A statement, a head or a comment on lines of its own.
+struct Entry {
+    /// Blocks around it.
+    depth: usize,
+    /// Blank lines before it in the source.
+    blanks: usize,
+    kind: EntryKind,
+    /// Its lines, without the indentation of the first one.
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    Comment,
+    Decorator,
+    /// `def`
+    Function,
+    /// Another head of a block.
+    Head,
+    Statement,
+}
+
+struct Formatter<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    /// The first token that is not yet in an entry.
+    next: usize,
+    /// The column, in the source, of the latest line at each depth.
+    columns: Vec<usize>,
+    /// The depth of the latest line, or of its block if it has one.
+    depth: usize,
+    entries: Vec<Entry>,
+}
+
+impl Formatter<'_> {
+    fn block(&mut self, lines: &[Line], depth: usize) {
+        for line in lines {
+            let start = self.tokens[line.tokens.start].start;
+            let at = column(self.text, start);
+            let blanks = self.comments(line.tokens.start, depth, at);
+            self.columns.truncate(depth);
+            self.columns.resize(depth + 1, at);
+            self.depth = depth + usize::from(!line.block.is_empty());
+            self.line(line, depth, blanks);
+            self.block(&line.block, depth + 1);
+        }
+    }
+
+    /// The comments before token `end`, which starts a line at `depth` and column `at`. Returns the blank lines before it.
+    fn comments(&mut self, end: usize, depth: usize, at: usize) -> usize {
+        let mut newlines = 0;
+        for token in &self.tokens[self.next..end] {
+            match token.kind {
+                TokenKind::Newline => newlines += 1,
+                TokenKind::Comment => {
+                    let depth = self.comment_depth(column(self.text, token.start), depth, at);
+                    let text = token.text(self.text).trim_end().to_string();
+                    self.push(depth, newlines, EntryKind::Comment, text);
+                    newlines = 0;
+                }
+                _ => {}
+            }
+        }
+        self.next = end;
+        newlines
+    }
+
+    /// The block that a comment at column `at` belongs to, before a line at `next` and column `next_at`: a block that ends
+    /// keeps the comments that are indented like it.
+    fn comment_depth(&self, at: usize, next: usize, next_at: usize) -> usize {
+        if next >= self.depth || at <= next_at {
+            return next;
+        }
+        let fits = |d: &usize| self.columns.get(*d).is_some_and(|c| *c <= at);
+        (next..=self.depth).rev().find(fits).unwrap_or(next)
+    }
+
+    fn push(&mut self, depth: usize, newlines: usize, kind: EntryKind, text: String) {
+        // The first end of line is that of the entry before.
+        let blanks = newlines.saturating_sub(usize::from(!self.entries.is_empty()));
+        self.entries.push(Entry { depth, blanks, kind, text });
+    }
+
+    /// A logical line: its head and its statements, each on a line.
+    fn line(&mut self, line: &Line, depth: usize, newlines: usize) {
+        let pieces = spacing::pieces(self.text, &self.tokens[line.tokens.clone()]);
+        self.next = line.tokens.end;
+        let parts = split(&pieces);
+        let count = parts.len();
+        for (i, part) in parts.into_iter().enumerate() {
+            let first = part.first().map_or("", |p| p.text.as_str());
+            let kind = match first {
+                "@" => EntryKind::Decorator,
+                "def" => EntryKind::Function,
+                _ if i == 0 && spacing::is_head(first) => EntryKind::Head,
+                _ => EntryKind::Statement,
+            };
+            let depth = depth + usize::from(i > 0 && spacing::is_head(pieces[0].text.as_str()));
+            let mut text = wrap::statement(part, depth * 4);
+            if i + 1 == count
+                && let Some(comment) = self.trailing_comment()
+            {
+                text.push_str("  ");
+                text.push_str(comment);
+            }
+            self.push(depth, if i == 0 { newlines } else { 1 }, kind, text);
+        }
+    }
+
+    /// The comment after the last token of a line, on the same physical line.
+    fn trailing_comment(&mut self) -> Option<&'_ str> {
+        let token = self.tokens.get(self.next).filter(|t| t.kind == TokenKind::Comment)?;
+        self.next += 1;
+        Some(token.text(self.text).trim_end())
+    }
+}
+
+/// Cuts a line after the colon of its head and at each `;`.
+fn split(pieces: &[Piece]) -> Vec<&[Piece]> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let head = pieces.first().is_some_and(|p| spacing::is_head(&p.text));
+    let mut colon_seen = !head;
+    for (i, piece) in pieces.iter().enumerate().filter(|(_, p)| p.depth == 0) {
+        if piece.text == ";" {
+            parts.push(&pieces[start..i]);
+            start = i + 1;
+        } else if piece.text == ":" && !colon_seen {
+            colon_seen = true;
+            parts.push(&pieces[start..=i]);
+            start = i + 1;
+        }
+    }
+    parts.push(&pieces[start..]);
+    parts.retain(|p| !p.is_empty());
+    parts
+}
+
+/// All entries with their indentation and the blank lines between them.
+fn write(entries: &[Entry]) -> String {
+    let mut out = String::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let blanks = match i.checked_sub(1).and_then(|i| entries.get(i)) {
+            Some(before) => blank_lines(before, entry, &entries[i..]),
+            None => 0,
+        };
+        out.push_str(&"\n".repeat(blanks));
+        out.push_str(&" ".repeat(entry.depth * 4));
+        out.push_str(&entry.text);
+        out.push('\n');
+    }
+    out
+}
+
+/// Blank lines between `before` and `entry`, the first of `rest`.
+fn blank_lines(before: &Entry, entry: &Entry, rest: &[Entry]) -> usize {
+    if before.kind == EntryKind::Decorator || before.depth < entry.depth {
+        return 0;
+    }
+    if entry.depth > 0 {
+        return entry.blanks.min(1);
+    }
+    // Comments that stand directly above a function belong to it.
+    let below = rest.iter().enumerate().find(|(_, e)| e.kind != EntryKind::Comment);
+    let attached = below.is_some_and(|(n, e)| {
+        matches!(e.kind, EntryKind::Function | EntryKind::Decorator) && rest[1..=n].iter().all(|e| e.blanks == 0)
+    });
+    let continues = before.kind == EntryKind::Comment && entry.blanks == 0 && before.depth == 0;
+    if continues {
+        0
+    } else if attached || before.depth > 0 {
+        2
+    } else {
+        entry.blanks.min(2)
+    }
+}

@@ -1,0 +1,239 @@
+//! Breaks a statement that is too long for one line.
+//!
+//! A line breaks inside brackets only: in those of the parameters for a `def`, else in the pair that holds most. Their
+//! contents go on a line of their own, or, where that is too long, one element to a line with a comma after the last; an
+//! element that is still too long breaks at its loosest operators, and then in brackets of its own.
+
+use super::MAX_WIDTH;
+use super::spacing::Piece;
+
+/// Pairs of brackets side by side among which the widest is looked for. A statement with more stays on one line: each pair
+/// is a level of recursion, and such a line was not written by a person.
+const MAX_GROUPS: usize = 64;
+
+/// The lines of a statement that stands at column `indent`; the first one without its indentation.
+pub fn statement(pieces: &[Piece], indent: usize) -> String {
+    let mut w = Writer { out: String::new(), column: indent, is_def: pieces.first().is_some_and(|p| p.text == "def") };
+    if pieces.iter().any(|p| p.is_comment) {
+        w.as_written(pieces, indent);
+    } else {
+        w.run(pieces, indent, false, 0);
+    }
+    w.out
+}
+
+struct Writer {
+    out: String,
+    column: usize,
+    is_def: bool,
+}
+
+impl Writer {
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column = match text.rfind('\n') {
+            Some(at) => text[at + 1..].chars().count(),
+            None => self.column + text.chars().count(),
+        };
+    }
+
+    fn newline(&mut self, indent: usize) {
+        self.out.push('\n');
+        self.out.push_str(&" ".repeat(indent));
+        self.column = indent;
+    }
+
+    /// Whether `text`, and `after` more columns, fit on the line. Strings of several lines count to their first end of line.
+    fn fits(&self, text: &str, after: usize) -> bool {
+        match text.split_once('\n') {
+            Some((first, _)) => self.column + first.chars().count() <= MAX_WIDTH,
+            None => self.column + text.chars().count() + after <= MAX_WIDTH,
+        }
+    }
+
+    /// Keeps the line breaks of the source, where comments stand inside brackets.
+    fn as_written(&mut self, pieces: &[Piece], indent: usize) {
+        let base = pieces.first().map_or(0, |p| p.depth);
+        for (i, piece) in pieces.iter().enumerate() {
+            if i > 0 && piece.breaks > 0 {
+                self.newline(indent + 4 * (piece.depth - base));
+            } else if i > 0 && piece.is_comment {
+                self.push("  ");
+            } else if i > 0 && piece.space {
+                self.push(" ");
+            }
+            self.push(&piece.text);
+        }
+    }
+
+    /// Pieces on the line, broken where they must be. `bracketed` says whether a line may break at any operator; `after`
+    /// is the width of what follows on the same line.
+    fn run(&mut self, pieces: &[Piece], indent: usize, bracketed: bool, after: usize) {
+        let text = flat(pieces);
+        if !any_exploded(pieces) && self.fits(&text, after) {
+            self.push(&text);
+            return;
+        }
+        if bracketed && let Some(parts) = at_operators(pieces) {
+            let last = parts.len() - 1;
+            for (i, part) in parts.into_iter().enumerate() {
+                if i > 0 {
+                    self.newline(indent);
+                }
+                self.run(part, indent, true, if i == last { after } else { 0 });
+            }
+            return;
+        }
+        let Some(open) = self.group_to_break(pieces) else {
+            self.push(&text);
+            return;
+        };
+        let close = open + pieces[open].mate as usize;
+        if open > 0 {
+            self.run(&pieces[..open], indent, bracketed, 2);
+        }
+        self.push(if open > 0 && pieces[open].space { " " } else { "" });
+        self.push(&pieces[open].text);
+        let exploded = is_exploded(&pieces[open..=close]);
+        self.contents(&pieces[open + 1..close], exploded, indent + 4);
+        self.newline(indent);
+        self.push(&pieces[close].text);
+        if close + 1 < pieces.len() {
+            self.push(if pieces[close + 1].space { " " } else { "" });
+            self.run(&pieces[close + 1..], indent, bracketed, after);
+        }
+    }
+
+    /// The brackets to break: one that must, the parameters of a `def`, or the widest.
+    fn group_to_break(&self, pieces: &[Piece]) -> Option<usize> {
+        let base = pieces.first()?.depth;
+        let groups = || (0..pieces.len()).filter(|i| pieces[*i].mate > 1 && pieces[*i].depth == base);
+        let must = |i: &usize| is_exploded(group(pieces, *i));
+        let inner = |i: &usize| any_exploded(group(pieces, *i));
+        if groups().count() > MAX_GROUPS {
+            return None;
+        }
+        if self.is_def && pieces[0].text == "def" {
+            return groups().next();
+        }
+        groups()
+            .find(must)
+            .or_else(|| groups().find(inner))
+            .or_else(|| groups().max_by_key(|i| flat(group(pieces, *i)).chars().count()))
+    }
+
+    /// What stands between a pair of brackets, on lines of its own.
+    fn contents(&mut self, pieces: &[Piece], exploded: bool, indent: usize) {
+        let (elements, trailing) = elements(pieces);
+        let several = elements.len() > 1;
+        self.newline(indent);
+        let inner = any_exploded(pieces);
+        // A line for all of them, if that is enough.
+        let bare = if several && trailing { &pieces[..pieces.len() - 1] } else { pieces };
+        if !exploded && !inner && several && self.fits(&flat(bare), 0) {
+            self.push(&flat(bare));
+            return;
+        }
+        let comma = several || trailing;
+        for (i, element) in elements.into_iter().enumerate() {
+            if i > 0 {
+                self.newline(indent);
+            }
+            self.run(element, indent, true, usize::from(comma));
+            self.push(if comma { "," } else { "" });
+        }
+    }
+}
+
+/// The pieces from an opening bracket to its closing one.
+fn group(pieces: &[Piece], open: usize) -> &[Piece] {
+    let close = open + pieces[open].mate.max(0) as usize;
+    pieces.get(open..=close).unwrap_or(&pieces[open..])
+}
+
+/// Whether the author asked for one element per line: a comma, and then the closing bracket on a line of its own.
+fn is_exploded(group: &[Piece]) -> bool {
+    let Some((close, rest)) = group.split_last() else { return false };
+    let Some(contents) = rest.get(1..) else { return false };
+    let (elements, trailing) = elements(contents);
+    close.breaks > 0 && trailing && elements.len() > 1
+}
+
+/// Whether one of the bracket pairs in these pieces is.
+fn any_exploded(pieces: &[Piece]) -> bool {
+    pieces.iter().enumerate().any(|(i, p)| p.mate > 0 && is_exploded(group(pieces, i)))
+}
+
+/// Elements between brackets, and whether a comma follows the last. A comprehension is one element, and the commas of a
+/// lambda's parameters are its own.
+fn elements(pieces: &[Piece]) -> (Vec<&[Piece]>, bool) {
+    let Some(base) = pieces.first().map(|p| p.depth) else { return (Vec::new(), false) };
+    if pieces.iter().any(|p| p.depth == base && p.text == "for") {
+        return (vec![pieces], false);
+    }
+    let mut out = Vec::new();
+    let (mut start, mut in_lambda) = (0, false);
+    for (i, piece) in pieces.iter().enumerate().filter(|(_, p)| p.depth == base) {
+        match piece.text.as_str() {
+            "lambda" => in_lambda = true,
+            ":" => in_lambda = false,
+            "," if !in_lambda => {
+                out.push(&pieces[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    if start < pieces.len() {
+        out.push(&pieces[start..]);
+        return (out, false);
+    }
+    (out, true)
+}
+
+/// The parts between the loosest operators, each with the operator before it.
+fn at_operators(pieces: &[Piece]) -> Option<Vec<&[Piece]>> {
+    let base = pieces.first()?.depth;
+    let here = || pieces.iter().enumerate().skip(1).filter(|(_, p)| p.depth == base);
+    if here().any(|(_, p)| p.text == "lambda") || pieces[0].text == "lambda" {
+        return None;
+    }
+    let loosest = here().filter_map(|(_, p)| p.level).min()?;
+    // The conditions of a comprehension belong to its `for`.
+    let is_cut = |p: &Piece| p.level.is_some_and(|l| l == loosest || loosest == 0 && l == 1 && p.text == "if");
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut for_seen = loosest != 0;
+    for (i, piece) in here() {
+        for_seen |= piece.text == "for";
+        if is_cut(piece) && for_seen {
+            parts.push(&pieces[start..i]);
+            start = i;
+        }
+    }
+    parts.push(&pieces[start..]);
+    Some(parts)
+}
+
+/// Pieces on one line. The comma after the last of several elements goes.
+fn flat(pieces: &[Piece]) -> String {
+    let mut out = String::new();
+    let mut drop_comma_before: Vec<usize> = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        if piece.mate > 0 {
+            let close = i + piece.mate as usize;
+            let (elements, trailing) = elements(pieces.get(i + 1..close).unwrap_or(&[]));
+            if trailing && elements.len() > 1 {
+                drop_comma_before.push(close);
+            }
+        }
+        if piece.text == "," && drop_comma_before.contains(&(i + 1)) {
+            continue;
+        }
+        if i > 0 && piece.space {
+            out.push(' ');
+        }
+        out.push_str(&piece.text);
+    }
+    out
+}
