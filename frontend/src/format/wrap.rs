@@ -16,11 +16,47 @@ pub fn statement(pieces: &[Piece], indent: usize) -> String {
     let mut w = Writer { out: String::new(), column: indent, is_def: pieces.first().is_some_and(|p| p.text == "def") };
     if pieces.iter().any(|p| p.is_comment) {
         w.as_written(pieces, indent);
+    } else if let Some((head, tail)) = Some(pieces).filter(|p| !w.fits(&flat(p), 0)).and_then(to_bracket) {
+        w.run(head, indent, false, 2);
+        w.push(" (");
+        w.newline(indent + 4);
+        w.run(tail, indent + 4, true, 0);
+        w.newline(indent);
+        w.push(")");
     } else {
         w.run(pieces, indent, false, 0);
     }
     w.out
 }
+
+/// Where a long statement gets brackets, so that there is something to break: around the message of an `assert`, and around
+/// what is assigned or returned if it has no brackets to speak of. Brackets that stand there already are not part of it.
+fn to_bracket(pieces: &[Piece]) -> Option<(&[Piece], &[Piece])> {
+    let first = pieces.first()?;
+    let is_assert = first.text == "assert";
+    let is_cut = |p: &Piece| match p.text.as_str() {
+        "," => is_assert,
+        "==" | "!=" | "<=" | ">=" => false,
+        text => !is_assert && text.ends_with('='),
+    };
+    let cut = match first.text.as_str() {
+        "return" => 0,
+        "def" | "for" | "if" | "elif" => return None,
+        _ => pieces.iter().position(|p| p.depth == 0 && is_cut(p))?,
+    };
+    let (head, mut tail) = pieces.split_at(cut + 1);
+    let bracketed = tail.first().is_some_and(|p| p.text == "(" && p.mate as usize + 1 == tail.len());
+    if bracketed {
+        tail = &tail[1..tail.len() - 1];
+    }
+    let base = tail.first()?.depth;
+    let one = !tail.iter().any(|p| p.depth == base && matches!(p.text.as_str(), "," | "for" | "lambda" | "="));
+    let wide = |i: usize| tail[i].mate > 0 && width(group(tail, i)) >= WORTH_BREAKING * 2;
+    (one && (is_assert || !(0..tail.len()).any(wide))).then_some((head, tail))
+}
+
+/// Columns between brackets below which a line is not broken there.
+const WORTH_BREAKING: usize = 10;
 
 struct Writer {
     out: String,
@@ -116,10 +152,9 @@ impl Writer {
         if self.is_def && pieces[0].text == "def" {
             return groups().next();
         }
-        groups()
-            .find(must)
-            .or_else(|| groups().find(inner))
-            .or_else(|| groups().max_by_key(|i| flat(group(pieces, *i)).chars().count()))
+        groups().find(must).or_else(|| groups().find(inner)).or_else(|| {
+            groups().filter(|i| width(group(pieces, *i)) >= WORTH_BREAKING).max_by_key(|i| width(group(pieces, *i)))
+        })
     }
 
     /// What stands between a pair of brackets, on lines of its own.
@@ -213,6 +248,10 @@ fn at_operators(pieces: &[Piece]) -> Option<Vec<&[Piece]>> {
     }
     parts.push(&pieces[start..]);
     Some(parts)
+}
+
+fn width(pieces: &[Piece]) -> usize {
+    flat(pieces).chars().count()
 }
 
 /// Pieces on one line. The comma after the last of several elements goes.

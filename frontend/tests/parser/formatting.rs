@@ -227,6 +227,9 @@ fn long_lines() {
     total = (first_summand_of_many * its_factor + second_summand_of_many * its_factor + third_summand_of_many * its_factor)
     things = [element_of_the_list + 1 for element_of_the_list in some_function(of_arguments) if element_of_the_list > limit]
     assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, f"not {equal}"
+    assert x.shape[1] == weight.shape[1] * groups, f"convolution: x has {x.shape[1]} channels, weight {weight.shape[1]}"
+    sum_of_them = the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand
+    return the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand + 12345
     assert a_condition, ("a message that is so long that its author has already cut it into pieces, " "one here" " and {x}")
     matrix = [
         [1, 0],
@@ -256,7 +259,23 @@ fn long_lines() {
                     for element_of_the_list in some_function(of_arguments)
                     if element_of_the_list > limit
                 ]
-                assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, f"not {equal}"
+                assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, (
+                    f"not {equal}"
+                )
+                assert x.shape[1] == weight.shape[1] * groups, (
+                    f"convolution: x has {x.shape[1]} channels, weight {weight.shape[1]}"
+                )
+                sum_of_them = (
+                    the_first_long_summand * its_factor
+                    + the_second_long_summand * its_factor[0]
+                    + the_third_long_summand
+                )
+                return (
+                    the_first_long_summand * its_factor
+                    + the_second_long_summand * its_factor[0]
+                    + the_third_long_summand
+                    + 12345
+                )
                 assert a_condition, (
                     "a message that is so long that its author has already cut it into pieces, "
                     "one here"
