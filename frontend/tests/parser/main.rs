@@ -1,5 +1,6 @@
 //! The parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
 
+mod book;
 mod formatting;
 mod generate;
 mod problems;
