@@ -3,7 +3,9 @@
 //! Everything is read and parsed when the program is loaded, so that the set of files (which the compile cache is keyed
 //! by) is known before anything is elaborated. Where modules come from is the [`Loader`]'s business.
 
+mod unknown;
 mod uses;
+mod walk;
 
 use crate::elaborate::{self, Hooks};
 use crate::syntax::{Function, Import, Item, Module};
@@ -269,8 +271,8 @@ impl Program {
     }
 
     /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries finds.
-    /// Entries with `static` parameters that have no default are left out, as their meaning depends on values to come;
-    /// so are gradients, which may wait for features.
+    /// Of templates, and of entries with `static` parameters that have no default, whose meaning depends on values to come,
+    /// the names are checked. Gradients, which may wait for features, are left out.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
         if !all.is_empty() {
@@ -288,7 +290,38 @@ impl Program {
                 }
             }
         }
+        self.check_names(&mut all);
         all
+    }
+
+    /// Names that nothing defines, in functions where elaboration has reported none.
+    fn check_names(&self, all: &mut Vec<Diagnostic>) {
+        let Some(main) = self.modules.first() else { return };
+        let known = |n: &str| {
+            main.globals.contains_key(n) || self.prelude_names.iter().any(|p| p == n) || elaborate::is_builtin(n)
+        };
+        for item in &main.module.items {
+            let Item::Function(f) = item else { continue };
+            if !f.decorators.is_empty() {
+                continue;
+            }
+            for (name, span) in unknown::names(f, known) {
+                let seen = |d: &Diagnostic| d.labels.iter().any(|l| l.span == span);
+                if !all.iter().any(seen) {
+                    all.push(self.unknown_name(&name, span, f));
+                }
+            }
+        }
+    }
+
+    fn unknown_name(&self, name: &str, span: Span, f: &Function) -> Diagnostic {
+        let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
+        let globals = self.modules.first().into_iter().flat_map(|m| m.globals.keys());
+        let params = f.params.iter().map(|p| &p.name.text);
+        match elaborate::nearest(name, globals.chain(params).chain(&self.prelude_names)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d,
+        }
     }
 
     fn refuse_broken(&self) -> Result<(), Diagnostics> {

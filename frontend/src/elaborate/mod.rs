@@ -50,6 +50,7 @@ use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 pub use func::{is_entry, is_static_annotation};
 pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, ScheduleRequest, gradient_target, schedule_target};
 pub use literal::StaticValue;
+pub use scope::is_builtin;
 pub use suggest::nearest;
 
 /// Calls may be nested this deep; deeper recursion is taken for endless.

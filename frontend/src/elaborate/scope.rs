@@ -223,6 +223,11 @@ impl<'p> Elab<'p> {
     }
 }
 
+/// Whether the language itself has that name.
+pub fn is_builtin(name: &str) -> bool {
+    builtin(name).is_some()
+}
+
 /// Names that the language itself has.
 fn builtin(name: &str) -> Option<Value> {
     if let Some(d) = DType::parse(name) {

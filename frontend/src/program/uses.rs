@@ -1,113 +1,70 @@
 //! The names that a module mentions: which parts of the operator library must be read for it.
 
+use super::walk;
 use crate::syntax::{BinOp, Expr, ExprKind, Item, Module, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// Every name that the module's functions mention, whatever it is bound to, and the names that operators stand for.
+/// The names of the operator library that the module's functions may mean, and the names that operators stand for. A name
+/// that a function binds and never calls is its own.
 pub(super) fn names(module: &Module) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for item in &module.items {
+        let mut uses = Uses::default();
         match item {
             Item::Import(_) => {}
-            Item::Assign { value, .. } => expr(value, &mut out),
+            Item::Assign { value, .. } => uses.expr(value),
             Item::Function(f) => {
                 for p in &f.params {
-                    p.default.iter().for_each(|e| expr(e, &mut out));
+                    uses.bound.insert(p.name.text.clone());
+                    p.default.iter().for_each(|e| uses.expr(e));
                 }
-                body(&f.body, &mut out);
+                f.body.iter().for_each(|s| uses.stmt(s));
             }
         }
+        out.extend(uses.called);
+        out.extend(uses.read.difference(&uses.bound).cloned());
     }
     out
 }
 
-fn body(stmts: &[Stmt], out: &mut BTreeSet<String>) {
-    for s in stmts {
-        match &s.kind {
-            StmtKind::Assign { targets, value } => {
-                targets.iter().for_each(|e| expr(e, out));
-                expr(value, out);
-            }
-            StmtKind::Declare { value, .. } => value.iter().for_each(|e| expr(e, out)),
-            StmtKind::Augment { target, op, value } => {
-                operator(*op, out);
-                expr(target, out);
-                expr(value, out);
-            }
-            StmtKind::For { iter, body: inner, .. } => {
-                expr(iter, out);
-                body(inner, out);
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                expr(cond, out);
-                body(then, out);
-                body(otherwise, out);
-            }
-            StmtKind::Assert { cond, message } => {
-                expr(cond, out);
-                message.iter().for_each(|e| expr(e, out));
-            }
-            StmtKind::Pass => {}
-            StmtKind::Return { value } => value.iter().for_each(|e| expr(e, out)),
-            StmtKind::Expr(e) => expr(e, out),
-        }
-    }
+#[derive(Default)]
+struct Uses {
+    called: BTreeSet<String>,
+    read: BTreeSet<String>,
+    bound: BTreeSet<String>,
 }
 
-fn operator(op: BinOp, out: &mut BTreeSet<String>) {
-    if op == BinOp::MatMul {
-        out.insert("matmul".to_string());
+impl Uses {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::Augment { op: BinOp::MatMul, .. } = s.kind {
+            self.called.insert("matmul".to_string());
+        }
+        walk::bound(s, &mut self.bound);
+        walk::read(s).into_iter().for_each(|e| self.expr(e));
+        walk::inner(s).into_iter().for_each(|s| self.stmt(s));
     }
-}
 
-fn expr(e: &Expr, out: &mut BTreeSet<String>) {
-    match &e.kind {
-        ExprKind::Name(n) => {
-            out.insert(n.clone());
-        }
-        ExprKind::Int(_)
-        | ExprKind::Float(_)
-        | ExprKind::Bool(_)
-        | ExprKind::None
-        | ExprKind::Ellipsis
-        | ExprKind::Str(_) => {}
-        ExprKind::Format(parts) | ExprKind::Tuple(parts) | ExprKind::List(parts) => {
-            parts.iter().for_each(|p| expr(p, out));
-        }
-        ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter().for_each(|p| expr(p, out)),
-        ExprKind::Comprehension { element, iter, conds, .. } => {
-            expr(element, out);
-            expr(iter, out);
-            conds.iter().for_each(|c| expr(c, out));
-        }
-        ExprKind::Binary(op, a, b) => {
-            operator(*op, out);
-            expr(a, out);
-            expr(b, out);
-        }
-        ExprKind::Unary(_, a) | ExprKind::Attribute(a, _) => expr(a, out),
-        ExprKind::Compare(first, rest) => {
-            expr(first, out);
-            rest.iter().for_each(|(_, r)| expr(r, out));
-        }
-        ExprKind::IfElse { cond, then, otherwise } => {
-            expr(cond, out);
-            expr(then, out);
-            expr(otherwise, out);
-        }
-        ExprKind::Call { callee, args } => {
-            expr(callee, out);
-            args.iter().for_each(|a| expr(&a.value, out));
-        }
-        ExprKind::Subscript(a, items) => {
-            expr(a, out);
-            items.iter().for_each(|i| expr(i, out));
-        }
-        ExprKind::Slice { lower, upper, step } => {
-            for part in [lower, upper, step].into_iter().flatten() {
-                expr(part, out);
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Name(n) => {
+                self.read.insert(n.clone());
             }
+            ExprKind::Binary(BinOp::MatMul, ..) => {
+                self.called.insert("matmul".to_string());
+            }
+            ExprKind::Call { callee, args } => {
+                if let ExprKind::Name(n) = &callee.kind {
+                    // Of two values they are operators; the library has those over axes.
+                    let operator =
+                        (n == "max" || n == "min") && args.len() > 1 && args.iter().all(|a| a.name.is_none());
+                    if !operator {
+                        self.called.insert(n.clone());
+                    }
+                    return args.iter().for_each(|a| self.expr(&a.value));
+                }
+            }
+            _ => {}
         }
-        ExprKind::Lambda { body, .. } => expr(body, out),
+        walk::children(e).into_iter().for_each(|c| self.expr(c));
     }
 }

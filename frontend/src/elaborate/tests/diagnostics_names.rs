@@ -1,6 +1,6 @@
 //! What is said of names and calls that are wrong.
 
-use super::check;
+use super::{check, check_file};
 use expect_test::expect;
 
 #[test]
@@ -723,6 +723,22 @@ def f(x: f32[n]):
             [static::module] `N` is a tensor of 1 dimension, not a static value
               at t.ft:1 `zeros((3,), f32)`
               help: at the top level of a file, names stand for values that are known when compiling
+        "#]],
+    );
+}
+
+#[test]
+fn files_are_checked_as_a_whole() {
+    check_file(
+        "def g(a, w):\n    return aa + w\n\ndef h(a: f32[n], w: static):\n    t = [i * n for i in range(w)]\n    return a + tt\n\ndef f(x: f32[n]):\n    return g(x, 1) + qq\n\n@schedule(f)\ndef s1(s):\n    s.parallelize(whatever)\n",
+        expect![[r#"
+            [name::unknown] there is no `aa` here
+              at t.ft:2 `aa`
+              note: in `g`, called at t.ft:9
+            [name::unknown] there is no `tt` here
+              at t.ft:6 `tt`
+            [name::unknown] there is no `qq` here
+              at t.ft:9 `qq`
         "#]],
     );
 }

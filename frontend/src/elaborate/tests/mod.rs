@@ -94,3 +94,11 @@ fn check(src: &str, expect: expect_test::Expect) {
         Err(found) => expect.assert_eq(&found),
     }
 }
+
+/// What `weft check` says of a file.
+#[track_caller]
+fn check_file(src: &str, expect: expect_test::Expect) {
+    let program = load(src);
+    let found = program.check(&NoHooks);
+    expect.assert_eq(&found.iter().map(|d| show(d, program.sources())).collect::<String>());
+}

@@ -1,0 +1,56 @@
+//! Names in functions that nothing defines, found from the text alone: for templates, which are elaborated only where they
+//! are called.
+
+use super::walk;
+use crate::syntax::{Expr, ExprKind, Function, Stmt};
+use std::collections::BTreeSet;
+use weft_ast::Span;
+
+/// The names that a function reads, that it does not bind and that are not `known`, each where it is first read.
+pub(super) fn names(f: &Function, known: impl Fn(&str) -> bool) -> Vec<(String, Span)> {
+    let mut bound: BTreeSet<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
+    let mut read = Vec::new();
+    for p in &f.params {
+        // Names in annotations are sizes.
+        p.annotation.iter().for_each(|a| annotated(a, &mut bound));
+    }
+    f.returns.iter().for_each(|a| annotated(a, &mut bound));
+    f.body.iter().for_each(|s| stmt(s, &mut bound, &mut read));
+    let mut out: Vec<(String, Span)> = Vec::new();
+    for (name, span) in read {
+        if !bound.contains(&name) && !known(&name) && !out.iter().any(|(n, _)| *n == name) {
+            out.push((name, span));
+        }
+    }
+    out
+}
+
+fn annotated(e: &Expr, bound: &mut BTreeSet<String>) {
+    if let ExprKind::Name(n) = &e.kind {
+        bound.insert(n.clone());
+    }
+    walk::children(e).into_iter().for_each(|c| annotated(c, bound));
+}
+
+fn stmt(s: &Stmt, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
+    walk::bound(s, bound);
+    walk::read(s).into_iter().for_each(|e| expr(e, bound, read));
+    walk::inner(s).into_iter().for_each(|s| stmt(s, bound, read));
+}
+
+fn expr(e: &Expr, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
+    match &e.kind {
+        ExprKind::Name(n) => read.push((n.clone(), e.span)),
+        ExprKind::Comprehension { targets, .. } => bound.extend(targets.iter().map(|t| t.text.clone())),
+        // Iterators of printed programs have a dot in their names.
+        ExprKind::Attribute(of, name) => {
+            if let ExprKind::Name(n) = &of.kind
+                && bound.contains(&format!("{n}.{}", name.text))
+            {
+                return;
+            }
+        }
+        _ => {}
+    }
+    walk::children(e).into_iter().for_each(|c| expr(c, bound, read));
+}
