@@ -6,5 +6,6 @@ mod parallel;
 mod programs;
 mod random;
 mod run;
+mod sanitized;
 mod storage;
 mod text;
