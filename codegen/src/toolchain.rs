@@ -97,7 +97,12 @@ impl Toolchain {
         let mut flags = vec!["-std=c99", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math"];
         flags.push(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
         if options.sanitize {
-            flags.extend(["-O1", "-g", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]);
+            flags.extend([
+                "-O1",
+                "-g",
+                "-fsanitize=address,undefined,float-cast-overflow",
+                "-fno-sanitize-recover=all",
+            ]);
             return flags;
         }
         flags.push(if options.optimize { "-O3" } else { "-O1" });

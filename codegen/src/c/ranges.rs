@@ -35,6 +35,15 @@ impl Ranges {
         self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)
     }
 
+    /// Whether these are never negative and their product (with 1 for those that are 0) is at most the largest size.
+    pub fn fits(&self, shape: &[Expr]) -> bool {
+        let most = shape.iter().try_fold(1i128, |product, d| {
+            let (lo, hi) = self.interval(d).filter(|_| self.is_exact(d))?;
+            if lo < 0 { None } else { product.checked_mul(hi.max(1)) }
+        });
+        most.is_some_and(|m| m <= i128::from(crate::lower::MAX_SIZE))
+    }
+
     /// Whether no step of computing `e` can wrap.
     pub fn is_exact(&self, e: &Expr) -> bool {
         let mut exact = true;

@@ -277,6 +277,12 @@ impl<'a> Emitter<'a> {
         match tensor.memory {
             Memory::Auto | Memory::Register => {
                 self.declare(&tensor.symbol, Place::Variable);
+                if let Some((value, rest)) = initial(&tensor.symbol, body) {
+                    let value = self.stored(value);
+                    self.out.line(format!("{c} {t} = {value};"));
+                    rest.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == rest.len()));
+                    return;
+                }
                 self.out.line(format!("{c} {t};"));
             }
             Memory::Stack => {
@@ -326,11 +332,17 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The sizes of a local tensor are not negative, and their product fits.
+    /// The sizes of a local tensor are not negative, and their product fits; nothing where that is known.
     fn check_local(&mut self, s: &Stmt, tensor: &Tensor, bytes: Option<&str>) {
-        let shape = self.lowered.local_shape(&tensor.symbol);
-        let constant = shape.iter().all(|d| d.as_int().is_some_and(|d| (0..1 << 20).contains(&d))) && shape.len() <= 2;
-        if constant && bytes.is_none() {
+        let lowered = self.lowered;
+        let shape = lowered.local_shape(&tensor.symbol);
+        // Arguments were checked, so a part of their dimensions fits too.
+        let part = |whole: &Tensor| {
+            let mut left: Vec<&Expr> = whole.shape.iter().collect();
+            shape.iter().all(|d| left.iter().position(|l| *l == d).map(|k| left.swap_remove(k)).is_some())
+        };
+        let fits = self.ranges.fits(shape) || lowered.interface().iter().any(|t| part(t));
+        if fits && bytes.is_none() {
             return;
         }
         let sizes: Vec<String> = shape.iter().map(|d| self.dim(d)).collect();
@@ -445,4 +457,16 @@ impl<'a> Emitter<'a> {
         });
         (index, line)
     }
+}
+
+/// The value that a scalar gets first of all in its scope, and what follows.
+fn initial<'s>(scalar: &Symbol, body: &'s Stmt) -> Option<(&'s Expr, &'s [Stmt])> {
+    let (first, rest): (&Stmt, &[Stmt]) = match body.kind() {
+        StmtKind::Seq(v) => v.split_first()?,
+        _ => (body, &[]),
+    };
+    let StmtKind::Store { tensor, value, .. } = first.kind() else { return None };
+    let mut reads_itself = false;
+    value.walk(&mut |e| reads_itself |= matches!(e.kind(), ExprKind::Load(t, _) if t == scalar));
+    (tensor == scalar && !reads_itself).then_some((value, rest))
 }

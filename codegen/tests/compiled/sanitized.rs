@@ -38,7 +38,12 @@ fn driver(signature: &Signature, params: &[Value], sizes: &[i64]) -> String {
     let name = &signature.c_name;
     let mut text = format!("static void run_{name}(void) {{\n");
     let n = signature.tensors.len();
-    let _ = writeln!(text, "weft_ctx ctx = WEFT_CTX_INIT;\nweft_tensor args[{}];\nint64_t shapes[{}][16] = {{{{0}}}};", n.max(1), n.max(1));
+    let _ = writeln!(
+        text,
+        "weft_ctx ctx = WEFT_CTX_INIT;\nweft_tensor args[{}];\nint64_t shapes[{}][16] = {{{{0}}}};",
+        n.max(1),
+        n.max(1)
+    );
     for (k, t) in signature.tensors.iter().enumerate() {
         let _ = writeln!(
             text,
@@ -60,7 +65,11 @@ fn driver(signature: &Signature, params: &[Value], sizes: &[i64]) -> String {
         }
     }
     let sizes: Vec<String> = sizes.iter().map(i64::to_string).collect();
-    let _ = writeln!(text, "const int64_t sizes[] = {{{}}};\nsize_t arena;", [sizes.join(", "), "0".into()].join(", ").trim_start_matches(", "));
+    let _ = writeln!(
+        text,
+        "const int64_t sizes[] = {{{}}};\nsize_t arena;",
+        [sizes.join(", "), "0".into()].join(", ").trim_start_matches(", ")
+    );
     let _ = writeln!(text, "int status = {name}_plan(&ctx, args, {n}, sizes, &arena);");
     for (k, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing == Passing::Result) {
         let _ = writeln!(text, "size_t bytes{k} = {};", t.dtype.size());
@@ -107,7 +116,12 @@ fn random_programs_have_no_undefined_behaviour() {
         let _ = writeln!(calls, "run_{}();", source.signature.c_name);
         // Comparisons of inexact floats may take another branch: then only the sanitizers are asked.
         let exact = floats == Floats::Exact;
-        let _ = writeln!(expected, "{} {}", source.signature.c_name, if exact { status(&case).to_string() } else { "*".into() });
+        let _ = writeln!(
+            expected,
+            "{} {}",
+            source.signature.c_name,
+            if exact { status(&case).to_string() } else { "*".into() }
+        );
         files.push(written.source);
     }
     let main = "main.c";
