@@ -46,12 +46,15 @@ fn buffer(dtype: DType, values: &[Literal]) -> Buffer {
     out
 }
 
+/// What is computed of one row of operands.
+type Formula = dyn Fn(&[Expr]) -> Expr;
+
 /// One of the results of an elementwise program.
 struct Column {
     name: String,
     dtype: DType,
     tolerance: f64,
-    value: Box<dyn Fn(&[Expr]) -> Expr>,
+    value: Box<Formula>,
 }
 
 /// `y[i] = f(x0[i], x1[i], …)` for every column, each in a loop of its own.
