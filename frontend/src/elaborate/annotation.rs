@@ -271,7 +271,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {
+    pub(crate) fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {
         if self.require_equal(expected, found, &format!("{what}, expected and found")).is_err() {
             return self.error(
                 "shape::mismatch",
@@ -283,15 +283,15 @@ impl Elab<'_> {
     }
 
     fn converted_argument(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span, read_only: bool) -> R<Value> {
-        if let Value::Tensor(view) = v {
-            if view.tensor.dtype == a.dtype {
-                if a.inout {
-                    self.check_writable(view, at)?;
-                }
-                let mut view = view.clone();
-                view.writable &= a.inout || !read_only;
-                return Ok(Value::Tensor(view));
+        if let Value::Tensor(view) = v
+            && view.tensor.dtype == a.dtype
+        {
+            if a.inout {
+                self.check_writable(view, at)?;
             }
+            let mut view = view.clone();
+            view.writable &= a.inout || !read_only;
+            return Ok(Value::Tensor(view));
         }
         if a.inout {
             let found = v.dtype().map_or_else(|| v.describe(), |d| format!("`{d}`"));

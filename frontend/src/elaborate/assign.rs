@@ -538,7 +538,7 @@ impl Elab<'_> {
     }
 
     /// Turns a local tensor into a result: it is declared by the program's interface.
-    pub(crate) fn into_result(&mut self, symbol: &Symbol) -> Option<Arc<Tensor>> {
+    pub(crate) fn take_result(&mut self, symbol: &Symbol) -> Option<Arc<Tensor>> {
         let block = self.blocks.first_mut()?;
         let at = block.items.iter().position(|i| matches!(i, Item::Def(t, _) if t.symbol == *symbol))?;
         let Item::Def(tensor, _) = block.items.remove(at) else { return None };

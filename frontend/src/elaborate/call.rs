@@ -41,7 +41,11 @@ impl Elab<'_> {
         }
         let f = self.eval(callee)?;
         let args = match &f {
-            Value::Function(target) => self.arguments(self.function(*target), args)?,
+            Value::Function(target) => {
+                let params: Vec<&str> = self.function(*target).params.iter().map(|p| p.name.text.as_str()).collect();
+                self.arguments(&params, args)?
+            }
+            Value::Gradient(_) => self.arguments(&[], args)?,
             _ => {
                 let values = self.eval_all(args.iter().map(|a| &a.value))?;
                 let name = |a: &syntax::Arg| a.name.as_ref().map(|n| n.text.clone());
@@ -52,13 +56,13 @@ impl Elab<'_> {
     }
 
     /// Arguments of a function: evaluated from left to right, expressions into temporaries.
-    fn arguments(&mut self, f: &Function, args: &[syntax::Arg]) -> R<Vec<Arg>> {
+    fn arguments(&mut self, params: &[&str], args: &[syntax::Arg]) -> R<Vec<Arg>> {
         let mut out = Vec::with_capacity(args.len());
         for (k, a) in args.iter().enumerate() {
             let v = self.eval(&a.value)?;
             let name = match &a.name {
                 Some(n) => n.text.as_str(),
-                None => f.params.get(k).map_or("t", |p| p.name.text.as_str()),
+                None => params.get(k).copied().unwrap_or("t"),
             };
             let v = self.passed(v, name);
             out.push((a.name.as_ref().map(|n| n.text.clone()), v, a.value.span));

@@ -9,6 +9,12 @@ use super::{Elab, R};
 use crate::syntax;
 use weft_ast::{DType, Expr, Op, Span, Stmt, StmtKind};
 
+/// A condition: known here, or an expression of the running program.
+pub(crate) enum Condition {
+    Known(bool),
+    Open(Expr),
+}
+
 /// An operand and the statements that it needed.
 struct Branch {
     value: Value,
@@ -18,14 +24,14 @@ struct Branch {
 
 impl Elab<'_> {
     /// The condition of an `if`, an `assert`, a choice: static, or a scalar expression.
-    pub(crate) fn condition(&mut self, e: &syntax::Expr) -> R<Result<bool, Expr>> {
+    pub(crate) fn condition(&mut self, e: &syntax::Expr) -> R<Condition> {
         let v = self.eval(e)?;
         self.as_condition(&v, e.span)
     }
 
-    pub(crate) fn as_condition(&mut self, v: &Value, span: Span) -> R<Result<bool, Expr>> {
+    pub(crate) fn as_condition(&mut self, v: &Value, span: Span) -> R<Condition> {
         match v {
-            Value::Bool(b) => Ok(Ok(*b)),
+            Value::Bool(b) => Ok(Condition::Known(*b)),
             v if v.is_tensor() => {
                 let Some(l) = v.lazy() else { return self.not_bool(&v.describe(), span) };
                 if l.expr.dtype() != DType::Bool {
@@ -40,7 +46,7 @@ impl Elab<'_> {
                     );
                 }
                 // A condition of constants decides here, so that the printed program has the same meaning.
-                Ok(l.expr.as_bool().map_or(Err(l.expr), Ok))
+                Ok(l.expr.as_bool().map_or(Condition::Open(l.expr), Condition::Known))
             }
             v => self.not_bool(&v.describe(), span),
         }
@@ -66,7 +72,7 @@ impl Elab<'_> {
             return self.eval(if b { then } else { otherwise });
         }
         let is_scalar = c.shape().is_some_and(|s| s.is_empty());
-        if is_scalar && let Ok(b) = self.as_condition(&c, cond.span)? {
+        if is_scalar && let Condition::Known(b) = self.as_condition(&c, cond.span)? {
             return self.eval(if b { then } else { otherwise });
         }
         if !is_scalar {
@@ -80,7 +86,9 @@ impl Elab<'_> {
         if a.items.is_empty() && b.items.is_empty() {
             return self.apply(Op::Select, &[(c, cond.span), (a.value, a.span), (b.value, b.span)], span);
         }
-        let Err(c) = self.as_condition(&c, cond.span)? else { unreachable!("constants were decided above") };
+        let Condition::Open(c) = self.as_condition(&c, cond.span)? else {
+            unreachable!("constants were decided above")
+        };
         self.chosen(c, a, b, span)
     }
 
@@ -104,7 +112,7 @@ impl Elab<'_> {
             self.open_block();
             self.block_mut().items = branch.items;
             let element = super::broadcast::stretch(&value, &shape);
-            let element = self.into_type(element, value.weak, dtype, branch.span)?;
+            let element = self.in_type(element, value.weak, dtype, branch.span)?;
             let view = super::value::View::whole(&temp, true);
             self.store(&temp, &shape, &view.indices, &element);
             arms.push(self.close_block());
@@ -141,7 +149,7 @@ impl Elab<'_> {
                 self.block_mut().items.extend(right.items);
                 left = self.apply(op, &[(left, left_span), (right.value, e.span)], span)?;
             } else {
-                let Err(c) = self.as_condition(&left, left_span)? else { return Ok(left) };
+                let Condition::Open(c) = self.as_condition(&left, left_span)? else { return Ok(left) };
                 if right.value.dtype() != Some(DType::Bool) {
                     return self.not_bool(&right.value.describe(), e.span);
                 }

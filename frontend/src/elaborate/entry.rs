@@ -308,7 +308,7 @@ impl Elab<'_> {
             && view.tensor.role == TensorRole::Local
             && view.tensor.dtype == dtype
             && (view.owned || name.is_some())
-            && let Some(tensor) = self.into_result(&view.tensor.symbol)
+            && let Some(tensor) = self.take_result(&view.tensor.symbol)
         {
             if self.renamed(&tensor.symbol).name() != free {
                 self.renames.insert(tensor.symbol.clone(), Symbol::new(free));

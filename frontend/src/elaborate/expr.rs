@@ -1,6 +1,7 @@
 //! Expressions: from syntax to values.
 
 use super::block::{Mark, reads};
+use super::choice::Condition;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R, axis, static_eval};
 use crate::syntax::{self, BinOp, CmpOp, ExprKind, UnaryOp};
@@ -220,7 +221,7 @@ impl Elab<'_> {
                 && x.len() == y.len()
                 && !(a.0.is_static() && b.0.is_static())
             {
-                return self.compare_items(op, &x.to_vec(), &y.to_vec(), span);
+                return self.compare_items(op, x, y, span);
             }
             return match static_eval::compare(op, &a.0, &b.0) {
                 Some(truth) => Ok(Value::Bool(truth)),
@@ -275,9 +276,9 @@ impl Elab<'_> {
             self.bind_static(targets, item, span)?;
             for c in conds {
                 match self.condition(c)? {
-                    Ok(true) => {}
-                    Ok(false) => continue 'items,
-                    Err(_) => {
+                    Condition::Known(true) => {}
+                    Condition::Known(false) => continue 'items,
+                    Condition::Open(_) => {
                         return self.error(
                             "static::condition",
                             c.span,

@@ -174,7 +174,7 @@ impl Elab<'_> {
     }
 
     /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
-    pub(crate) fn call_gradient(&mut self, g: &Gradient, _args: Vec<Arg>, span: Span) -> R<Value> {
+    pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
         let request = request(self.program, g, self.function(g.target).name.text.clone(), &BTreeMap::new(), self.hooks);
         match request.and_then(|r| self.hooks.gradient(r)) {
             Err(found) => {
@@ -184,7 +184,7 @@ impl Elab<'_> {
                 }
                 Err(stop)
             }
-            Ok(_) => self.unsupported(span, "a call of a gradient inside a function"),
+            Ok(func) => self.splice(&func, args, span),
         }
     }
 }

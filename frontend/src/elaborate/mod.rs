@@ -28,6 +28,7 @@ mod operator;
 mod reduce;
 mod report;
 mod scope;
+mod splice;
 mod static_eval;
 mod stmt;
 mod suggest;

@@ -79,7 +79,7 @@ impl Elab<'_> {
         for (k, o) in operands.iter().enumerate() {
             let element = stretch(o, &shape);
             let is_condition = op == Op::Select && k == 0;
-            elements.push(if is_condition { element } else { self.into_type(element, o.weak, dtype, spans[k])? });
+            elements.push(if is_condition { element } else { self.in_type(element, o.weak, dtype, spans[k])? });
         }
         let weak = all_weak(&operands);
         let folded = if dtype.is_float() { static_eval::typed_floats(op, &elements, dtype) } else { None };
@@ -144,7 +144,7 @@ impl Elab<'_> {
     }
 
     /// An element as a value of `dtype`, to which it promotes.
-    pub(crate) fn into_type(&mut self, e: Expr, weak: bool, dtype: DType, span: Span) -> R<Expr> {
+    pub(crate) fn in_type(&mut self, e: Expr, weak: bool, dtype: DType, span: Span) -> R<Expr> {
         if weak
             && let (Some(Literal::Int(i)), Some((lo, hi))) = (e.as_literal(), dtype.int_range())
             && dtype != DType::Bool
@@ -211,6 +211,6 @@ impl Elab<'_> {
             };
             return Err(self.report(d));
         }
-        self.into_type(value.expr.clone(), value.weak, dtype, span)
+        self.in_type(value.expr.clone(), value.weak, dtype, span)
     }
 }

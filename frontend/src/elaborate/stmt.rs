@@ -3,6 +3,7 @@
 //! A static `if` or `for` is decided here and splices its body into the block around. A dynamic one becomes a statement
 //! whose body is a block, with a scope of its own.
 
+use super::choice::Condition;
 use super::scope::{Role, Scope};
 use super::value::{Lazy, Value};
 use super::{Elab, R, Stop};
@@ -171,9 +172,9 @@ impl Elab<'_> {
 
     fn if_stmt(&mut self, cond: &syntax::Expr, then: &[Stmt], otherwise: &[Stmt]) -> R<Flow> {
         match self.condition(cond)? {
-            Ok(true) => self.run(then),
-            Ok(false) => self.run(otherwise),
-            Err(c) => {
+            Condition::Known(true) => self.run(then),
+            Condition::Known(false) => self.run(otherwise),
+            Condition::Open(c) => {
                 // Both branches are looked at before giving up, so that mistakes in both are reported.
                 let then = self.nested(then, |_| {});
                 if let Err(stop @ Stop::Restart { .. }) = then {
@@ -279,9 +280,7 @@ impl Elab<'_> {
     /// A bound of a range, as an i64.
     pub(crate) fn loop_bound(&mut self, v: &Value, span: Span) -> R<Expr> {
         match v.lazy() {
-            Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => {
-                self.into_type(l.expr, l.weak, DType::I64, span)
-            }
+            Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => self.in_type(l.expr, l.weak, DType::I64, span),
             _ => {
                 let found = match v.dtype() {
                     Some(d) if v.shape().is_some_and(|s| s.is_empty()) => format!("`{d}`"),
@@ -294,17 +293,19 @@ impl Elab<'_> {
 
     fn assertion(&mut self, cond: &syntax::Expr, message: Option<&syntax::Expr>, span: Span) -> R<()> {
         let c = match self.condition(cond)? {
-            Ok(true) => return Ok(()),
+            Condition::Known(true) => return Ok(()),
             // A literal `False` marks code that must not be reached, which is known when the program runs.
-            Ok(false) if matches!(cond.kind, ExprKind::Bool(_)) && self.frame().scopes.len() > 1 => Expr::bool(false),
-            Ok(false) => {
+            Condition::Known(false) if matches!(cond.kind, ExprKind::Bool(_)) && self.frame().scopes.len() > 1 => {
+                Expr::bool(false)
+            }
+            Condition::Known(false) => {
                 let text = match message {
                     Some(m) => self.message_text(m)?,
                     None => format!("{} does not hold", self.quote(cond.span)),
                 };
                 return self.error("assert::failed", span, text);
             }
-            Err(c) => c,
+            Condition::Open(c) => c,
         };
         let message = match message {
             Some(m) => self.message(m)?,

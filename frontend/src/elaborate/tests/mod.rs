@@ -4,6 +4,7 @@ mod aliasing;
 mod calls;
 mod diagnostics_names;
 mod diagnostics_types;
+mod gradients;
 mod indexing;
 mod names;
 mod programs;

@@ -1,0 +1,237 @@
+//! Inlining of a program that is elaborated already: what the hooks make of a gradient.
+//!
+//! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. Everything that the program
+//! binds gets a fresh symbol, so that it can be inlined twice.
+
+use super::axis;
+use super::call::Arg;
+use super::value::{Lazy, Value, View};
+use super::{Elab, R};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::stmt::{CallSite, Role};
+use weft_ast::{Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind, Symbol, Tensor};
+
+/// What the symbols of the spliced program stand for here.
+struct Meaning {
+    /// Sizes, and iterators with their fresh symbols.
+    scalars: FxHashMap<Symbol, Expr>,
+    tensors: FxHashMap<Symbol, View>,
+    /// The calls that lead to the splice.
+    chain: Vec<CallSite>,
+}
+
+impl Elab<'_> {
+    /// Inlines a call of `func`.
+    pub(crate) fn splice(&mut self, func: &Func, args: Vec<Arg>, span: Span) -> R<Value> {
+        let args = self.spliced_arguments(func, args, span)?;
+        let mut chain = self.chain.clone();
+        chain.push(CallSite { function: func.name.clone(), span });
+        let mut meaning = Meaning { scalars: FxHashMap::default(), tensors: FxHashMap::default(), chain };
+        self.unify(func, &args, &mut meaning)?;
+        for (p, (v, at)) in func.params.iter().zip(&args) {
+            let view = self.spliced_parameter(p, v, *at)?;
+            meaning.tensors.insert(p.tensor.symbol.clone(), view);
+        }
+        let mut results = Vec::new();
+        for t in &func.results {
+            let shape = t.shape.iter().map(|n| meaning.expr(n)).collect();
+            let local = self.local(t.symbol.name(), t.dtype, shape);
+            let view = View::whole(&local, true);
+            meaning.tensors.insert(t.symbol.clone(), view.clone());
+            results.push(Value::Tensor(View { owned: true, ..view }));
+        }
+        let body = meaning.stmt(&func.body);
+        let statements = match body.kind() {
+            StmtKind::Seq(all) => all.clone(),
+            _ => vec![body],
+        };
+        self.emitted += statements.len();
+        self.block_mut().items.extend(statements.into_iter().map(super::block::Item::Stmt));
+        Ok(match results.len() {
+            0 => Value::None,
+            1 => results.swap_remove(0),
+            _ => Value::Tuple(results.into()),
+        })
+    }
+
+    /// The arguments in the order of the parameters.
+    fn spliced_arguments(&mut self, func: &Func, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
+        let names: Vec<&str> = func.params.iter().map(|p| p.tensor.symbol.name()).collect();
+        let mut slots: Vec<Option<(Value, Span)>> = vec![None; names.len()];
+        for (k, (key, v, at)) in args.into_iter().enumerate() {
+            let slot = match &key {
+                None => Some(k).filter(|k| *k < slots.len()),
+                Some(key) => names.iter().position(|n| n == key),
+            };
+            match slot {
+                Some(slot) if slots[slot].is_none() => slots[slot] = Some((v, at)),
+                _ => {
+                    let all = names.join(", ");
+                    return self.error_help(
+                        "call::arguments",
+                        at,
+                        format!("`{}` has no place for this argument", func.name),
+                        format!("its parameters are {all}"),
+                    );
+                }
+            }
+        }
+        let mut out = Vec::with_capacity(slots.len());
+        for (slot, name) in slots.into_iter().zip(&names) {
+            match slot {
+                Some(given) => out.push(given),
+                None => {
+                    return self.error(
+                        "call::arguments",
+                        span,
+                        format!("`{}` needs its parameter `{name}`", func.name),
+                    );
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Binds the program's sizes by the arguments' shapes, which must agree.
+    fn unify(&mut self, func: &Func, args: &[(Value, Span)], meaning: &mut Meaning) -> R<()> {
+        let mut later: Vec<(&Expr, Expr, Span, String)> = Vec::new();
+        for (p, (v, at)) in func.params.iter().zip(args) {
+            let name = p.tensor.symbol.name();
+            let shape = v.shape().filter(|s| s.len() == p.tensor.ndim());
+            let Some(shape) = shape else {
+                let found = v.describe();
+                let rank = super::report::counted(p.tensor.ndim() as i128, "dimension");
+                return self.error(
+                    "call::argument",
+                    *at,
+                    format!("`{name}` of `{}` has {rank}, and this is {found}", func.name),
+                );
+            };
+            for (d, (expected, found)) in p.tensor.shape.iter().zip(shape).enumerate() {
+                match expected.kind() {
+                    ExprKind::Var(s) if !meaning.scalars.contains_key(s) => {
+                        meaning.scalars.insert(s.clone(), found);
+                    }
+                    _ => later.push((expected, found, *at, format!("dimension {d} of `{name}`"))),
+                }
+            }
+        }
+        for (expected, found, at, what) in later {
+            let expected = meaning.expr(expected);
+            self.same_size(&expected, &found, &what, at)?;
+        }
+        if let Some(unbound) = func.sizes.iter().find(|s| !meaning.scalars.contains_key(s)) {
+            let message = format!("no argument of `{}` says what its size `{unbound}` is", func.name);
+            let at = args.first().map_or(self.span, |a| a.1);
+            return self.error("call::argument", at, message);
+        }
+        Ok(())
+    }
+
+    /// The view that a parameter stands for: the argument's, or that of a converted copy.
+    fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
+        let name = p.tensor.symbol.name();
+        if let Value::Tensor(view) = v
+            && view.tensor.dtype == p.tensor.dtype
+        {
+            if p.mode == ParamMode::InOut {
+                self.check_writable(view, at)?;
+            }
+            return Ok(view.clone());
+        }
+        let Some(l) = v.lazy().filter(|_| p.mode == ParamMode::In) else {
+            let found = v.describe();
+            return self.error(
+                "call::argument",
+                at,
+                format!("`{name}` is written, so a tensor of `{}` is expected, and this is {found}", p.tensor.dtype),
+            );
+        };
+        let expr = self.stored(&l, p.tensor.dtype, at)?;
+        Ok(self.materialise(&Lazy { expr, weak: false, ..l }, p.tensor.dtype, name))
+    }
+}
+
+impl Meaning {
+    fn expr(&self, e: &Expr) -> Expr {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) => self.scalars.get(s).cloned().unwrap_or(e),
+            ExprKind::Load(t, at) => match self.tensors.get(t) {
+                Some(view) => Expr::load(&view.tensor.symbol, place(view, at), e.dtype()),
+                None => e,
+            },
+            _ => e,
+        })
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let accesses = |m: &Meaning, at: &[Access]| -> Vec<Access> {
+            at.iter().map(|a| a.map(&mut |e: &Expr| m.expr(e))).collect()
+        };
+        let kind = match s.kind() {
+            StmtKind::VarDef { tensor, body } => {
+                let shape = tensor.shape.iter().map(|n| self.expr(n)).collect();
+                let fresh = Tensor { symbol: tensor.symbol.fresh(), shape, role: Role::Local, ..(**tensor).clone() };
+                let tensor_here = Arc::new(fresh);
+                self.tensors.insert(tensor.symbol.clone(), View::whole(&tensor_here, true));
+                StmtKind::VarDef { tensor: tensor_here, body: self.stmt(body) }
+            }
+            StmtKind::For { iter, extent, props, body } => {
+                let extent = match extent {
+                    weft_ast::Extent::Range { begin, end, step } => {
+                        weft_ast::Extent::Range { begin: self.expr(begin), end: self.expr(end), step: self.expr(step) }
+                    }
+                    weft_ast::Extent::Reals => weft_ast::Extent::Reals,
+                };
+                let fresh = iter.fresh();
+                self.scalars.insert(iter.clone(), Expr::var(&fresh));
+                StmtKind::For { iter: fresh, extent, props: props.clone(), body: self.stmt(body) }
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let (tensor, indices) = self.target(tensor, accesses(self, indices));
+                StmtKind::Store { tensor, indices, value: self.expr(value) }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let (tensor, indices) = self.target(tensor, accesses(self, indices));
+                StmtKind::ReduceTo { tensor, indices, op: *op, value: self.expr(value) }
+            }
+            StmtKind::Seq(all) => StmtKind::Seq(all.iter().map(|s| self.stmt(s)).collect()),
+            StmtKind::If { cond, then, otherwise } => {
+                let cond = self.expr(cond);
+                let then = self.stmt(then);
+                StmtKind::If { cond, then, otherwise: otherwise.as_ref().map(|o| self.stmt(o)) }
+            }
+            _ => {
+                let copy = s.map(&mut Stmt::clone, &mut |e| self.expr(e));
+                copy.kind().clone()
+            }
+        };
+        Stmt::new(kind, self.origin(s.origin()))
+    }
+
+    fn target(&self, tensor: &Symbol, indices: Vec<Access>) -> (Symbol, Vec<Access>) {
+        match self.tensors.get(tensor) {
+            Some(view) => (view.tensor.symbol.clone(), place(view, &indices)),
+            None => (tensor.clone(), indices),
+        }
+    }
+
+    /// The origin with the calls that lead here before its own.
+    fn origin(&self, o: &Origin) -> Origin {
+        match o {
+            Origin::Source { span, labels, chain } => Origin::Source {
+                span: *span,
+                labels: labels.clone(),
+                chain: self.chain.iter().chain(chain.iter()).cloned().collect(),
+            },
+            Origin::Derived { step, role, from } => Origin::Derived { step, role, from: Arc::new(self.origin(from)) },
+        }
+    }
+}
+
+/// The indices of a view's tensor for an element of the view.
+fn place(view: &View, at: &[Access]) -> Vec<Access> {
+    let at: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
+    view.indices.iter().map(|e| Access::from(axis::substitute(e, &at))).collect()
+}

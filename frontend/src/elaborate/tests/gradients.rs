@@ -1,0 +1,146 @@
+//! Gradients and schedules as far as the front end goes: what is asked of the hooks, and what is made of the answer.
+
+use super::load;
+use crate::elaborate::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
+use expect_test::{Expect, expect};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use weft_ast::{Diagnostics, Func, print, validate};
+
+/// Answers with the function itself, and writes down what was asked.
+#[derive(Default)]
+struct Echo {
+    asked: Mutex<Vec<String>>,
+}
+
+impl Hooks for Echo {
+    fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
+        let GradientRequest { kind, name, func, wrt, .. } = request;
+        let kind = match kind {
+            GradientKind::Grad => "grad",
+            GradientKind::ValueAndGrad => "value_and_grad",
+            GradientKind::Vjp => "vjp",
+            GradientKind::Jvp => "jvp",
+        };
+        self.asked.lock().unwrap().push(format!("{kind} of {} as {name} wrt {wrt:?}", func.name));
+        Ok(Func { name, ..func })
+    }
+
+    fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
+        let defaults = request.schedule.params.iter().filter(|p| p.default.is_some()).count();
+        let name = &request.schedule.name.text;
+        self.asked.lock().unwrap().push(format!("schedule {name} of {} with {defaults} defaults", request.func.name));
+        Ok(request.func.clone())
+    }
+}
+
+#[track_caller]
+fn check(src: &str, entry: &str, schedule: Option<&str>, expect: Expect) {
+    let program = load(src);
+    let hooks = Echo::default();
+    let result = match schedule {
+        None => program.elaborate(entry, &BTreeMap::new(), &hooks),
+        Some(s) => program.scheduled(entry, s, &BTreeMap::new(), &hooks),
+    };
+    let asked = hooks.asked.lock().unwrap().join("\n");
+    let text = match result {
+        Ok(f) => {
+            validate::logical(&f).expect("the tree is valid");
+            print::func(&f)
+        }
+        Err(found) => found.0.iter().map(|d| super::show(d, program.sources())).collect(),
+    };
+    expect.assert_eq(&format!("{asked}\n{text}"));
+}
+
+const LOSS: &str = "def loss(w: f64[d], x: f64[n, d]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(d):
+            s += w[j] * x[i, j]
+    return s
+";
+
+#[test]
+fn a_gradient_is_an_entry() {
+    check(&format!("{LOSS}\ndloss = grad(loss, wrt=[\"w\"])\n"), "dloss", None, expect![[r#"
+        grad of loss as dloss wrt ["w"]
+        def dloss(w: f64[d], x: f64[n, d]) -> f64:
+            s = empty((), f64)
+            s = 0.0
+            for i in range(n):
+                for j in range(d):
+                    s += w[j] * x[i, j]
+            return s
+    "#]]);
+}
+
+#[test]
+fn a_gradient_is_inlined_where_it_is_called() {
+    check(
+        &format!(
+            "{LOSS}\ndef step(W: inout[f64[k, m]], x: f32[b, m]) -> f64:
+    l = value_and_grad(loss)(W[0], x)
+    l += jvp(loss, wrt=\"w\")(x=W, w=W[1])
+    return l
+"
+        ),
+        "step",
+        None,
+        expect![[r#"
+            value_and_grad of loss as loss wrt ["w", "x"]
+            jvp of loss as loss wrt ["w"]
+            def step(W: inout[f64[k, m]], x: f32[b, m]) -> f64:
+                l = empty((), f64)
+                x_1 = empty((b, m), f64)
+                for x.d0 in range(b):
+                    for x.d1 in range(m):
+                        x_1[x.d0, x.d1] = cast(x[x.d0, x.d1], f64)
+                l = 0.0
+                for i in range(b):
+                    for j in range(m):
+                        l += W[0, j] * x_1[i, j]
+                s = empty((), f64)
+                s = 0.0
+                for i in range(k):
+                    for j in range(m):
+                        s += W[1, j] * W[i, j]
+                l += s
+                return l
+        "#]],
+    );
+}
+
+#[test]
+fn shapes_of_a_gradients_arguments_are_checked() {
+    check(
+        &format!("{LOSS}\ndef f(x: f64[3], y: f64[2, 4]):\n    l = vjp(loss)(x, y)\n    return l\n"),
+        "f",
+        None,
+        expect![[r#"
+            vjp of loss as loss wrt ["w", "x"]
+            [shape::mismatch] dimension 1 of `x` is 4, and 3 is expected
+              at t.ft:9 `y`
+        "#]],
+    );
+}
+
+#[test]
+fn a_schedule_is_asked_for_by_name() {
+    let src = format!("{LOSS}\n@schedule(loss)\ndef fast(s, t=64):\n    s.split(\"i\", t)\n");
+    check(&src, "loss", Some("fast"), expect![[r#"
+        schedule fast of loss with 1 defaults
+        def loss(w: f64[d], x: f64[n, d]) -> f64:
+            s = empty((), f64)
+            s = 0.0
+            for i in range(n):
+                for j in range(d):
+                    s += w[j] * x[i, j]
+            return s
+    "#]]);
+    check(&src, "loss", Some("fats"), expect![[r#"
+
+        [schedule::unknown] there is no schedule `fats`
+          help: did you mean `fast`?
+    "#]]);
+}
