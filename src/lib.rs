@@ -50,3 +50,8 @@ pub use timing::Timings;
 pub use weft_codegen::signature::Signature;
 pub use weft_frontend::StaticValue;
 pub use weft_frontend::program::{EntryInfo, ParamInfo};
+
+/// The book's page on the library, so that its example is run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/src/rust.md")]
+struct BookOnRust;

@@ -185,7 +185,8 @@ fn programs_are_formatted() {
           help: weft fmt ugly.ft
 
         1 error
-    "#]].assert_eq(&folder.fails(&["fmt", "--check", "ugly.ft", "good.ft"]));
+    "#]]
+    .assert_eq(&folder.fails(&["fmt", "--check", "ugly.ft", "good.ft"]));
     assert_eq!(folder.weft(&["fmt", "ugly.ft", "good.ft"]), (0, String::new(), "formatted ugly.ft\n".into()));
     let text = std::fs::read_to_string(folder.path().join("ugly.ft")).expect("the file");
     assert_eq!(text, "def f(x: f32[n]) -> f32[n]:\n    y = x + 1  # more\n    return y\n");

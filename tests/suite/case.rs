@@ -54,7 +54,8 @@ impl<'p> Case<'p> {
         let file = weft::Program::load(&self.program.path)?;
         let mut options = Options::default().backend(backend);
         for (name, text) in &self.statics {
-            let value: StaticValue = text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
+            let value: StaticValue =
+                text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
             options = options.set(name, value);
         }
         // The signature without compiled-in sizes says what the inputs are.
@@ -75,7 +76,8 @@ impl<'p> Case<'p> {
         let sizes = if generic { inputs.sizes } else { vec![] };
         let ran = function.run(inputs.values, &sizes, 2)?;
         let signature = function.signature();
-        let written = signature.params().zip(ran.params).filter(|(s, _)| s.passing == weft_codegen::signature::Passing::InOut);
+        let written =
+            signature.params().zip(ran.params).filter(|(s, _)| s.passing == weft_codegen::signature::Passing::InOut);
         Ok(written.chain(signature.results().zip(ran.results)).map(|(s, v)| (s.name.clone(), v)).collect())
     }
 }

@@ -74,5 +74,10 @@ fn every_program_prints_what_is_expected() {
         faults.into_iter().map(|f| format!("{}: {f}", program.name())).collect::<Vec<_>>()
     })
     .concat();
-    assert!(faults.is_empty(), "{}\n{} faults (UPDATE_EXPECT=1 accepts what is printed now)", faults.join("\n"), faults.len());
+    assert!(
+        faults.is_empty(),
+        "{}\n{} faults (UPDATE_EXPECT=1 accepts what is printed now)",
+        faults.join("\n"),
+        faults.len()
+    );
 }

@@ -18,7 +18,9 @@ fn compare(case: &Case<'_>, what: &str, expected: &[Named], found: Result<Vec<Na
         Ok(found) => expected
             .iter()
             .zip(&found)
-            .filter_map(|((name, a), (_, b))| difference(a, b, tolerance(a.dtype())).map(|d| at(format!("`{name}`: {d}"))))
+            .filter_map(|((name, a), (_, b))| {
+                difference(a, b, tolerance(a.dtype())).map(|d| at(format!("`{name}`: {d}")))
+            })
             .collect(),
     }
 }

@@ -60,7 +60,8 @@ fn rewritten(page: &str, folder: &Path) -> String {
             "console" => {
                 for command in block.iter().filter_map(|l| l.strip_prefix("$ ")) {
                     writeln!(out, "$ {command}").unwrap();
-                    let arguments = command.strip_prefix("weft ").unwrap_or_else(|| panic!("not a weft command: {command}"));
+                    let arguments =
+                        command.strip_prefix("weft ").unwrap_or_else(|| panic!("not a weft command: {command}"));
                     let printed = run(arguments, folder);
                     if !printed.is_empty() {
                         writeln!(out, "{printed}").unwrap();

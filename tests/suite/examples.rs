@@ -8,7 +8,13 @@ use weft::{Backend, Options, Program};
 use weft_ast::Value;
 
 /// Runs an entry of an example; results by name.
-fn run(file: &str, entry: &str, inputs: &[(&str, &str)], statics: &[(&str, &str)], sizes: &[(&str, i64)]) -> HashMap<String, Value> {
+fn run(
+    file: &str,
+    entry: &str,
+    inputs: &[(&str, &str)],
+    statics: &[(&str, &str)],
+    sizes: &[(&str, i64)],
+) -> HashMap<String, Value> {
     run_with(Backend::C, file, entry, inputs, statics, sizes)
 }
 
@@ -127,7 +133,8 @@ fn soft_silhouettes_become_hard() {
         meshes.extend(published(file).map(|f| (f.clone() + ":vertices", f + ":faces")));
     }
     for (vertices, faces) in meshes {
-        let camera = [("vertices", vertices.as_str()), ("faces", faces.as_str()), ("azimuth", "0.6"), ("elevation", "0.5")];
+        let camera =
+            [("vertices", vertices.as_str()), ("faces", faces.as_str()), ("azimuth", "0.6"), ("elevation", "0.5")];
         let at = |sigma: &'static str| {
             let inputs = [&camera[..], &[("sigma", sigma)]].concat();
             let results = run("softras/softras.ft", "overlap", &inputs, &[("size", "64")], &[]);
@@ -145,14 +152,22 @@ fn soft_silhouettes_become_hard() {
 fn attention_over_a_graph_is_the_same_three_ways() {
     // Edges without repetitions, so that the matrix says as much as the list.
     let (src, dst) = ("[1,2,0,3,4,4,2,0]", "[0,0,1,1,2,3,3,2]");
-    let features = [("x", "randn(seed=1)"), ("w", "randn(seed=2)"), ("a_src", "randn(seed=3)"), ("a_dst", "randn(seed=4)")];
+    let features =
+        [("x", "randn(seed=1)"), ("w", "randn(seed=2)"), ("a_src", "randn(seed=3)"), ("a_dst", "randn(seed=4)")];
     let sizes = [("feats", 6), ("channels", 4)];
-    let list = run("gat/gat.ft", "gat", &[&features[..], &[("src", src), ("dst", dst)]].concat(), &[], &[&sizes[..], &[("n", 5)]].concat());
+    let list = run(
+        "gat/gat.ft",
+        "gat",
+        &[&features[..], &[("src", src), ("dst", dst)]].concat(),
+        &[],
+        &[&sizes[..], &[("n", 5)]].concat(),
+    );
     let sorted = run("gat/gat.ft", "sort_edges", &[("src", src), ("dst", dst)], &[("n", "5")], &[]);
     assert_eq!(numbers(&sorted["first"]), [0.0, 2.0, 4.0, 6.0, 8.0, 8.0]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (first, origin) = (keep(&folder, "first", &sorted["first"]), keep(&folder, "origin", &sorted["origin"]));
-    let csr = run("gat/gat.ft", "gat_csr", &[&features[..], &[("first", &first), ("origin", &origin)]].concat(), &[], &sizes);
+    let csr =
+        run("gat/gat.ft", "gat_csr", &[&features[..], &[("first", &first), ("origin", &origin)]].concat(), &[], &sizes);
     let matrix = "[[0,1,1,0,0],[1,0,0,1,0],[1,0,0,0,1],[0,0,1,0,1],[0,0,0,0,0]]";
     let masked = run("gat/gat.ft", "gat_masked", &[&features[..], &[("edge", matrix)]].concat(), &[], &sizes);
     assert_eq!(crate::case::difference(&list["y"], &csr["y"], 1e-5), None);
@@ -162,12 +177,23 @@ fn attention_over_a_graph_is_the_same_three_ways() {
 
 #[test]
 fn attention_runs_on_cora() {
-    let (Some(edges), Some(features)) = (published("graphs/cora_edges.mtx"), published("graphs/cora_features.mtx")) else { return };
-    let weights = [("x", features.as_str()), ("w", "randn(seed=2)"), ("a_src", "randn(seed=3)"), ("a_dst", "randn(seed=4)")];
+    let (Some(edges), Some(features)) = (published("graphs/cora_edges.mtx"), published("graphs/cora_features.mtx"))
+    else {
+        return;
+    };
+    let weights =
+        [("x", features.as_str()), ("w", "randn(seed=2)"), ("a_src", "randn(seed=3)"), ("a_dst", "randn(seed=4)")];
     let part = |p: &str| format!("{edges}:{p}");
     let (rows, cols, indptr) = (part("rows"), part("cols"), part("indptr"));
-    let list = run("gat/gat.ft", "gat", &[&weights[..], &[("src", &cols), ("dst", &rows)]].concat(), &[], &[("channels", 8)]);
-    let csr = run("gat/gat.ft", "gat_csr", &[&weights[..], &[("first", &indptr), ("origin", &cols)]].concat(), &[], &[("channels", 8)]);
+    let list =
+        run("gat/gat.ft", "gat", &[&weights[..], &[("src", &cols), ("dst", &rows)]].concat(), &[], &[("channels", 8)]);
+    let csr = run(
+        "gat/gat.ft",
+        "gat_csr",
+        &[&weights[..], &[("first", &indptr), ("origin", &cols)]].concat(),
+        &[],
+        &[("channels", 8)],
+    );
     assert_eq!(list["y"].shape(), [2708, 8]);
     assert_eq!(crate::case::difference(&list["y"], &csr["y"], 1e-5), None);
 }
@@ -177,8 +203,12 @@ fn the_karate_club_splits_as_it_did() {
     let ties = root().join("examples/gat/karate.csv").display().to_string();
     let club = run("gat/karate.ft", "factions", &[("ties", &ties)], &[], &[]);
     let with_instructor = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21];
-    let wrong: Vec<usize> =
-        numbers(&club["side"]).iter().enumerate().filter(|(i, s)| (**s == 0.0) != with_instructor.contains(i)).map(|(i, _)| i).collect();
+    let wrong: Vec<usize> = numbers(&club["side"])
+        .iter()
+        .enumerate()
+        .filter(|(i, s)| (**s == 0.0) != with_instructor.contains(i))
+        .map(|(i, _)| i)
+        .collect();
     assert_eq!(wrong, [8]);
 }
 

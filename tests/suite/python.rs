@@ -15,7 +15,10 @@ fn available(module: &str) -> Option<()> {
     match found {
         Ok(output) if output.status.success() => Some(()),
         Ok(_) => {
-            eprintln!("skipped: {} has no module {module} (pip install numpy scipy, or set WEFT_PYTHON)", interpreter());
+            eprintln!(
+                "skipped: {} has no module {module} (pip install numpy scipy, or set WEFT_PYTHON)",
+                interpreter()
+            );
             None
         }
         Err(e) => {
@@ -46,7 +49,8 @@ fn every_program_is_python() {
         // These are wrong on purpose, in ways that are wrong in Python too.
         .filter(|p| !p.name().starts_with("tests/corpus/errors/syntax/"))
         .collect();
-    let script = "import ast, sys\nfor path in sys.argv[1:]:\n    ast.parse(open(path, encoding='utf-8').read(), path)\n";
+    let script =
+        "import ast, sys\nfor path in sys.argv[1:]:\n    ast.parse(open(path, encoding='utf-8').read(), path)\n";
     let output = Command::new(interpreter())
         .args(["-c", script])
         .args(programs.iter().map(|p| &p.path))

@@ -63,7 +63,11 @@ const LOSS: &str = "def loss(w: f64[d], x: f64[n, d]) -> f64:
 
 #[test]
 fn a_gradient_is_an_entry() {
-    check(&format!("{LOSS}\ndloss = grad(loss, wrt=[\"w\"])\n"), "dloss", None, expect![[r#"
+    check(
+        &format!("{LOSS}\ndloss = grad(loss, wrt=[\"w\"])\n"),
+        "dloss",
+        None,
+        expect![[r#"
         grad of loss as dloss wrt ["w"]
         def dloss(w: f64[d], x: f64[n, d]) -> f64:
             s = empty((), f64)
@@ -72,7 +76,8 @@ fn a_gradient_is_an_entry() {
                 for j in range(d):
                     s += w[j] * x[i, j]
             return s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -128,7 +133,11 @@ fn shapes_of_a_gradients_arguments_are_checked() {
 #[test]
 fn a_schedule_is_asked_for_by_name() {
     let src = format!("{LOSS}\n@schedule(loss)\ndef fast(s, t=64):\n    s.split(\"i\", t)\n");
-    check(&src, "loss", Some("fast"), expect![[r#"
+    check(
+        &src,
+        "loss",
+        Some("fast"),
+        expect![[r#"
         schedule fast of loss with 1 defaults
         def loss(w: f64[d], x: f64[n, d]) -> f64:
             s = empty((), f64)
@@ -137,10 +146,16 @@ fn a_schedule_is_asked_for_by_name() {
                 for j in range(d):
                     s += w[j] * x[i, j]
             return s
-    "#]]);
-    check(&src, "loss", Some("fats"), expect![[r#"
+    "#]],
+    );
+    check(
+        &src,
+        "loss",
+        Some("fats"),
+        expect![[r#"
 
         [schedule::unknown] there is no schedule `fats`
           help: did you mean `fast`?
-    "#]]);
+    "#]],
+    );
 }
