@@ -11,6 +11,8 @@ CARGO ?= cargo
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # Real data, if there is any beside the project.
 export WEFT_DATA ?= $(wildcard $(abspath ../shared/data))
+# The Python that the differential tests compare with; setup makes it.
+export WEFT_PYTHON ?= $(abspath .venv/bin/python)
 MINUTES ?= 60
 
 demo:

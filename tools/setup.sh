@@ -2,7 +2,7 @@
 # Checks for what building and testing Weft needs, installs what is missing where it may, and otherwise says what to type.
 #
 #   tools/setup.sh            what `make demo` needs: Rust, a C compiler with OpenMP, autotools (isl), z3
-#   tools/setup.sh test       and what `make test` needs besides: Python 3 with NumPy in .venv/
+#   tools/setup.sh test       and what `make test` needs besides: Python 3 with NumPy and SciPy in .venv/
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -53,11 +53,11 @@ printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n
 "$compiler" -fopenmp "$probe/omp.c" -o "$probe/omp" 2>"$probe/log" \
   || fail "the C compiler '$compiler' cannot build OpenMP programs ($(head -n 1 "$probe/log")). Install gcc (with clang: libomp-dev)"
 
-if [ "${1:-}" = test ] && ! .venv/bin/python -c 'import numpy' 2>/dev/null; then
-  say "making .venv with NumPy, which the differential tests compare with"
+if [ "${1:-}" = test ] && ! .venv/bin/python -c 'import numpy, scipy' 2>/dev/null; then
+  say "making .venv with NumPy and SciPy, which the differential tests compare with"
   rm -rf .venv
   python3 -m venv .venv
-  if ! .venv/bin/pip install --quiet --disable-pip-version-check 'numpy>=2' >&2; then
-    say "pip could not install NumPy: the comparisons with NumPy will say that they were skipped"
+  if ! .venv/bin/pip install --quiet --disable-pip-version-check 'numpy>=2' scipy >&2; then
+    say "pip could not install NumPy and SciPy: the comparisons with NumPy will say that they were skipped"
   fi
 fi
