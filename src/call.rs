@@ -266,3 +266,90 @@ fn wrong_type<T: Element>(name: &str, value: &Value) -> Error {
         format!("result `{name}` is {}{}, not {}", value.dtype(), crate::io::shape_text(value.shape()), T::DTYPE),
     )]))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Backend, Error, Function, Options, Program};
+    use ndarray::{Array2, arr1, arr2, s};
+
+    const PROGRAM: &str = "
+def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
+    assert a > 0.0, \"a must be positive\"
+    for i in range(n):
+        for j in range(m):
+            y[j, i] += a * x[i, j]
+    t = zeros((k,), f64)
+    for i in range(k):
+        t[i] = i + n
+    return t
+";
+
+    fn function(backend: Backend) -> Function {
+        let program = Program::from_source("p.ft", PROGRAM).expect("it parses");
+        program.compile("scale", &Options::default().backend(backend)).expect("it compiles")
+    }
+
+    #[test]
+    fn any_layout_gives_the_same() {
+        for f in [function(Backend::C), function(Backend::Interp)] {
+            let x = arr2(&[[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+            let mut plain = Array2::<f32>::ones((3, 2));
+            let out = f.call().input("x", x.view()).inout("y", plain.view_mut()).scalar("a", 2.0f32).size("k", 2).run();
+            let out = out.expect("it runs");
+            assert_eq!(out.array::<f64>("t").expect("f64"), arr1(&[2.0, 3.0]).into_dyn());
+            assert_eq!(plain, arr2(&[[3.0, 9.0], [5.0, 11.0], [7.0, 13.0]]));
+            // Every second column of something larger, transposed; and a copy of x in Fortran order.
+            let mut wide = Array2::<f32>::ones((2, 6));
+            let fortran = x.t().as_standard_layout().into_owned();
+            let y = wide.slice_mut(s![.., ..;2]).reversed_axes();
+            f.call().input("x", fortran.t()).inout("y", y).scalar("a", 2.0f32).size("k", 0).run().expect("it runs");
+            assert_eq!(wide.slice(s![.., ..;2]), plain.t());
+            assert!(wide.slice(s![.., 1..;2]).iter().all(|v| *v == 1.0));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_anything_runs() {
+        let f = function(Backend::C);
+        let x = arr2(&[[1.0f32, 2.0]]);
+        let mut y = Array2::<f32>::zeros((2, 1));
+        let mut wrong = Array2::<f32>::zeros((1, 2));
+        let message = |e: Error| match e {
+            Error::Input(r) => r.diagnostics.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "),
+            other => panic!("{other}"),
+        };
+        let e = f.call().input("x", x.view()).input("z", x.view()).run().unwrap_err();
+        assert_eq!(
+            message(e),
+            "`scale` has no parameter `z`; parameter `y: inout[f32[m, n]]` is missing; parameter `a: f32` is missing"
+        );
+        let e = f.call().input("x", x.view()).input("y", y.view()).scalar("a", 1.0f64).size("k", 1).run().unwrap_err();
+        assert_eq!(
+            message(e),
+            "parameter `y` is written: give it with `inout`; parameter `a` is f32, but the array holds f64"
+        );
+        let call = f.call().input("x", x.view()).inout("y", wrong.view_mut()).scalar("a", 1.0f32).size("k", 1);
+        let e = message(call.run().unwrap_err());
+        assert!(e.contains("parameter `y`, dimension 0: expected 2 (`m`), found 1"), "{e}");
+        let call = f.call().input("x", x.view()).inout("y", y.view_mut()).scalar("a", 1.0f32);
+        assert_eq!(message(call.run().unwrap_err()), "no input fixes the size `k`");
+        assert_eq!(y, Array2::<f32>::zeros((2, 1)));
+    }
+
+    #[test]
+    fn a_program_that_stops_says_where() {
+        for f in [function(Backend::C), function(Backend::Interp)] {
+            let x = arr2(&[[1.0f32]]);
+            let mut y = x.clone();
+            let call = f.call().input("x", x.view()).inout("y", y.view_mut()).scalar("a", -1.0f32).size("k", 1);
+            match call.run().unwrap_err() {
+                Error::Run(r) => {
+                    assert_eq!(r.diagnostics[0].code, "run::assert");
+                    assert!(r.to_string().contains("a must be positive"), "{r}");
+                    assert_eq!(r.sources.line_col(r.diagnostics[0].span()).map(|at| at.line), Some(3));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+}

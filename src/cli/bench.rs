@@ -3,10 +3,8 @@
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
 use super::run::duration;
-use super::session;
-use indicatif::{ProgressBar, ProgressStyle};
+use super::{progress, session};
 use serde_json::json;
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use weft_ast::Value;
 use weft_codegen::signature::Passing;
@@ -43,23 +41,25 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut session = session::open(&args.program)?;
     let signature = session.signature().clone();
-    let inputs = weft::inputs::read(&signature, &args.program.inputs, &args.program.sizes).map_err(Failure::from)?;
+    let given = &args.program.inputs;
+    let inputs = progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes))
+        .map_err(Failure::from)?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     let start = Instant::now();
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     let compile = start.elapsed();
 
     let written = signature.params().any(|p| p.passing == Passing::InOut);
-    let given = if written { inputs.values.clone() } else { Vec::new() };
+    let originals = if written { inputs.values.clone() } else { Vec::new() };
     let threads = args.program.threads;
     let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
-    let progress = progress(args.repeat);
+    let progress = progress::calls(args.repeat);
     let mut times: Vec<Duration> = Vec::new();
     let start = Instant::now();
     for k in 1..args.warmup.saturating_add(args.repeat) {
         if written {
             // Every call works on the same numbers: those of a program that runs away would become infinite and fast.
-            ran.params.clone_from(&given);
+            ran.params.clone_from(&originals);
         }
         let usage = function.run_again(&mut ran, &inputs.sizes, threads)?;
         if k >= args.warmup {
@@ -114,16 +114,4 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     out.push_str(&format!("; compiled in {}\n", duration(compile)));
     print(&out);
     Ok(())
-}
-
-/// Only on a terminal, and only if it lasts.
-fn progress(calls: u32) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(u64::from(calls));
-    if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} calls") {
-        bar.set_style(style);
-    }
-    bar
 }

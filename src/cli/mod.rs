@@ -10,6 +10,7 @@ mod check;
 mod fmt;
 mod later;
 mod output;
+mod progress;
 mod run;
 mod session;
 mod show;
@@ -38,7 +39,8 @@ Examples:
   weft show f.ft --stage c                        the C that is generated
   weft build f.ft main -o out                     C source, header and libraries for other programs
 
-`weft COMMAND --help` has more.";
+`weft COMMAND --help` has more. WEFT_LOG=debug shows each step, NO_COLOR=1 switches colours off.
+Exit status: 0; 1 a diagnostic about the program or its data; 2 wrong usage; 70 an internal error.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -2,7 +2,7 @@
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
-use super::{session, summary};
+use super::{progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,9 +58,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut timings = Timings::default();
-    let inputs = timings
-        .measure("read inputs", || weft::inputs::read(&signature, &args.program.inputs, &args.program.sizes))
-        .map_err(Failure::from)?;
+    let given = &args.program.inputs;
+    let read = || progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes));
+    let inputs = timings.measure("read inputs", read).map_err(Failure::from)?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
 
@@ -68,12 +68,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let threads = args.program.threads;
     // Every run starts from the inputs as they were given, as `inout` parameters change.
     let written = signature.params().any(|p| p.passing == Passing::InOut);
-    let given = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
+    let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
     let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
     let mut times = vec![ran.usage.time];
     for _ in 1..args.repeat {
         if written {
-            ran.params.clone_from(&given);
+            ran.params.clone_from(&originals);
         }
         times.push(function.run_again(&mut ran, &inputs.sizes, threads)?.time);
     }
