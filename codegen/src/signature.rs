@@ -90,7 +90,7 @@ pub enum SizeOp {
 }
 
 /// A place in the source that can stop the program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// The file's name; empty where no user wrote it.
     pub file: String,
@@ -105,7 +105,7 @@ pub struct Site {
 }
 
 /// A range of bytes in a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// The file's name.
     pub file: String,

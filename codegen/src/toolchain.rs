@@ -52,12 +52,16 @@ impl Toolchain {
     ///
     /// There is none.
     pub fn find() -> Result<Toolchain, Diagnostic> {
-        let wish =
-            ["CC", "HOST_CC", "TARGET_CC"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.trim().is_empty()));
-        let command = wish.clone().unwrap_or_else(|| "cc".to_string());
+        let set = |name: &&str| std::env::var(name).ok().filter(|s| !s.trim().is_empty());
+        Toolchain::find_as(["CC", "HOST_CC", "TARGET_CC"].iter().find_map(set).as_deref())
+    }
+
+    /// The compiler for that value of `CC`.
+    fn find_as(wish: Option<&str>) -> Result<Toolchain, Diagnostic> {
+        let command = wish.unwrap_or("cc");
         // `CC` may hold arguments, or a wrapper before the compiler: `ccache gcc`.
         let words: Vec<&str> = command.split_whitespace().collect();
-        let program = words.first().and_then(|w| which(w)).or_else(|| which(&command));
+        let program = words.first().and_then(|w| which(w)).or_else(|| which(command));
         let Some(program) = program else {
             let found = match wish {
                 Some(cc) => format!("there is no C compiler `{cc}`, which the environment variable CC names"),
@@ -278,4 +282,38 @@ fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = |key: &str| info.lines().find(|l| l.starts_with(key)).unwrap_or_default().to_string();
     format!("|{}|{}|{}", std::env::consts::ARCH, line("model name"), line("flags"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_named() {
+        let missing = Toolchain::find_as(Some("no-such-compiler -O2")).expect_err("there is none of that name");
+        assert_eq!(missing.code, "toolchain::missing");
+        let expected = "there is no C compiler `no-such-compiler -O2`, which the environment variable CC names";
+        assert_eq!(missing.message, expected);
+        assert!(missing.help.is_some_and(|h| h.contains("apt-get install")));
+    }
+
+    #[test]
+    fn identities_tell_compilers_apart() {
+        // Any two programs do; they are not run.
+        let of = |cc: &str| Toolchain::find_as(Some(cc)).expect("it is there").identity().to_string();
+        assert_ne!(of("/bin/sh"), of("/bin/ls"));
+        assert_ne!(of("/bin/sh"), of("/bin/sh -m32"));
+        assert_eq!(of("/bin/sh"), of("/bin/sh"));
+    }
+
+    #[test]
+    fn values_are_never_reassociated() {
+        for options in [CompileOptions::default(), CompileOptions { sanitize: true, ..CompileOptions::default() }] {
+            let flags = Toolchain::flags(&options);
+            assert!(flags.contains(&"-fwrapv"));
+            assert!(
+                flags.iter().all(|f| !f.contains("fast-math") && !f.contains("associative") && !f.contains("finite"))
+            );
+        }
+    }
 }

@@ -47,6 +47,6 @@ pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let unit = entry::unit(&mut emitter);
     let code = format!("{}{}{unit}", entry::prologue(lowered.signature()), emitter.helpers.text());
     let mut signature = lowered.signature().clone();
-    signature.sites = emitter.sites;
+    signature.sites = emitter.sites.into_iter().collect();
     CSource { code, header: entry::header(&signature), signature }
 }

@@ -12,6 +12,7 @@ use super::types;
 use super::writer::{Writer, comment, format_text, string};
 use crate::lower::Lowered;
 use crate::signature::{Place as SourcePlace, Site};
+use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use weft_ast::stmt::{AssertKind, LoopProps, Memory, Message, MessagePart};
 use weft_ast::{Access, DType, Expr, ExprKind, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
@@ -44,7 +45,7 @@ pub(super) struct Emitter<'a> {
     pub helpers: Helpers,
     pub ranges: Ranges,
     pub out: Writer,
-    pub sites: Vec<Site>,
+    pub sites: IndexSet<Site>,
     places: FxHashMap<Symbol, Place>,
     leave: Leave,
     /// How often an error leaves by the present `leave`.
@@ -62,7 +63,7 @@ impl<'a> Emitter<'a> {
             helpers: Helpers::default(),
             ranges: Ranges::default(),
             out: Writer::default(),
-            sites: Vec::new(),
+            sites: IndexSet::new(),
             places: FxHashMap::default(),
             leave: Leave::Return,
             leaves: 0,
@@ -106,14 +107,9 @@ impl<'a> Emitter<'a> {
                 self.show(s);
                 self.assert(s, cond, message, *kind);
             }
-            StmtKind::While { cond, body } => {
-                let cond = self.expr(cond);
-                self.out.open(format!("while ({cond}) {{"));
-                self.stmt(body);
-                self.out.close("}");
-            }
-            // An assumption is for the analysis; refused before lowering: library calls, reals, structured tensors.
+            // An assumption is for the analysis. Refused before lowering: library calls, reals, structured tensors.
             StmtKind::Assume { .. }
+            | StmtKind::While { .. }
             | StmtKind::Eval { .. }
             | StmtKind::For { extent: Extent::Reals, .. }
             | StmtKind::Structured { .. } => {}
@@ -451,11 +447,7 @@ impl<'a> Emitter<'a> {
             })
             .collect();
         let site = Site { file: name(span.file), line, start: span.start, end: span.end, chain };
-        let index = self.sites.iter().position(|s| *s == site).unwrap_or_else(|| {
-            self.sites.push(site);
-            self.sites.len() - 1
-        });
-        (index, line)
+        (self.sites.insert_full(site).0, line)
     }
 }
 

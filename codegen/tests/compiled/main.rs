@@ -5,6 +5,7 @@ mod operators;
 mod parallel;
 mod programs;
 mod random;
+mod refusals;
 mod run;
 mod sanitized;
 mod storage;

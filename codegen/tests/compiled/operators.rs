@@ -236,3 +236,51 @@ fn select_takes_every_type() {
         check(&format!("select_{dtype}"), &[DType::Bool, dtype, dtype], &operands, &[column]);
     }
 }
+
+/// Vector versions of mathematical functions keep the promised accuracy everywhere, and are really used.
+#[test]
+fn mathematical_functions_are_accurate() {
+    for dtype in [DType::F32, DType::F64] {
+        let functions: Vec<Op> =
+            Op::ALL.iter().copied().filter(|op| is_approximate(*op) && op.info().arity == 1).collect();
+        let columns: Vec<Column> = functions
+            .into_iter()
+            .map(|op| Column {
+                name: format!("{op:?}").to_lowercase(),
+                dtype,
+                tolerance: tolerance(op, dtype),
+                value: Box::new(move |args| apply(op, &[&args[0]])),
+            })
+            .collect();
+        // From 1e-8 to 1e3 in steps of 2 %, of both signs.
+        let mut values: Vec<Literal> = Vec::new();
+        let mut x = 1e-8f64;
+        while x < 1e3 {
+            let rounded = weft_ast::expr::round_to(x, dtype);
+            values.extend([Literal::Float(rounded), Literal::Float(-rounded)]);
+            x *= 1.02;
+        }
+        check(&format!("accuracy_{dtype}"), &[dtype], &[values], &columns);
+    }
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn mathematical_functions_are_vectorised() {
+    let compiler = weft_codegen::toolchain::Toolchain::find().expect("a C compiler");
+    if compiler.program().canonicalize().is_ok_and(|p| p.to_string_lossy().contains("clang")) {
+        return;
+    }
+    let exp = Column {
+        name: "exp".into(),
+        dtype: DType::F32,
+        tolerance: 0.0,
+        value: Box::new(|args| apply(Op::Exp, &[&args[0]])),
+    };
+    let func = elementwise("vectorised", &[DType::F32], &[exp]);
+    let compiled = compile_with(&func, &LowerOptions::default(), &CompileOptions::default());
+    let library = std::fs::read(compiled.path()).expect("it was just made");
+    let calls = |name: &[u8]| library.windows(name.len()).any(|w| w == name);
+    // `_ZGV` + instruction set + `N` + lanes + `v_expf`: libmvec's names.
+    assert!(calls(b"v_expf") && calls(b"_ZGV"), "the loop calls the scalar function");
+}
