@@ -8,5 +8,6 @@
 mod isl;
 pub mod pass;
 pub mod query;
+mod smt;
 #[cfg(test)]
 mod testing;

@@ -6,7 +6,7 @@ use weft_ast::random::{Case, Floats, Options, program, shrink};
 use weft_ast::{Func, print, validate};
 
 /// Seeds of the programs.
-const SEEDS: std::ops::Range<u64> = 0..150;
+const SEEDS: std::ops::Range<u64> = 0..100;
 
 type Pass = fn(&Func) -> Func;
 

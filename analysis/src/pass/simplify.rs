@@ -38,7 +38,7 @@ use weft_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
 
 /// The simplified program.
 pub fn run(func: &Func) -> Func {
-    let mut s = Simplifier { facts: Context::new(func), done: FxHashMap::default() };
+    let mut s = Simplifier { facts: Context::new(func), done: FxHashMap::default(), nodes: FxHashMap::default() };
     func.with_body(s.stmt(&func.body))
 }
 
@@ -46,6 +46,8 @@ struct Simplifier {
     facts: Context,
     /// Expressions that were simplified, for which state of the facts.
     done: FxHashMap<Expr, (u64, Expr)>,
+    /// The expressions that were made, each once.
+    nodes: FxHashMap<Expr, Expr>,
 }
 
 impl Simplifier {
@@ -215,9 +217,17 @@ impl Simplifier {
             ExprKind::Apply(op, args) if op.is_lazy() => self.lazy(*op, args),
             _ => e.map_children(&mut |c| self.expr(c)),
         };
+        let inner = self.canonical(inner);
         let new = self.rules(&inner);
+        let new = self.canonical(new);
         self.done.insert(e.clone(), (version, new.clone()));
         new
+    }
+
+    /// The one node that stands for all that are equal to it. Comparing equal expressions takes as long as they are large where
+    /// they share no nodes, and large is exponential in depth where operands are shared.
+    fn canonical(&mut self, e: Expr) -> Expr {
+        self.nodes.entry(e).or_insert_with_key(Expr::clone).clone()
     }
 
     /// Operands that are evaluated only under a condition are simplified under it.

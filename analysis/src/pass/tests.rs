@@ -456,3 +456,22 @@ fn hoist_stops_where_something_changes() {
     "#]],
     );
 }
+
+#[test]
+fn shared_operands_are_visited_once() {
+    let p = Program::new();
+    let i = Symbol::new("i");
+    let at = p.idx.load([Expr::var(&i)]).cast(DType::I64);
+    // 2^16 paths lead to the load, through sums and through operands that are evaluated under conditions.
+    let mut e = at.clone();
+    let mut x = p.x.load([Expr::var(&i), int(0)]);
+    for k in 0..8 {
+        e = e.plus(&e).minus(&int(k));
+        e = e.less(&at).select(&e.plus(&int(1)), &e);
+        x = Expr::apply(Op::Lt, vec![x.clone(), x.clone()]).select(&x.plus(&x), &x);
+    }
+    let f = p.func(vec![repeat(&i, &p.n, vec![check_that(e.less(&p.n)), store(&p.y, [int(0)], x)])]);
+    for pass in [simplify::run, dead::run, hoist::run] {
+        let _ = pass(&f);
+    }
+}

@@ -108,6 +108,8 @@ pub struct Context {
     pub(super) memo_linear: FxHashMap<Expr, (u64, Linear)>,
     pub(super) memo_prove: FxHashMap<(Expr, bool, bool), (u64, bool)>,
     pub(super) memo_stop: FxHashMap<Expr, (u64, bool)>,
+    /// How often solvers were asked in vain.
+    pub(super) failures: super::entail::Failures,
     /// How many guards there are inside each other.
     pub(super) guards: u32,
     /// Whether a question is asked in earnest, and not on the way to an answer.
@@ -148,6 +150,7 @@ impl Context {
             memo_stop: FxHashMap::default(),
             memo_linear: FxHashMap::default(),
             memo_prove: FxHashMap::default(),
+            failures: super::entail::Failures::default(),
             guards: 0,
             thorough: false,
         }
@@ -262,6 +265,12 @@ impl Context {
     }
 
     fn suppose(&mut self, cond: &Expr, holds: bool) {
+        let earnest = std::mem::replace(&mut self.thorough, false);
+        self.learn(cond, holds);
+        self.thorough = earnest;
+    }
+
+    fn learn(&mut self, cond: &Expr, holds: bool) {
         if let Some(b) = cond.as_bool() {
             self.changed();
             self.unreachable |= b != holds;

@@ -5,7 +5,8 @@
 //!    Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j < n*m`
 //!    follows from `i < n` and `j < m`;
 //! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere;
-//! 4. isl: whether the facts and the contrary of the question have an integer point in common.
+//! 4. isl: whether the facts and the contrary of the question have an integer point in common;
+//! 5. z3, if there are products: whether they have a real point in common.
 
 use super::context::{Context, Def};
 use super::interval::INFINITY;
@@ -21,8 +22,19 @@ const DEPTH: u32 = 8;
 /// Size of the systems that isl is asked about.
 const MOST_ATOMS: usize = 16;
 const MOST_ROWS: usize = 40;
+/// Bounds beyond this are ends of ranges, and say little.
+const LARGE: i128 = 1 << 40;
+/// How often solvers may be asked in vain in one walk: it bounds the time that a large program without proofs costs.
+const MOST_FAILURES: Failures = Failures { isl: 100, z3: 6 };
 /// Deepest nesting of cases.
 const CASES: u32 = 3;
+
+/// How often solvers were asked in vain.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Failures {
+    isl: u32,
+    z3: u32,
+}
 
 /// A form on the way to a lower bound.
 struct Step {
@@ -67,30 +79,35 @@ impl Context {
         self.could_hold(g) && self.no_counterexample(g)
     }
 
-    /// Whether it is worth asking isl: every term of the form is bounded on the side that matters, by a fact, a law or a
+    /// Whether it is worth asking a solver: every term of the form is bounded on the side that matters, by a fact, a law or a
     /// number that is not just the end of its type's range. An index that was loaded and never checked is not.
     fn could_hold(&self, g: &Linear) -> bool {
-        let small = 1i128 << 40;
-        g.terms.iter().all(|(a, c)| {
-            let info = &self.atoms[a.0 as usize];
-            let interval = self.atom_interval(*a);
-            let bound = if *c > 0 { interval.lo } else { interval.hi };
-            let right = |l: &Linear| (l.coefficient(*a) > 0) == (*c > 0);
-            bound.abs() < small
-                || matches!(info.def, Def::Product(_))
-                || info.facts.iter().any(|f| right(&self.facts[*f as usize]))
-                || info.laws.iter().any(|f| right(&self.laws[*f as usize]))
+        g.terms.iter().all(|(a, c)| match &self.atoms[a.0 as usize].def {
+            Def::Product(factors) => factors.iter().all(|f| self.is_bounded(*f, true) || self.is_bounded(*f, false)),
+            _ => self.is_bounded(*a, *c > 0),
         })
     }
 
-    /// Whether isl finds no integers that satisfy what is known of the form's atoms and make the form negative.
+    fn is_bounded(&self, a: Atom, below: bool) -> bool {
+        let info = &self.atoms[a.0 as usize];
+        let bound = if below { info.interval.lo } else { info.interval.hi };
+        let right = |l: &Linear| (l.coefficient(a) > 0) == below;
+        bound.abs() < LARGE
+            || info.facts.iter().any(|f| right(&self.facts[*f as usize]))
+            || info.laws.iter().any(|f| right(&self.laws[*f as usize]))
+    }
+
+    /// Whether no numbers satisfy what is known of the form's atoms and make the form negative.
     fn no_counterexample(&mut self, g: &Linear) -> bool {
-        let Some(contrary) = g.scale(-1) else { return false };
-        let (atoms, mut system) = self.around(g);
+        if self.failures.isl >= MOST_FAILURES.isl {
+            return false;
+        }
+        let Some(contrary) = g.scale(-1).map(|n| n.plus_constant(-1)) else { return false };
+        let (atoms, mut system) = self.around(g, true);
         if system.is_empty() {
             return false;
         }
-        system.push(contrary.plus_constant(-1));
+        system.push(contrary.clone());
         let row = |l: &Linear| -> Option<crate::isl::Row> {
             let mut row = vec![i64::try_from(l.constant).ok()?];
             for a in &atoms {
@@ -99,29 +116,60 @@ impl Context {
             Some(row)
         };
         let rows: Option<Vec<_>> = system.iter().map(row).collect();
-        rows.and_then(|rows| crate::isl::is_empty(atoms.len(), &rows)) == Some(true)
+        if rows.and_then(|rows| crate::isl::is_empty(atoms.len(), &rows)) == Some(true) {
+            return true;
+        }
+        self.failures.isl += 1;
+        let has_product = |a: &Atom| matches!(self.atoms[a.0 as usize].def, Def::Product(_));
+        if self.failures.z3 >= MOST_FAILURES.z3 || !g.terms.iter().any(|(a, _)| has_product(a)) {
+            return false;
+        }
+        let (_, mut system) = self.around(g, false);
+        system.push(contrary);
+        let mut unknowns: Vec<Atom> = Vec::new();
+        let polynomials: Vec<_> = system.iter().map(|l| self.polynomial(l, &mut unknowns)).collect();
+        let proved = crate::smt::is_empty(unknowns.len(), &polynomials) == Some(true);
+        self.failures.z3 += u32::from(!proved);
+        proved
     }
 
-    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws,
-    /// intervals, and for products the facts about their factors. All forms are at least 0.
-    fn around(&mut self, g: &Linear) -> (Vec<Atom>, Vec<Linear>) {
+    /// A form with products multiplied out, over unknowns that are numbered on the way.
+    fn polynomial(&self, l: &Linear, unknowns: &mut Vec<Atom>) -> crate::smt::Polynomial {
+        let mut number = |f: &Atom| {
+            unknowns.iter().position(|u| u == f).unwrap_or_else(|| {
+                unknowns.push(*f);
+                unknowns.len() - 1
+            })
+        };
+        let terms = l.terms.iter().map(|(a, c)| (*c, self.factors(*a).iter().map(&mut number).collect())).collect();
+        crate::smt::Polynomial { constant: l.constant, terms }
+    }
+
+    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws and
+    /// intervals; for products the facts about their factors, multiplied or as they are. All forms are at least 0.
+    fn around(&mut self, g: &Linear, multiplied: bool) -> (Vec<Atom>, Vec<Linear>) {
         let mut atoms: Vec<Atom> = g.terms.iter().map(|t| t.0).collect();
         let (mut system, mut seen) = (Vec::new(), FxHashSet::default());
         let mut next = 0;
         while next < atoms.len() {
             let a = atoms[next];
             next += 1;
+            if !multiplied && let Def::Product(factors) = self.atoms[a.0 as usize].def.clone() {
+                for f in factors.iter() {
+                    if !atoms.contains(f) {
+                        atoms.push(*f);
+                    }
+                }
+                continue;
+            }
             for positive in [true, false] {
                 let mut choice = 0;
                 while let Some(l) = self.bound_of(a, positive, &mut choice) {
                     let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|b| !atoms.contains(b)).collect();
                     // The end of a size's range says nothing, and large numbers cost time.
-                    let telling = l.terms.len() > 1 || l.constant.abs() < 1 << 40;
-                    if telling
-                        && atoms.len() + new.len() <= MOST_ATOMS
-                        && system.len() < MOST_ROWS
-                        && seen.insert(l.clone())
-                    {
+                    let telling = l.terms.len() > 1 || l.constant.abs() < LARGE;
+                    let fits = atoms.len() + new.len() <= MOST_ATOMS && system.len() < MOST_ROWS;
+                    if telling && fits && seen.insert(l.clone()) {
                         atoms.extend(new);
                         system.push(l);
                     }
@@ -136,7 +184,8 @@ impl Context {
         let def = self.atoms[a.0 as usize].def.clone();
         let mut case = |value: &Linear, learn: &dyn Fn(&mut Context)| {
             let Some(g) = g.substitute(a, value) else { return false };
-            self.scoped(|c| {
+            self.guards += 1;
+            let proved = self.scoped(|c| {
                 c.changed();
                 learn(c);
                 let difference = Linear::atom(a).minus(value);
@@ -145,7 +194,9 @@ impl Context {
                     c.add_fact(d);
                 }
                 c.entails_in_cases(&g, cases)
-            })
+            });
+            self.guards -= 1;
+            proved
         };
         // a - b >= 0
         let at_least = |a: &Linear, b: &Linear| {

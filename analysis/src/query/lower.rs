@@ -31,7 +31,11 @@ impl Context {
             return l.clone();
         }
         let range = range_of(e.dtype());
-        let l = match self.lower(e) {
+        // A question on the way to an answer is never asked in earnest: it would ask others in turn.
+        let earnest = std::mem::replace(&mut self.thorough, false);
+        let lowered = self.lower(e);
+        self.thorough = earnest;
+        let l = match lowered {
             Some(l) if self.exact || self.lies_in(&l, range) => l,
             _ => Linear::atom(self.intern(Key::Expr(e.clone()), Def::Free, range)),
         };

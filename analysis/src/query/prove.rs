@@ -11,7 +11,7 @@ use weft_ast::{Access, Expr, ExprKind, Symbol};
 
 /// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would be
 /// visited once for every way to them.
-const GUARDS: u32 = 6;
+const GUARDS: u32 = 3;
 
 /// What an integer expression can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Context {
     /// Whether evaluating the expression may stop the program here: an index that is not proved to be in range, a divisor
     /// that is not proved to be other than 0, a cast from float to integer.
     pub fn may_stop(&mut self, e: &Expr) -> bool {
-        if self.unreachable || !e.may_fail() {
+        if self.unreachable || e.children().is_empty() {
             return false;
         }
         if let Some((version, known)) = self.memo_stop.get(e)

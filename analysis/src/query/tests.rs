@@ -192,3 +192,39 @@ fn bounds_hold_at_every_point() {
     println!("{tight} of {all} intervals touch a value");
     assert!(tight * 100 >= all * 48, "precision fell: {tight} of {all}");
 }
+
+/// A scope with sizes, and an iterator below each of them.
+fn below(names: &[(&str, &str)]) -> (Context, Vec<Expr>, Vec<Expr>) {
+    let mut c = Context::empty();
+    let sizes: Vec<Symbol> = names.iter().map(|(n, _)| Symbol::new(*n)).collect();
+    sizes.iter().for_each(|s| c.size(s));
+    let shape: Vec<Expr> = sizes.iter().map(Expr::var).collect();
+    let one_row = shape.iter().fold(Expr::int(1), |p, n| p.times(n));
+    c.declare(&Tensor::dense(Symbol::new("x"), DType::F32, shape.clone(), Role::Input));
+    c.declare(&Tensor::dense(Symbol::new("y"), DType::F32, vec![one_row], Role::Result));
+    let mut iterators = Vec::new();
+    for ((_, i), n) in names.iter().zip(&shape) {
+        let iter = Symbol::new(*i);
+        let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
+        c.enter_loop(&iter, &extent, &Stmt::nop());
+        iterators.push(Expr::var(&iter));
+    }
+    (c, shape, iterators)
+}
+
+#[test]
+fn flattened_indices_are_in_range() {
+    let names = [("n", "i"), ("m", "j"), ("p", "k"), ("q", "l")];
+    for dims in 2..=names.len() {
+        let (mut c, sizes, iters) = below(&names[..dims]);
+        let flat = iters.iter().zip(&sizes).skip(1).fold(iters[0].clone(), |at, (i, n)| at.times(n).plus(i));
+        let total = sizes.iter().fold(Expr::int(1), |p, n| p.times(n));
+        assert!(c.prove(&Expr::int(0).less_eq(&flat)), "{dims} dimensions, lower bound");
+        assert!(c.prove(&flat.less(&total)), "{dims} dimensions, upper bound");
+        // isl and z3 find nothing here.
+        assert!(!c.prove(&flat.plus(&Expr::int(1)).less(&total)));
+        // And back.
+        let last = &sizes[dims - 1];
+        assert_eq!(print::expr(&c.shorten(&flat.modulo(last))), print::expr(&iters[dims - 1]));
+    }
+}
