@@ -13,6 +13,8 @@ class Builtins:
     atan2 = staticmethod(atan2)
     fma = staticmethod(fma)
     cast = staticmethod(cast)
+    tuple = staticmethod(tuple)
+    list = staticmethod(list)
 
     def min(a, *more):
         for b in more:

@@ -9,6 +9,7 @@ the type they meet, slices never clamp. libop's operators are those of weft_libo
 import ast
 import math
 import os
+import sys
 
 import numpy as np
 
@@ -19,13 +20,14 @@ from weft_places import converted, filled, numpy_index, store, viewed_dims
 from weft_values import (BOOL, DTYPES, UNARY, DType, Tensor, Weak, WeftError, array, binary, choose, condition, declared_type,
                          invert, is_weak, negate, number, result, same, to_type, unary)
 
+sys.setrecursionlimit(50000)  # a call of a template takes a dozen of Python's
 LIBOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "libop", "ops")
 BINARY = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "BitAnd": "&",
           "BitOr": "|", "BitXor": "^", "LShift": "<<", "RShift": ">>"}
 COMPARISON = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, **DTYPES}
 BUILTINS = set(UNARY) | {"min", "max", "pow", "fma", "atan2", "select", "clip", "cast", "zeros", "ones", "empty", "full",
-                         "arange", "len", "range", "ndrange", "static", "label", "isinstance"}
+                         "arange", "len", "range", "ndrange", "static", "label", "isinstance", "tuple", "list"}
 
 
 class Function:

@@ -274,13 +274,13 @@ QUICK = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.
 
 
 def quick_binary(op, a, b):
-    """The two commonest cases of `binary`, which would give the same: iterators with integers, and two f64 scalars."""
+    """The two commonest cases of `binary`, which would give the same: iterators with integers, and scalars of one type."""
     if op not in QUICK:
         return None
     kinds = type(a), type(b)
     if kinds == (Tensor, Tensor):
-        if a.dtype is F64 and b.dtype is F64 and a.a.ndim == 0 and b.a.ndim == 0:
-            return Tensor(np.asarray(QUICK[op](a.a, b.a)), BOOL if op in COMPARE else F64, ())
+        if a.dtype is b.dtype and a.dtype in (I32, I64, F32, F64) and a.a.ndim == 0 and b.a.ndim == 0:
+            return Tensor(np.asarray(QUICK[op](a.a, b.a)), BOOL if op in COMPARE else a.dtype, ())
         return None
     x, y = a.v if kinds[0] is Weak else a, b.v if kinds[1] is Weak else b
     if type(x) is int and type(y) is int and Weak in kinds:

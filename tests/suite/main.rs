@@ -8,6 +8,7 @@ mod corpus;
 mod differential;
 mod docs;
 mod examples;
+mod libop;
 mod polybench;
 mod programs;
 mod python;
