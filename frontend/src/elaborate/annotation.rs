@@ -217,6 +217,14 @@ impl Elab<'_> {
                 ));
                 return Err(self.report(d));
             }
+            if DType::parse(&name).is_some() && !self.is_bound_in_shape(&name) {
+                return self.error_help(
+                    "annotation::size",
+                    span,
+                    format!("`{name}` is an element type, and no size"),
+                    "give the size another name",
+                );
+            }
             if !out.iter().any(|(n, _)| *n == name) && !self.is_bound_in_shape(&name) {
                 out.push((name, span));
             }

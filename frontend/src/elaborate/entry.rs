@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_ast::stmt::Role as TensorRole;
 use weft_ast::{
-    Access, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
-    Tensor,
+    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind,
+    Symbol, Tensor,
 };
 
 /// Elaborates the entry `name` of the main file.
@@ -115,7 +115,7 @@ impl Elab<'_> {
             Flow::Return(v) => v,
             Flow::Next => Value::None,
         };
-        let results = self.results(f, returned, &params, &sizes)?;
+        let results = self.results(f, returned, &params, &mut sizes)?;
         let origin = Origin::source(f.name.span);
         let items = std::mem::take(&mut self.block_mut().items);
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
@@ -142,6 +142,14 @@ impl Elab<'_> {
                 f.name.span,
                 format!("`{}` is a template: {} without annotation", f.name.text, missing.join(", ")),
                 "annotate all parameters to make it an entry: `x: f32[n]`, or `static` for values known when compiling",
+            );
+        }
+        if let Some(p) = f.params.iter().find(|p| DType::parse(&p.name.text).is_some()) {
+            return self.error_help(
+                "entry::parameter",
+                p.name.span,
+                format!("`{}` is an element type, and no name for a parameter", p.name.text),
+                "use another name",
             );
         }
         for p in &f.params {
@@ -202,7 +210,7 @@ impl Elab<'_> {
     }
 
     /// Makes the values of `return` the program's results.
-    fn results(&mut self, f: &Function, v: Value, params: &[Param], sizes: &[Symbol]) -> R<Vec<Arc<Tensor>>> {
+    fn results(&mut self, f: &Function, v: Value, params: &[Param], sizes: &mut Vec<Symbol>) -> R<Vec<Arc<Tensor>>> {
         let values: Vec<Value> = match v {
             Value::None => Vec::new(),
             Value::Tuple(items) | Value::List(items) => items.to_vec(),
@@ -227,6 +235,7 @@ impl Elab<'_> {
         let names = std::mem::take(&mut self.returned);
         let mut out: Vec<Arc<Tensor>> = Vec::new();
         let mut used: FxHashSet<String> = params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+        used.extend(sizes.iter().map(|s| s.name().to_string()));
         for (k, value) in values.iter().enumerate() {
             let annotation = annotations.map(|a| &a[k]);
             let name = names.get(k).cloned().flatten();
@@ -237,8 +246,9 @@ impl Elab<'_> {
             };
             let a = self.annotation(annotation)?;
             let shape = self.result_shape(value, &a, k, span)?;
+            let mut annotated = Vec::with_capacity(shape.len());
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
-                let expected = self.size(dim)?;
+                let expected = self.result_size(dim, n, params, sizes)?;
                 let what = format!("dimension {d} of the result {}", name.as_deref().unwrap_or("out"));
                 if self.require_equal(&expected, n, &what).is_err() {
                     let (expected, found) = (super::broadcast::show(&expected), super::broadcast::show(n));
@@ -248,13 +258,45 @@ impl Elab<'_> {
                         format!("{what} is annotated as {expected} and is {found}"),
                     );
                 }
+                annotated.push(expected);
             }
-            out.push(self.result(value, Some(&a), name, k, span, &mut used)?);
+            // A size that only results have must be in the shape of one.
+            let own = annotated.iter().any(|n| mentions(n, &|s| sizes.contains(s) && !in_shapes(params, s)));
+            let shape = Some(annotated).filter(|annotated| own && *annotated != shape);
+            out.push(self.result(value, Some((&a, shape)), name, k, span, &mut used)?);
         }
         for t in &out {
             self.check_result_sizes(t, sizes)?;
         }
         Ok(out)
+    }
+
+    /// A size in a result's annotation. A name that neither the parameters nor the body mention is the size that is found.
+    fn result_size(&mut self, dim: &syntax::Expr, found: &Expr, params: &[Param], sizes: &mut Vec<Symbol>) -> R<Expr> {
+        let expected = self.size(dim)?;
+        if let (ExprKind::Var(s), syntax::ExprKind::Name(name)) = (expected.kind(), &dim.kind)
+            && expected != *found
+            && !in_shapes(params, s)
+            && !self.mentioned(s)
+        {
+            sizes.retain(|other| other != s);
+            self.bind(name, Value::weak(found.clone()), Role::Size, dim.span);
+            return Ok(found.clone());
+        }
+        Ok(expected)
+    }
+
+    /// Whether the program so far mentions a size.
+    fn mentioned(&self, size: &Symbol) -> bool {
+        let is = |s: &Symbol| s == size;
+        self.block().items.iter().any(|item| match item {
+            block::Item::Def(t, _) => t.shape.iter().any(|n| mentions(n, &is)),
+            block::Item::Stmt(s) => {
+                let mut found = false;
+                s.walk(&mut |s| found |= s.kind().exprs().into_iter().any(|e| mentions(e, &is)));
+                found
+            }
+        })
     }
 
     fn check_result_sizes(&mut self, t: &Tensor, sizes: &[Symbol]) -> R<()> {
@@ -281,12 +323,13 @@ impl Elab<'_> {
     fn result(
         &mut self,
         v: &Value,
-        a: Option<&Annotation<'_>>,
+        annotated: Option<(&Annotation<'_>, Option<Vec<Expr>>)>,
         name: Option<String>,
         k: usize,
         span: Span,
         used: &mut FxHashSet<String>,
     ) -> R<Arc<Tensor>> {
+        let (a, shape) = annotated.map_or((None, None), |(a, shape)| (Some(a), shape));
         let dtype = match (a, v.dtype()) {
             (Some(a), _) => a.dtype,
             (None, Some(d)) if v.lazy().is_some_and(|l| l.weak) => call::default_type(d),
@@ -307,6 +350,7 @@ impl Elab<'_> {
             && view.is_whole()
             && view.tensor.role == TensorRole::Local
             && view.tensor.dtype == dtype
+            && shape.is_none()
             && (view.owned || name.is_some())
             && let Some(tensor) = self.take_result(&view.tensor.symbol)
         {
@@ -319,7 +363,7 @@ impl Elab<'_> {
             Value::Empty(..) => {
                 return self.error("value::empty", span, "a tensor made by `empty` has no values yet");
             }
-            v => v.shape().unwrap_or_default(),
+            v => shape.or_else(|| v.shape()).unwrap_or_default(),
         };
         self.check_shape(&shape, span)?;
         let tensor = Arc::new(Tensor::dense(Symbol::new(free), dtype, shape, TensorRole::Result));
@@ -348,6 +392,19 @@ impl Elab<'_> {
             },
         };
     }
+}
+
+/// Whether an expression mentions a variable that `is` it.
+fn mentions(e: &Expr, is: &dyn Fn(&Symbol) -> bool) -> bool {
+    match e.kind() {
+        ExprKind::Var(s) => is(s),
+        _ => e.children().into_iter().any(|c| mentions(c, is)),
+    }
+}
+
+/// Whether a parameter's shape mentions a size.
+fn in_shapes(params: &[Param], size: &Symbol) -> bool {
+    params.iter().flat_map(|p| &p.tensor.shape).any(|n| mentions(n, &|s| s == size))
 }
 
 type Renames = rustc_hash::FxHashMap<Symbol, Symbol>;

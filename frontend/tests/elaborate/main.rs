@@ -1,5 +1,7 @@
 //! Every program of the repository elaborates, is valid, and prints as a program that elaborates to the same tree.
 
+mod mutations;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -93,6 +93,48 @@ fn sizes_of_results() {
 }
 
 #[test]
+fn sizes_that_only_results_have() {
+    check(
+        "def f(x: f32[n]) -> f32[m]:\n    return x[1:]\n",
+        expect![[r#"
+        def f(x: f32[n]) -> f32[n - 1]:
+            out = empty((n - 1,), f32)
+            assert 1 <= n, f"a slice goes from 1 to {n}, and dimension 0 has size {n}"
+            for out.d0 in range(n - 1):
+                out[out.d0] = x[out.d0 + 1]
+            return out
+    "#]],
+    );
+    check(
+        "def f(x: f32[n]) -> f32[m]:\n    y = x + zeros((m,), f32)\n    return y\n",
+        expect![[r#"
+        def f(x: f32[n]) -> f32[m]:
+            y = empty((m,), f32)
+            assert n == m, f"`x` and `zeros((m,), f32)` differ in dimension 0: {n} and {m}"
+            y_1 = empty((n,), f32)
+            for y.d0 in range(n):
+                y_1[y.d0] = x[y.d0] + 0.0
+            for y.d0 in range(m):
+                y[y.d0] = y_1[y.d0]
+            return y
+    "#]],
+    );
+    check(
+        "def f(x: f32[n]) -> (f32[m], f32[m]):\n    return x, x\n",
+        expect![[r#"
+        def f(x: f32[n]) -> (f32[n], f32[n]):
+            out = empty((n,), f32)
+            out1 = empty((n,), f32)
+            for out.d0 in range(n):
+                out[out.d0] = x[out.d0]
+            for out1.d0 in range(n):
+                out1[out1.d0] = x[out1.d0]
+            return out, out1
+    "#]],
+    );
+}
+
+#[test]
 fn static_parameters() {
     check(
         "def f(x: f32[n], w: static = 2, t: static = f64, mode: static = \"a\"):
