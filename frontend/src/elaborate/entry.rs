@@ -381,7 +381,7 @@ impl Elab<'_> {
             return;
         }
         let one = |e: &syntax::Expr| match &e.kind {
-            syntax::ExprKind::Name(n) => Some(n.clone()),
+            syntax::ExprKind::Name(n) if self.frame().find(n).is_some() => Some(n.clone()),
             _ => None,
         };
         self.returned = match value {

@@ -888,14 +888,20 @@ fn too_large() {
 
 #[test]
 fn element_types_are_no_names() {
-    check("def f(x: f32[f64]):\n    return x\n", expect![[r#"
+    check(
+        "def f(x: f32[f64]):\n    return x\n",
+        expect![[r#"
         [annotation::size] `f64` is an element type, and no size
           at t.ft:1 `f64`
           help: give the size another name
-    "#]]);
-    check("def f(f32: f32[n]):\n    return f32\n", expect![[r#"
+    "#]],
+    );
+    check(
+        "def f(f32: f32[n]):\n    return f32\n",
+        expect![[r#"
         [entry::parameter] `f32` is an element type, and no name for a parameter
           at t.ft:1 `f32`
           help: use another name
-    "#]]);
+    "#]],
+    );
 }
