@@ -85,7 +85,12 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .zip(&signature.tensors)
         .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
         .collect();
-    let base = e.names.fresh(&signature.name);
+    let base = e.names.family(&signature.name, &["_plan", "_args", "_bind", "_kernel"]);
+    for slot in e.lowered.slots() {
+        let t = e.names.get(&slot.tensor.symbol);
+        let field = e.names.fresh(&format!("at_{t}"));
+        e.offsets.insert(slot.tensor.symbol.clone(), field);
+    }
     let unit = Unit { sizes, tensors, base, c_name: signature.c_name.clone() };
     unit.plan_type(e);
     unit.bind(e);
@@ -111,8 +116,8 @@ impl Unit {
         }
         let slots: Vec<Slot> = e.lowered.slots().to_vec();
         for slot in &slots {
-            let t = e.names.get(&slot.tensor.symbol);
-            e.out.line(format!("size_t at_{t}; {}", comment("where it lies in the arena")));
+            let at = e.offset(&slot.tensor.symbol);
+            e.out.line(format!("size_t {at}; {}", comment("where it lies in the arena")));
         }
         e.out.line("size_t arena_bytes;");
         e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));
@@ -191,9 +196,10 @@ impl Unit {
             let dims: Vec<String> = slot.tensor.shape.iter().map(|d| e.dim(d)).collect();
             let size = types::stored(slot.tensor.dtype);
             let end = e.names.fresh(&format!("{t}_end"));
-            e.out.line(format!("plan->at_{t} = {start};"));
+            let at = e.offset(&slot.tensor.symbol);
+            e.out.line(format!("plan->{at} = {start};"));
             e.out.line(format!(
-                "const size_t {end} = wf_put(plan->at_{t}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
+                "const size_t {end} = wf_put(plan->{at}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
                 dims.join(", "),
                 dims.len()
             ));
@@ -225,7 +231,7 @@ impl Unit {
                 e.out.line(comment(line));
             }
         }
-        e.out.open(format!("static WEFT_KERNEL int {}({}) {{", self.base, params.join(", ")));
+        e.out.open(format!("static WEFT_KERNEL int {}_kernel({}) {{", self.base, params.join(", ")));
         for (_, n) in &self.sizes {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
         }
@@ -274,7 +280,7 @@ impl Unit {
                 _ => format!("({c} *)args[{k}].data"),
             });
         }
-        e.out.line(format!("if (status == WEFT_OK) status = {base}({});", values.join(", ")));
+        e.out.line(format!("if (status == WEFT_OK) status = {base}_kernel({});", values.join(", ")));
         e.out.line(format!("if (status != WEFT_OK) wf_drop_results(args, {n_args}, made);"));
         e.out.line("return status;");
         e.out.close("}");

@@ -174,6 +174,10 @@ const RESERVED: &[&str] = &[
     "made",
     "plan",
     "arena_bytes",
+    "bytes",
+    "made",
+    "planned",
+    "P_tmpdir",
 ];
 
 /// `name` as a C identifier: other characters become `_` or their code point.
@@ -234,6 +238,16 @@ impl Names {
         let name = self.fresh(symbol.name());
         self.of.insert(symbol.clone(), name.clone());
         name
+    }
+
+    /// A name like `wish` that, with each of these suffixes, is a name that nothing else has.
+    pub fn family(&mut self, wish: &str, suffixes: &[&str]) -> String {
+        let mut base = identifier(wish);
+        while suffixes.iter().any(|s| self.taken.contains(&format!("{base}{s}"))) {
+            base.push('_');
+        }
+        self.taken.extend(suffixes.iter().map(|s| format!("{base}{s}")));
+        base
     }
 
     /// A name that nothing else has, like `wish`.

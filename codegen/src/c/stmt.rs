@@ -47,6 +47,8 @@ pub(super) struct Emitter<'a> {
     pub out: Writer,
     pub sites: IndexSet<Site>,
     places: FxHashMap<Symbol, Place>,
+    /// The members of the plan that say where tensors lie in the arena.
+    pub offsets: FxHashMap<Symbol, String>,
     leave: Leave,
     /// How often an error leaves by the present `leave`.
     leaves: usize,
@@ -65,6 +67,7 @@ impl<'a> Emitter<'a> {
             out: Writer::default(),
             sites: IndexSet::new(),
             places: FxHashMap::default(),
+            offsets: FxHashMap::default(),
             leave: Leave::Return,
             leaves: 0,
             shown: String::new(),
@@ -78,6 +81,11 @@ impl<'a> Emitter<'a> {
 
     pub fn place(&self, tensor: &Symbol) -> Place {
         self.places.get(tensor).copied().unwrap_or(Place::Array)
+    }
+
+    /// The member of the plan that says where a tensor lies in the arena.
+    pub fn offset(&self, tensor: &Symbol) -> String {
+        self.offsets.get(tensor).cloned().unwrap_or_default()
     }
 
     /// A statement inside the present block.
@@ -290,7 +298,8 @@ impl<'a> Emitter<'a> {
             Memory::Arena => {
                 self.declare(&tensor.symbol, Place::Array);
                 self.check_local(s, tensor, None);
-                self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + plan->at_{t});"));
+                let at = self.offset(&tensor.symbol);
+                self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + plan->{at});"));
             }
             Memory::Heap => return self.heap(s, tensor, &t, body),
         }

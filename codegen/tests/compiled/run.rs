@@ -288,3 +288,34 @@ fn sizes_that_nothing_fixes_are_given() {
     let error = compiled.call_values(&mut Context::new(1), &mut [], &[]).expect_err("n is not known");
     assert_eq!(error.to_string(), "the size `n` is not given, and no parameter fixes it");
 }
+
+/// Names that C, its headers or the emitter have for something else, in every place.
+#[test]
+fn names_that_mean_something_in_c() {
+    for name in ["div", "exp", "free", "fail", "remove", "main", "int", "plan", "NULL"] {
+        let mut b = Builder::default();
+        let sizes: Vec<Expr> =
+            ["bytes", "at_tmp", "div_args", "div_plan", "status"].iter().map(|s| b.size(s)).collect();
+        let x = b.input("exp", DType::F64, &[&sizes[0], &sizes[1]]);
+        let z = b.input("expf", DType::F64, &[&sizes[2], &sizes[3], &sizes[4]]);
+        let y = b.result("double", DType::F64, &[&sizes[0]]);
+        let tmp = local("tmp", DType::F64, vec![sizes[0].clone(), sizes[1].clone()]);
+        let body = var_def(
+            1,
+            &tmp,
+            vec![range(2, "for", &sizes[0], |i| {
+                let zero = Expr::int(0);
+                vec![
+                    store(3, &tmp, &[i, &zero], apply(Op::Exp, &[&load(&x, &[i, &zero])])),
+                    store(4, &y, &[i], load(&tmp, &[i, &zero]).plus(&load(&z, &[&zero, &zero, &zero]))),
+                ]
+            })],
+        );
+        let func = b.func(name, vec![body]);
+        let ones = |shape: &[usize]| {
+            let n = shape.iter().product();
+            Value::new(shape.to_vec(), Buffer::F64(vec![0.0; n])).expect("as many elements as the shape says")
+        };
+        check(&func, &[ones(&[3, 2]), ones(&[1, 2, 3])]).expect("it runs");
+    }
+}

@@ -18,27 +18,27 @@ fn matmul_reads_as_a_person_would_write_it() {
     check(
         &programs::matmul(weft_ast::DType::F32),
         expect![[r#"
-        static WEFT_KERNEL int matmul(weft_ctx *ctx, const matmul_plan *plan, char *arena, const float *restrict a, const float *restrict b, float *restrict y) {
-            const int64_t n = plan->n;
-            const int64_t p = plan->p;
-            const int64_t m = plan->m;
-            (void)ctx; (void)plan; (void)arena; (void)n; (void)p; (void)m;
-            /* test.ft:1: x */
-            for (int64_t i = 0; i < n; i++) {
-                /* test.ft:2: x */
-                for (int64_t j = 0; j < m; j++) {
-                    /* test.ft:3: x */
-                    y[i * m + j] = 0.0f;
-                    /* test.ft:4: x */
-                    for (int64_t k = 0; k < p; k++) {
-                        /* test.ft:5: x */
-                        y[i * m + j] += a[i * p + k] * b[k * m + j];
+            static WEFT_KERNEL int matmul_kernel(weft_ctx *ctx, const matmul_plan *plan, char *arena, const float *restrict a, const float *restrict b, float *restrict y) {
+                const int64_t n = plan->n;
+                const int64_t p = plan->p;
+                const int64_t m = plan->m;
+                (void)ctx; (void)plan; (void)arena; (void)n; (void)p; (void)m;
+                /* test.ft:1: x */
+                for (int64_t i = 0; i < n; i++) {
+                    /* test.ft:2: x */
+                    for (int64_t j = 0; j < m; j++) {
+                        /* test.ft:3: x */
+                        y[i * m + j] = 0.0f;
+                        /* test.ft:4: x */
+                        for (int64_t k = 0; k < p; k++) {
+                            /* test.ft:5: x */
+                            y[i * m + j] += a[i * p + k] * b[k * m + j];
+                        }
                     }
                 }
+                return WEFT_OK;
             }
-            return WEFT_OK;
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -47,7 +47,7 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
     check(
         &programs::circular_diff(),
         expect![[r#"
-            static WEFT_KERNEL int circular_diff(weft_ctx *ctx, const circular_diff_plan *plan, char *arena, const float *restrict e, const int32_t *restrict adj, float *restrict y) {
+            static WEFT_KERNEL int circular_diff_kernel(weft_ctx *ctx, const circular_diff_plan *plan, char *arena, const float *restrict e, const int32_t *restrict adj, float *restrict y) {
                 const int64_t n_faces = plan->n_faces;
                 const int64_t feats = plan->feats;
                 (void)ctx; (void)plan; (void)arena; (void)n_faces; (void)feats;
