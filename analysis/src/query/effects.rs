@@ -58,24 +58,3 @@ pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
     expr_reads(e, &mut FxHashSet::default(), &mut out);
     out
 }
-
-/// The iterators and sizes that an expression mentions.
-pub fn variables(e: &Expr) -> FxHashSet<Symbol> {
-    fn visit(e: &Expr, seen: &mut FxHashSet<usize>, out: &mut FxHashSet<Symbol>) {
-        if !seen.insert(e.address()) {
-            return;
-        }
-        match e.kind() {
-            ExprKind::Var(s) | ExprKind::Measure(_, s) => {
-                out.insert(s.clone());
-            }
-            _ => {}
-        }
-        for c in e.children() {
-            visit(c, seen, out);
-        }
-    }
-    let mut out = FxHashSet::default();
-    visit(e, &mut FxHashSet::default(), &mut out);
-    out
-}
