@@ -22,7 +22,9 @@ fn pipeline(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("{file} {entry}"));
         group.sample_size(20);
         group.bench_function("parse", |b| b.iter(|| Program::load(&path).is_ok()));
-        group.bench_function("elaborate", |b| b.iter(|| program.logical(entry, &options, &mut Timings::default()).is_ok()));
+        group.bench_function("elaborate", |b| {
+            b.iter(|| program.logical(entry, &options, &mut Timings::default()).is_ok())
+        });
         group.bench_function("all to C", |b| {
             b.iter(|| Program::load(&path).and_then(|p| p.c_source(entry, &options)).is_ok());
         });

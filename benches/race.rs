@@ -57,7 +57,11 @@ fn main() {
 
 fn line(row: &Json) -> String {
     let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
-    let interval = format!("[{:.3}, {:.3}]", row["interval"][0].as_f64().unwrap_or(0.0), row["interval"][1].as_f64().unwrap_or(0.0));
+    let interval = format!(
+        "[{:.3}, {:.3}]",
+        row["interval"][0].as_f64().unwrap_or(0.0),
+        row["interval"][1].as_f64().unwrap_or(0.0)
+    );
     let unit = row["unit"].as_str().unwrap_or("");
     let mut text = format!(
         "{:<34} {:>8.3} {unit:<5} 95 % {interval:<18} bar {:>5} {}",
@@ -97,7 +101,13 @@ fn row(name: String, unit: &str, values: &[f64], bar: f64, more: bool) -> Json {
     let (value, interval) = median_interval(values);
     let (surely, surely_not) =
         if more { (interval[0] >= bar, interval[1] < bar) } else { (interval[1] <= bar, interval[0] > bar) };
-    let verdict = if surely { "holds" } else if surely_not { "fails" } else { "open" };
+    let verdict = if surely {
+        "holds"
+    } else if surely_not {
+        "fails"
+    } else {
+        "open"
+    };
     json!({ "name": name, "unit": unit, "value": value, "interval": interval, "bar": bar, "verdict": verdict })
 }
 
@@ -126,7 +136,8 @@ fn race(root: &Path, folder: &Path) -> Vec<Json> {
         .and_then(|t| t.executable(folder, &format!("weft_{}", ENTRIES[0]), &sources, &CompileOptions::default()))
         .unwrap_or_else(|d| panic!("{d}"));
     let text = run(Command::new(&program).arg(PAIRS.to_string()).env("OMP_NUM_THREADS", "1"));
-    let lines: Vec<Json> = text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect();
+    let lines: Vec<Json> =
+        text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect();
     let machine = lines.iter().find(|l| l["name"] == "machine").expect("the machine's limits");
     lines
         .iter()
@@ -157,7 +168,8 @@ fn race(root: &Path, folder: &Path) -> Vec<Json> {
 fn arguments(path: &Path, entry: &str) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let start = format!("# weft: run {entry} ");
-    let command = text.lines().find_map(|l| l.strip_prefix(&start)).unwrap_or_else(|| panic!("{}: {start}?", path.display()));
+    let command =
+        text.lines().find_map(|l| l.strip_prefix(&start)).unwrap_or_else(|| panic!("{}: {start}?", path.display()));
     command.split_whitespace().map(str::to_string).collect()
 }
 
@@ -179,7 +191,11 @@ fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
         rows.push(row(format!("{file} {entry}, compiling"), "ms", &pipeline, PIPELINE_MS, false));
         let start_it = || {
             let mut c = weft(folder);
-            c.current_dir(path.parent().expect("a folder")).arg("run").arg(&path).arg(entry).args(arguments(&path, entry));
+            c.current_dir(path.parent().expect("a folder"))
+                .arg("run")
+                .arg(&path)
+                .arg(entry)
+                .args(arguments(&path, entry));
             run(&mut c)
         };
         start_it();
