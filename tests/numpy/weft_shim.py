@@ -564,7 +564,9 @@ def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>
         nodes = [None] * len(values)
     wanted = result_types(probe, function.node.returns)
     for k, (n, v) in enumerate(zip(nodes, values)):
-        name = n.id if isinstance(n, ast.Name) else "out" if k == 0 else f"out{k}"
+        # A parameter that is returned is an input by that name, so the result has another one.
+        named = isinstance(n, ast.Name) and n.id not in frame.params
+        name = n.id if named else "out" if k == 0 else f"out{k}"
         out[name] = converted(v, wanted[k] if wanted else declared_type(v)).a
     return out
 
