@@ -62,7 +62,7 @@ impl Elab<'_> {
     }
 
     /// A value that was evaluated before a subscript, kept where the subscript's calls wrote what it reads.
-    fn unless_overwritten(&mut self, v: Value, before: super::block::Mark) -> Value {
+    pub(crate) fn unless_overwritten(&mut self, v: Value, before: super::block::Mark) -> Value {
         if !self.emitted_since(before) {
             return v;
         }

@@ -120,7 +120,10 @@ impl Elab<'_> {
     /// Calls a value with evaluated arguments.
     pub(crate) fn call_value(&mut self, f: &Value, args: Vec<Arg>, span: Span) -> R<Value> {
         match f {
-            Value::Function(target) => self.call_function(*target, args, span),
+            Value::Function(target) => match self.static_reduction(*target, &args) {
+                Some(v) => Ok(v),
+                None => self.call_function(*target, args, span),
+            },
             Value::Operator(op) => self.call_operator(*op, args, span),
             Value::Builtin(b) => self.call_builtin(*b, args, span),
             Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
@@ -183,6 +186,32 @@ impl Elab<'_> {
             args = std::iter::once((first, joint)).chain(rest).collect();
         }
         self.apply(op, &args, span)
+    }
+
+    /// `sum`, `any` and `all` of the library, of a static list.
+    fn static_reduction(&self, target: FuncRef, args: &[Arg]) -> Option<Value> {
+        let [(None, list, _)] = args else { return None };
+        let (items, name) = (list.items()?, self.function(target).name.text.as_str());
+        if !self.program.modules[target.module.0].prelude {
+            return None;
+        }
+        let truth = |v: &Value| match v {
+            Value::Bool(b) => Some(*b),
+            _ => None,
+        };
+        match name {
+            "any" => Some(Value::Bool(items.iter().map(truth).collect::<Option<Vec<_>>>()?.contains(&true))),
+            "all" => Some(Value::Bool(!items.iter().map(truth).collect::<Option<Vec<_>>>()?.contains(&false))),
+            "sum" => items
+                .iter()
+                .map(|v| match v {
+                    Value::Int(i) => Some(*i),
+                    _ => None,
+                })
+                .try_fold(0i128, |sum, i| sum.checked_add(i?))
+                .map(Value::Int),
+            _ => None,
+        }
     }
 
     /// `max(x, axis=…)` is the library's; of a static sequence it is known here.

@@ -109,7 +109,7 @@ impl Elab<'_> {
             let before = self.mark();
             let v = self.eval(e)?;
             if self.emitted_since(before) && !values.is_empty() {
-                self.keep_overwritten(&mut values, &marks, before);
+                self.keep_overwritten(&mut values, &mut marks, before);
             }
             values.push(v);
             marks.push(self.mark());
@@ -118,20 +118,22 @@ impl Elab<'_> {
     }
 
     /// Puts values whose tensors were written since `before` into temporaries that are filled before.
-    fn keep_overwritten(&mut self, values: &mut [Value], marks: &[Mark], before: Mark) {
+    fn keep_overwritten(&mut self, values: &mut [Value], marks: &mut [Mark], before: Mark) {
         let written = self.written_since(before);
         if written.is_empty() {
             return;
         }
-        for (v, at) in values.iter_mut().zip(marks).rev() {
+        for k in (0..values.len()).rev() {
             let mut read = FxHashSet::default();
-            value_reads(v, &mut read);
+            value_reads(&values[k], &mut read);
             if read.is_disjoint(&written) {
                 continue;
             }
-            let later = self.block_mut().items.split_off(at.items);
-            *v = self.kept(v);
+            let later = self.block_mut().items.split_off(marks[k].items);
+            values[k] = self.kept(&values[k]);
+            let inserted = self.block().items.len() - marks[k].items;
             self.block_mut().items.extend(later);
+            marks[k..].iter_mut().for_each(|m| m.items += inserted);
         }
     }
 

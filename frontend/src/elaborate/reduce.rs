@@ -40,6 +40,7 @@ impl Elab<'_> {
     /// `target op= value`
     pub(crate) fn augment(&mut self, target: &syntax::Expr, op: BinOp, value: &syntax::Expr, span: Span) -> R<()> {
         let v = self.eval(value)?;
+        let before = self.mark();
         let place = match &target.kind {
             ExprKind::Name(name) => {
                 if self.augment_static(name, op, &v, (target.span, value.span), span)? {
@@ -57,6 +58,7 @@ impl Elab<'_> {
                 );
             }
         };
+        let v = self.unless_overwritten(v, before);
         self.check_writable(&place, target.span)?;
         let dtype = place.tensor.dtype;
         if dtype == DType::Bool && matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul) {

@@ -100,6 +100,7 @@ impl Elab<'_> {
             StmtKind::If { then, otherwise, .. } => {
                 then.iter().chain(otherwise).for_each(|s| self.poison_targets(s));
             }
+            StmtKind::For { body, .. } => body.iter().for_each(|s| self.poison_targets(s)),
             _ => {}
         }
         for (name, site) in names {

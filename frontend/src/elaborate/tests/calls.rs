@@ -338,3 +338,56 @@ fn nested_lists_and_shapes() {
         "#]],
     );
 }
+
+#[test]
+fn three_operands_of_which_later_ones_write() {
+    check(
+        "def bump(p, q):
+    p += 1
+    t = q[...] * 2
+    return t + p
+
+def f(a: inout[f32], b: inout[f32]):
+    t = a + bump(b, a) + bump(a, b) * bump(b, a)
+    return t
+",
+        expect![[r#"
+            def f(a: inout[f32], b: inout[f32]) -> f32:
+                t = empty((), f32)
+                b += 1.0
+                t_1 = empty((), f32)
+                t_1 = a * 2.0
+                t_2 = empty((), f32)
+                t_2 = a + (t_1 + b)
+                a += 1.0
+                t_3 = empty((), f32)
+                t_3 = b * 2.0
+                b += 1.0
+                t_4 = empty((), f32)
+                t_4 = a * 2.0
+                t = t_2 + (t_3 + a) * (t_4 + b)
+                return t
+        "#]],
+    );
+    check(
+        "def at(p):
+    p += 1
+    return cast(p, i32)
+
+def f(a: inout[f32], x: inout[f32[n]]):
+    x[at(a)] += a * 2
+    x[at(a)] = a * 3
+",
+        expect![[r#"
+            def f(a: inout[f32], x: inout[f32[n]]):
+                t = empty((), f32)
+                t = a * 2.0
+                a += 1.0
+                x[cast(cast(a, i32), i64)] += t
+                t_1 = empty((), f32)
+                t_1 = a * 3.0
+                a += 1.0
+                x[cast(cast(a, i32), i64)] = t_1
+        "#]],
+    );
+}
