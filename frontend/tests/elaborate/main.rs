@@ -118,6 +118,10 @@ fn every_program_elaborates_and_prints_the_same() {
             wrong.push(format!("{shown}: {}", describe(&program, &found)));
             continue;
         }
+        let found = program.check(&NoHooks);
+        if !found.is_empty() {
+            wrong.push(format!("{shown}: {}", describe(&program, &weft_ast::Diagnostics(found))));
+        }
         for entry in program.entries() {
             if entry.gradient_of.is_some() || entry.params.iter().any(|p| p.is_static && p.default.is_none()) {
                 continue;

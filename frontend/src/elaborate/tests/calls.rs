@@ -391,3 +391,23 @@ def f(a: inout[f32], x: inout[f32[n]]):
         "#]],
     );
 }
+
+#[test]
+fn recursion_may_go_deep() {
+    let src = "def down(x, y, k):
+    if k > 0:
+        if x[0] > 0 or (x[1] if x[2] > 3 else total(x)) > 1:
+            for i in static(range(1)):
+                y[...] = -(down(x, y, k - 1) + 1)
+    return x[0] * 1 if k % 2 == 0 else x[1]
+
+def f(x: f32[n]):
+    y: f32 = 0.0
+    down(x, y, 500)
+    return y
+";
+    let f = super::elaborate(src).expect("it ends");
+    let mut depth = 0;
+    f.body.walk(&mut |s| depth += usize::from(matches!(s.kind(), weft_ast::StmtKind::If { .. })));
+    assert!(depth >= 500, "{depth}");
+}
