@@ -22,6 +22,7 @@ pub mod table;
 pub use generate::Generator;
 pub use source::Source;
 
+use std::io::Read;
 use std::path::Path;
 use weft_ast::{DType, Diagnostic, Value};
 
@@ -128,10 +129,21 @@ pub(crate) fn truncated(path: &Path) -> Diagnostic {
 
 /// A text file as a whole.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    // Pipes and devices have no length, and some have no end.
+    const WITHOUT_LENGTH: u64 = 64 << 20;
     let file = open(path)?;
-    let len = file.metadata().map_err(|e| os_error(path, &e))?.len();
-    memory::check_bytes(u128::from(len), &path.display().to_string())?;
-    let bytes = std::fs::read(path).map_err(|e| os_error(path, &e))?;
+    let metadata = file.metadata().map_err(|e| os_error(path, &e))?;
+    let limit = if metadata.is_file() { metadata.len().max(WITHOUT_LENGTH) } else { WITHOUT_LENGTH };
+    memory::check_bytes(u128::from(metadata.len()), &path.display().to_string())?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|e| os_error(path, &e))?;
+    if bytes.len() as u64 > limit {
+        return Err(file_error(
+            "data::too-large",
+            path,
+            "more than 64 MiB come from something that is no regular file",
+        ));
+    }
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
         line_error(path, line, "this is not a text file (not UTF-8)")
