@@ -215,7 +215,7 @@ fn the_karate_club_splits_as_it_did() {
 #[test]
 fn filters_find_what_is_in_a_picture() {
     // A step from black to white between columns 3 and 4: Sobel's filter sees it there, at 4 × 255 cut to 255.
-    let image = format!("[{}]", vec!["[0,0,0,0,255,255,255,255]"; 6].join(","));
+    let image = format!("[{}]", ["[0,0,0,0,255,255,255,255]"; 6].join(","));
     let edges = run("conv/conv.ft", "sobel", &[("image", &image)], &[], &[]);
     assert!(numbers(&edges["edges"]).chunks_exact(8).all(|r| r == [0.0, 0.0, 0.0, 255.0, 255.0, 0.0, 0.0, 0.0]));
     let flat = run("conv/conv.ft", "blur", &[("image", "[[7,7,7],[7,7,7]]")], &[], &[]);
