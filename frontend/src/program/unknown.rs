@@ -2,7 +2,7 @@
 //! are called.
 
 use super::walk;
-use crate::syntax::{Expr, ExprKind, Function, Stmt};
+use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 use std::collections::BTreeSet;
 use weft_ast::Span;
 
@@ -34,6 +34,12 @@ fn annotated(e: &Expr, bound: &mut BTreeSet<String>) {
 
 fn stmt(s: &Stmt, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
     walk::bound(s, bound);
+    // A loop over the reals has their measures.
+    if let StmtKind::For { iter, .. } = &s.kind
+        && matches!(&iter.kind, ExprKind::Name(n) if n == "reals")
+    {
+        bound.extend(["d", "count"].map(str::to_string));
+    }
     walk::read(s).into_iter().for_each(|e| expr(e, bound, read));
     walk::inner(s).into_iter().for_each(|s| stmt(s, bound, read));
 }
