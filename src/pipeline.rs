@@ -4,14 +4,15 @@
 //!  .ft ── parse ──▶ syntax ── logical ──▶ Func ── lowered ──▶ Lowered ── c ──▶ CSource ──▶ (store: compile, load, call)
 //! ```
 
+use crate::hooks::Compiler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
 use weft_analysis::pass;
-use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap};
+use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
 use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, Lowered};
+use weft_frontend::StaticValue;
 use weft_frontend::program::{Program, Source};
-use weft_frontend::{NoHooks, StaticValue};
 
 /// Reads a program with everything that it imports.
 ///
@@ -25,14 +26,19 @@ pub fn parse(main: Source, timings: &mut Timings) -> Program {
 ///
 /// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works on
 /// loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved about;
-/// until they exist, the front end refuses them through its hooks.
+/// the front end asks for them through its hooks. `None` and `"none"` run the program as it is written.
 pub fn logical(
     program: &Program,
     entry: &str,
+    schedule: Option<&str>,
     statics: &BTreeMap<String, StaticValue>,
     timings: &mut Timings,
 ) -> Result<Func, Diagnostics> {
-    let func = timings.measure("elaborate", || program.elaborate(entry, statics, &NoHooks))?;
+    let func = timings.measure("elaborate", || match schedule {
+        None | Some("none") => program.elaborate(entry, statics, &Compiler),
+        Some("auto") => Err(weft_schedule::not_supported("auto", Span::NONE).into()),
+        Some(name) => program.scheduled(entry, name, statics, &Compiler),
+    })?;
     validated(weft_ast::validate::logical(&func), "elaboration")?;
     Ok(func)
 }
@@ -57,25 +63,7 @@ pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSour
 
 /// What is wrong with a program, entry by entry.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
-    program.check(&NoHooks)
-}
-
-/// Schedules are not there yet, so every one but `none` is refused.
-pub fn refuse_schedule(program: &Program, schedule: Option<&str>) -> Result<(), Diagnostics> {
-    let name = match schedule {
-        None | Some("none") => return Ok(()),
-        Some(name) => name,
-    };
-    let d = Diagnostic::new(
-        "schedule::unsupported",
-        format!("schedules are not supported yet: `{name}` cannot be applied"),
-    )
-    .help("use --schedule none, which runs the program as it is written");
-    let found = program.schedules().into_iter().find(|s| s.name == name);
-    Err(match found {
-        Some(s) => d.at(s.span).into(),
-        None => d.into(),
-    })
+    program.check(&Compiler)
 }
 
 /// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the validator

@@ -179,8 +179,7 @@ impl Program {
     /// Everything that is wrong with the entry.
     pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
-        pipeline::refuse_schedule(&self.front, options.schedule.as_deref())
-            .and_then(|()| pipeline::logical(&self.front, entry, &options.statics, timings))
+        pipeline::logical(&self.front, entry, options.schedule.as_deref(), &options.statics, timings)
             .map_err(|d| Error::program(d, &self.sources))
     }
 

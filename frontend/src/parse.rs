@@ -19,7 +19,7 @@ mod operators;
 mod outside;
 pub(crate) mod problem;
 mod stmt;
-pub mod token;
+pub(crate) mod token;
 
 use crate::syntax::Module;
 use grammar::{Grammar, Rule};

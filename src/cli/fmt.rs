@@ -4,8 +4,9 @@ use super::output::{Failure, error_text, print};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft::{Report, format};
+use weft::Report;
 use weft_ast::{Diagnostic, SourceMap};
+use weft_frontend::format::format;
 
 /// Format programs
 #[derive(clap::Args)]
@@ -69,7 +70,7 @@ fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Dia
         weft::io::read_text(path).map_err(|d| vec![d])?
     };
     let file = sources.add(path.display().to_string(), Some(path), text.clone());
-    let formatted = format::format(&text, file)?;
+    let formatted = format(&text, file).map_err(|d| d.0)?;
     Ok((text, formatted))
 }
 
