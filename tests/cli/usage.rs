@@ -60,7 +60,7 @@ fn later_commands_are_refused() {
     for stage in ["grad", "scheduled", "structured"] {
         assert!(folder.fails(&["show", "f.ft", "pick", "--stage", stage]).contains("not supported yet"));
     }
-    assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("schedules are not supported yet"));
+    assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
     assert!(folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("schedules are not supported yet"));
     assert!(folder.fails(&["run", "one.ft", "--grad", "x"]).contains("not supported yet"));
 }
