@@ -1,6 +1,8 @@
 //! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Weft has)
 //! with spans, and says nothing of meaning: sections 7 and 8 of the language are here too, and refused later.
 
+pub mod show;
+
 use weft_ast::Span;
 
 /// A parsed file.

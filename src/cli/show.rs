@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     if args.stage == Stage::Parsed {
         if let Some(module) = program.front().module() {
-            print(&format!("{module:#?}\n"));
+            print(&weft_frontend::syntax::show::module(module));
         }
         return Ok(());
     }

@@ -1,10 +1,11 @@
 //! `weft fmt`: pinned examples, and for every program that parses: twice is once, and the tree stays.
 
-use crate::{generate, python, tree};
+use crate::{generate, python};
 use expect_test::{Expect, expect};
 use weft_ast::span::FileId;
 use weft_frontend::format::{MAX_WIDTH, format};
 use weft_frontend::parse::parse;
+use weft_frontend::syntax::show as tree;
 
 fn check(text: &str, expected: Expect) {
     hold(text);

@@ -7,5 +7,5 @@ mod problems;
 mod python;
 mod robust;
 mod spans;
-mod tree;
+
 mod trees;

@@ -1,12 +1,13 @@
 //! Whatever the parser accepts, Python accepts, and makes the same tree of it.
 
-use crate::{generate, tree};
+use crate::generate;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use weft_ast::span::FileId;
 use weft_frontend::format::format;
 use weft_frontend::parse::parse;
+use weft_frontend::syntax::show as tree;
 
 /// Python's trees of many sources, in one process; `None` where there is no Python.
 fn python_trees(sources: &[String]) -> Option<Vec<String>> {

@@ -1,9 +1,9 @@
 //! What each construct of the language becomes.
 
-use crate::tree;
 use expect_test::{Expect, expect};
 use weft_ast::span::FileId;
 use weft_frontend::parse::parse;
+use weft_frontend::syntax::show as tree;
 
 fn check(text: &str, expected: Expect) {
     let (module, diags) = parse(text, FileId(0));

@@ -1,13 +1,18 @@
-//! Prints a syntax tree on few lines, without spans: one line per statement, expressions with all brackets.
+//! A syntax tree as text that people read: one line per statement, operators in prefix form with all brackets, so that
+//! nothing depends on precedence, and no spans.
+//!
+//! ```text
+//! y[i] += 2 * x[i] + 1        →        y[i] Add= (Add (Mul 2 x[i]) 1)
+//! ```
 
+use super::*;
 use std::fmt::Write;
-use weft_frontend::syntax::*;
 
 /// The whole file.
 pub fn module(module: &Module) -> String {
     let mut out = String::new();
     if let Some(doc) = &module.doc {
-        writeln!(out, "doc {}", quote(doc)).unwrap();
+        let _ = writeln!(out, "doc {}", quote(doc));
     }
     for item in &module.items {
         match item {
@@ -17,9 +22,11 @@ pub fn module(module: &Module) -> String {
                     .iter()
                     .map(|(n, a)| a.as_ref().map_or(n.text.clone(), |a| format!("{}={}", a.text, n.text)))
                     .collect();
-                writeln!(out, "import {} [{}]", import.module.text, names.join(" ")).unwrap();
+                let _ = writeln!(out, "import {} [{}]", import.module.text, names.join(" "));
             }
-            Item::Assign { name, value } => writeln!(out, "{} = {}", name.text, expr(value)).unwrap(),
+            Item::Assign { name, value } => {
+                let _ = writeln!(out, "{} = {}", name.text, expr(value));
+            }
             Item::Function(f) => function(&mut out, f),
         }
     }
@@ -28,7 +35,7 @@ pub fn module(module: &Module) -> String {
 
 fn function(out: &mut String, f: &Function) {
     for d in &f.decorators {
-        writeln!(out, "@{}", expr(d)).unwrap();
+        let _ = writeln!(out, "@{}", expr(d));
     }
     let params: Vec<String> = f
         .params
@@ -45,9 +52,9 @@ fn function(out: &mut String, f: &Function) {
         })
         .collect();
     let returns = f.returns.as_ref().map_or(String::new(), |r| format!(" -> {}", expr(r)));
-    writeln!(out, "def {}({}){returns}", f.name.text, params.join(", ")).unwrap();
+    let _ = writeln!(out, "def {}({}){returns}", f.name.text, params.join(", "));
     if let Some(doc) = &f.doc {
-        writeln!(out, "    doc {}", quote(doc)).unwrap();
+        let _ = writeln!(out, "    doc {}", quote(doc));
     }
     block(out, &f.body, 1);
 }
@@ -79,13 +86,13 @@ fn block(out: &mut String, stmts: &[Stmt], depth: usize) {
             }
             StmtKind::Expr(e) => expr(e),
         };
-        writeln!(out, "{pad}{line}").unwrap();
+        let _ = writeln!(out, "{pad}{line}");
         match &stmt.kind {
             StmtKind::For { body, .. } => block(out, body, depth + 1),
             StmtKind::If { then, otherwise, .. } => {
                 block(out, then, depth + 1);
                 if !otherwise.is_empty() {
-                    writeln!(out, "{pad}else").unwrap();
+                    let _ = writeln!(out, "{pad}else");
                     block(out, otherwise, depth + 1);
                 }
             }
