@@ -9,6 +9,7 @@ mod walk;
 
 use crate::elaborate::{self, Hooks};
 use crate::syntax::{Function, Import, Item, Module};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -278,16 +279,19 @@ impl Program {
         if !all.is_empty() {
             return all;
         }
-        for entry in self.entries() {
-            if entry.gradient_of.is_some() || entry.params.iter().any(|p| p.is_static && p.default.is_none()) {
-                continue;
-            }
-            if let Err(found) = elaborate::entry(self, &entry.name, &BTreeMap::new(), hooks) {
-                for d in found.0 {
-                    if !all.contains(&d) {
-                        all.push(d);
-                    }
-                }
+        let wanted =
+            |e: &EntryInfo| e.gradient_of.is_none() && e.params.iter().all(|p| !p.is_static || p.default.is_some());
+        let entries: Vec<EntryInfo> = self.entries().into_iter().filter(wanted).collect();
+        let faults =
+            |e: &EntryInfo| elaborate::entry(self, &e.name, &BTreeMap::new(), hooks).err().map_or(vec![], |d| d.0);
+        // Entries do not know of each other; for a single one it is not worth starting threads.
+        let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
+            [only] => vec![faults(only)],
+            several => several.par_iter().map(faults).collect(),
+        };
+        for d in found.into_iter().flatten() {
+            if !all.contains(&d) {
+                all.push(d);
             }
         }
         self.check_names(&mut all);

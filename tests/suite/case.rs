@@ -2,6 +2,7 @@
 //! by compiled C, with sizes compiled in and without, and by NumPy.
 
 use crate::programs::Program;
+use approx::abs_diff_eq;
 use std::path::Path;
 use weft::io::output::{Target, write_all};
 use weft::{Backend, Error, Function, Options, StaticValue};
@@ -114,7 +115,7 @@ pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<Str
     for i in 0..a.len() {
         let same = if floats {
             let (x, y) = (a.get_f64(i), b.get_f64(i));
-            x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * scale
+            x.is_nan() && y.is_nan() || abs_diff_eq!(x, y, epsilon = tolerance * scale)
         } else {
             a.get_int(i) == b.get_int(i)
         };

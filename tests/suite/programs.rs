@@ -3,9 +3,9 @@
 //! A line `# weft: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with the
 //! file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
 
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
 
 /// A program and its commands.
 pub struct Program {
@@ -72,20 +72,6 @@ pub fn below(folder: &str) -> Vec<Program> {
 }
 
 /// Does something for each of `items`, on as many threads as there are processors, and gives the results in order.
-pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let results = Mutex::new((0..items.len()).map(|_| None).collect::<Vec<Option<R>>>());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let k = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    let Some(item) = items.get(k) else { break };
-                    let result = f(item);
-                    results.lock().expect("no thread panicked")[k] = Some(result);
-                }
-            });
-        }
-    });
-    results.into_inner().expect("no thread panicked").into_iter().map(|r| r.expect("every item is done")).collect()
+pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+    items.par_iter().map(f).collect()
 }
