@@ -3,7 +3,7 @@
 #   make demo     build, and run SubdivNet's circular difference on a mesh
 #   make test     everything that must hold
 #   make bench    what we are measured on, against bars and the machine's limits
-#   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60
+#   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
 .PHONY: demo test lint bench fuzz setup clean
 
 CARGO ?= cargo
@@ -32,6 +32,10 @@ lint:
 bench:
 	@tools/setup.sh
 	$(CARGO) bench --workspace
+
+fuzz:
+	@tools/setup.sh
+	WEFT_FUZZ_MINUTES=$(MINUTES) WEFT_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
 
 clean:
 	$(CARGO) clean

@@ -12,3 +12,4 @@ mod libop;
 mod polybench;
 mod programs;
 mod python;
+mod random;

@@ -1,5 +1,6 @@
 //! Every program of the repository elaborates, is valid, and prints as a program that elaborates to the same tree.
 
+mod mutate;
 mod mutations;
 
 use std::collections::BTreeMap;

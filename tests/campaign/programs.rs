@@ -1,0 +1,133 @@
+//! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter before
+//! and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
+
+use std::path::Path;
+use weft_analysis::pass::{dead, hoist, simplify};
+use weft_ast::interp::{self, ErrorKind, Inputs, Outputs, RuntimeError};
+use weft_ast::random::{Case, Floats, Options, program, shrink};
+use weft_ast::{DType, Func, SourceMap, Value, func, print, validate};
+use weft_codegen::call::Context;
+use weft_codegen::lower::specialise;
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_codegen::{Compiled, LowerOptions, c, lower};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+
+/// What is wrong with the program of a seed, made small.
+pub fn fault(seed: u64, scratch: &Path) -> Option<String> {
+    let integers: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_float()).collect();
+    let exact = Options { statements: 10 + seed as usize % 30, ..Options::default() };
+    // Floats of all kinds depend on the last bit: C, which has its own functions, is left out.
+    let (options, in_c) = match seed % 4 {
+        0 => (exact, true),
+        1 => (Options { errors: true, ..exact }, true),
+        2 => (Options { dtypes: integers, floats: Floats::Any, errors: true, ..exact }, true),
+        _ => (Options { floats: Floats::Any, errors: seed % 8 == 3, ..exact }, false),
+    };
+    let case = program(seed, &options);
+    problem(&case, in_c, scratch)?;
+    let small = shrink(&case, &mut |c| settled(c) && problem(c, in_c, scratch).is_some());
+    let what = problem(&small, in_c, scratch).unwrap_or_default();
+    Some(format!("{what}\n{}\n{:?}", print::func(&small.func), small.inputs))
+}
+
+/// Whether a smaller program still writes all that it reads, and all of its results: only the interpreter notices.
+fn settled(case: &Case) -> bool {
+    match interp::run(&case.func, &case.inputs) {
+        Ok(out) => out.unwritten.iter().all(Vec::is_empty),
+        Err(e) => !matches!(*e.kind, ErrorKind::Uninitialised { .. }),
+    }
+}
+
+fn problem(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
+    let found = std::panic::catch_unwind(|| disagreement(case, in_c, scratch));
+    found.unwrap_or_else(|panic| {
+        Some(format!("panics: {}", panic.downcast_ref::<String>().map_or("without a text", String::as_str)))
+    })
+}
+
+/// Everything that a run leaves, as text, in which NaN equals itself; or the code of its error.
+fn outcome(result: Result<Outputs, RuntimeError>) -> String {
+    match result {
+        Ok(Outputs { params, results, .. }) => both(params, results),
+        Err(e) => e.kind.code().to_string(),
+    }
+}
+
+/// Flat, as lowered programs have it.
+fn both(params: Vec<Value>, results: Vec<Value>) -> String {
+    let flat = |values: Vec<Value>| -> Vec<Value> { values.into_iter().map(Value::flatten).collect() };
+    format!("{:?} {:?}", flat(params), flat(results))
+}
+
+fn disagreement(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
+    if let Err(e) = validate::logical(&case.func) {
+        return Some(format!("not valid: {e:?}"));
+    }
+    let text = print::func(&case.func);
+    let read = Program::load(Source::inline("printed.ft", text), &NoLoader);
+    match read.elaborate(&case.func.name, &Default::default(), &NoHooks) {
+        Ok(again) if func::same(&case.func, &again) => {}
+        Ok(again) => return Some(format!("comes back from its text as\n{}", print::func(&again))),
+        Err(refused) => return Some(format!("its text is refused: {refused}")),
+    }
+    let expected = outcome(interp::run(&case.func, &case.inputs));
+    let differs = |what: &str, found: String| {
+        (found != expected).then(|| format!("{what} gives\n{found}\nand the interpreter\n{expected}"))
+    };
+    passes(case, &expected)
+        .or_else(|| [false, true].into_iter().find_map(|known| differs("lowering", lowered(case, known))))
+        .or_else(|| {
+            let compiled =
+                |known| differs(if known { "C with its sizes" } else { "C" }, compiled(case, known, scratch));
+            in_c.then(|| [false, true].into_iter().find_map(compiled)).flatten()
+        })
+}
+
+/// What a pass changes. Hoisting may find another error first.
+fn passes(case: &Case, expected: &str) -> Option<String> {
+    type Pass = fn(&Func) -> Func;
+    let all: [(&str, Pass, bool); 3] =
+        [("simplify", simplify::run, true), ("dead", dead::run, true), ("hoist", hoist::run, false)];
+    all.into_iter().find_map(|(name, pass, same_error)| {
+        let after = pass(&case.func);
+        if let Err(e) = validate::logical(&after) {
+            return Some(format!("{name} makes an invalid program: {e:?}\n{}", print::func(&after)));
+        }
+        let found = outcome(interp::run(&after, &case.inputs));
+        let stops = |text: &str| text.starts_with("run::");
+        let same = found == expected || !same_error && stops(&found) && stops(expected);
+        (!same).then(|| format!("after {name}\n{}\ngives\n{found}\nand before\n{expected}", print::func(&after)))
+    })
+}
+
+/// As the pipeline lowers it.
+fn lower_case(case: &Case, known: bool) -> weft_codegen::Lowered {
+    let mut options = LowerOptions::default();
+    if known {
+        options.sizes = case.inputs.sizes.iter().map(|(name, value)| (name.clone(), *value)).collect();
+    }
+    let func = specialise(&case.func, &options.sizes).expect("the sizes are the program's");
+    lower(&simplify::run(&func), &options).expect("it can be lowered")
+}
+
+fn lowered(case: &Case, known: bool) -> String {
+    let sizes = interp::complete_sizes(&case.func, &case.inputs).expect("the inputs fit");
+    let flat = Inputs { sizes, params: case.inputs.params.iter().cloned().map(Value::flatten).collect() };
+    outcome(interp::run(lower_case(case, known).func(), &flat))
+}
+
+fn compiled(case: &Case, known: bool, scratch: &Path) -> String {
+    let source = c::emit(&lower_case(case, known), &SourceMap::default());
+    let dir = tempfile::tempdir_in(scratch).expect("a temporary directory");
+    Toolchain::write(&source, dir.path(), "program").expect("the directory can be written");
+    let flags = CompileOptions { contract: false, optimize: false, ..CompileOptions::default() };
+    let compiler = Toolchain::find().expect("a C compiler");
+    let library = compiler.shared(dir.path(), "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let program = Compiled::load(&library, source.signature).expect("the library can be loaded");
+    let sizes: Vec<(&str, i64)> = case.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+    let mut params = case.inputs.params.clone();
+    match program.call_values(&mut Context::new(2), &mut params, &sizes) {
+        Ok((results, _)) => both(params, results),
+        Err(e) => e.kind.code().to_string(),
+    }
+}

@@ -1,0 +1,56 @@
+//! Texts of every kind: none makes the parser or elaboration panic, and what is accepted is valid.
+
+use crate::{generate, mutate};
+use std::collections::BTreeMap;
+use std::path::Path;
+use weft::Program;
+use weft_ast::span::FileId;
+use weft_ast::validate;
+use weft_frontend::NoHooks;
+use weft_frontend::parse::parse;
+
+/// What is wrong with how a text of random characters, tokens or edits is parsed: a place outside of it.
+pub fn parser(seed: u64) -> Option<String> {
+    let text = match seed % 4 {
+        0 => generate::noise(seed),
+        1 | 2 => generate::soup(seed),
+        _ => generate::mutant(seed),
+    };
+    let place = |span: weft_ast::Span| text.get(span.start as usize..span.end as usize);
+    let labels = parse(&text, FileId(0)).1.into_iter().flat_map(|d| d.labels);
+    labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is no part of {text:?}", l.span)).next()
+}
+
+/// The programs of the repository.
+pub fn sources() -> Vec<String> {
+    let mut folders: Vec<_> =
+        ["examples", "tests/polybench", "tests/corpus"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join(f)).into();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of programs").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "ft") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    // A few files of the corpus are no text on purpose.
+    files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).filter(|text| text.contains("def ")).collect()
+}
+
+/// What is wrong with how a program with mistakes is elaborated.
+pub fn mutant(seed: u64, sources: &[String]) -> Option<String> {
+    let mut random = mutate::Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let text = mutate::mutate(&sources[random.below(sources.len())], &mut random);
+    let elaborated = std::panic::catch_unwind(|| {
+        let program = Program::from_source("mutant.ft", &text).ok()?;
+        program.entries().iter().find_map(|entry| {
+            let func = program.front().elaborate(&entry.name, &BTreeMap::new(), &NoHooks).ok()?;
+            validate::logical(&func).err().map(|e| format!("{}: not valid: {e:?}\n{text}", entry.name))
+        })
+    });
+    elaborated.unwrap_or_else(|_| Some(format!("panics:\n{text}")))
+}
