@@ -32,3 +32,36 @@ fn random_programs_come_back() {
         }
     }
 }
+
+/// Printed, read, and printed again, the entry under its printed name.
+fn printed_twice(text: &str, entry: &str, printed_entry: &str) -> (String, String) {
+    let elaborate = |text: &str, entry: &str| {
+        let program = Program::load(Source::inline("words.ft", text), &NoLoader);
+        match program.elaborate(entry, &Default::default(), &NoHooks) {
+            Ok(f) => print::func(&f),
+            Err(found) => panic!("{entry} is refused: {found}\n{text}"),
+        }
+    };
+    let first = elaborate(text, entry);
+    let second = elaborate(&first, printed_entry);
+    (first, second)
+}
+
+#[test]
+fn words_that_the_text_needs_are_names_too() {
+    let words = "\
+def min(range: f32[cast, inf], exp2: f32[cast], empty: f64) -> f64:
+    log = 0.0
+    nan: f64 = 0.0
+    for max in ndrange(cast):
+        nan += exp(exp2[max]) * empty + range[max, 0]
+        log += 1
+    return nan
+";
+    let (first, second) = printed_twice(words, "min", "min_1");
+    assert_eq!(first, second);
+    let constant = "BIG = inf\ndef e(inf: f64) -> f64:\n    return inf * -BIG\n";
+    let (first, second) = printed_twice(constant, "e", "e");
+    assert!(first.contains("inf_1: f64") && first.contains("-inf"), "{first}");
+    assert_eq!(first, second);
+}

@@ -8,7 +8,8 @@
 //! - What the language has no word for is a comment at the end of the line: how a loop runs (`# parallel`), where a tensor is
 //!   kept (`# stack`), who asked for an assertion (`# index`). Statements that only lowering makes print as calls
 //!   (`assume(n > 0)`).
-//! - Symbols with one text that are visible at once are told apart by a number (`k_1`), as are texts that Weft uses itself.
+//! - Symbols with one text that are visible at once are told apart by a number (`k_1`), as are texts that Weft uses itself
+//!   (also those of parameters, sizes and the entry, where the text would need the word: `inf`, `range`, `min`).
 //!
 //! A `Store` whose value combines the element itself prints as it reads (`x[i] = x[i] + v`) and parses again as a reduction,
 //! which means the same; the front end never makes one.

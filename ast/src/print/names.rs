@@ -36,9 +36,14 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
-    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed.
+    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed unless the text needs the
+    /// word itself.
     pub fn bind_interface(&mut self, symbol: &Symbol) {
-        let text = identifier(symbol.name(), false);
+        let wanted = identifier(symbol.name(), false);
+        if is_written(&wanted) {
+            return self.bind(symbol, false);
+        }
+        let text = wanted;
         self.visible.insert(text.clone());
         self.texts.insert(symbol.clone(), text);
     }
@@ -67,6 +72,18 @@ impl Names {
 
 fn is_reserved(text: &str) -> bool {
     RESERVED.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
+}
+
+/// Whether the text of a function calls the word, or uses it as a value or a type, so that a parameter, a size or an entry
+/// of that name would hide it. The other reserved words stand where no name can be meant, or in no text that is read back.
+fn is_written(text: &str) -> bool {
+    const WRITTEN: [&str; 8] = ["cast", "empty", "format", "inf", "inout", "nan", "range", "reals"];
+    WRITTEN.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
+}
+
+/// What an entry is called in its text: its name, unless the text needs that word.
+pub(super) fn entry(name: &str) -> String {
+    if is_written(name) { format!("{name}_1") } else { name.to_string() }
 }
 
 /// The nearest thing to `name` that is an identifier.

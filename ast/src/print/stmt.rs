@@ -1,7 +1,7 @@
 //! Statements and whole programs, with Python's indentation.
 
 use super::expr::{element, expected, standalone};
-use super::names::Names;
+use super::names::{Names, entry};
 use crate::expr::{Access, Expr, ExprKind};
 use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
@@ -47,7 +47,7 @@ impl Printer {
             [one] => format!(" -> {one}"),
             many => format!(" -> ({})", many.join(", ")),
         };
-        self.line(&format!("def {}({}){returns}:", f.name, params.join(", ")));
+        self.line(&format!("def {}({}){returns}:", entry(&f.name), params.join(", ")));
         self.indent += 1;
         if let Some(doc) = &f.doc {
             self.line(&docstring(doc));
