@@ -47,12 +47,31 @@ pub fn logical(
 pub fn lowered(func: &Func, sizes: &BTreeMap<String, i64>, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
     let options = LowerOptions { sizes: sizes.iter().map(|(k, v)| (k.clone(), *v)).collect() };
     timings.measure("lower", || {
-        // Sizes first: every number that is known makes more conditions decidable.
-        let func = weft_codegen::lower::specialise(func, &options.sizes)?;
-        // Then what is decided disappears, so that checks are made for what is left alone.
-        let func = pass::simplify::run(&func);
-        // Lowering last: from here on there are no dimensions that one could prove anything about.
-        weft_codegen::lower(&func, &options)
+        deep(|| {
+            // Sizes first: every number that is known makes more conditions decidable.
+            let func = weft_codegen::lower::specialise(func, &options.sizes)?;
+            // Then what is decided disappears, so that checks are made for what is left alone.
+            let func = pass::simplify::run(&func);
+            // Lowering last: from here on there are no dimensions that one could prove anything about.
+            weft_codegen::lower(&func, &options)
+        })
+    })
+}
+
+/// Runs a step that walks the whole tree on a thread of its own, whose stack the deepest tree that elaboration makes fits in:
+/// callers may have small stacks.
+fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
+    const STACK_BYTES: usize = 256 << 20;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("lower".into()).stack_size(STACK_BYTES).spawn_scoped(scope, step);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(e) => {
+                let message = format!("there is no room for a stack of {} MiB: {e}", STACK_BYTES >> 20);
+                Err(Diagnostic::new("compile::stack", message).into())
+            }
+        }
     })
 }
 

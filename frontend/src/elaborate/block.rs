@@ -21,6 +21,8 @@ pub(crate) enum Item {
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) items: Vec<Item>,
+    /// How many declarations were made in it (those that were taken back count too).
+    pub(crate) declared: usize,
     /// Sizes that an assertion in this block made equal.
     pub(crate) equal: Vec<(Expr, Expr)>,
     /// Sizes that an assertion in this block made at least 0.
@@ -123,7 +125,9 @@ impl Elab<'_> {
     pub(crate) fn declare(&mut self, tensor: &Arc<Tensor>) {
         self.emitted += 1;
         let origin = self.origin();
-        self.block_mut().items.push(Item::Def(tensor.clone(), origin));
+        let block = self.block_mut();
+        block.declared += 1;
+        block.items.push(Item::Def(tensor.clone(), origin));
     }
 
     pub(crate) fn open_block(&mut self) {

@@ -58,6 +58,8 @@ pub use suggest::nearest;
 const MAX_DEPTH: usize = 512;
 /// Statements that one entry may become.
 const MAX_STATEMENTS: usize = 200_000;
+/// Tensors that may be alive at one point: each is a scope inside the one before, and every later step walks them.
+const MAX_ALIVE: usize = 2_000;
 /// Expressions that may be evaluated for one entry.
 const MAX_STEPS: usize = 4_000_000;
 /// Room for the deepest recursion; pages that are not used cost nothing.
@@ -141,10 +143,16 @@ impl<'p> Elab<'p> {
     /// Counts a step, so that static loops and recursion end.
     fn step(&mut self, span: Span) -> R<()> {
         self.steps += 1;
-        if self.steps > MAX_STEPS || self.emitted > MAX_STATEMENTS {
+        let alive: usize = self.blocks.iter().map(|b| b.declared).sum();
+        if self.steps > MAX_STEPS || self.emitted > MAX_STATEMENTS || alive > MAX_ALIVE {
+            let what = if alive > MAX_ALIVE {
+                format!("{MAX_ALIVE} tensors that are alive at once")
+            } else {
+                format!("{MAX_STATEMENTS} statements")
+            };
             let d = Diagnostic::new(
                 "elaborate::too_large",
-                format!("this program becomes too large while compiling (over {MAX_STATEMENTS} statements)"),
+                format!("this program becomes too large while compiling (over {what})"),
             )
             .at(span)
             .help("unroll less: use `range(…)` instead of `static(range(…))` where the loop is long");

@@ -877,6 +877,16 @@ fn too_large() {
     );
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in static(range(1500)):
+        y[0] += sum(x * i)
+",
+        expect![[r#"
+            [name::unknown] there is no `sum` here
+              at t.ft:3 `sum`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     t = [i for i in range(100000000)]
 ",
         expect![[r#"
