@@ -876,13 +876,19 @@ fn too_large() {
         "#]],
     );
     check(
-        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
-    for i in static(range(1500)):
-        y[0] += sum(x * i)
+        "def first(p):
+    t = p
+    return t[0]
+
+def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in static(range(2500)):
+        y[0] += first(x * i)
 ",
         expect![[r#"
-            [name::unknown] there is no `sum` here
-              at t.ft:3 `sum`
+            [elaborate::too_large] this program becomes too large while compiling (over 2000 tensors that are alive at once)
+              at t.ft:2 `t = p`
+              note: in `first`, called at t.ft:7
+              help: unroll less: use `range(…)` instead of `static(range(…))` where the loop is long
         "#]],
     );
     check(
