@@ -115,7 +115,8 @@ pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<Str
     for i in 0..a.len() {
         let same = if floats {
             let (x, y) = (a.get_f64(i), b.get_f64(i));
-            x.is_nan() && y.is_nan() || abs_diff_eq!(x, y, epsilon = tolerance * scale)
+            // Equal infinities have no difference that could be compared.
+            x == y || x.is_nan() && y.is_nan() || abs_diff_eq!(x, y, epsilon = tolerance * scale)
         } else {
             a.get_int(i) == b.get_int(i)
         };
