@@ -1,4 +1,4 @@
-//! Parsing: text → [`syntax::Module`], with every problem of the file in one run.
+//! Parsing: text → [`Module`], with every problem of the file in one run.
 //!
 //! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and makes blocks of the
 //! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr`, `operators` and `literal`

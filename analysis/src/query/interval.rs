@@ -4,7 +4,7 @@
 /// Stands for "no bound": far beyond every value of a program and every sum of a few hundred products of them.
 pub(crate) const INFINITY: i128 = 1 << 120;
 
-/// All integers `lo <= v <= hi`. Bounds at or beyond [`INFINITY`] mean that there is none. Empty if `lo > hi`.
+/// All integers `lo <= v <= hi`. Bounds at or beyond `INFINITY` mean that there is none. Empty if `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// The smallest value.
