@@ -5,7 +5,7 @@ use crate::programs::Program;
 use approx::abs_diff_eq;
 use std::path::Path;
 use weft::io::output::{Target, write_all};
-use weft::{Backend, Error, Function, Options, StaticValue};
+use weft::{Backend, Error, Function, Options, Signature, StaticValue};
 use weft_ast::Value;
 
 /// An entry with its inputs.
@@ -50,19 +50,27 @@ impl<'p> Case<'p> {
         Some(case)
     }
 
+    /// The command's static values.
+    pub fn options(&self) -> Options {
+        self.statics.iter().fold(Options::default(), |options, (name, text)| {
+            let value: StaticValue =
+                text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
+            options.set(name, value)
+        })
+    }
+
+    /// The command's inputs. The signature without compiled-in sizes says what they are.
+    pub fn values(&self, signature: &Signature) -> Result<weft::inputs::Inputs, Error> {
+        weft::inputs::read(signature, &self.inputs, &self.sizes)
+            .map_err(|d| Error::Input(weft::Report::without_sources(d)))
+    }
+
     /// Compiles the entry. With `generic` no size is compiled in.
     pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, weft::inputs::Inputs), Error> {
         let file = weft::Program::load(&self.program.path)?;
-        let mut options = Options::default().backend(backend);
-        for (name, text) in &self.statics {
-            let value: StaticValue =
-                text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
-            options = options.set(name, value);
-        }
-        // The signature without compiled-in sizes says what the inputs are.
+        let mut options = self.options().backend(backend);
         let open = file.compile(&self.entry, &options.clone().backend(Backend::Interp))?;
-        let inputs = weft::inputs::read(open.signature(), &self.inputs, &self.sizes)
-            .map_err(|d| Error::Input(weft::Report::without_sources(d)))?;
+        let inputs = self.values(open.signature())?;
         if !generic {
             for (size, value) in open.signature().sizes.iter().zip(&inputs.sizes) {
                 options = options.size(&size.name, *value);

@@ -7,7 +7,8 @@ use serde_json::json;
 use std::path::Path;
 use weft::Backend;
 
-fn all_programs() -> Vec<programs::Program> {
+/// The programs whose commands run to their end.
+pub fn all_programs() -> Vec<programs::Program> {
     ["tests/corpus/language", "tests/polybench", "examples", "benches"].into_iter().flat_map(programs::below).collect()
 }
 

@@ -7,9 +7,12 @@ mod cli;
 mod corpus;
 mod differential;
 mod docs;
+#[path = "../../codegen/tests/compiled/driver.rs"]
+mod driver;
 mod examples;
 mod libop;
 mod polybench;
 mod programs;
 mod python;
 mod random;
+mod sanitized;

@@ -1,6 +1,7 @@
 //! Programs built by hand, compiled to C and run: results are those of the reference interpreter.
 
 mod abi;
+mod driver;
 mod operators;
 mod parallel;
 mod programs;

@@ -76,7 +76,7 @@ pub fn compare(
 }
 
 /// Bit by bit, but for the bits of NaNs.
-fn assert_same(want: &Value, have: &Value, unwritten: &[usize]) {
+pub fn assert_same(want: &Value, have: &Value, unwritten: &[usize]) {
     assert_eq!(want.shape(), have.shape());
     assert_eq!(want.dtype(), have.dtype());
     for i in (0..want.data().len()).filter(|i| !unwritten.contains(i)) {

@@ -1,0 +1,105 @@
+//! Every `# weft: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for all
+//! sizes, as a few C programs whose arguments are exactly as large as they must be. A program that the sanitizers stop is
+//! named with the statement; the others leave what the interpreter leaves, or stop with its error.
+
+use crate::case::{Case, difference, tolerance};
+use crate::differential::all_programs;
+use crate::driver::{self, Call, Outcome};
+use crate::programs;
+use std::collections::BTreeMap;
+use weft::{Error, Timings, inputs, pipeline};
+use weft_ast::func::ParamMode;
+use weft_ast::interp::{self, Inputs, Outputs, RuntimeError};
+use weft_ast::{Func, Value};
+use weft_codegen::c::CSource;
+use weft_codegen::signature::Signature;
+
+/// A command, its entry in C, and what the interpreter makes of it.
+struct Prepared {
+    /// File and command, for messages.
+    name: String,
+    func: Func,
+    source: CSource,
+    inputs: inputs::Inputs,
+    expected: Result<Outputs, RuntimeError>,
+}
+
+/// `None` for commands whose inputs are refused before anything runs. The number makes a name that no other entry has.
+fn prepare(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
+    let mut timings = Timings::default();
+    let file = weft::Program::load(&case.program.path)?;
+    let logical = file.logical(&case.entry, &case.options(), &mut timings)?;
+    let Ok(inputs) = case.values(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
+    let func = Func { name: format!("entry_{k}"), ..logical };
+    let lowered = pipeline::lowered(&func, &BTreeMap::new(), &mut timings)
+        .map_err(|d| Error::Program(weft::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
+    let source = pipeline::c(&lowered, file.sources(), &mut timings);
+    let names = source.signature.sizes.iter().map(|s| s.name.clone());
+    let given = Inputs { sizes: names.zip(inputs.sizes.iter().copied()).collect(), params: inputs.values.clone() };
+    let expected = interp::run(&func, &given);
+    let name = format!("{}: {}", case.program.name(), case.command);
+    Ok(Some(Prepared { name, func, source, inputs, expected }))
+}
+
+/// What is wrong with how a call went.
+fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
+    match (&prepared.expected, outcome) {
+        (_, Outcome::Stopped(why)) => Some(why),
+        (Err(e), Outcome::Returned(status, _)) => {
+            let expected = driver::status(e.kind.code());
+            (status != expected).then(|| format!("status {status}, and the interpreter stops with {e}"))
+        }
+        (Ok(_), Outcome::Returned(status @ 1.., _)) => {
+            Some(format!("status {status}, and the interpreter does not stop"))
+        }
+        (Ok(out), Outcome::Returned(_, written)) => {
+            let params = prepared.func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+            let expected = params
+                .map(|(_, v)| (v, &[][..]))
+                .chain(out.results.iter().zip(out.unwritten.iter().map(Vec::as_slice)));
+            expected.zip(written).find_map(|((want, unwritten), have)| differs(want, unwritten, have))
+        }
+    }
+}
+
+/// Elements that nobody wrote can be anything.
+fn differs(want: &Value, unwritten: &[usize], mut have: Value) -> Option<String> {
+    if want.shape() == have.shape() && want.dtype() == have.dtype() {
+        unwritten.iter().for_each(|&i| {
+            have.data_mut().set(i, want.data().get(i));
+        });
+    }
+    difference(want, &have, tolerance(want.dtype())).map(|d| format!("interpreter and C: {d}"))
+}
+
+#[test]
+fn programs_have_no_undefined_behaviour() {
+    let mut all = all_programs();
+    // Of one program the commands themselves are wrong.
+    let stopping = programs::below("tests/corpus/runtime").into_iter();
+    all.extend(stopping.filter(|p| p.name() != "tests/corpus/runtime/bad_input.ft"));
+    let cases: Vec<(usize, Case<'_>)> =
+        all.iter().flat_map(|p| p.commands.iter().filter_map(|c| Case::parse(p, c))).enumerate().collect();
+    let prepared: Vec<Prepared> = programs::for_each(&cases, |(k, case)| {
+        prepare(*k, case).unwrap_or_else(|e| panic!("{}: {}\n{e}", case.program.name(), case.command))
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    assert!(prepared.len() > 180, "only {} commands found", prepared.len());
+
+    // As many C programs as there are processors: the C compiler takes nearly all of the time.
+    let groups: Vec<&[Prepared]> = prepared.chunks(prepared.len().div_ceil(rayon::current_num_threads())).collect();
+    let faults: Vec<String> = programs::for_each(&groups, |group| {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let calls: Vec<Call<'_>> = group
+            .iter()
+            .map(|p| Call { source: &p.source, params: &p.inputs.values, sizes: &p.inputs.sizes })
+            .collect();
+        let outcomes = driver::run(&calls, dir.path());
+        let named = |(p, outcome): (&Prepared, Outcome)| fault(p, outcome).map(|what| format!("{}: {what}", p.name));
+        group.iter().zip(outcomes).filter_map(named).collect::<Vec<_>>()
+    })
+    .concat();
+    assert!(faults.is_empty(), "{}\n{} faults in {} commands", faults.join("\n"), faults.len(), prepared.len());
+}
