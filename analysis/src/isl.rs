@@ -7,17 +7,18 @@
 //! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on every
 //! machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
 
-use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Space, Val};
+use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Space, Val};
 
 /// Operations of isl that one question may cost: about a millisecond.
 const MAX_OPERATIONS: u64 = 20_000;
+/// Operations that a question about dependences may cost, which is asked for a user and not on the way to an answer.
+const MAX_OPERATIONS_OF_POINTS: u64 = 400_000;
 /// `ISL_ON_ERROR_CONTINUE`: errors are returned, and not printed.
 const ON_ERROR_CONTINUE: i32 = 1;
 
 thread_local! {
     static CONTEXT: Context = {
         let context = Context::alloc();
-        context.set_max_operations(MAX_OPERATIONS);
         // If this failed, errors would be printed as well as returned.
         let _ = Options::set_on_error(&context, ON_ERROR_CONTINUE);
         context
@@ -29,9 +30,39 @@ pub(crate) type Row = Vec<i64>;
 
 /// Whether no integers `x` satisfy all rows, each of which has `dims + 1` numbers.
 pub(crate) fn is_empty(dims: usize, rows: &[Row]) -> Option<bool> {
+    bounded(MAX_OPERATIONS, |context| system(context, dims, rows)?.is_empty())
+}
+
+/// Integers that satisfy all rows: `Some(None)` if there are none, `None` if nothing is known. Of all solutions it is the
+/// smallest one in lexicographic order, if there is such a one within the budget.
+pub(crate) fn solution(dims: usize, rows: &[Row]) -> Option<Option<Vec<i64>>> {
+    let any =
+        bounded(MAX_OPERATIONS_OF_POINTS, |context| coordinates(dims, &system(context, dims, rows)?.sample_point()?))?;
+    if any.is_none() {
+        return Some(None);
+    }
+    let least = bounded(MAX_OPERATIONS_OF_POINTS, |context| {
+        coordinates(dims, &system(context, dims, rows)?.lexmin()?.sample_point()?)
+    });
+    Some(least.flatten().or(any))
+}
+
+fn coordinates(dims: usize, point: &Point) -> Result<Option<Vec<i64>>, LibISLError> {
+    if point.is_void()? {
+        return Ok(None);
+    }
+    (0..dims as i32)
+        .map(|k| point.get_coordinate_val(DimType::Set, k)?.get_num_si())
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// Runs `f` within a number of isl's operations. With an error, or without an end, nothing is known.
+fn bounded<T>(operations: u64, f: impl FnOnce(&Context) -> Result<T, LibISLError>) -> Option<T> {
     CONTEXT.with(|context| {
+        context.set_max_operations(operations);
         context.reset_operations();
-        let answer = system(context, dims, rows).and_then(|set| set.is_empty());
+        let answer = f(context);
         if answer.is_err() {
             context.reset_error();
         }

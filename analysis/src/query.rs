@@ -3,6 +3,7 @@
 //! - [`Context`]: what is known at a point of a program: ranges of iterators, conditions of the branches around, assertions
 //!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
 //! - [`walk`]: goes through a program and keeps a context on the way.
+//! - [`depend`]: which statement instances touch the same element, in which iterations; [`reference`] lists what they touch.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
 //! # What the answers mean
@@ -24,13 +25,17 @@
 //! twice in a row, and no longer the same after a store to `x`, wherever it is.
 
 mod context;
+pub mod depend;
 pub mod effects;
 mod entail;
+mod instance;
 mod interval;
 mod linear;
 mod lower;
+mod point;
 mod prove;
 mod rebuild;
+pub mod reference;
 pub mod walk;
 
 pub use context::{Context, Mark};

@@ -510,6 +510,16 @@ impl Context {
         a
     }
 
+    /// The atom of that key, if it has one.
+    pub(super) fn atom_of(&self, key: &Key) -> Option<Atom> {
+        self.keys.get(key).copied()
+    }
+
+    /// The facts that were learnt since `mark`.
+    pub(super) fn facts_since(&self, mark: Mark) -> &[Linear] {
+        &self.facts[mark.facts.min(self.facts.len())..]
+    }
+
     /// Whether the key has an atom already (so that its laws stand).
     pub(super) fn has(&self, key: &Key) -> bool {
         self.keys.contains_key(key)

@@ -132,6 +132,20 @@ impl Context {
         }
     }
 
+    /// Whether two integers are proved to differ by reasoning about products, which isl cannot do: `i*m + j` is not
+    /// `k*m + l` where `i < k`, `j < m` and `l >= 0`.
+    pub(super) fn differ(&mut self, a: &Expr, b: &Expr) -> bool {
+        let (x, y) = (self.linear(a), self.linear(b));
+        let Some(d) = x.minus(&y) else { return false };
+        let product = |a: &super::linear::Atom| matches!(self.atoms[a.0 as usize].def, super::context::Def::Product(_));
+        if !d.terms.iter().any(|(a, _)| product(a)) {
+            return false;
+        }
+        self.thoroughly(|c| {
+            c.entails(&d.plus_constant(-1)) || d.scale(-1).is_some_and(|n| c.entails(&n.plus_constant(-1)))
+        })
+    }
+
     /// Runs `f` in a scope in which the condition holds (or does not).
     pub fn guarded<R>(&mut self, cond: &Expr, holds: bool, f: impl FnOnce(&mut Context) -> R) -> R {
         let guard = self.enter_guard(cond, holds);

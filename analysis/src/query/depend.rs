@@ -1,0 +1,393 @@
+//! Dependences at the precision of statement instances (FreeTensor, section 4.2; Feautrier 1991): which two executions of
+//! statements touch one element, one of them writing it, and in which iterations of the loops around them.
+//!
+//! A question is asked about every pair of [`Reference`]s to one tensor: is there a state in which both are executed, in iterations
+//! related as asked, and address the same element? Bounds, conditions, assertions and subscripts become facts about two
+//! [instances](super::instance); isl decides whether they have a common point. Where none exists, that is a proof. Where
+//! one exists it is the *witness*: two concrete instances and the element that they share, exact unless it rests on values that the
+//! program reads (which are then named).
+//!
+//! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence on it stays
+//!   within one iteration of those.
+//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]).
+//! - **What is not affine** is an unknown value of its instance: the same one for both where its arguments are the same
+//!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may be one that
+//!   no run shows.
+//!
+//! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
+
+use super::Context;
+use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
+use super::linear::Linear;
+use super::reference::{Reference, Step, Use, references};
+use rayon::prelude::*;
+use weft_ast::{Expr, Func, Stmt, StmtId, Symbol};
+
+/// In which iteration of a loop the sink is, as seen from the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// In the same one.
+    Same,
+    /// In a later one.
+    Later,
+    /// In an earlier one.
+    Earlier,
+    /// In any.
+    Any,
+}
+
+impl Relation {
+    fn allows(self, other: Relation) -> bool {
+        self == other || self == Relation::Any
+    }
+}
+
+/// Which of both runs first in the program as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The source.
+    SourceFirst,
+    /// Either: only the relations of the loops are asked for.
+    Either,
+}
+
+/// What a dependence does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DependenceKind {
+    /// The sink reads what the source wrote (RAW, flow).
+    ReadAfterWrite,
+    /// The sink overwrites what the source read (WAR, anti).
+    WriteAfterRead,
+    /// The sink overwrites what the source wrote (WAW, output).
+    WriteAfterWrite,
+}
+
+impl DependenceKind {
+    /// As people abbreviate it.
+    pub fn short(self) -> &'static str {
+        match self {
+            DependenceKind::ReadAfterWrite => "RAW",
+            DependenceKind::WriteAfterRead => "WAR",
+            DependenceKind::WriteAfterWrite => "WAW",
+        }
+    }
+}
+
+/// A condition on both instances, beyond the relations of the loops around both.
+pub type Extra<'a> = dyn Fn(&Iterators<'_>, &Iterators<'_>) -> Vec<Expr> + Sync + 'a;
+
+/// The iterators of an instance.
+pub struct Iterators<'a>(&'a Instance);
+
+impl Iterators<'_> {
+    /// The value of the loop's iterator, if the loop is around the instance.
+    pub fn of(&self, stmt: StmtId) -> Option<Expr> {
+        self.0.iterator(stmt).cloned()
+    }
+}
+
+/// A question about dependences.
+pub struct Ask<'a> {
+    /// Which references can be the source.
+    pub source: &'a (dyn Fn(&Reference) -> bool + Sync),
+    /// Which can be the sink.
+    pub sink: &'a (dyn Fn(&Reference) -> bool + Sync),
+    /// The iteration that the sink is in, for every loop around both.
+    pub relate: &'a (dyn Fn(&Stmt) -> Relation + Sync),
+    /// What must hold besides.
+    pub extra: Option<&'a Extra<'a>>,
+    /// Which one runs first.
+    pub order: Order,
+    /// Leave out reductions of one operator.
+    pub commute: bool,
+}
+
+impl Default for Ask<'_> {
+    /// Every dependence of a program but those between reductions of one operator.
+    fn default() -> Self {
+        Ask {
+            source: &|_| true,
+            sink: &|_| true,
+            relate: &|_| Relation::Any,
+            extra: None,
+            order: Order::SourceFirst,
+            commute: true,
+        }
+    }
+}
+
+/// Two instances and the element that they share.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// Values of the program's sizes.
+    pub sizes: Vec<(Symbol, i64)>,
+    /// Iterators of the loops around the source, outermost first.
+    pub source: Vec<(Symbol, i64)>,
+    /// Iterators of the loops around the sink.
+    pub sink: Vec<(Symbol, i64)>,
+    /// The element's indices, if they are known.
+    pub element: Option<Vec<i64>>,
+    /// What the program would have to read for it: an element of a tensor, and its value.
+    pub assumed: Vec<(Expr, i64)>,
+    /// Whether this happens in every run with these sizes (and what is assumed), and is not only not excluded.
+    pub exact: bool,
+}
+
+/// A pair of references that touch one element, one of them writing it.
+#[derive(Clone, Debug)]
+pub struct Dependence {
+    /// The instance that must run first.
+    pub source: Reference,
+    /// The one that must run later.
+    pub sink: Reference,
+    /// What it does.
+    pub kind: DependenceKind,
+    /// The loops around both, outermost first, with the iteration that the sink is in.
+    pub loops: Vec<(Stmt, Relation)>,
+    /// Where it happens.
+    pub witness: Witness,
+}
+
+impl Dependence {
+    /// The loop that carries it: the outermost one in which source and sink are in different iterations. `None` if it is within
+    /// one iteration of all of them.
+    pub fn carrier(&self) -> Option<&Stmt> {
+        self.loops.iter().find(|(_, r)| *r != Relation::Same).map(|(s, _)| s)
+    }
+}
+
+/// The references of a program, ready to be asked about.
+pub struct Dependences<'f> {
+    func: &'f Func,
+    all: Vec<Reference>,
+}
+
+/// Pairs of which fewer are not worth several threads.
+const FEW: usize = 16;
+
+impl<'f> Dependences<'f> {
+    /// Collects the references.
+    pub fn new(func: &'f Func) -> Dependences<'f> {
+        Dependences { func, all: references(func) }
+    }
+
+    /// All references, in the order of the text.
+    pub fn references(&self) -> &[Reference] {
+        &self.all
+    }
+
+    /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
+    pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
+        let pairs = self.pairs(ask);
+        if pairs.len() < FEW {
+            let mut prover = Prover::new(self.func);
+            return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
+        }
+        pairs
+            .into_par_iter()
+            .with_min_len(4)
+            .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.pair(a, b, ask))
+            .find_map_first(|found| found)
+    }
+
+    /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
+    pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
+        let found: Vec<Vec<Dependence>> = self
+            .pairs(ask)
+            .into_par_iter()
+            .with_min_len(4)
+            .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+            .collect();
+        found.into_iter().flatten().collect()
+    }
+
+    fn pairs(&self, ask: &Ask<'_>) -> Vec<(&Reference, &Reference)> {
+        let sinks: Vec<&Reference> = self.all.iter().filter(|r| (ask.sink)(r)).collect();
+        let mut out = Vec::new();
+        for a in self.all.iter().filter(|r| (ask.source)(r)) {
+            for b in &sinks {
+                let commute = ask.commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+                if a.tensor == b.tensor && (a.kind.writes() || b.kind.writes()) && !commute {
+                    out.push((a, *b));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// What decides about pairs, on one thread.
+struct Prover<'f> {
+    func: &'f Func,
+    ctx: Context,
+    names: Names,
+    writes: Writes,
+}
+
+impl<'f> Prover<'f> {
+    fn new(func: &'f Func) -> Prover<'f> {
+        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default() }
+    }
+
+    fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
+        self.cases(a, b, ask, 1).pop()
+    }
+
+    /// The dependences of a pair, up to a number of them: one for each loop that can carry it.
+    fn cases(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>, most: usize) -> Vec<Dependence> {
+        let common = a.site.common(&b.site);
+        let scope = a.scope();
+        let mut loops = Vec::new();
+        let mut asked = Vec::new();
+        for (k, step) in a.site.path[..common].iter().enumerate() {
+            let Step::Loop { stmt, .. } = step else { continue };
+            let relation = (ask.relate)(stmt);
+            // Around its declaration it is another tensor in every iteration.
+            if k < scope && !relation.allows(Relation::Same) {
+                return Vec::new();
+            }
+            asked.push(if k < scope { Relation::Same } else { relation });
+            loops.push(stmt.clone());
+        }
+        let mut out = Vec::new();
+        for relations in orders(&asked, ask.order, a.site.before(&b.site)) {
+            if let Some(witness) = self.feasible(a, b, common, &relations, ask.extra) {
+                let loops = loops.iter().cloned().zip(relations).collect();
+                let (source, sink) = (a.clone(), b.clone());
+                out.push(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness });
+                if out.len() >= most {
+                    break;
+                }
+            }
+        }
+        out
+    }
+
+    /// Whether both can be executed in iterations that are so related, and touch one element.
+    fn feasible(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        common: usize,
+        relations: &[Relation],
+        extra: Option<&Extra<'_>>,
+    ) -> Option<Witness> {
+        let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
+        let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
+        let mark = self.ctx.mark();
+        let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
+        let mut pair =
+            Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, choices: Vec::new(), impossible: false };
+        pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
+        pair.enter_rest(&a.site.path[common..], &mut source);
+        pair.enter_rest(&b.site.path[common..], &mut sink);
+        let here = pair.execute(a, &mut source);
+        let there = pair.execute(b, &mut sink);
+        for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
+            pair.suppose(&cond, true);
+        }
+        let element = here.clone();
+        for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
+            pair.ctx.differ(&x, &y).then(|| pair.impossible = true);
+            pair.suppose(&x.equals(&y), true);
+        }
+        let Pair { choices, impossible, .. } = pair;
+        let witness = if impossible { None } else { self.witness(a, b, mark, &choices, [&source, &sink], element) };
+        self.ctx.pop(mark);
+        witness
+    }
+
+    fn witness(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        mark: super::Mark,
+        choices: &[[(Expr, bool); 2]],
+        instances: [&Instance; 2],
+        element: Option<Vec<Expr>>,
+    ) -> Option<Witness> {
+        let symbol = |e: &Expr| match e.kind() {
+            weft_ast::ExprKind::Var(s) => Some(s.clone()),
+            _ => None,
+        };
+        let of = |r: &Reference, i: &Instance| -> Vec<(Symbol, Symbol)> {
+            r.site.loops().filter_map(|(s, iter)| Some((iter.clone(), symbol(i.iterator(s.id())?)?))).collect()
+        };
+        let (p, q) = (of(a, instances[0]), of(b, instances[1]));
+        let mut first = self.func.sizes.clone();
+        for (_, s) in p.iter().chain(&q) {
+            if !first.contains(s) {
+                first.push(s.clone());
+            }
+        }
+        let point = self.ctx.point(mark, choices, &first)?;
+        let mut value = |s: &Symbol| {
+            let l = Linear::atom(self.ctx.variable(s));
+            point.of(&self.ctx, &l)
+        };
+        let known = |list: Vec<(Symbol, Symbol)>, value: &mut dyn FnMut(&Symbol) -> Option<i64>| {
+            list.into_iter().filter_map(|(shown, s)| Some((shown, value(&s)?))).collect()
+        };
+        let sizes = self.func.sizes.iter().map(|s| (s.clone(), s.clone())).collect();
+        let (sizes, source, sink) = (known(sizes, &mut value), known(p, &mut value), known(q, &mut value));
+        let element = element.and_then(|e| {
+            e.iter()
+                .map(|x| {
+                    let l = self.ctx.linear(x);
+                    point.of(&self.ctx, &l)
+                })
+                .collect()
+        });
+        let assumed = point.assumed.into_iter().map(|(e, v)| (self.names.original(e), v)).collect();
+        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact })
+    }
+}
+
+/// The outermost statement inside which everything happens between source and sink.
+fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stmt> {
+    let mut relations = relations.iter();
+    for step in &a.site.path[..common] {
+        if let Step::Loop { stmt, .. } = step
+            && relations.next() != Some(&Relation::Same)
+        {
+            return Some(stmt.clone());
+        }
+    }
+    a.site.path.get(common).map(|s| s.stmt().clone()).or_else(|| Some(a.site.stmt.clone()))
+}
+
+/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same iteration.
+fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
+    if order == Order::Either {
+        return vec![asked.to_vec()];
+    }
+    let mut out = Vec::new();
+    let mut same = Vec::new();
+    let mut possible = true;
+    for (k, r) in asked.iter().enumerate() {
+        if r.allows(Relation::Later) {
+            let mut case = same.clone();
+            case.push(Relation::Later);
+            case.extend(&asked[k + 1..]);
+            out.push(case);
+        }
+        possible = r.allows(Relation::Same);
+        if !possible {
+            break;
+        }
+        same.push(Relation::Same);
+    }
+    if possible && before {
+        // What stays within one iteration comes first: it is the simplest to show.
+        out.insert(0, same);
+    }
+    out
+}
+
+fn kind_of(source: Use, sink: Use) -> DependenceKind {
+    match (source, sink) {
+        (Use::Read, _) => DependenceKind::WriteAfterRead,
+        (_, Use::Write) => DependenceKind::WriteAfterWrite,
+        _ => DependenceKind::ReadAfterWrite,
+    }
+}

@@ -1,0 +1,312 @@
+//! Two instances of statements in one set of facts: the source of a dependence, and its sink.
+//!
+//! An instance has symbols of its own for the iterators of the loops around it. Where both instances are in the same iteration
+//! of a loop they share one, so that what they compute from it is structurally the same: `adj[i, j]` is one unknown value
+//! for both (equal arguments give equal values). That holds as long as nothing writes `adj` in between; a load
+//! of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
+
+use super::Context;
+use super::depend::Relation;
+use super::reference::{Reference, Site, Step};
+use rustc_hash::{FxHashMap, FxHashSet};
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+
+/// Which of the two instances of a dependence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    Source,
+    Sink,
+}
+
+/// Symbols that instances have for iterators and for loads that may change: the same ones in every question, so that the
+/// table of atoms does not grow from question to question.
+#[derive(Default)]
+pub(super) struct Names {
+    iters: FxHashMap<(Symbol, Side), Symbol>,
+    values: FxHashMap<(Expr, Side, usize), Symbol>,
+    originals: FxHashMap<Symbol, Expr>,
+}
+
+/// One instance of a statement: its iterators under other names.
+pub(super) struct Instance {
+    side: Side,
+    iters: FxHashMap<Symbol, Expr>,
+    by_loop: FxHashMap<StmtId, Expr>,
+    /// Counts the places where expressions are evaluated.
+    place: usize,
+}
+
+/// Facts about two instances, gathered step by step. What is no conjunction is kept for later.
+pub(super) struct Pair<'a> {
+    pub(super) ctx: &'a mut Context,
+    pub(super) names: &'a mut Names,
+    /// Tensors whose elements may change between the evaluations that the question is about.
+    pub(super) unstable: FxHashSet<Symbol>,
+    /// One of these holds each: to be tried one after the other.
+    pub(super) choices: Vec<[(Expr, bool); 2]>,
+    /// Two facts exclude each other.
+    pub(super) impossible: bool,
+}
+
+impl Instance {
+    pub(super) fn new(side: Side) -> Instance {
+        Instance { side, iters: FxHashMap::default(), by_loop: FxHashMap::default(), place: 0 }
+    }
+
+    /// The value of the loop's iterator in this instance, if the loop is around it.
+    pub(super) fn iterator(&self, stmt: StmtId) -> Option<&Expr> {
+        self.by_loop.get(&stmt)
+    }
+}
+
+impl Pair<'_> {
+    /// Goes down the common way of both instances, with these relations for the loops on it.
+    pub(super) fn enter_common(
+        &mut self,
+        steps: &[Step],
+        relations: &[Relation],
+        source: &mut Instance,
+        sink: &mut Instance,
+    ) {
+        let mut relations = relations.iter();
+        for step in steps {
+            let Step::Loop { stmt, iter, bounds } = step else {
+                self.enter(step, source);
+                self.enter(step, sink);
+                continue;
+            };
+            let relation = relations.next().copied().unwrap_or(Relation::Any);
+            let ours = self.bounds(bounds.as_ref(), source);
+            let theirs = self.bounds(bounds.as_ref(), sink);
+            if relation == Relation::Same && ours == theirs {
+                // One symbol for both.
+                self.iterate(stmt, iter, iter.clone(), ours.as_ref(), source);
+                self.name(stmt, iter, iter.clone(), sink);
+                continue;
+            }
+            let (p, q) = (self.names.iterator(iter, Side::Source), self.names.iterator(iter, Side::Sink));
+            self.iterate(stmt, iter, p.clone(), ours.as_ref(), source);
+            self.iterate(stmt, iter, q.clone(), theirs.as_ref(), sink);
+            self.relate(relation, &Expr::var(&p), &Expr::var(&q), ours.as_ref().map(|b| &b[2]));
+        }
+    }
+
+    /// Goes down the rest of an instance's way.
+    pub(super) fn enter_rest(&mut self, steps: &[Step], instance: &mut Instance) {
+        for step in steps {
+            self.enter(step, instance);
+        }
+    }
+
+    /// What a reference says when it is executed: its guards hold, and its element exists. Gives its indices.
+    pub(super) fn execute(&mut self, r: &Reference, instance: &mut Instance) -> Option<Vec<Expr>> {
+        for (cond, holds) in &r.guards {
+            let cond = self.rename(cond, instance);
+            self.suppose(&cond, *holds);
+        }
+        let indices: Vec<Expr> = r.indices.as_ref()?.iter().map(|e| self.rename(e, instance)).collect();
+        instance.place += 1;
+        for (index, dim) in indices.iter().zip(&r.declared.shape) {
+            let dim = self.rename(dim, instance);
+            self.suppose(&Expr::int(0).less_eq(index), true);
+            self.suppose(&index.less(&dim), true);
+        }
+        Some(indices)
+    }
+
+    /// A condition holds, or does not. Conjunctions are taken apart, the rest is kept in [`Pair::choices`].
+    pub(super) fn suppose(&mut self, cond: &Expr, holds: bool) {
+        if self.ctx.known(cond) == Some(!holds) {
+            self.impossible = true;
+        }
+        let ExprKind::Apply(op, args) = cond.kind() else { return self.learn(cond, holds) };
+        match (op, holds) {
+            (Op::Not, _) => self.suppose(&args[0], !holds),
+            (Op::And | Op::BitAnd, true) | (Op::Or | Op::BitOr, false) if cond.dtype() == DType::Bool => {
+                self.suppose(&args[0], holds);
+                self.suppose(&args[1], holds);
+            }
+            (Op::And | Op::BitAnd | Op::Or | Op::BitOr, _) if cond.dtype() == DType::Bool => {
+                self.learn(cond, holds);
+                self.choices.push([(args[0].clone(), holds), (args[1].clone(), holds)]);
+            }
+            (Op::Ne, true) | (Op::Eq, false) if args[0].dtype().is_int() => {
+                self.learn(cond, holds);
+                let (less, more) = (args[0].less(&args[1]), args[1].less(&args[0]));
+                self.choices.push([(less, true), (more, true)]);
+            }
+            _ => self.learn(cond, holds),
+        }
+    }
+
+    fn learn(&mut self, cond: &Expr, holds: bool) {
+        if holds { self.ctx.assume(cond) } else { self.ctx.assume_not(cond) }
+    }
+
+    fn enter(&mut self, step: &Step, instance: &mut Instance) {
+        instance.place += 1;
+        match step {
+            Step::Child { seq, position } => {
+                let StmtKind::Seq(all) = seq.kind() else { return };
+                for s in &all[..*position] {
+                    if let StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } = s.kind() {
+                        instance.place += 1;
+                        let cond = self.rename(cond, instance);
+                        self.suppose(&cond, true);
+                    }
+                }
+            }
+            Step::Scope { .. } => {}
+            Step::Loop { stmt, iter, bounds } => {
+                let bounds = self.bounds(bounds.as_ref(), instance);
+                let own = self.names.iterator(iter, instance.side);
+                self.iterate(stmt, iter, own, bounds.as_ref(), instance);
+            }
+            Step::Branch { cond, then, .. } => {
+                let cond = self.rename(cond, instance);
+                self.suppose(&cond, *then);
+            }
+        }
+    }
+
+    fn bounds(&mut self, bounds: Option<&[Expr; 3]>, instance: &mut Instance) -> Option<[Expr; 3]> {
+        instance.place += 1;
+        bounds.map(|b| [0, 1, 2].map(|k| self.rename(&b[k], instance)))
+    }
+
+    /// The instance is in an iteration of a loop.
+    fn iterate(
+        &mut self,
+        stmt: &Stmt,
+        iter: &Symbol,
+        own: Symbol,
+        bounds: Option<&[Expr; 3]>,
+        instance: &mut Instance,
+    ) {
+        if let Some([begin, end, step]) = bounds {
+            let extent = weft_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
+            // What the body writes is accounted for by `unstable`.
+            self.ctx.enter_loop(&own, &extent, &Stmt::nop());
+        }
+        self.name(stmt, iter, own, instance);
+    }
+
+    fn name(&mut self, stmt: &Stmt, iter: &Symbol, own: Symbol, instance: &mut Instance) {
+        let value = Expr::var(&own);
+        instance.iters.insert(iter.clone(), value.clone());
+        instance.by_loop.insert(stmt.id(), value);
+    }
+
+    fn relate(&mut self, relation: Relation, p: &Expr, q: &Expr, step: Option<&Expr>) {
+        let forward = step.map_or(0, |s| {
+            let range = self.ctx.bounds(s).interval;
+            i32::from(range.lo > 0) - i32::from(range.hi < 0)
+        });
+        let cond = match (relation, forward) {
+            (Relation::Any, _) => return,
+            (Relation::Same, _) => p.equals(q),
+            (Relation::Later, 1) | (Relation::Earlier, -1) => p.less(q),
+            (Relation::Later, -1) | (Relation::Earlier, 1) => q.less(p),
+            // Which one comes first is not known; they differ.
+            _ => p.equals(q).negate(),
+        };
+        self.suppose(&cond, true);
+    }
+
+    /// An expression as this instance evaluates it, here and now.
+    pub(super) fn rename(&mut self, e: &Expr, instance: &Instance) -> Expr {
+        self.rename_in(e, instance, &mut FxHashMap::default())
+    }
+
+    fn rename_in(&mut self, e: &Expr, instance: &Instance, done: &mut FxHashMap<usize, Expr>) -> Expr {
+        if let Some(known) = done.get(&e.address()) {
+            return known.clone();
+        }
+        let new = match e.kind() {
+            ExprKind::Var(s) => match instance.iters.get(s) {
+                Some(v) if e.dtype().is_int() => v.clone(),
+                Some(v) => Expr::raw(v.kind().clone(), e.dtype()),
+                None => e.clone(),
+            },
+            ExprKind::Load(t, _) if self.unstable.contains(t) => {
+                let own = self.names.value(e, t, instance);
+                Expr::load(&own, Vec::new(), e.dtype())
+            }
+            _ => e.map_children(&mut |c| self.rename_in(c, instance, done)),
+        };
+        done.insert(e.address(), new.clone());
+        new
+    }
+}
+
+impl Names {
+    fn iterator(&mut self, iter: &Symbol, side: Side) -> Symbol {
+        let fresh = || match side {
+            Side::Source => iter.fresh(),
+            Side::Sink => Symbol::new(format!("{}'", iter.name())),
+        };
+        self.iters.entry((iter.clone(), side)).or_insert_with(fresh).clone()
+    }
+
+    fn value(&mut self, load: &Expr, tensor: &Symbol, instance: &Instance) -> Symbol {
+        let key = (load.clone(), instance.side, instance.place);
+        let symbol = self.values.entry(key).or_insert_with(|| tensor.fresh()).clone();
+        self.originals.insert(symbol.clone(), load.clone());
+        symbol
+    }
+
+    /// A load as it stands in the program, if it was given a symbol of its own.
+    pub(super) fn original(&self, e: Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Load(t, _) => self.originals.get(t).cloned().unwrap_or(e),
+            _ => e,
+        }
+    }
+}
+
+/// The tensors whose elements may change between the evaluations that a question about two sites looks at: conditions and bounds
+/// on the way down, and the statements themselves.
+///
+/// Conditions that load from a tensor are looked at from the outermost statement that evaluates one; whatever writes the
+/// tensor inside that statement makes it unstable.
+pub(super) fn unstable(sites: [&Site; 2], outermost: &Stmt, writes: &mut Writes) -> FxHashSet<Symbol> {
+    let mut out = writes.of(outermost).clone();
+    for site in sites {
+        for step in &site.path {
+            let evaluated: Vec<&Expr> = match step {
+                Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
+                Step::Branch { cond, .. } => vec![cond],
+                Step::Child { seq, position } => match seq.kind() {
+                    StmtKind::Seq(all) => all[..*position]
+                        .iter()
+                        .filter_map(|s| match s.kind() {
+                            StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some(cond),
+                            _ => None,
+                        })
+                        .collect(),
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            };
+            let mut loaded = FxHashSet::default();
+            for e in evaluated {
+                loaded.extend(super::effects::loads(e));
+            }
+            if !loaded.is_empty() {
+                out.extend(loaded.intersection(writes.of(step.stmt())).cloned());
+            }
+        }
+    }
+    out
+}
+
+/// What statements write, computed once for each.
+#[derive(Default)]
+pub(super) struct Writes(FxHashMap<StmtId, FxHashSet<Symbol>>);
+
+impl Writes {
+    pub(super) fn of(&mut self, stmt: &Stmt) -> &FxHashSet<Symbol> {
+        self.0.entry(stmt.id()).or_insert_with(|| super::effects::writes(stmt))
+    }
+}

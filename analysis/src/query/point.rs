@@ -1,0 +1,237 @@
+//! Is there a state of the program in which all facts hold? Asked of isl, over everything that the facts of a question mention.
+//!
+//! The forms over atoms are exact but for atoms of which only a range is known (elements that were loaded, products of
+//! unknowns), so "no" is a proof, and "yes" comes with a point that tells what those atoms would have to be.
+
+use super::context::{Context, Def, Key, Mark};
+use super::interval::INFINITY;
+use super::linear::{Atom, Linear};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Mutex;
+use weft_ast::{Expr, ExprKind, Symbol};
+
+/// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
+const MOST_ATOMS: usize = 48;
+const MOST_ROWS: usize = 160;
+/// Bounds beyond this are ends of ranges, and say little.
+const LARGE: i128 = 1 << 40;
+/// Choices between two facts that are tried, one inside the other.
+const MOST_CHOICES: u32 = 8;
+
+/// A state in which the facts hold, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Point {
+    values: FxHashMap<Atom, i64>,
+    /// Values that the program would have to read for it: nothing else is known of them.
+    pub(super) assumed: Vec<(Expr, i64)>,
+    /// Whether every number in it is certain but for those of `assumed`.
+    pub(super) exact: bool,
+}
+
+impl Point {
+    pub(super) fn of(&self, ctx: &Context, l: &Linear) -> Option<i64> {
+        let value = |a: Atom| match self.values.get(&a) {
+            Some(v) => Some(i128::from(*v)),
+            None => {
+                let lo = ctx.atom_interval(a).lo;
+                (lo.abs() < LARGE).then_some(lo)
+            }
+        };
+        let sum = l.terms.iter().try_fold(l.constant, |s, (a, c)| s.checked_add(value(*a)?.checked_mul(*c)?))?;
+        i64::try_from(sum).ok()
+    }
+}
+
+impl Context {
+    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is none.
+    /// The values of `first` are made as small as possible, in this order.
+    pub(super) fn point(&mut self, mark: Mark, choices: &[[(Expr, bool); 2]], first: &[Symbol]) -> Option<Point> {
+        self.choose(mark, choices, first, MOST_CHOICES)
+    }
+
+    fn choose(&mut self, mark: Mark, choices: &[[(Expr, bool); 2]], first: &[Symbol], fuel: u32) -> Option<Point> {
+        if self.unreachable {
+            return None;
+        }
+        let Some((choice, rest)) = choices.split_first() else { return self.solve(mark, first, fuel) };
+        if fuel == 0 {
+            return self.choose(mark, &[], first, 0);
+        }
+        let mut tried = |k: usize| {
+            let (cond, holds) = &choice[k];
+            if self.known(cond) == Some(!holds) {
+                return None;
+            }
+            self.scoped(|c| {
+                if *holds {
+                    c.assume(cond)
+                } else {
+                    c.assume_not(cond)
+                }
+                c.choose(mark, rest, first, fuel - 1)
+            })
+        };
+        tried(0).or_else(|| tried(1))
+    }
+
+    /// As [`Context::point`], without choices but those of `min`, `max` and `select`.
+    fn solve(&mut self, mark: Mark, first: &[Symbol], fuel: u32) -> Option<Point> {
+        let (atoms, rows) = self.system(mark, first);
+        let solution = memoised(atoms.len(), &rows);
+        let values = match solution {
+            Some(None) => return None,
+            Some(Some(values)) => values,
+            None => return Some(Point::default()),
+        };
+        let split = atoms
+            .iter()
+            .copied()
+            .find(|a| matches!(self.atoms[a.0 as usize].def, Def::Min(..) | Def::Max(..) | Def::Select(..)));
+        if let Some(a) = split
+            && fuel > 0
+        {
+            return self.solve_by_cases(mark, a, first, fuel - 1);
+        }
+        Some(self.describe(&atoms, &values))
+    }
+
+    /// Both cases of an atom that is one of two forms.
+    fn solve_by_cases(&mut self, mark: Mark, a: Atom, first: &[Symbol], fuel: u32) -> Option<Point> {
+        let def = self.atoms[a.0 as usize].def.clone();
+        let (x, y) = match &def {
+            Def::Min(x, y) | Def::Max(x, y) | Def::Select(_, x, y) => (x.clone(), y.clone()),
+            _ => return self.solve(mark, first, 0),
+        };
+        let mut case = |taken: &Linear, other: &Linear, holds: bool| {
+            self.scoped(|c| {
+                // From here on the atom is that form, and no choice any more.
+                let before = std::mem::replace(&mut c.atoms[a.0 as usize].def, Def::Free);
+                match &def {
+                    Def::Min(..) => c.at_most(taken, other),
+                    Def::Max(..) => c.at_most(other, taken),
+                    Def::Select(cond, ..) if holds => c.assume(cond),
+                    Def::Select(cond, ..) => c.assume_not(cond),
+                    _ => {}
+                }
+                c.at_most(&Linear::atom(a), taken);
+                c.at_most(taken, &Linear::atom(a));
+                let found = c.choose(mark, &[], first, fuel);
+                c.atoms[a.0 as usize].def = before;
+                found
+            })
+        };
+        case(&x, &y, true).or_else(|| case(&y, &x, false))
+    }
+
+    fn at_most(&mut self, x: &Linear, y: &Linear) {
+        if let Some(d) = y.minus(x) {
+            self.changed();
+            self.add_fact(d);
+        }
+    }
+
+    /// Everything that is known of what the facts since `mark` mention: atoms, and rows that are at least 0.
+    fn system(&self, mark: Mark, first: &[Symbol]) -> (Vec<Atom>, Vec<crate::isl::Row>) {
+        let mut atoms: Vec<Atom> = first.iter().filter_map(|s| self.atom_of(&Key::Expr(Expr::var(s)))).collect();
+        let (mut rows, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut add = |l: &Linear, atoms: &mut Vec<Atom>, rows: &mut Vec<Linear>| {
+            let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|a| !atoms.contains(a)).collect();
+            if rows.len() < MOST_ROWS && atoms.len() + new.len() <= MOST_ATOMS && seen.insert(l.clone()) {
+                atoms.extend(new);
+                rows.push(l.clone());
+            }
+        };
+        for l in self.facts_since(mark) {
+            add(l, &mut atoms, &mut rows);
+        }
+        let mut next = 0;
+        while next < atoms.len() {
+            let a = atoms[next];
+            next += 1;
+            let info = &self.atoms[a.0 as usize];
+            for l in info
+                .laws
+                .iter()
+                .map(|k| &self.laws[*k as usize])
+                .chain(info.facts.iter().map(|k| &self.facts[*k as usize]))
+            {
+                add(l, &mut atoms, &mut rows);
+            }
+            let interval = self.atom_interval(a);
+            if interval.lo > -INFINITY && interval.lo.abs() < LARGE {
+                add(&Linear::atom(a).plus_constant(-interval.lo), &mut atoms, &mut rows);
+            }
+            if interval.hi < INFINITY
+                && interval.hi.abs() < LARGE
+                && let Some(l) = Linear::constant(interval.hi).minus(&Linear::atom(a))
+            {
+                add(&l, &mut atoms, &mut rows);
+            }
+        }
+        let row = |l: &Linear| -> Option<crate::isl::Row> {
+            let mut row = vec![0i64; atoms.len() + 1];
+            row[0] = i64::try_from(l.constant).ok()?;
+            for (a, c) in &l.terms {
+                let at = atoms.iter().position(|b| b == a)?;
+                row[at + 1] = i64::try_from(*c).ok()?;
+            }
+            Some(row)
+        };
+        let rows = rows.iter().filter_map(row).collect();
+        (atoms, rows)
+    }
+
+    /// What the numbers of a point stand for.
+    fn describe(&self, atoms: &[Atom], values: &[i64]) -> Point {
+        let mut p = Point { exact: true, ..Point::default() };
+        p.values = atoms.iter().copied().zip(values.iter().copied()).collect();
+        for (a, v) in atoms.iter().zip(values) {
+            let info = &self.atoms[a.0 as usize];
+            match (&info.key, &info.def) {
+                (Key::Expr(e), Def::Free) => match e.kind() {
+                    ExprKind::Var(_) => {}
+                    ExprKind::Load(..) => p.assumed.push((e.clone(), *v)),
+                    _ => p.exact = false,
+                },
+                (_, Def::Product(factors)) => {
+                    let product = factors.iter().try_fold(1i128, |x, f| {
+                        x.checked_mul(i128::from(
+                            p.values.get(f).copied().or_else(|| i64::try_from(self.atom_interval(*f).lo).ok())?,
+                        ))
+                    });
+                    p.exact &= product == Some(i128::from(*v));
+                }
+                (Key::Quotient(..) | Key::Remainder(..), _) => p.exact &= !self.divides_by_form(&info.key),
+                (_, Def::Min(..) | Def::Max(..) | Def::Select(..)) => p.exact = false,
+                _ => {}
+            }
+        }
+        p
+    }
+
+    fn divides_by_form(&self, key: &Key) -> bool {
+        matches!(key, Key::Quotient(_, d) | Key::Remainder(_, d) if d.as_constant().is_none())
+    }
+}
+
+/// Answers that isl gave: the same system comes back after every step of a schedule that does not concern it.
+static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
+type Memo = FxHashMap<(usize, Vec<crate::isl::Row>), Option<Option<Vec<i64>>>>;
+/// More answers than this are not kept.
+const MOST_KNOWN: usize = 20_000;
+
+fn memoised(dims: usize, rows: &[crate::isl::Row]) -> Option<Option<Vec<i64>>> {
+    let key = (dims, rows.to_vec());
+    let lock = || KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = lock().get_or_insert_default().get(&key) {
+        return known.clone();
+    }
+    let answer = crate::isl::solution(dims, rows);
+    let mut memo = lock();
+    let memo = memo.get_or_insert_default();
+    if memo.len() >= MOST_KNOWN {
+        memo.clear();
+    }
+    memo.insert(key, answer.clone());
+    answer
+}

@@ -1,0 +1,330 @@
+//! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks and
+//! declarations. What the dependence analysis starts from.
+
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// What a reference does to the element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// Its value is needed.
+    Read,
+    /// It is replaced.
+    Write,
+    /// It is combined with a value. Two reductions by one operator commute.
+    Reduce(ReduceOp),
+}
+
+impl Use {
+    /// Whether the element may be another one afterwards.
+    pub fn writes(self) -> bool {
+        self != Use::Read
+    }
+}
+
+/// One step on the way from the root of a program to a statement.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Into a statement of a sequence. The assertions before it were passed.
+    Child {
+        /// The sequence.
+        seq: Stmt,
+        /// Which of its statements.
+        position: usize,
+    },
+    /// Into the scope of a declaration.
+    Scope {
+        /// The declaration.
+        stmt: Stmt,
+        /// What it declares.
+        tensor: Arc<Tensor>,
+    },
+    /// Into the body of a loop (also of a `while`, which has an iterator that nobody sees).
+    Loop {
+        /// The loop.
+        stmt: Stmt,
+        /// Its iterator.
+        iter: Symbol,
+        /// Its bounds; `None` where the order and number of iterations are unknown.
+        bounds: Option<[Expr; 3]>,
+    },
+    /// Into a branch.
+    Branch {
+        /// The `if`.
+        stmt: Stmt,
+        /// Its condition.
+        cond: Expr,
+        /// Into the first branch.
+        then: bool,
+    },
+}
+
+impl Step {
+    /// The statement that the step leads into.
+    pub fn stmt(&self) -> &Stmt {
+        match self {
+            Step::Child { seq: stmt, .. }
+            | Step::Scope { stmt, .. }
+            | Step::Loop { stmt, .. }
+            | Step::Branch { stmt, .. } => stmt,
+        }
+    }
+
+    /// Whether both lead to the same place.
+    pub fn same(&self, other: &Step) -> bool {
+        self.stmt().id() == other.stmt().id()
+            && match (self, other) {
+                (Step::Child { position: a, .. }, Step::Child { position: b, .. }) => a == b,
+                (Step::Branch { then: a, .. }, Step::Branch { then: b, .. }) => a == b,
+                _ => true,
+            }
+    }
+}
+
+/// A statement with the way to it.
+#[derive(Debug)]
+pub struct Site {
+    /// The statement that the reference stands in. For a bound of a loop or a condition this is the loop or the `if`.
+    pub stmt: Stmt,
+    /// From the root to it.
+    pub path: Vec<Step>,
+}
+
+impl Site {
+    /// The loops around the statement, outermost first.
+    pub fn loops(&self) -> impl Iterator<Item = (&Stmt, &Symbol)> {
+        self.path.iter().filter_map(|s| match s {
+            Step::Loop { stmt, iter, .. } => Some((stmt, iter)),
+            _ => None,
+        })
+    }
+
+    /// Whether the statement is, or stands inside, the one with this id.
+    pub fn inside(&self, id: StmtId) -> bool {
+        self.stmt.id() == id || self.path.iter().any(|s| s.stmt().id() == id)
+    }
+
+    /// How many steps this way has in common with another one.
+    pub fn common(&self, other: &Site) -> usize {
+        self.path.iter().zip(&other.path).take_while(|(a, b)| a.same(b)).count()
+    }
+
+    /// Whether this statement runs before the other one where all loops around both are in the same iteration. Two branches of
+    /// one `if` never run in the same iteration; what stands in one statement is ordered by that statement alone.
+    pub fn before(&self, other: &Site) -> bool {
+        let common = self.common(other);
+        match (self.path.get(common), other.path.get(common)) {
+            (Some(Step::Child { position: a, .. }), Some(Step::Child { position: b, .. })) => a < b,
+            // Bounds and conditions are evaluated before what is inside.
+            (None, Some(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A read or write of a tensor.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Where it stands.
+    pub site: Arc<Site>,
+    /// The tensor.
+    pub tensor: Symbol,
+    /// What is done to the element.
+    pub kind: Use,
+    /// Which element; `None` if it may be any of them (an outside function).
+    pub indices: Option<Vec<Expr>>,
+    /// Conditions under which the element is touched, within the statement: `x[i - 1] if i > 0 else 0`.
+    pub guards: Vec<(Expr, bool)>,
+    /// The declaration.
+    pub declared: Arc<Tensor>,
+}
+
+impl Reference {
+    /// How many steps of the way lie outside the tensor's declaration.
+    pub fn scope(&self) -> usize {
+        let declares = |s: &Step| matches!(s, Step::Scope { tensor, .. } if tensor.symbol == self.tensor);
+        self.site.path.iter().position(declares).map_or(0, |k| k + 1)
+    }
+}
+
+/// All references of a program, in the order of its text; in a statement, reads come before writes.
+pub fn references(func: &Func) -> Vec<Reference> {
+    let tensors = func.interface().cloned().collect();
+    let mut c = Collector { path: Vec::new(), tensors, out: Vec::new() };
+    c.stmt(&func.body);
+    c.out
+}
+
+struct Collector {
+    path: Vec<Step>,
+    tensors: Vec<Arc<Tensor>>,
+    out: Vec<Reference>,
+}
+
+impl Collector {
+    fn stmt(&mut self, s: &Stmt) {
+        self.direct(s);
+        match s.kind() {
+            StmtKind::Seq(v) => {
+                for (position, child) in v.iter().enumerate() {
+                    self.within(Step::Child { seq: s.clone(), position }, child);
+                }
+            }
+            StmtKind::VarDef { tensor, body } => {
+                self.tensors.push(tensor.clone());
+                self.within(Step::Scope { stmt: s.clone(), tensor: tensor.clone() }, body);
+                self.tensors.pop();
+            }
+            StmtKind::For { iter, extent, body, .. } => {
+                let bounds = match extent {
+                    Extent::Range { begin, end, step } => Some([begin.clone(), end.clone(), step.clone()]),
+                    Extent::Reals => None,
+                };
+                self.within(Step::Loop { stmt: s.clone(), iter: iter.clone(), bounds }, body);
+            }
+            StmtKind::While { body, .. } => {
+                self.within(Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None }, body);
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let step = |then| Step::Branch { stmt: s.clone(), cond: cond.clone(), then };
+                self.within(step(true), then);
+                if let Some(o) = otherwise {
+                    self.within(step(false), o);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn within(&mut self, step: Step, inside: &Stmt) {
+        self.path.push(step);
+        self.stmt(inside);
+        self.path.pop();
+    }
+
+    /// The references that stand in the statement itself.
+    fn direct(&mut self, s: &Stmt) {
+        if matches!(s.kind(), StmtKind::Seq(_)) {
+            return;
+        }
+        let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone() });
+        let mut reads = Vec::new();
+        let mut loads = Loads { guarded: true, guards: Vec::new(), seen: FxHashSet::default(), found: Vec::new() };
+        for e in s.kind().exprs() {
+            loads.visit(e);
+        }
+        for (tensor, indices, guards) in loads.finish(s) {
+            let declared = self.declared(&tensor);
+            let site = site.clone();
+            let indices = Some(indices);
+            reads.extend(declared.map(|declared| Reference {
+                site,
+                tensor,
+                kind: Use::Read,
+                indices,
+                guards,
+                declared,
+            }));
+        }
+        let mut seen = FxHashSet::default();
+        reads.retain(|r| seen.insert((r.tensor.clone(), r.indices.clone(), r.guards.clone())));
+        self.out.append(&mut reads);
+        let element = |indices: &[weft_ast::Access]| Some(indices.iter().map(|a| a.index.clone()).collect());
+        match s.kind() {
+            StmtKind::Store { tensor, indices, .. } => self.add(&site, tensor, Use::Write, element(indices)),
+            StmtKind::ReduceTo { tensor, indices, op, .. } => {
+                self.add(&site, tensor, Use::Reduce(*op), element(indices));
+            }
+            StmtKind::Eval { args, .. } => {
+                for t in args {
+                    self.add(&site, t, Use::Read, None);
+                    self.add(&site, t, Use::Write, None);
+                }
+            }
+            StmtKind::Structured { tensor, .. } => self.add(&site, tensor, Use::Write, None),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, site: &Arc<Site>, tensor: &Symbol, kind: Use, indices: Option<Vec<Expr>>) {
+        let declared = self.declared(tensor);
+        let site = site.clone();
+        self.out.extend(declared.map(|declared| Reference {
+            site,
+            tensor: tensor.clone(),
+            kind,
+            indices,
+            guards: Vec::new(),
+            declared,
+        }));
+    }
+
+    fn declared(&self, tensor: &Symbol) -> Option<Arc<Tensor>> {
+        self.tensors.iter().rev().find(|t| t.symbol == *tensor).cloned()
+    }
+}
+
+/// Operands under guards that one statement may have; with more of them, guards are left out.
+const MOST_VISITS: usize = 4096;
+
+type Load = (Symbol, Vec<Expr>, Vec<(Expr, bool)>);
+
+/// The loads in the expressions of one statement. A shared operand is visited once for each stack of guards over it.
+struct Loads {
+    guarded: bool,
+    guards: Vec<(Expr, bool)>,
+    seen: FxHashSet<(usize, Vec<(usize, bool)>)>,
+    found: Vec<Load>,
+}
+
+impl Loads {
+    fn visit(&mut self, e: &Expr) {
+        if e.children().is_empty() && !matches!(e.kind(), ExprKind::Load(..)) {
+            return;
+        }
+        let stack = self.guards.iter().map(|(g, holds)| (g.address(), *holds)).collect();
+        if self.seen.len() > MOST_VISITS && self.guarded || !self.seen.insert((e.address(), stack)) {
+            return;
+        }
+        if let ExprKind::Apply(op, args) = e.kind()
+            && op.is_lazy()
+        {
+            self.visit(&args[0]);
+            self.branch(&args[0], *op != Op::Or, &args[1]);
+            if *op == Op::Select {
+                self.branch(&args[0], false, &args[2]);
+            }
+            return;
+        }
+        for c in e.children() {
+            self.visit(c);
+        }
+        if let ExprKind::Load(t, indices) = e.kind() {
+            let indices = indices.iter().map(|a| a.index.clone()).collect();
+            self.found.push((t.clone(), indices, self.guards.clone()));
+        }
+    }
+
+    fn branch(&mut self, cond: &Expr, holds: bool, e: &Expr) {
+        if !self.guarded {
+            return self.visit(e);
+        }
+        self.guards.push((cond.clone(), holds));
+        self.visit(e);
+        self.guards.pop();
+    }
+
+    /// What was found; where there was too much of it, found again without guards.
+    fn finish(self, s: &Stmt) -> Vec<Load> {
+        if self.seen.len() <= MOST_VISITS {
+            return self.found;
+        }
+        let mut all = Loads { guarded: false, guards: Vec::new(), seen: FxHashSet::default(), found: Vec::new() };
+        for e in s.kind().exprs() {
+            all.visit(e);
+        }
+        all.found
+    }
+}

@@ -1,0 +1,214 @@
+//! The dependence analysis on programs as people write them.
+
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use weft_ast::{Func, print};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+
+/// The one entry of a program.
+pub fn entry(text: &str) -> Func {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    let name = program.entries()[0].name.clone();
+    program.elaborate(&name, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn line(d: &Dependence) -> String {
+    let text = |s: &weft_ast::Stmt| print::stmt(s).lines().next().unwrap_or_default().to_string();
+    let loops: Vec<String> = d
+        .loops
+        .iter()
+        .map(|(s, r)| {
+            let weft_ast::StmtKind::For { iter, .. } = s.kind() else { return String::new() };
+            format!(
+                "{iter}{}",
+                match r {
+                    Relation::Same => "=",
+                    Relation::Later => "<",
+                    Relation::Earlier => ">",
+                    Relation::Any => "*",
+                }
+            )
+        })
+        .collect();
+    let list = |v: &[(weft_ast::Symbol, i64)]| v.iter().map(|(s, v)| format!("{s}={v}")).collect::<Vec<_>>().join(",");
+    let w = &d.witness;
+    let assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("{}={v}", print::expr(e))).collect();
+    format!(
+        "{} {} [{}]: {} -> {}  at {} ({}) ({}) {:?}{}{}",
+        d.kind.short(),
+        d.source.tensor,
+        loops.join(" "),
+        text(&d.source.site.stmt),
+        text(&d.sink.site.stmt),
+        list(&w.sizes),
+        list(&w.source),
+        list(&w.sink),
+        w.element,
+        if assumed.is_empty() { String::new() } else { format!(" if {}", assumed.join(", ")) },
+        if w.exact { "" } else { " ?" },
+    )
+}
+
+fn all(text: &str) -> String {
+    let func = entry(text);
+    Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect()
+}
+
+use expect_test::{Expect, expect};
+
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&all(text));
+}
+
+#[test]
+fn figure_11() {
+    check(
+        "
+def f(a: inout[f32[N, M]]):
+    for i in range(1, N - 1):
+        for j in range(1, M - 1):
+            a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]
+",
+        expect![[r#"
+            RAW a [i< j*]: a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1] -> a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]  at N=5,M=4 (i=1,j=2) (i=3,j=1) Some([2, 2])
+            RAW a [i< j*]: a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1] -> a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]  at N=5,M=4 (i=1,j=1) (i=3,j=2) Some([2, 1])
+        "#]],
+    );
+}
+
+#[test]
+fn figure_12() {
+    check(
+        "
+def a(x: inout[f32[N, M]], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x[i, j] = b[i, j] + 1
+",
+        expect![[r#""#]],
+    );
+    check(
+        "
+def b(x: inout[f32], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x[...] = x * b[i, j] + 1
+",
+        expect![[r#"
+            WAR x [i< j*]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=2,M=1 (i=0,j=0) (i=1,j=0) Some([])
+            WAR x [i= j<]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=1,M=2 (i=0,j=0) (i=0,j=1) Some([])
+            RAW x [i< j*]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=2,M=1 (i=0,j=0) (i=1,j=0) Some([])
+            RAW x [i= j<]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=1,M=2 (i=0,j=0) (i=0,j=1) Some([])
+            WAW x [i< j*]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=2,M=1 (i=0,j=0) (i=1,j=0) Some([])
+            WAW x [i= j<]: x = x * b[i, j] + 1.0 -> x = x * b[i, j] + 1.0  at N=1,M=2 (i=0,j=0) (i=0,j=1) Some([])
+        "#]],
+    );
+    check(
+        "
+def c(x: inout[f32], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x += b[i, j]
+",
+        expect![[r#""#]],
+    );
+    check(
+        "
+def d(x: inout[f32[N, M, K]], b: f32[N, M, K]):
+    for i in range(N):
+        for j in range(M):
+            t = zeros((K,), f32)
+            for k in range(K):
+                t[k] = b[i, j, k] * 2
+            for k in range(K):
+                x[i, j, k] = t[k]
+",
+        expect![[r#"
+            WAW t [i= j=]: t[t.d0] = 0.0 -> t[k] = b[i, j, k] * 2.0  at N=1,M=1,K=1 (i=0,j=0,t.d0=0) (i=0,j=0,k=0) Some([0])
+            RAW t [i= j=]: t[t.d0] = 0.0 -> x[i, j, k] = t[k]  at N=1,M=1,K=1 (i=0,j=0,t.d0=0) (i=0,j=0,k=0) Some([0])
+            RAW t [i= j=]: t[k] = b[i, j, k] * 2.0 -> x[i, j, k] = t[k]  at N=1,M=1,K=1 (i=0,j=0,k=0) (i=0,j=0,k=0) Some([0])
+        "#]],
+    );
+}
+
+#[test]
+fn indirect_accesses_are_opaque_functions_of_their_instance() {
+    check(
+        "
+def f(y: inout[f32[n]], idx: i32[m]):
+    for i in range(m):
+        y[idx[i]] = y[idx[i]] * 2
+",
+        expect![[r#""#]],
+    );
+    check(
+        "
+def f(y: inout[f32[n]], mask: bool[m], x: f32[m]):
+    for i in range(m):
+        if mask[i]:
+            y[i] = x[i]
+        if not mask[i]:
+            y[i] = -x[i]
+",
+        expect![[r#""#]],
+    );
+    check(
+        "
+def f(x: inout[i64[n]], y: inout[i64[n]]):
+    for i in range(n):
+        if x[i] > 0:
+            x[i] = -1
+            if x[i] < 0:
+                y[i] = x[i]
+",
+        expect![[r#"
+            WAR x [i=]: if x[i] > 0: -> x[i] = -1  at n=1 (i=0) (i=0) Some([0]) if x[i]=1
+            RAW x [i=]: x[i] = -1 -> if x[i] < 0:  at n=1 (i=0) (i=0) Some([0]) if x[i]=1, x[i]=1
+            RAW x [i=]: x[i] = -1 -> y[i] = x[i]  at n=1 (i=0) (i=0) Some([0]) if x[i]=1, x[i]=1, x[i]=-1
+        "#]],
+    );
+}
+
+#[test]
+fn products_modulo_steps_and_bounds() {
+    check(
+        "
+def f(x: inout[f32[n * m]], y: f32[n, m]):
+    for i in range(n):
+        for j in range(m):
+            x[i * m + j] = y[i, j]
+",
+        expect![[r#""#]],
+    );
+    check(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        x[i] = x[(i + 1) % n]
+",
+        expect![[r#"
+            WAR x [i<]: x[i] = x[(i + 1) % n] -> x[i] = x[(i + 1) % n]  at n=2 (i=0) (i=1) Some([1])
+            RAW x [i<]: x[i] = x[(i + 1) % n] -> x[i] = x[(i + 1) % n]  at n=2 (i=0) (i=1) Some([0]) ?
+        "#]],
+    );
+    check(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(n - 1, -1, -2):
+        x[i] = x[i // 2] + x[min(i + 3, n - 1)]
+",
+        expect![[r#"
+            WAR x [i<]: x[i] = x[i // 2] + x[min(i + 3, n - 1)] -> x[i] = x[i // 2] + x[min(i + 3, n - 1)]  at n=4 (i=3) (i=1) Some([1])
+            RAW x [i<]: x[i] = x[i // 2] + x[min(i + 3, n - 1)] -> x[i] = x[i // 2] + x[min(i + 3, n - 1)]  at n=3 (i=2) (i=0) Some([2])
+        "#]],
+    );
+    check(
+        "
+def f(x: inout[f32[n]]):
+    assert n <= 4
+    for i in range(n):
+        if i + 4 < n or i > 10:
+            x[i] = x[i + 4]
+",
+        expect![[r#""#]],
+    );
+}
