@@ -1,6 +1,7 @@
 //! `weft run`, `check`, `show` and `bench` where everything is right.
 
 use super::{Folder, PROGRAM};
+use crate::programs;
 use expect_test::expect;
 use serde_json::Value as Json;
 
@@ -156,6 +157,93 @@ fn json_has_results_timings_and_memory() {
     let json: Json = serde_json::from_str(&out).expect("JSON");
     assert_eq!((status, &json["status"]), (1, &Json::from("error")), "{err}");
     assert_eq!(json["diagnostics"][0]["code"], "input::missing");
+}
+
+/// Local tensors whose sizes are multiples of 64 bytes, to which their places are rounded.
+const DECLARED: &str = "\
+def fused(x: f32[n], a: f32) -> f32[n]:
+    y = a * x + exp(x) - sqrt(x * x)
+    return y
+
+def together(x: f64[n]) -> f64[n]:
+    once = empty((n,), f64)
+    pairs = empty((n, 2), f64)
+    for i in range(n):
+        once[i] = x[i] + 1
+    for i in range(n):
+        pairs[i, 0] = once[n - 1 - i]
+        pairs[i, 1] = x[i]
+    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = pairs[n - 1 - i, 0] + once[i]
+    return y
+
+def in_turn(x: f32[n]) -> f32[n]:
+    y = zeros((n,), f32)
+    for step in range(3):
+        t = empty((n,), f32)
+        for i in range(n):
+            t[i] = x[n - 1 - i] + y[i]
+        for i in range(n):
+            y[i] = t[n - 1 - i]
+    if n > 0:
+        u = empty((2 * n,), f32)
+        for i in range(2 * n):
+            u[i] = x[i // 2]
+        for i in range(n):
+            y[i] += u[2 * n - 1 - i]
+    return y
+
+def ragged(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        row = empty((8 * (i + 1),), f64)
+        for k in range(8 * (i + 1)):
+            row[k] = x[i] + k
+        y[i] = row[7 * i]
+    return y
+";
+
+#[test]
+fn memory_is_what_the_program_declares() {
+    let folder = Folder::new(&[("declared.ft", DECLARED)]);
+    let memory = |entry: &str, n: usize, generic: bool| -> [u64; 3] {
+        let size = format!("n={n}");
+        let mut args = vec!["run", "declared.ft", entry, "--in", "x=ones", "--size", &size, "--json"];
+        args.extend(if entry == "fused" { &["--in", "a=2"][..] } else { &[] });
+        args.extend(generic.then_some("--generic"));
+        let json: Json = serde_json::from_str(&folder.succeeds(&args)).expect("JSON");
+        ["inputs", "results", "scratch"].map(|k| json["memory_bytes"][k].as_u64().expect("bytes"))
+    };
+    for n in [6400, 64_000] {
+        let (f32s, f64s) = (4 * n as u64, 8 * n as u64);
+        for generic in [true, false] {
+            // An expression is one loop, however long it is.
+            assert_eq!(memory("fused", n, generic), [f32s + 4, f32s, 0]);
+            // What is alive together lies beside each other.
+            assert_eq!(memory("together", n, generic), [f64s, f64s, 3 * f64s]);
+            // What is not shares its memory: the largest counts.
+            assert_eq!(memory("in_turn", n, generic), [f32s, f32s, 2 * f32s]);
+        }
+    }
+    // Attention written in two ways: row by row, where rows are small enough for the stack; in three stages over whole
+    // arrays, which are two.
+    let attention = |entry: &str| {
+        let file = programs::root().join("examples/longformer/longformer.ft").display().to_string();
+        let inputs = ["--in", "q=rand", "--in", "k=rand", "--in", "v=rand", "--set", "w=3", "--json"];
+        let sizes = ["--size", "heads=2", "--size", "n=640", "--size", "d=16"];
+        let json: Json =
+            serde_json::from_str(&folder.succeeds(&[&["run", &file, entry], &inputs[..], &sizes[..]].concat()))
+                .expect("JSON");
+        json["memory_bytes"]["scratch"].as_u64()
+    };
+    assert_eq!(attention("attention"), Some(0));
+    assert_eq!(attention("attention_staged"), Some(2 * 2 * 640 * 7 * 4));
+    // Of tensors that are made in turn, in memory of their own, the last is the largest.
+    assert_eq!(memory("ragged", 50, true), [400, 400, 50 * 64]);
+    let time = folder.succeeds(&["run", "declared.ft", "together", "--in", "x=ones", "--size", "n=6400", "--time"]);
+    let line = time.lines().find(|l| l.contains("memory, scratch")).expect("it is listed");
+    assert!(line.ends_with("150.0 KiB ") || line.ends_with("150.0 KiB"), "{time}");
 }
 
 #[test]
