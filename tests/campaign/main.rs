@@ -1,8 +1,9 @@
 //! The random campaigns, for as long as you like: `make fuzz MINUTES=60`.
 //!
 //! Each seed gives one random program that everything must agree on, and some hundred texts, mutated programs and broken
-//! data files that nothing may panic on. Failures go to `fuzz/failures.txt` in the target directory with their seeds, random
-//! programs made smaller; `fuzz/running.txt` names what runs now, should compiled code take the process with it.
+//! data files that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
+//! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it.
+//! `fuzz/running.txt` names what runs now, should compiled code take the process with it.
 //! `WEFT_FUZZ_MINUTES` says how long, `WEFT_FUZZ_SEED` where to begin. Without them, as in `make test`, a few fixed seeds
 //! show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
@@ -14,13 +15,26 @@ mod programs;
 mod readers;
 mod texts;
 
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A campaign: what it is called, how many cases a seed makes, and what is wrong with case `k` of a seed.
-type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<String> + 'a>);
+type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);
+
+/// What is wrong, and what it is wrong with: the contents of a file and how its name ends.
+struct Finding {
+    what: String,
+    file: Option<(&'static str, Vec<u8>)>,
+}
+
+/// What a panic says.
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("panics: {}", text.unwrap_or("with something that is no text"))
+}
 
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|v| !v.is_empty())?;
@@ -28,11 +42,30 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 /// What a case finds; a panic is a finding.
-fn finding(case: impl FnOnce() -> Option<String>) -> Option<String> {
-    catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Some(format!("panics: {}", text.unwrap_or("with something that is no text")))
-    })
+fn finding(case: impl FnOnce() -> Option<Finding>) -> Option<Finding> {
+    let found = catch_unwind(AssertUnwindSafe(case));
+    found.unwrap_or_else(|panic| Some(Finding { what: panic_text(&*panic), file: None }))
+}
+
+/// The command that runs the cases of a seed, and of three more, again.
+fn again(round: u64) -> String {
+    format!("again: WEFT_FUZZ_SEED={round} cargo test --test campaign")
+}
+
+/// The text about a finding, printed and added to the list; its file is written beside the list.
+fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
+    let kept = finding.file.map_or(String::new(), |(extension, bytes)| {
+        let path = folder.join(format!("{name}-{seed}.{extension}"));
+        std::fs::write(&path, bytes).expect("the target directory can be written");
+        format!("kept in {}\n", path.display())
+    });
+    let text = format!("{name}, seed {seed}: {}\n{kept}{}\n", finding.what, again(round));
+    println!("{text}");
+    let mut list = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("failures.txt"));
+    list.as_mut()
+        .map(|f| writeln!(f, "{text}"))
+        .expect("the target directory can be written")
+        .expect("so can the list");
 }
 
 fn main() -> ExitCode {
@@ -55,30 +88,33 @@ fn main() -> ExitCode {
 
     let start = Instant::now();
     let go_on = |seeds: u64| minutes.map_or(seeds < 4, |m| start.elapsed() < Duration::from_secs(60 * m));
-    let (mut seeds, mut counts, mut failures) = (0, [0; 4], Vec::new());
+    // The list is of this run, and is there before the run ends, however it ends.
+    let list = folder.join("failures.txt");
+    let _ = std::fs::remove_file(&list);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 4], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             for k in 0..*cases {
                 // Any number of cases of one seed, and no case of two.
                 let seed = (first + seeds) * *cases + k;
-                let _ = std::fs::write(folder.join("running.txt"), format!("{name}, seed {seed}\n"));
+                let _ = std::fs::write(
+                    folder.join("running.txt"),
+                    format!("{name}, seed {seed}\n{}\n", again(first + seeds)),
+                );
                 *count += 1;
-                if let Some(what) = finding(|| fault(seed)) {
-                    let text = format!("{name}, seed {seed} (WEFT_FUZZ_SEED={}):\n{what}\n", first + seeds);
-                    println!("{text}");
-                    failures.push(text);
+                if let Some(found) = finding(|| fault(seed)) {
+                    failures += 1;
+                    report(&folder, name, seed, first + seeds, found);
                 }
             }
         }
         seeds += 1;
     }
     let ran: Vec<String> = campaigns.iter().zip(counts).map(|((name, ..), n)| format!("{n} {name}")).collect();
-    println!("fuzz: {} in {} s, {} failures", ran.join(", "), start.elapsed().as_secs(), failures.len());
-    if failures.is_empty() {
+    println!("fuzz: {} in {} s, {failures} failures", ran.join(", "), start.elapsed().as_secs());
+    if failures == 0 {
         return ExitCode::SUCCESS;
     }
-    let file = folder.join("failures.txt");
-    std::fs::write(&file, failures.join("\n")).expect("the target directory can be written");
-    println!("fuzz: the failures are in {}", file.display());
+    println!("fuzz: the failures are in {}", list.display());
     ExitCode::FAILURE
 }

@@ -1,19 +1,24 @@
 //! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter before
 //! and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
 
+use crate::{Finding, panic_text};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use weft_analysis::pass::{dead, hoist, simplify};
 use weft_ast::interp::{self, ErrorKind, Inputs, Outputs, RuntimeError};
 use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_ast::{DType, Func, SourceMap, Value, func, print, validate};
+use weft_ast::{Buffer, DType, Func, Literal, SourceMap, Value, func, print, validate};
 use weft_codegen::call::Context;
 use weft_codegen::lower::specialise;
 use weft_codegen::toolchain::{CompileOptions, Toolchain};
 use weft_codegen::{Compiled, LowerOptions, c, lower};
 use weft_frontend::{NoHooks, NoLoader, Program, Source};
 
+/// A program that is as small after this as it was made by then is shown as it is.
+const SHRINKING: Duration = Duration::from_secs(120);
+
 /// What is wrong with the program of a seed, made small.
-pub fn fault(seed: u64, scratch: &Path) -> Option<String> {
+pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let integers: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_float()).collect();
     let exact = Options { statements: 10 + seed as usize % 30, ..Options::default() };
     // Floats of all kinds depend on the last bit: C, which has its own functions, is left out.
@@ -24,10 +29,49 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<String> {
         _ => (Options { floats: Floats::Any, errors: seed % 8 == 3, ..exact }, false),
     };
     let case = program(seed, &options);
-    problem(&case, in_c, scratch)?;
-    let small = shrink(&case, &mut |c| settled(c) && problem(c, in_c, scratch).is_some());
-    let what = problem(&small, in_c, scratch).unwrap_or_default();
-    Some(format!("{what}\n{}\n{:?}", print::func(&small.func), small.inputs))
+    let first = problem(&case, in_c, scratch)?;
+    let start = Instant::now();
+    let small = shrink(&case, &mut |c| {
+        // The same problem: a smaller program may well have another one, of its own.
+        let same = || problem(c, in_c, scratch).is_some_and(|p| kind(&p) == kind(&first));
+        start.elapsed() < SHRINKING && settled(c) && same()
+    });
+    let what = problem(&small, in_c, scratch).unwrap_or(first);
+    let text = file(&small);
+    Some(Finding { what: format!("{what}\n{text}"), file: Some(("ft", text.into_bytes())) })
+}
+
+/// What went wrong, without how: the first line, up to what differs from program to program.
+fn kind(problem: &str) -> &str {
+    problem.split(['\n', ':']).next().unwrap_or_default()
+}
+
+/// The program with its inputs in a command, as the corpus has it, so that it can be run and become a test.
+fn file(case: &Case) -> String {
+    let mut command = format!("# weft: run {}", case.func.name);
+    for (t, value) in case.func.interface().zip(&case.inputs.params) {
+        // An empty array has no literal that says its shape.
+        let literal = if value.data().is_empty() { "zeros".into() } else { literal(value.data(), value.shape(), 0) };
+        command.push_str(&format!(" --in {}={literal}", t.symbol.name()));
+    }
+    for (name, value) in &case.inputs.sizes {
+        command.push_str(&format!(" --size {name}={value}"));
+    }
+    format!("{command}\n\n{}", print::func(&case.func))
+}
+
+/// The elements from `first` on, as lists in lists.
+fn literal(data: &Buffer, shape: &[usize], first: usize) -> String {
+    let Some((n, inner)) = shape.split_first() else {
+        return match data.get(first) {
+            Literal::Bool(b) => b.to_string(),
+            Literal::Int(i) => i.to_string(),
+            Literal::Float(_) => format!("{:?}", data.get_f64(first)),
+        };
+    };
+    let stride: usize = inner.iter().product();
+    let items: Vec<String> = (0..*n).map(|k| literal(data, inner, first + k * stride)).collect();
+    format!("[{}]", items.join(","))
 }
 
 /// Whether a smaller program still writes all that it reads, and all of its results: only the interpreter notices.
@@ -40,9 +84,7 @@ fn settled(case: &Case) -> bool {
 
 fn problem(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
     let found = std::panic::catch_unwind(|| disagreement(case, in_c, scratch));
-    found.unwrap_or_else(|panic| {
-        Some(format!("panics: {}", panic.downcast_ref::<String>().map_or("without a text", String::as_str)))
-    })
+    found.unwrap_or_else(|panic| Some(panic_text(&*panic)))
 }
 
 /// Everything that a run leaves, as text, in which NaN equals itself; or the code of its error.

@@ -1,5 +1,6 @@
 //! Broken data files: no reader panics, whatever the bytes.
 
+use crate::{Finding, panic_text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
@@ -15,8 +16,8 @@ const TEXTS: [(&str, &str, Option<&str>); 5] = [
     ("mtx", "%%MatrixMarket matrix coordinate real symmetric\n% c\n2 2 2\n1 1 3.5\n2 1 -1\n", Some("rows")),
 ];
 
-/// A panic is the only fault; the text of one that was caught has the file in it.
-pub fn fault(seed: u64, scratch: &Path) -> Option<String> {
+/// A panic is the only fault.
+pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let kind = rng.random_range(0..TEXTS.len() + 3);
     let (extension, part, mut bytes) = match TEXTS.get(kind) {
@@ -46,5 +47,6 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<String> {
     let want = Want { name: "x".into(), dtype, ndim: rng.random_range(0..4) };
     let source = Source::File { path, part: part.filter(|_| rng.random()).map(str::to_string) };
     let outcome = std::panic::catch_unwind(|| drop(read(&source, &want)));
-    outcome.err().map(|_| format!("reading panics: {want:?}\n{extension} {bytes:?}"))
+    let what = |panic: Box<dyn std::any::Any + Send>| format!("{} on reading {want:?} from it", panic_text(&*panic));
+    outcome.err().map(|panic| Finding { what: what(panic), file: Some((extension, bytes)) })
 }

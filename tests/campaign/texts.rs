@@ -1,6 +1,6 @@
 //! Texts of every kind: none makes the parser or elaboration panic, and what is accepted is valid.
 
-use crate::{generate, mutate};
+use crate::{Finding, generate, mutate, panic_text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use weft::Program;
@@ -10,15 +10,24 @@ use weft_frontend::NoHooks;
 use weft_frontend::parse::parse;
 
 /// What is wrong with how a text of random characters, tokens or edits is parsed: a place outside of it.
-pub fn parser(seed: u64) -> Option<String> {
+pub fn parser(seed: u64) -> Option<Finding> {
     let text = match seed % 4 {
         0 => generate::noise(seed),
         1 | 2 => generate::soup(seed),
         _ => generate::mutant(seed),
     };
     let place = |span: weft_ast::Span| text.get(span.start as usize..span.end as usize);
-    let labels = parse(&text, FileId(0)).1.into_iter().flat_map(|d| d.labels);
-    labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is no part of {text:?}", l.span)).next()
+    let outside = std::panic::catch_unwind(|| {
+        let labels = parse(&text, FileId(0)).1.into_iter().flat_map(|d| d.labels);
+        labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is no part of the text", l.span)).next()
+    });
+    about(outside, &text)
+}
+
+/// A finding, if there is one, about a text.
+fn about(found: std::thread::Result<Option<String>>, text: &str) -> Option<Finding> {
+    let what = found.unwrap_or_else(|panic| Some(panic_text(&*panic)))?;
+    Some(Finding { what, file: Some(("ft", text.as_bytes().to_vec())) })
 }
 
 /// The programs of the repository.
@@ -42,15 +51,15 @@ pub fn sources() -> Vec<String> {
 }
 
 /// What is wrong with how a program with mistakes is elaborated.
-pub fn mutant(seed: u64, sources: &[String]) -> Option<String> {
+pub fn mutant(seed: u64, sources: &[String]) -> Option<Finding> {
     let mut random = mutate::Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let text = mutate::mutate(&sources[random.below(sources.len())], &mut random);
     let elaborated = std::panic::catch_unwind(|| {
         let program = Program::from_source("mutant.ft", &text).ok()?;
         program.entries().iter().find_map(|entry| {
             let func = program.front().elaborate(&entry.name, &BTreeMap::new(), &NoHooks).ok()?;
-            validate::logical(&func).err().map(|e| format!("{}: not valid: {e:?}\n{text}", entry.name))
+            validate::logical(&func).err().map(|e| format!("{}: not valid: {e:?}", entry.name))
         })
     });
-    elaborated.unwrap_or_else(|_| Some(format!("panics:\n{text}")))
+    about(elaborated, &text)
 }
