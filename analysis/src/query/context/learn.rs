@@ -1,0 +1,259 @@
+//! What is learnt on the way through a program: from declarations, conditions, loops, assertions and stores, and what
+//! a write takes away.
+
+use super::{Context, Def, Key, Truth};
+use crate::query::MAX_SIZE;
+use crate::query::effects;
+use crate::query::interval::{Congruence, INFINITY, Interval};
+use crate::query::linear::Linear;
+use crate::query::prove::complement;
+use weft_ast::op::Op;
+use weft_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
+
+impl Context {
+    /// A size: between 0 and [`MAX_SIZE`].
+    pub fn size(&mut self, symbol: &Symbol) {
+        self.changed();
+        let a = self.variable(symbol);
+        self.narrow(a, Interval::new(0, i128::from(MAX_SIZE)), Congruence::ALL);
+    }
+
+    /// A tensor is alive: the operations of its shape do not wrap, and it is not larger than [`MAX_SIZE`].
+    pub fn declare(&mut self, tensor: &Tensor) {
+        self.wrote(std::iter::once(&tensor.symbol));
+        self.exact = true;
+        let dims: Vec<Linear> = tensor.shape.iter().map(|d| self.linear(d)).collect();
+        self.exact = false;
+        self.shapes.insert(tensor.symbol.clone(), dims.clone());
+        let mut elements = Some(Linear::constant(1));
+        for d in &dims {
+            self.add_fact(d.clone());
+            if let Some(rest) = Linear::constant(i128::from(MAX_SIZE)).minus(d) {
+                self.add_fact(rest);
+            }
+            elements = elements.and_then(|e| self.product(&e, d));
+        }
+        // If no term is negative, each of them is at most the whole.
+        if let Some(e) = elements
+            && e.constant >= 0
+            && e.terms.iter().all(|(_, c)| *c >= 0)
+        {
+            for (a, _) in &e.terms {
+                let factors = self.factors(*a);
+                if factors.len() > 1 && factors.iter().all(|f| self.atom_interval(*f).lo >= 0) {
+                    self.products.push(factors);
+                }
+            }
+        }
+    }
+
+    /// The condition holds from here to the end of the scope.
+    pub fn assume(&mut self, cond: &Expr) {
+        self.suppose(cond, true);
+    }
+
+    /// The condition does not hold from here to the end of the scope.
+    pub fn assume_not(&mut self, cond: &Expr) {
+        self.suppose(cond, false);
+    }
+
+    fn suppose(&mut self, cond: &Expr, holds: bool) {
+        let earnest = std::mem::replace(&mut self.thorough, false);
+        self.learn(cond, holds);
+        self.thorough = earnest;
+    }
+
+    fn learn(&mut self, cond: &Expr, holds: bool) {
+        if let Some(b) = cond.as_bool() {
+            self.changed();
+            self.unreachable |= b != holds;
+            return;
+        }
+        let ExprKind::Apply(op, args) = cond.kind() else { return self.know(cond, holds) };
+        match (op, holds) {
+            (Op::Not, _) => self.suppose(&args[0], !holds),
+            (Op::And, true) | (Op::Or, false) => {
+                self.suppose(&args[0], holds);
+                self.suppose(&args[1], holds);
+            }
+            (Op::BitAnd, true) | (Op::BitOr, false) => {
+                self.suppose(&args[0], holds);
+                self.suppose(&args[1], holds);
+            }
+            (Op::And | Op::Or, _) => {
+                self.know(cond, holds);
+                // `a or b` where `a` is known not to hold is `b`.
+                let given = *op == Op::Or;
+                if self.decide(&args[0], !given) {
+                    self.suppose(&args[1], holds);
+                } else if self.decide(&args[1], !given) {
+                    self.suppose(&args[0], holds);
+                }
+            }
+            _ if op.is_comparison() && args[0].dtype().is_int() => {
+                self.know(cond, holds);
+                let (a, b) = (self.linear(&args[0]), self.linear(&args[1]));
+                self.compare(*op, holds, &a, &b);
+            }
+            _ => self.know(cond, holds),
+        }
+    }
+
+    /// Facts of a comparison of forms.
+    fn compare(&mut self, op: Op, holds: bool, a: &Linear, b: &Linear) {
+        let op = if holds { op } else { complement(op) };
+        // x < y is y - x - 1 >= 0
+        let mut less = |x: &Linear, y: &Linear, by: i128| {
+            if let Some(d) = y.minus(x) {
+                self.add_fact(d.plus_constant(-by));
+            }
+        };
+        match op {
+            Op::Lt => less(a, b, 1),
+            Op::Le => less(a, b, 0),
+            Op::Gt => less(b, a, 1),
+            Op::Ge => less(b, a, 0),
+            Op::Eq => {
+                less(a, b, 0);
+                less(b, a, 0);
+                if let Some(d) = a.minus(b) {
+                    self.equal_to_zero(&d);
+                }
+            }
+            _ => {
+                // From a != b and a >= b follows a > b.
+                if let Some(d) = a.minus(b) {
+                    if self.quickly(&d) {
+                        self.add_fact(d.plus_constant(-1));
+                    } else if let Some(e) = b.minus(a)
+                        && self.quickly(&e)
+                    {
+                        self.add_fact(e.plus_constant(-1));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What `d = 0` says about the residues of its atoms: `i = 4k + 2` is 2 modulo 4.
+    fn equal_to_zero(&mut self, d: &Linear) {
+        for &(a, c) in &d.terms {
+            if c.abs() == 1 {
+                let rest = d.substitute(a, &Linear::default()).and_then(|r| r.scale(-c));
+                if let Some(rest) = rest {
+                    let class = self.congruence(&rest);
+                    self.narrow(a, Interval::ALL, class);
+                }
+            }
+        }
+    }
+
+    fn know(&mut self, cond: &Expr, holds: bool) {
+        self.changed();
+        self.truths.push(Truth { cond: cond.clone(), holds, ended: false });
+    }
+
+    /// Whether exactly this condition was assumed, or its contrary.
+    pub(in crate::query) fn known(&self, cond: &Expr) -> Option<bool> {
+        self.truths.iter().rev().find(|t| !t.ended && t.cond == *cond).map(|t| t.holds)
+    }
+
+    /// In the body of a loop, in any of its iterations. The writes of the body are taken into account.
+    pub fn enter_loop(&mut self, iter: &Symbol, extent: &Extent, body: &Stmt) {
+        // The bounds are evaluated before the first iteration.
+        let range = match extent {
+            Extent::Range { begin, end, step } => Some([begin, end, step].map(|e| self.linear(e))),
+            Extent::Reals => None,
+        };
+        self.wrote(&effects::writes(body));
+        let Some([begin, end, step]) = range else { return };
+        let i = Linear::atom(self.variable(iter));
+        let sign = self.interval(&step);
+        let facts = if sign.lo > 0 {
+            [i.minus(&begin), end.minus(&i)]
+        } else if sign.hi < 0 {
+            [begin.minus(&i), i.minus(&end)]
+        } else {
+            return;
+        };
+        let [from, to] = facts;
+        if let Some(f) = from {
+            self.add_fact(f);
+        }
+        if let Some(t) = to {
+            self.add_fact(t.plus_constant(-1));
+        }
+        let Some(s) = step.as_constant().filter(|s| s.abs() != 1) else { return };
+        // i = begin + s * k, with k >= 0
+        let k = self.intern(Key::Trip(iter.clone()), Def::Free, Interval::ALL);
+        self.narrow(k, Interval::new(0, INFINITY), Congruence::ALL);
+        let offset = i.minus(&begin).and_then(|d| d.combine(1, &Linear::atom(k), -s));
+        if let Some(d) = offset {
+            if let Some(negative) = d.scale(-1) {
+                self.add_fact(negative);
+            }
+            self.add_fact(d.clone());
+            self.equal_to_zero(&d);
+        }
+    }
+
+    /// In the body of a `while` loop.
+    pub fn enter_while(&mut self, cond: &Expr, body: &Stmt) {
+        self.wrote(&effects::writes(body));
+        self.assume(cond);
+    }
+
+    /// After a statement and all inside it: its writes happened, an assertion was passed, an integer that was stored is there
+    /// to be read.
+    pub fn after(&mut self, stmt: &Stmt) {
+        let (tensor, indices, value) = match stmt.kind() {
+            // What they consist of came before; to collect its writes again at every level would be quadratic in the depth.
+            StmtKind::Seq(_) | StmtKind::VarDef { .. } => return,
+            StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => return self.assume(cond),
+            StmtKind::Store { tensor, indices, value } => (tensor, indices, value.clone()),
+            StmtKind::ReduceTo { tensor, indices, op, value } if value.dtype().is_int() => {
+                let element = Expr::load(tensor, indices.clone(), value.dtype());
+                (tensor, indices, Expr::apply(op.info().op, vec![element, value.clone()]))
+            }
+            _ => return self.wrote(&effects::writes(stmt)),
+        };
+        if !value.dtype().is_int() {
+            return self.wrote([tensor]);
+        }
+        // Atoms are values, so what was stored is known even if it came from the same tensor.
+        let stored = self.linear(&value);
+        self.wrote([tensor]);
+        let element = Expr::load(tensor, indices.clone(), value.dtype());
+        let moved = indices.iter().flat_map(Access::exprs).any(|e| self.loads(e).contains(tensor));
+        if !moved {
+            let now = self.linear(&element);
+            self.compare(Op::Eq, true, &now, &stored);
+        }
+    }
+
+    /// Elements of these tensors may have other values from here on, to the end of the walk.
+    pub fn wrote<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Symbol>) {
+        for t in tensors {
+            for key in self.by_tensor.remove(t).unwrap_or_default() {
+                if let Some(a) = self.keys.remove(&key) {
+                    let def = &mut self.atoms[a.0 as usize].def;
+                    // Its condition would now be taken to mean something else.
+                    if matches!(def, Def::Select(..)) {
+                        *def = Def::Free;
+                    }
+                }
+            }
+            let ended: Vec<bool> = (0..self.truths.len())
+                .map(|i| {
+                    let cond = self.truths[i].cond.clone();
+                    self.loads(&cond).contains(t)
+                })
+                .collect();
+            for (truth, ended) in self.truths.iter_mut().zip(ended) {
+                truth.ended |= ended;
+            }
+        }
+        self.writes += 1;
+        self.changed();
+    }
+}
