@@ -2,8 +2,7 @@
 
 mod aliasing;
 mod calls;
-mod diagnostics_names;
-mod diagnostics_types;
+mod diagnostics;
 mod gradients;
 mod indexing;
 mod names;

@@ -1,0 +1,351 @@
+//! What is said of names that are wrong.
+
+use super::{check, check_file};
+use expect_test::expect;
+
+#[test]
+fn unknown_names() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x + yy
+",
+        expect![[r#"
+            [name::unknown] there is no `yy` here
+              at t.ft:2 `yy`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return sofmax(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `sofmax` here
+              at t.ft:2 `sofmax`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return relo(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `relo` here
+              at t.ft:2 `relo`
+              help: did you mean `relu`?
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    print(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `print` here
+              at t.ft:2 `print`
+              help: programs do not print: return the value, and see it with `weft run`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return np.sum(x)
+",
+        expect![[r#"
+            [name::unknown] there is no `np` here
+              at t.ft:2 `np`
+              help: write the operator's name alone: `exp(x)`, `sum(x, axis=0)`
+        "#]],
+    );
+}
+
+#[test]
+fn an_error_is_reported_once() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = qq + 1
+    u = t * 2
+    t[0] = 1
+    v = x + zz
+    return t, u, v
+",
+        expect![[r#"
+            [name::unknown] there is no `qq` here
+              at t.ft:2 `qq`
+            [name::unknown] there is no `zz` here
+              at t.ft:5 `zz`
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_that_ended() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in range(n):
+        t = x[i]
+    return t
+",
+        expect![[r#"
+            [name::unknown] there is no `t` here
+              at t.ft:4 `t`
+              at t.ft:3 `t`: this one ended with its block
+              help: give `t` its first value before the block
+        "#]],
+    );
+}
+
+#[test]
+fn assignments_to_what_is_no_tensor() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    x[0] = 1
+",
+        expect![[r#"
+            [assign::read_only] `x` is a parameter that is only read
+              at t.ft:2 `x[0]`
+              help: annotate it with `inout[f32[n]]` to write it, or copy it: `t = x`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    n = 3
+",
+        expect![[r#"
+            [assign::size] `n` is a size, which does not change
+              at t.ft:2 `n`
+              help: use another name
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for i in range(n):
+        i = 2
+",
+        expect![[r#"
+            [assign::iterator] `i` is the iterator of a loop around
+              at t.ft:3 `i`
+              help: use another name; the next value comes from the `range`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = [1, 2]
+    t[0] = 3
+",
+        expect![[r#"
+            [assign::static] `t` is a list that is known when compiling, and its items cannot be written
+              at t.ft:3 `t`
+              help: make a tensor: `zeros((n,), f32)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t = [1]
+    for i in range(n):
+        t = [2]
+",
+        expect![[r#"
+            [assign::static] `t` is a list that is known when compiling, and cannot change when the program runs
+              at t.ft:4 `t`
+              help: use another name, or assign it under conditions that are static
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    relu = 3
+    f[0] = 1
+",
+        expect![[r#"
+            [assign::target] `f` is a function, and cannot be written
+              at t.ft:3 `f`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    x = y
+",
+        expect![[r#"
+            [assign::parameter] `x` is a parameter, which names a tensor of the caller
+              at t.ft:2 `x`
+              help: to write into it, `x[...] = …`; for a tensor of your own, use another name
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    total(x)[0] = 1
+",
+        expect![[r#"
+            [assign::target] the result of a call cannot be written
+              at t.ft:2 `total(x)`
+              help: give it a name first
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    3 = x
+",
+        expect![[r#"
+            [syntax::target] a literal on the left of an assignment
+              at t.ft:2 `3`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+        "#]],
+    );
+}
+
+#[test]
+fn declarations() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64 = 0.0
+    t: f64 = 1.0
+",
+        expect![[r#"
+            [assign::declared] `t` is declared already
+              at t.ft:3 `t`
+              at t.ft:2 `t`: here
+              help: a declaration with a type makes a new tensor: use another name, or leave the type out to write into the old one
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[n]
+",
+        expect![[r#"
+            [assign::no_value] `t` gets no value
+              at t.ft:2 `t`
+              help: write `= empty(shape, dtype)` if it is written later
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: static = 3
+",
+        expect![[r#"
+            [annotation::static] `static` stands for parameters
+              at t.ft:2 `static`
+              help: `t = …` is static if its value is
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[n, 2] = empty((n, 3), f64)
+",
+        expect![[r#"
+            [shape::declare] `t` is declared as `f64[n, 2]`, and this is `f64[n, 3]`
+              at t.ft:2 `empty((n, 3), f64)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: float = 1.0
+",
+        expect![[r#"
+            [annotation::type] `float` is no element type
+              at t.ft:2 `float`
+              help: did you mean `f64`?
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    t: f64[k[0]] = 0.0
+",
+        expect![[r#"
+            [shape::data] this size depends on values of tensors
+              at t.ft:2 `k[0]`
+              help: a tensor's shape is known before the program runs: use sizes of parameters, or `static` parameters
+        "#]],
+    );
+}
+
+#[test]
+fn attributes() {
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.sum()
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `sum`
+              at t.ft:2 `sum`
+              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.size
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `size`
+              at t.ft:2 `size`
+              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.total()
+",
+        expect![[r#"
+            [name::attribute] a tensor has no `total`
+              at t.ft:2 `total`
+              help: there are no methods; write `total(x)`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return n.shape[0]
+",
+        expect![[r#"
+            [index::range] index 0 is out of range: the sequence has 0 items
+              at t.ft:2 `0`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x.shape[1]
+",
+        expect![[r#"
+            [index::range] index 1 is out of range: the sequence has 1 item
+              at t.ft:2 `1`
+        "#]],
+    );
+}
+
+#[test]
+fn modules() {
+    check(
+        "N = M
+M = N
+
+def f(x: f32[n]):
+    return x * N
+",
+        expect![[r#"
+            [name::cycle] `N` is defined by itself
+              at t.ft:1 `N`
+        "#]],
+    );
+    check(
+        "N = zeros((3,), f32)
+
+def f(x: f32[n]):
+    return x * N
+",
+        expect![[r#"
+            [static::module] `N` is a tensor of 1 dimension, not a static value
+              at t.ft:1 `zeros((3,), f32)`
+              help: at the top level of a file, names stand for values that are known when compiling
+        "#]],
+    );
+}
+
+#[test]
+fn files_are_checked_as_a_whole() {
+    check_file(
+        "def g(a, w):\n    return aa + w\n\ndef h(a: f32[n], w: static):\n    t = [i * n for i in range(w)]\n    return a + tt\n\ndef f(x: f32[n]):\n    return g(x, 1) + qq\n\n@schedule(f)\ndef s1(s):\n    s.parallelize(whatever)\n",
+        expect![[r#"
+            [name::unknown] there is no `aa` here
+              at t.ft:2 `aa`
+              note: in `g`, called at t.ft:9
+            [name::unknown] there is no `tt` here
+              at t.ft:6 `tt`
+            [name::unknown] there is no `qq` here
+              at t.ft:9 `qq`
+        "#]],
+    );
+}

@@ -1,0 +1,99 @@
+//! What is said of parts of the language that are not there yet.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn schedules_and_gradients() {
+    check(
+        "@schedule(f)
+def s1(s):
+    s.parallelize(\"i\")
+
+def f(x: f32[n]):
+    s1(x)
+",
+        expect![[r#"
+            [call::decorated] `s1` has a decorator, and is not called
+              at t.ft:6 `s1(x)`
+              help: a schedule is chosen with `--schedule`
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+dloss = grad(loss, wrt=[\"w\"])
+",
+        expect![[r#"
+            [unsupported] gradients are not supported yet
+              at t.ft:4 `grad(loss, wrt=["w"])`
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+dloss = grad(loss, wrt=[\"v\"])
+",
+        expect![[r#"
+            [grad::wrt] `loss` has no parameter `v`
+              at t.ft:4 `grad(loss, wrt=["v"])`
+              help: its parameters are w
+        "#]],
+    );
+    check(
+        "def loss(w: f32) -> f32:
+    return w * w
+
+def f(w: f32):
+    l, d = value_and_grad(loss, wrt=\"w\")(w)
+    return l, d
+",
+        expect![[r#"
+            [unsupported] gradients are not supported yet
+              at t.ft:5 `value_and_grad(loss, wrt="w")`
+        "#]],
+    );
+}
+
+#[test]
+fn structured_and_continuous() {
+    check(
+        "def f(x: f64[n, m] @ csr):
+    return 1
+",
+        expect![[r#"
+            [unsupported] storage other than dense (`@` after a type) is not supported yet
+              at t.ft:1 `csr`
+        "#]],
+    );
+    check(
+        "def f(x: f64[real]):
+    return 1
+",
+        expect![[r#"
+            [unsupported] a continuous dimension (`real`) is not supported yet
+              at t.ft:1 `real`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    for t in reals:
+        pass
+",
+        expect![[r#"
+            [unsupported] a loop over the reals is not supported yet
+              at t.ft:2 `reals`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
+    return x[walk(0)]
+",
+        expect![[r#"
+            [unsupported] structured storage (`walk`) is not supported yet
+              at t.ft:2 `walk(0)`
+        "#]],
+    );
+}

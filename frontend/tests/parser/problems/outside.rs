@@ -1,0 +1,335 @@
+//! What Python has and Weft does not: each says what to write instead.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn statements_outside_the_language() {
+    check(
+        r#"def f(x: f32[n]) -> f32:
+    while x > 0:
+        break
+    for i in range(n):
+        continue
+    try:
+        raise Error
+    except E:
+        pass
+    finally:
+        pass
+    with a as b:
+        pass
+    yield x
+    await x
+    async def g(): pass
+    global a
+    nonlocal b
+    del x
+    import numpy as np
+    from libop import relu
+    match x:
+        case 1:
+            pass
+    type T = f32
+    def g():
+        return 1
+    @g
+    def h(): pass
+    class A: pass
+import numpy
+class B:
+    def f(self): pass
+"#,
+        expect![[r#"
+            python::while: there are no `while` loops
+              2:5 `while`
+              help: write `for i in range(n)` with the largest number of rounds, and `if` inside it
+            python::break: a loop cannot be left early
+              3:9 `break`
+              help: put what must not run any more under `if not done:`, with `done` a bool
+            python::continue: a round of a loop cannot be cut short
+              5:9 `continue`
+              help: put the rest of the body under `if`
+            python::exception: there are no exceptions
+              6:5 `try`
+              help: test first: `if`, or `assert cond, "message"`; in a schedule `if s.can(…)`
+            python::exception: there are no exceptions
+              7:9 `raise`
+              help: write `assert cond, "message"`
+            python::exception: there are no exceptions
+              8:5 `except`
+              help: test first: `if`, or `assert cond, "message"`
+            python::exception: there are no exceptions
+              10:5 `finally`
+              help: write the statements after the others
+            python::with: there are no `with` blocks
+              12:5 `with`
+              help: write the statements one after the other; tensors end with their block
+            python::generator: there are no generators
+              14:5 `yield`
+              help: return a tensor, or write to an `inout` parameter
+            python::async: there is nothing asynchronous
+              15:5 `await`
+              help: write a plain call
+            python::async: there is nothing asynchronous
+              16:5 `async`
+              help: write a plain function; loops are made parallel by a schedule
+            python::global: there are no global variables
+              17:5 `global`
+              help: pass the tensor as a parameter, and return it or make it `inout`
+            python::global: there are no variables of an enclosing function
+              18:5 `nonlocal`
+              help: pass the tensor as a parameter
+            python::del: nothing is deleted by hand
+              19:5 `del`
+              help: leave it out: a tensor ends with the block where it was first assigned
+            python::import: a module is not imported as a whole
+              20:5 `import`
+              help: import names from it: `from mymodule import f, g`; libop's need no import
+            python::import: an import inside a function
+              21:5 `from libop import relu`
+              help: move it to the top of the file
+            python::match: there is no `match`
+              22:5 `match`
+              help: write `if … elif … else`
+            python::class: there are no type aliases
+              25:5 `type`
+              help: write the type where it is used
+            python::closure: a function inside a function
+              26:5 `def`
+              help: there are no closures: move it to the top level, and pass it what it uses as parameters
+            python::closure: a function inside a function
+              28:5 `@`
+              help: there are no closures: move it to the top level, and pass it what it uses as parameters
+            python::class: there are no classes
+              30:5 `class`
+              help: write functions, and pass tensors to them
+            python::import: a module is not imported as a whole
+              31:1 `import`
+              help: import names from it: `from mymodule import f, g`; libop's need no import
+            python::class: there are no classes
+              32:1 `class`
+              help: write functions, and pass tensors to them
+        "#]],
+    );
+}
+
+#[test]
+fn for_else() {
+    check(
+        r#"def f():
+    for i in range(3):
+        pass
+    else:
+        pass
+    while a:
+        pass
+    else:
+        pass
+    else:
+        pass
+    if a:
+        pass
+    else:
+        pass
+    elif b:
+        pass
+"#,
+        expect![[r#"
+            python::for-else: `else` after a `for`
+              4:5 `else`
+              help: loops always run to their end: write the statements after the loop
+            python::while: there are no `while` loops
+              6:5 `while`
+              help: write `for i in range(n)` with the largest number of rounds, and `if` inside it
+            python::for-else: `else` after a `while`
+              8:5 `else`
+              help: write the statements after the loop
+            syntax::unexpected: `else` after `else`
+              10:5 `else`
+              help: `else` is the last branch: write `elif` for the ones before it
+            syntax::unexpected: `elif` after `else`
+              16:5 `elif`
+              help: `else` is the last branch: write `elif` for the ones before it
+        "#]],
+    );
+}
+
+#[test]
+fn expressions_outside_the_language() {
+    check(
+        r#"def f(x, *args):
+    if (y := 1): pass
+    a = f(*x)
+    b = f(**x)
+    c, *d = x
+    e = {1: 2}
+    g = {1, 2}
+    h = lambda x: x
+    i = sum(x for x in y)
+    j = [x for x in y for z in x]
+    k = yield x
+    l = x ? y : z
+    m = a && b
+    n = a || b
+    o = !a
+    p = a <> b
+    q = x++
+    r = b"x"
+    s = 3j
+    t = [a, b for a in c]
+    u = await x
+    v = s.permute(L, lambda i: i) + t.other(lambda i: i)
+    w = 1 + not x
+"#,
+        expect![[r#"
+            python::star: `*` among the parameters
+              1:10 `*`
+              help: name each parameter; every one can be given by position or by name
+            python::walrus: there is no `:=`
+              2:11 `:=`
+              help: assign on a line of its own: `t = e`
+            python::star: there is no unpacking with `*`
+              3:11 `*`
+              help: write the elements one by one
+            python::star: there is no unpacking with `*`
+              4:11 `**`
+              help: write the elements one by one
+            python::star: there is no unpacking with `*`
+              5:8 `*`
+              help: write the elements one by one
+            python::dict: there are no dictionaries and sets
+              6:9 `{`
+              help: use a list or tuple of static values, or a tensor
+            python::dict: there are no dictionaries and sets
+              7:9 `{`
+              help: use a list or tuple of static values, or a tensor
+            python::lambda: there are no lambdas, except in `s.permute` of a schedule
+              8:9 `lambda x: x`
+              help: write a function with `def` and use its name
+            python::generator: there are no generator expressions
+              9:15 `for`
+              help: write a list: `[f(k) for k in range(3)]` (static), or a loop for tensors
+            python::comprehension: a comprehension has one `for`
+              10:23 `for`
+              help: write `for i, j in ndrange(n, m)`, or a comprehension inside the other
+            python::generator: there are no generators
+              11:9 `yield`
+              help: return a tensor, or write to an `inout` parameter
+            syntax::character: `?` cannot stand here
+              12:11 `?`
+              help: write `a if cond else b`
+            syntax::unexpected: expected an expression, found `&`
+              13:12 `&`
+              help: write `and`, or `&` for bits and bools element by element
+            syntax::unexpected: expected an expression, found `|`
+              14:12 `|`
+              help: write `or`, or `|` for bits and bools element by element
+            syntax::character: `!` cannot stand here
+              15:9 `!`
+              help: write `not x`, or `!=` to compare
+            syntax::unexpected: expected an expression, found `>`
+              16:12 `>`
+              help: write `!=`
+            syntax::unexpected: expected an expression, found the end of the line
+              17:11 `+`
+              help: write the right operand; to count, write `i += 1`
+            python::bytes: there are no strings of bytes
+              18:9 `b\"x\"`
+              help: leave the `b` out
+            syntax::number: `3j` is no number
+              19:9 `3j`
+              help: there are no complex numbers: keep the real and the imaginary part in two tensors
+            syntax::unexpected: expected an operator, a comma or a closing bracket, found the keyword `for`
+              20:15 `for`
+              help: a comprehension makes one expression for each: `[(i, j) for i, j in …]`
+            python::async: there is nothing asynchronous
+              21:9 `await`
+              help: write a plain call
+            python::lambda: there are no lambdas, except in `s.permute` of a schedule
+              22:45 `lambda i: i`
+              help: write a function with `def` and use its name
+            syntax::unexpected: expected an operand, found the keyword `not`
+              23:13 `not`
+              help: `not` binds looser than the operator before it: write `(not x)`
+        "#]],
+    );
+}
+
+#[test]
+fn targets() {
+    check(
+        r#"def f():
+    f(x) = 1
+    1 = x
+    None = x
+    a + b = c
+    a < b = c
+    a, = b
+    () = b
+    a, (b, c) = d
+    [a, b] = c
+    a = b = c
+    a, b += c
+    f() += 1
+    a[i]: f32 = 1
+    (a): f32
+    for x[i] in y: pass
+    for i, in y: pass
+    a = [i for i, in y]
+"#,
+        expect![[r#"
+            syntax::target: a call on the left of an assignment
+              2:5 `f(x)`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: a literal on the left of an assignment
+              3:5 `1`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: a constant on the left of an assignment
+              4:5 `None`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: an expression on the left of an assignment
+              5:5 `a + b`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: a comparison on the left of an assignment
+              6:5 `a < b`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: a tuple of fewer than two on the left of an assignment
+              7:5 `a,`
+              help: write the name without a comma
+            syntax::target: a tuple of fewer than two on the left of an assignment
+              8:5 `()`
+              help: write the name without a comma
+            syntax::target: a tuple inside a tuple or a list on the left of an assignment
+              9:8 `(b, c)`
+              help: unpack one level at a time: `a, b = f(x)`, then `c, d = b`
+            syntax::target: a tuple inside a tuple or a list on the left of an assignment
+              10:5 `[a, b]`
+              help: unpack one level at a time: `a, b = f(x)`, then `c, d = b`
+            python::chained-assignment: a chained assignment
+              11:11 `= c`
+              help: write one assignment per line
+            syntax::target: a tuple on the left of an assignment
+              12:5 `a, b`
+              help: write one augmented assignment per element
+            syntax::target: a call on the left of an assignment
+              13:5 `f()`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
+            syntax::target: something other than a name, with a type on the left of an assignment
+              14:5 `a[i]`
+              help: declare one name: `t: f32[n] = zeros((n,), f32)`
+            syntax::target: something other than a name, with a type on the left of an assignment
+              15:5 `(a)`
+              help: declare one name: `t: f32[n] = zeros((n,), f32)`
+            syntax::unexpected: expected `in`, found `[`
+              16:10 `[`
+              help: write `for i in range(n):`
+            syntax::target: a comma after a single loop variable unpacks a tuple of one
+              17:9 `i,`
+              help: write `for i in …`
+            syntax::target: a comma after a single loop variable unpacks a tuple of one
+              18:16 `i,`
+              help: write `for i in …`
+        "#]],
+    );
+}

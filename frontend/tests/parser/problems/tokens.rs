@@ -1,0 +1,245 @@
+//! Strings, numbers and characters.
+
+use super::check;
+use expect_test::expect;
+use weft_ast::span::FileId;
+use weft_frontend::parse::parse;
+
+#[test]
+fn strings() {
+    check(
+        r#"x = "abc
+z = "\x4" "\u12" "\ud800" "\U00110000" "\N{DIGIT ONE}"
+w = """abc
+"#,
+        expect![[r#"
+            syntax::string: a string is not closed before the end of the line
+              1:5 `\"` it starts here
+              help: end it with `"`
+            syntax::escape: an escape with too few digits
+              2:6 `\\x4`
+              help: `\x` takes 2 hexadecimal digits, `\u` 4 and `\U` 8; write `\\` for a backslash
+            syntax::escape: an escape with too few digits
+              2:12 `\\u12`
+              help: `\x` takes 2 hexadecimal digits, `\u` 4 and `\U` 8; write `\\` for a backslash
+            syntax::escape: an escape that is no character
+              2:19 `\\ud800`
+              help: write the number of a Unicode character
+            syntax::escape: an escape that is no character
+              2:28 `\\U00110000`
+              help: write the number of a Unicode character
+            syntax::escape: a character by its name
+              2:41 `\\N{DIGIT ONE}`
+              help: write the character itself, or its number: `\u03b1`
+            syntax::string: a string is not closed before the end of the file
+              3:5 `\"\"\"` it starts here
+              help: end it with `"""`
+        "#]],
+    );
+}
+
+#[test]
+fn format_strings() {
+    check(
+        r#"def f():
+    a = f"{x" f"{}" f"}" f"{x:3}" f"{x!r}" f"{x=}"
+    b = f"{x + }" f"{'\n'}" f"{f'{x}'}" f"{a b}"
+    c = f"{" f'{(x' f"{ }"
+"#,
+        expect![[r#"
+            syntax::format-string: `{` in an f-string is not closed
+              2:11 `{`
+              help: close the field with `}`, or write `{{` for the character
+            syntax::format-string: an empty field in an f-string
+              2:18 ``
+              help: write an expression between the braces, or `{{}}` for the characters
+            syntax::format-string: a single `}` in an f-string
+              2:23 `}`
+              help: write `}}` for the character
+            syntax::format-string: a format after `:` in an f-string
+              2:30 `:`
+              help: write the value alone: `{x}`
+            syntax::format-string: a conversion after `!` in an f-string
+              2:39 `!`
+              help: write the value alone: `{x}`
+            syntax::format-string: a field of an f-string ends with `=`
+              2:47 `x=`
+              help: write the text yourself: `x={x}`
+            syntax::unexpected: expected an expression, found the end of the line
+              3:14 `+`
+              help: write the right operand; to count, write `i += 1`
+            syntax::format-string: a field of an f-string has `\` or `#`
+              3:22 `\'\\n\'`
+              help: give the value a name first, and write `{name}`
+            syntax::format-string: an f-string inside an f-string
+              3:32 `f\'{x}\'`
+              help: write its pieces into the outer one
+            syntax::unexpected: expected an operator, a comma or the end of the line, found `b`
+              3:46 `b`
+              help: is an operator missing before `b`, or the end of the line?
+            syntax::format-string: `{` in an f-string is not closed
+              4:11 `{`
+              help: close the field with `}`, or write `{{` for the character
+            syntax::format-string: `{` in an f-string is not closed
+              4:16 `{`
+              help: close the field with `}`, or write `{{` for the character
+            syntax::format-string: an empty field in an f-string
+              4:24 ` `
+              help: write an expression between the braces, or `{{}}` for the characters
+        "#]],
+    );
+}
+
+#[test]
+fn numbers() {
+    check(
+        r#"a = 012
+b = 1_
+c = 1__0
+d = 0x
+e = 0b12
+f = 1.5f
+g = 1e
+h = 3x
+i = 340282366920938463463374607431768211456
+j = 1e999
+k = 0xfffffffffffffffffffffffffffffffff
+l = x.1
+"#,
+        expect![[r#"
+            syntax::number: `012` is no number
+              1:5 `012`
+              help: a decimal number has no leading zeros; write `0o17` for octal
+            syntax::number: `1_` is no number
+              2:5 `1_`
+              help: a `_` stands between two digits: `1_000`
+            syntax::number: `1__0` is no number
+              3:5 `1__0`
+              help: a `_` stands between two digits: `1_000`
+            syntax::number: `0x` is no number
+              4:5 `0x`
+              help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
+            syntax::number: `0b12` is no number
+              5:5 `0b12`
+              help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
+            syntax::number: `1.5f` is no number
+              6:5 `1.5f`
+              help: leave the `f` out: a literal takes the type of what it meets
+            syntax::number: `1e` is no number
+              7:5 `1e`
+              help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
+            syntax::number: `3x` is no number
+              8:5 `3x`
+              help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
+            syntax::number: an integer that fits in no integer type
+              9:5 `340282366920938463463374607431768211456`
+              help: the largest is 18446744073709551615 (u64); write a float such as `1e40` otherwise
+            syntax::number: `1e999` is larger than every 64-bit float
+              10:5 `1e999`
+              help: the largest is about 1.797e308; write `inf` for infinity
+            syntax::number: an integer that fits in no integer type
+              11:5 `0xfffffffffffffffffffffffffffffffff`
+              help: the largest is 18446744073709551615 (u64); write a float such as `1e40` otherwise
+            syntax::unexpected: expected a name, found `.1`
+              12:6 `.1`
+              help: write a name here
+        "#]],
+    );
+}
+
+#[test]
+fn numbers_of_many_digits() {
+    check(
+        &format!("x = {}.0\n", "1".repeat(1000)),
+        expect![[r#"
+        syntax::number: a number of more than 1000 characters
+          1:5 `1111111111111111111111111111111111111111…`
+          help: write it shorter: a 64-bit float has 17 significant digits
+    "#]],
+    );
+}
+
+#[test]
+fn characters() {
+    check(
+        r#"é = 1
+a = “x”
+b = x ? 1
+c = $x
+d = x − y
+g = 1 \ 2
+h = √x
+"#,
+        expect![[r#"
+            syntax::character: `é` cannot stand here
+              1:1 `é`
+              help: names are written in ASCII letters, digits and `_`: `alpha`, `dx`
+            syntax::character: `“` cannot stand here
+              2:5 `“`
+              help: strings stand between `"` or `'`
+            syntax::character: `?` cannot stand here
+              3:7 `?`
+              help: write `a if cond else b`
+            syntax::character: `$` cannot stand here
+              4:5 `$`
+              help: remove it
+            syntax::character: `−` cannot stand here
+              5:7 `−`
+              help: outside strings and comments, write ASCII
+            syntax::character: `\` cannot stand here
+              6:7 `\\`
+              help: remove it
+            syntax::character: `√` cannot stand here
+              7:5 `√`
+              help: outside strings and comments, write ASCII
+        "#]],
+    );
+}
+
+#[test]
+fn invisible_characters() {
+    check(
+        "e = \u{200b}x\nf =\u{a0}x\n",
+        expect![[r#"
+        syntax::character: the invisible character U+200B cannot stand here
+          1:5 `\u{200b}`
+          help: replace it by a plain space
+        syntax::character: the invisible character U+00A0 cannot stand here
+          2:4 `\u{a0}`
+          help: replace it by a plain space
+    "#]],
+    );
+}
+
+#[test]
+fn encodings() {
+    check(
+        r#"# -*- coding: latin-1 -*-
+x = 1
+"#,
+        expect![[r#"
+            syntax::encoding: the file says that it is written in `latin-1`
+              1:1 `# -*- coding: latin-1 -*-\n`
+              help: write it in UTF-8, and remove the line
+        "#]],
+    );
+}
+
+#[test]
+fn nul_characters() {
+    check(
+        "x = 1 # \0\n",
+        expect![[r#"
+        syntax::character: the file holds a NUL character, so it is not a text file
+          1:9 `\0`
+          help: save it as UTF-8 text
+    "#]],
+    );
+}
+
+#[test]
+fn a_binary_file_gets_no_more_than_a_hundred() {
+    let (_, diags) = parse(&"?\n".repeat(1000), FileId(0));
+    assert_eq!(diags.len(), 100);
+    expect!["900 more problems in this file are not shown"].assert_eq(&diags[99].notes.join("\n"));
+}
