@@ -7,7 +7,7 @@ pub mod dead;
 mod float;
 pub mod hoist;
 pub mod simplify;
-mod substitute;
+pub mod substitute;
 
 #[cfg(test)]
 mod random;

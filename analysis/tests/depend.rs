@@ -161,9 +161,9 @@ def f(x: inout[i64[n]], y: inout[i64[n]]):
                 y[i] = x[i]
 ",
         expect![[r#"
-            WAR x [i=]: if x[i] > 0: -> x[i] = -1  at n=1 (i=0) (i=0) Some([0]) if x[i]=1
-            RAW x [i=]: x[i] = -1 -> if x[i] < 0:  at n=1 (i=0) (i=0) Some([0]) if x[i]=1, x[i]=1
-            RAW x [i=]: x[i] = -1 -> y[i] = x[i]  at n=1 (i=0) (i=0) Some([0]) if x[i]=1, x[i]=1, x[i]=-1
+            WAR x [i=]: if x[i] > 0: -> x[i] = -1  at n=1 (i=0) (i=0) Some([0]) if x[0]=1
+            RAW x [i=]: x[i] = -1 -> if x[i] < 0:  at n=1 (i=0) (i=0) Some([0]) if x[0]=1
+            RAW x [i=]: x[i] = -1 -> y[i] = x[i]  at n=1 (i=0) (i=0) Some([0]) if x[0]=1, x[0]=-1
         "#]],
     );
 }

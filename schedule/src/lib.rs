@@ -1,25 +1,44 @@
 //! Schedules: how a program runs, never what it computes.
 //!
-//! The language's schedule functions parse and elaborate to a request; carrying one out is not there yet. Until it is, this
-//! crate answers every request with one diagnostic, so that no schedule is ever silently ignored.
+//! A [`Schedule`] is a program and the steps that were taken on it. A step is a *primitive* (`primitives/`, a file each): it is
+//! proved to keep the program's meaning by the dependence analysis (`weft_analysis::query::depend`) and rewrites the tree, or
+//! it is refused, with the two statement instances that would be reordered, and nothing changes.
+//!
+//! ```text
+//!  selector or handle ─▶ check: legal? ─▶ plan ─▶ apply ─▶ program + handles + where ids went
+//!                           └─▶ Refusal (condition, dependence, witness, what would work)
+//! ```
+//!
+//! - [`Schedule::call`] is the one way in, for `.ft` files, Rust and traces alike: a name and [`Arg`]s, as they are written in the
+//!   schedule language. A call that was taken is recorded in the [`Trace`].
+//! - Handles are statement ids. What keeps a statement keeps its id; where an id goes away the step says what took its
+//!   place, so an old handle stays good or its error names the step.
+//! - Loops that an earlier step made parallel are proved again after every step.
+//!
+//! What a schedule may change: the order of floating-point reductions, and which one of several errors stops a program that
+//! stops. FreeTensor, section 4.2 and Table 1; the shape of refusals and handles follows Exo and TVM.
+
+mod order;
+mod primitives;
+mod refusal;
+mod schedule;
+pub mod selector;
+mod show;
+mod trace;
+mod tree;
+mod value;
+
+pub use primitives::{Documentation, documentation};
+pub use refusal::Refusal;
+pub use schedule::Schedule;
+pub use trace::{Argument, Recorded, Step, Trace};
+pub use value::{Arg, Handle, IndexMap, Value};
 
 use weft_ast::{Diagnostic, Span};
 
-/// The answer to a request for the schedule `name`, asked for at `span`.
+/// The answer to a request for the schedule `name`, asked for at `span`, where it cannot be carried out yet.
 pub fn not_supported(name: &str, span: Span) -> Diagnostic {
     Diagnostic::new("schedule::unsupported", format!("schedules are not supported yet, and `{name}` was asked for"))
         .at(span)
         .help("run the program as it is written: `--schedule none`")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_the_schedule_and_what_to_do_instead() {
-        let d = not_supported("fast", Span::NONE);
-        assert_eq!(d.message, "schedules are not supported yet, and `fast` was asked for");
-        assert_eq!(d.help.as_deref(), Some("run the program as it is written: `--schedule none`"));
-    }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use weft_ast::{Expr, ExprKind, Stmt, Symbol};
 
 /// The statement with `value` for every mention of an iterator or a size. Ids and origins stay.
-pub(super) fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
+pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     let mut done = FxHashMap::default();
     rewrite(
         stmt,
@@ -17,18 +17,14 @@ pub(super) fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
 }
 
 /// The statement with every outermost expression for which `f` gives one replaced by that.
-pub(super) fn rewrite(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
+pub fn rewrite(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
     // One closure for statements and one for expressions cannot both hold `f`, so the statements inside come second.
     let here = stmt.map(&mut Stmt::clone, &mut |e| rewrite_expr(e, f, done));
     here.map(&mut |s| rewrite(s, f, done), &mut Expr::clone)
 }
 
 /// The expression, likewise.
-pub(super) fn rewrite_expr(
-    e: &Expr,
-    f: &mut dyn FnMut(&Expr) -> Option<Expr>,
-    done: &mut FxHashMap<Expr, Expr>,
-) -> Expr {
+pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Expr {
     if let Some(known) = done.get(e) {
         return known.clone();
     }

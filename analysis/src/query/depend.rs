@@ -338,7 +338,23 @@ impl<'f> Prover<'f> {
                 })
                 .collect()
         });
-        let assumed = point.assumed.into_iter().map(|(e, v)| (self.names.original(e), v)).collect();
+        // Shown with numbers: `adj[0, 1]`, not `adj[i, j]` of one of both instances.
+        let number = |e: &Expr, ctx: &mut Context| {
+            e.rewrite(&mut |e| match e.kind() {
+                weft_ast::ExprKind::Var(s) if e.dtype().is_int() => {
+                    let l = Linear::atom(ctx.variable(s));
+                    point.of(ctx, &l).map_or(e, Expr::int)
+                }
+                _ => e,
+            })
+        };
+        let mut assumed: Vec<(Expr, i64)> = Vec::new();
+        for (e, v) in &point.assumed {
+            let shown = (number(&self.names.original(e.clone()), &mut self.ctx), *v);
+            if !assumed.contains(&shown) {
+                assumed.push(shown);
+            }
+        }
         Some(Witness { sizes, source, sink, element, assumed, exact: point.exact })
     }
 }

@@ -1,7 +1,7 @@
 //! Goes through a program in order, with a [`Context`] of what is known at every statement.
 
 use super::Context;
-use weft_ast::{Expr, Stmt, StmtKind};
+use weft_ast::{Expr, Func, Stmt, StmtId, StmtKind};
 
 /// What is to be done on the way. Statements are visited before what is inside them.
 pub trait Visitor {
@@ -57,4 +57,60 @@ pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Co
         }
         _ => {}
     }
+}
+
+/// What is known before the statement with this id runs; `None` if there is no such statement.
+pub fn at(func: &Func, id: StmtId) -> Option<Context> {
+    let mut facts = Context::new(func);
+    descend(&func.body, id, &mut facts).then_some(facts)
+}
+
+/// Goes down to the statement, and stays in the scopes on the way.
+fn descend(stmt: &Stmt, id: StmtId, facts: &mut Context) -> bool {
+    if stmt.id() == id {
+        return true;
+    }
+    let contains = |s: &Stmt| {
+        let mut found = false;
+        s.walk(&mut |s| found |= s.id() == id);
+        found
+    };
+    match stmt.kind() {
+        StmtKind::Seq(v) => {
+            for s in v {
+                if contains(s) {
+                    return descend(s, id, facts);
+                }
+                walk(s, facts, &mut Nothing);
+            }
+            false
+        }
+        StmtKind::VarDef { tensor, body } if contains(body) => {
+            facts.declare(tensor);
+            descend(body, id, facts)
+        }
+        StmtKind::For { iter, extent, body, .. } if contains(body) => {
+            facts.enter_loop(iter, extent, body);
+            descend(body, id, facts)
+        }
+        StmtKind::While { cond, body } if contains(body) => {
+            facts.enter_while(cond, body);
+            descend(body, id, facts)
+        }
+        StmtKind::If { cond, then, otherwise } => {
+            if contains(then) {
+                facts.assume(cond);
+                return descend(then, id, facts);
+            }
+            facts.assume_not(cond);
+            otherwise.as_ref().is_some_and(|o| contains(o) && descend(o, id, facts))
+        }
+        _ => false,
+    }
+}
+
+struct Nothing;
+
+impl Visitor for Nothing {
+    fn stmt(&mut self, _: &Stmt, _: &mut Context) {}
 }

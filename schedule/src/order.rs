@@ -1,0 +1,29 @@
+//! Whether a new order of loops keeps every dependence.
+
+use crate::tree;
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use weft_ast::{Func, StmtId};
+
+/// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand in the
+/// program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
+pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<Dependence> {
+    let outermost = *loops.first()?;
+    let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(weft_ast::Stmt::id).collect();
+    let around = &around[..around.len() - 1];
+    let all = Dependences::new(func);
+    let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(outermost);
+    // The sink comes first in the new order where the first loop that differs runs earlier for it.
+    (0..new.len()).find_map(|m| {
+        let relation = |id: StmtId| {
+            let Some(position) = loops.iter().position(|l| *l == id) else {
+                return if around.contains(&id) { Relation::Same } else { Relation::Any };
+            };
+            match new.iter().position(|p| *p == position) {
+                Some(k) if k < m => Relation::Same,
+                Some(k) if k == m => Relation::Earlier,
+                _ => Relation::Any,
+            }
+        };
+        all.first(&Ask { source: &inside, sink: &inside, relate: &|s| relation(s.id()), ..Ask::default() })
+    })
+}

@@ -1,0 +1,144 @@
+//! The primitives and queries of the schedule language, one file each; this is their registry.
+//!
+//! Every file of a primitive has one shape: the rewrite as a picture, the numbered conditions under which it is legal (each
+//! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
+//! gives a plan or a refusal; `apply` cannot fail.
+
+mod parallelize;
+mod queries;
+mod reorder;
+mod split;
+
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::value::{Arg, Args, Value};
+
+/// How a call is carried out.
+pub(crate) enum Run {
+    /// Changes the program.
+    Primitive(fn(&Schedule, &Args<'_>) -> Result<Change, Refusal>),
+    /// Looks at it.
+    Query(fn(&Schedule, &Args<'_>) -> Result<Value, Refusal>),
+    /// Is about other calls.
+    Meta(fn(&mut Schedule, &[Arg]) -> Result<Value, Refusal>),
+}
+
+/// A primitive or query, as the schedule language knows it.
+pub(crate) struct Entry {
+    pub name: &'static str,
+    /// As in the language reference.
+    pub signature: &'static str,
+    /// The parameters that can be given, in order.
+    pub params: &'static [&'static str],
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The head of its file.
+    pub doc: &'static str,
+    pub run: Run,
+}
+
+/// All of them, in the order of the manual.
+const ENTRIES: &[&Entry] = &[
+    &split::ENTRY,
+    &reorder::ENTRY,
+    &parallelize::ENTRY,
+    &queries::LOOPS,
+    &queries::INNERMOST,
+    &queries::PARENT,
+    &queries::LENGTH,
+    &queries::CAN,
+];
+
+/// Primitives of the language that are not there yet.
+const LATER: &[&str] = &[
+    "merge",
+    "fuse",
+    "fission",
+    "swap",
+    "move_to",
+    "permute",
+    "reverse",
+    "vectorize",
+    "unroll",
+    "blend",
+    "cache",
+    "cache_reduction",
+    "set_mem_type",
+    "var_split",
+    "var_merge",
+    "var_reorder",
+    "var_squeeze",
+    "var_unsqueeze",
+    "inline",
+    "as_lib",
+    "separate_tail",
+    "specialize",
+    "polyhedral",
+    "tile",
+    "auto",
+    "auto_fuse",
+    "set_format",
+];
+
+/// The entry of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|e| e.name == name).copied()
+}
+
+/// The refusal of a method that is not there.
+pub(crate) fn unknown(name: &str) -> Refusal {
+    if LATER.contains(&name) {
+        return Refusal::unsupported(0, "this primitive is not supported yet");
+    }
+    let near = ENTRIES.iter().map(|e| e.name).min_by_key(|n| distance(n, name));
+    let r = Refusal::usage(format!("a schedule has no method `{name}`"));
+    match near {
+        Some(n) if distance(n, name) <= 2 => r.help(format!("did you mean `{n}`?")),
+        _ => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// How many letters must change to make one word of the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// What the manual says of a primitive or query.
+#[derive(Clone, Copy, Debug)]
+pub struct Documentation {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is called.
+    pub signature: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Rewrite picture, conditions, result, other names.
+    pub text: &'static str,
+}
+
+/// The manual of all primitives and queries, in its order.
+pub fn documentation() -> impl Iterator<Item = Documentation> {
+    ENTRIES.iter().map(|e| Documentation { name: e.name, signature: e.signature, summary: e.summary, text: e.doc })
+}
+
+/// Refuses a loop that an earlier step marked to be run in a special way.
+pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+    let weft_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
+    if *props == weft_ast::LoopProps::default() {
+        return Ok(());
+    }
+    Err(Refusal::illegal(condition, format!("the loop `{}` is marked to run in a special way already", l.iter))
+        .label(l.stmt.origin().span(), "this loop")
+        .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
+}

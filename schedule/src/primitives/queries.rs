@@ -1,0 +1,108 @@
+//! Questions that a schedule may ask: nothing changes.
+
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::tree::Loop;
+use crate::value::{Arg, Value};
+use weft_ast::{Stmt, StmtKind};
+
+pub(crate) const LOOPS: Entry = Entry {
+    name: "loops",
+    signature: "s.loops(S)",
+    params: &["inside"],
+    summary: "All loops, or those inside a statement, outermost first.",
+    doc: "",
+    run: Run::Query(|s, args| {
+        let root = match args.get("inside") {
+            Some(a) => s.stmt(a)?,
+            None => s.func().body.clone(),
+        };
+        let mut all = Vec::new();
+        root.walk(&mut |l| {
+            if matches!(l.kind(), StmtKind::For { .. }) && (args.get("inside").is_none() || l.id() != root.id()) {
+                all.push(Value::from(l.id()));
+            }
+        });
+        Ok(Value::List(all))
+    }),
+};
+
+pub(crate) const INNERMOST: Entry = Entry {
+    name: "innermost",
+    signature: "s.innermost(L)",
+    params: &["loop"],
+    summary: "The innermost loop of a nest: the only loop inside, again and again.",
+    doc: "",
+    run: Run::Query(|s, args| {
+        let mut l = s.loop_(args.need("loop")?)?;
+        loop {
+            let inside = loops_of(&l.body);
+            match inside.as_slice() {
+                [] => return Ok(l.stmt.id().into()),
+                [one] => match Loop::of(one) {
+                    Some(inner) => l = inner,
+                    None => return Ok(l.stmt.id().into()),
+                },
+                many => {
+                    let names: Vec<&str> = many.iter().filter_map(crate::selector::name).collect();
+                    return Err(Refusal::target(format!(
+                        "there are {} loops beside each other in `{}`: {}",
+                        many.len(),
+                        l.iter,
+                        names.join(", ")
+                    ))
+                    .help("name one of them"));
+                }
+            }
+        }
+    }),
+};
+
+/// The outermost loops in a statement.
+fn loops_of(s: &Stmt) -> Vec<Stmt> {
+    if matches!(s.kind(), StmtKind::For { .. }) {
+        return vec![s.clone()];
+    }
+    s.kind().children().into_iter().flat_map(loops_of).collect()
+}
+
+pub(crate) const PARENT: Entry = Entry {
+    name: "parent",
+    signature: "s.parent(S)",
+    params: &["stmt"],
+    summary: "The loop around a statement, or None.",
+    doc: "",
+    run: Run::Query(|s, args| {
+        let stmt = s.stmt(args.need("stmt")?)?;
+        Ok(s.around(stmt.id()).last().map_or(Value::None, |l| l.id().into()))
+    }),
+};
+
+pub(crate) const LENGTH: Entry = Entry {
+    name: "length",
+    signature: "s.length(L)",
+    params: &["loop"],
+    summary: "The number of iterations where it is a constant, or None.",
+    doc: "",
+    run: Run::Query(|s, args| {
+        let l = s.loop_(args.need("loop")?)?;
+        let constant = l.length().and_then(|n| n.as_int());
+        Ok(constant.map_or(Value::None, |n| Value::Int(n.max(0))))
+    }),
+};
+
+pub(crate) const CAN: Entry = Entry {
+    name: "can",
+    signature: "s.can(\"primitive\", …)",
+    params: &[],
+    summary: "Whether a primitive would be taken with these arguments.",
+    doc: "",
+    run: Run::Meta(|s, args| {
+        let Some((Arg { value: Value::Str(method), .. }, rest)) = args.split_first() else {
+            return Err(
+                Refusal::usage("the first argument is the name of a primitive").help("write `s.can(\"fuse\", a, b)`")
+            );
+        };
+        s.can(method, rest).map(Value::Bool)
+    }),
+};

@@ -1,0 +1,306 @@
+#![doc = include_str!("reorder.md")]
+
+use super::{Entry, Run};
+use crate::order;
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_analysis::query::{effects, walk};
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "reorder",
+    signature: "s.reorder([L, …])",
+    params: &["order"],
+    summary: "Changes the order of nested loops.",
+    doc: include_str!("reorder.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let loops = args.list("order")?.iter().map(|a| s.loop_(a)).collect::<Result<Vec<_>, _>>()?;
+    let plan = check(s, &loops)?;
+    Ok(apply(s, &plan))
+}
+
+/// A nest made perfect.
+pub(crate) struct Nest {
+    /// From the outside in.
+    pub loops: Vec<Loop>,
+    /// Declarations that stood between them, outermost first.
+    pub declared: Vec<(Stmt, Arc<Tensor>)>,
+    /// What the innermost loop does.
+    pub core: Stmt,
+}
+
+struct Plan {
+    nest: Nest,
+    /// Positions of the loops, in their new order.
+    order: Vec<usize>,
+}
+
+fn check(s: &Schedule, wanted: &[Loop]) -> Result<Plan, Refusal> {
+    // 1. Nested in each other.
+    let chain = chain(s, wanted)?;
+    // 2., 3. and 5. A perfect nest.
+    let nest = perfect(s, &chain)?;
+    let mut order: Vec<usize> = (0..nest.loops.len()).collect();
+    let position = |l: &Loop| nest.loops.iter().position(|n| n.stmt.id() == l.stmt.id()).unwrap_or(0);
+    let mut slots: Vec<usize> = wanted.iter().map(position).collect();
+    slots.sort_unstable();
+    for (slot, l) in slots.iter().zip(wanted) {
+        order[*slot] = position(l);
+    }
+    // 4. Bounds.
+    let plan = Plan { nest, order };
+    plan.bounds()?;
+    // 6. Dependences, in the perfect nest in its old order.
+    let old: Vec<usize> = (0..plan.order.len()).collect();
+    let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
+    let ids: Vec<StmtId> = plan.nest.loops.iter().map(|l| l.stmt.id()).collect();
+    match order::reversed(&before, &ids, &plan.order) {
+        Some(d) => Err(Refusal::dependence(6, "it would turn a dependence round", d)),
+        None => Ok(plan),
+    }
+}
+
+fn apply(s: &Schedule, plan: &Plan) -> Change {
+    let hulls = plan.bounds().unwrap_or_default();
+    let new = plan.nest.build(&plan.order, &hulls);
+    Change::new(tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &new), Value::None)
+}
+
+/// The statements from the outermost of these loops to the innermost one, if each is inside the one before.
+pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal> {
+    let ids: Vec<StmtId> = wanted.iter().map(|l| l.stmt.id()).collect();
+    if let Some(twice) = wanted.iter().enumerate().find(|(k, l)| ids[..*k].contains(&l.stmt.id())) {
+        return Err(Refusal::illegal(1, format!("the loop `{}` is given twice", twice.1.iter)));
+    }
+    let path_of = |l: &Loop| tree::path(&s.func().body, l.stmt.id()).unwrap_or_default();
+    let longest = wanted.iter().map(path_of).max_by_key(Vec::len).unwrap_or_default();
+    let first = longest.iter().position(|s| ids.contains(&s.id()));
+    let Some(first) = first else { return Err(Refusal::usage("no loop is given")) };
+    match wanted.iter().find(|l| !longest.iter().any(|s| s.id() == l.stmt.id())) {
+        Some(outside) => {
+            let inner = longest.last().and_then(crate::selector::name).unwrap_or_default();
+            Err(Refusal::illegal(1, format!("the loops `{}` and `{inner}` are not nested in each other", outside.iter))
+                .label(outside.stmt.origin().span(), "one loop")
+                .label(longest.last().map_or(outside.stmt.origin().span(), |s| s.origin().span()), "the other one"))
+        }
+        None => Ok(longest[first..].to_vec()),
+    }
+}
+
+/// Makes a chain of statements, from a loop to a loop, a perfect nest.
+pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
+    let written = effects::writes(&chain[0]);
+    let mut nest = Nest { loops: Vec::new(), declared: Vec::new(), core: Stmt::nop() };
+    // What moves into the innermost loop, with the number of loops around it.
+    let mut wrappers: Vec<(usize, Wrapper)> = Vec::new();
+    for (k, stmt) in chain.iter().enumerate() {
+        let depth = nest.loops.len();
+        match stmt.kind() {
+            StmtKind::For { .. } => {
+                let l = Loop::of(stmt)
+                    .ok_or_else(|| Refusal::target("this is no loop over integers").at(stmt.origin().span()))?;
+                nest.loops.push(l);
+            }
+            StmtKind::VarDef { tensor, .. } => {
+                // 3. The declaration can leave.
+                let iters: Vec<&Symbol> = nest.loops.iter().map(|l| &l.iter).collect();
+                if tensor.shape.iter().any(|e| mentions(e, &iters) || !effects::loads(e).is_disjoint(&written)) {
+                    let text = format!("the shape of `{}` changes in the nest", tensor.symbol);
+                    return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
+                }
+                nest.declared.push((stmt.clone(), tensor.clone()));
+            }
+            StmtKind::If { cond, otherwise, .. } => {
+                // 5. The condition means the same inside.
+                let inside_then = matches!(stmt.kind(), StmtKind::If { then, .. } if chain.get(k + 1).is_some_and(|n| then.id() == n.id()));
+                if otherwise.is_some() || !inside_then {
+                    let text = "a branch with an `else` stands between the loops".to_string();
+                    return Err(Refusal::illegal(2, text).label(stmt.origin().span(), "this branch"));
+                }
+                if !effects::loads(cond).is_disjoint(&written) {
+                    let text = "a condition between the loops reads what is written in them".to_string();
+                    return Err(Refusal::illegal(5, text).label(stmt.origin().span(), "this condition"));
+                }
+                wrappers.push((depth, Wrapper::Guard(stmt.clone())));
+            }
+            StmtKind::Seq(all) => {
+                let at = chain.get(k + 1).and_then(|n| all.iter().position(|c| c.id() == n.id())).unwrap_or(0);
+                let (before, after) = (all[..at].to_vec(), all[at + 1..].to_vec());
+                wrappers.push((depth, Wrapper::Beside(before, after)));
+            }
+            _ => return Err(Refusal::illegal(1, "the loops are not nested in each other")),
+        }
+    }
+    nest.core = nest.loops.last().map_or_else(Stmt::nop, |l| l.body.clone());
+    for (depth, w) in wrappers.into_iter().rev() {
+        nest.core = w.around(s, &nest, depth)?;
+    }
+    Ok(nest)
+}
+
+/// What stands between two loops of a nest.
+enum Wrapper {
+    /// An `if` without `else`.
+    Guard(Stmt),
+    /// Statements before and after the next loop.
+    Beside(Vec<Stmt>, Vec<Stmt>),
+}
+
+impl Wrapper {
+    /// The core of the nest with this moved into it, from inside `depth` of its loops.
+    fn around(self, s: &Schedule, nest: &Nest, depth: usize) -> Result<Stmt, Refusal> {
+        let core = nest.core.clone();
+        let (before, after) = match self {
+            Wrapper::Guard(stmt) => {
+                let StmtKind::If { cond, .. } = stmt.kind() else { return Ok(core) };
+                return Ok(stmt.with_kind(StmtKind::If { cond: cond.clone(), then: core, otherwise: None }));
+            }
+            Wrapper::Beside(before, after) => (before, after),
+        };
+        let (mut first, mut last) = (Expr::bool(true), Expr::bool(true));
+        for l in &nest.loops[depth..] {
+            // 2. The loop surely runs, the same way wherever the statement stands.
+            let beside = before.iter().chain(&after).next().map_or(Origin::none(), |s| s.origin().clone());
+            let refuse = |text: String| {
+                Err(Refusal::illegal(2, text)
+                    .label(beside.span(), format!("stands beside the loop `{}`", l.iter))
+                    .help(format!(
+                        "split the nest there first: `s.fission(…)`, or move the statement out of the loop `{}`",
+                        l.iter
+                    )))
+            };
+            let Some(length) = l.length() else { return refuse(format!("the step of `{}` is no constant", l.iter)) };
+            let runs = Expr::int(1).less_eq(&length);
+            let proved = walk::at(s.func(), l.stmt.id()).is_some_and(|mut facts| facts.prove(&runs));
+            if !proved {
+                return refuse(format!("the nest is not perfect, and `{}` may not run at all", l.iter));
+            }
+            let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
+            if before.iter().chain(&after).any(|s| !effects::writes(s).is_disjoint(&bounds)) {
+                return refuse(format!("the bounds of `{}` change in the statement beside it", l.iter));
+            }
+            let i = Expr::var(&l.iter);
+            first = first.and(&i.equals(&l.begin));
+            last = last.and(&i.equals(&l.value(&length.minus(&Expr::int(1)))));
+        }
+        let guarded = |cond: &Expr, stmts: Vec<Stmt>| {
+            let origin = stmts.first().map_or(Origin::none(), |s| s.origin().derive("reorder", "guard"));
+            let then = Stmt::seq(stmts, origin.clone());
+            (!then.is_nop()).then(|| Stmt::new(StmtKind::If { cond: cond.clone(), then, otherwise: None }, origin))
+        };
+        let all = guarded(&first, before).into_iter().chain([core]).chain(guarded(&last, after));
+        Ok(Stmt::seq(all, Origin::none()))
+    }
+}
+
+impl Plan {
+    /// New bounds for loops whose bounds mention iterators that are inside of them in the new order, with the conditions that
+    /// keep their iterations to the old ones.
+    fn bounds(&self) -> Result<Vec<Hull>, Refusal> {
+        let loops = &self.nest.loops;
+        let place = |k: usize| self.order.iter().position(|o| *o == k).unwrap_or(k);
+        let mut out = Vec::new();
+        for (k, l) in loops.iter().enumerate() {
+            // Old outer loops that are inside now.
+            let crossed: Vec<&Loop> = (0..k).filter(|m| place(*m) > place(k)).map(|m| &loops[m]).collect();
+            let iters: Vec<&Symbol> = crossed.iter().map(|m| &m.iter).collect();
+            if ![&l.begin, &l.end, &l.step].iter().any(|e| mentions(e, &iters)) {
+                continue;
+            }
+            let hull = self.hull(l, &crossed);
+            let refused = || {
+                let text = format!(
+                    "the bounds of `{}` depend on the loop that it would leave in a way that is not affine",
+                    l.iter
+                );
+                Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop")
+            };
+            out.push(Hull { position: k, ..hull.ok_or_else(refused)? });
+        }
+        Ok(out)
+    }
+
+    fn hull(&self, l: &Loop, crossed: &[&Loop]) -> Option<Hull> {
+        let step = l.step.as_int().filter(|s| s.abs() == 1)?;
+        let (mut begin, mut end) = (l.begin.clone(), l.end.clone());
+        for m in crossed.iter().rev() {
+            let last = m.value(&m.length()?.minus(&Expr::int(1)));
+            let (lo, hi) = if m.step.as_int()? > 0 { (&m.begin, &last) } else { (&last, &m.begin) };
+            begin = extreme(&begin, &m.iter, lo, hi, step < 0)?;
+            end = extreme(&end, &m.iter, lo, hi, step > 0)?;
+        }
+        let i = Expr::var(&l.iter);
+        let inside =
+            if step > 0 { l.begin.less_eq(&i).and(&i.less(&l.end)) } else { i.less_eq(&l.begin).and(&l.end.less(&i)) };
+        Some(Hull { position: 0, begin, end, inside })
+    }
+}
+
+/// The bounds of a loop over all iterations of the loops that it leaves.
+struct Hull {
+    position: usize,
+    begin: Expr,
+    end: Expr,
+    /// Whether the iteration is one of the old ones.
+    inside: Expr,
+}
+
+/// A bound of an expression over `lo <= iter <= hi`: its largest value, or its smallest one.
+fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Option<Expr> {
+    if !mentions(e, &[iter]) {
+        return Some(e.clone());
+    }
+    let sub = |x: &Expr, largest| extreme(x, iter, lo, hi, largest);
+    match e.kind() {
+        ExprKind::Var(_) => Some(if largest { hi } else { lo }.clone()),
+        ExprKind::Apply(op @ (Op::Add | Op::Min | Op::Max), a) => {
+            Some(Expr::apply(*op, vec![sub(&a[0], largest)?, sub(&a[1], largest)?]))
+        }
+        ExprKind::Apply(Op::Sub, a) => Some(sub(&a[0], largest)?.minus(&sub(&a[1], !largest)?)),
+        ExprKind::Apply(Op::Neg, a) => Some(Expr::apply(Op::Neg, vec![sub(&a[0], !largest)?])),
+        ExprKind::Apply(Op::Mul, a) => {
+            let c = a[1].as_int()?;
+            Some(sub(&a[0], largest == (c >= 0))?.times(&a[1]))
+        }
+        ExprKind::Apply(Op::FloorDiv, a) if a[1].as_int()? > 0 => Some(sub(&a[0], largest)?.floor_div(&a[1])),
+        _ => None,
+    }
+}
+
+/// Whether an expression mentions one of the iterators.
+pub(crate) fn mentions(e: &Expr, iters: &[&Symbol]) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if iters.contains(&s)));
+    found
+}
+
+impl Nest {
+    /// The statement, with its loops in this order.
+    fn build(&self, order: &[usize], hulls: &[Hull]) -> Stmt {
+        let mut body = self.core.clone();
+        for h in hulls {
+            let origin = self.loops[h.position].stmt.origin().derive("reorder", "bounds");
+            body = Stmt::new(StmtKind::If { cond: h.inside.clone(), then: body, otherwise: None }, origin);
+        }
+        for k in order.iter().rev() {
+            let l = &self.loops[*k];
+            let (begin, end) = match hulls.iter().find(|h| h.position == *k) {
+                Some(h) => (h.begin.clone(), h.end.clone()),
+                None => (l.begin.clone(), l.end.clone()),
+            };
+            body = l.with(begin, end, l.step.clone(), body);
+        }
+        for (stmt, tensor) in self.declared.iter().rev() {
+            body = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
+        }
+        body
+    }
+}

@@ -1,0 +1,222 @@
+//! A program under a schedule: the steps that were taken, and where things went.
+
+use crate::primitives::{self, Entry};
+use crate::refusal::Refusal;
+use crate::selector;
+use crate::trace::{Step, Trace};
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Args, Handle, Value};
+use rustc_hash::FxHashMap;
+use weft_analysis::query::depend::{Ask, Dependences, Relation};
+use weft_ast::{Func, Span, Stmt, StmtId, StmtKind};
+
+/// What a step made of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// The program after it.
+    pub func: Func,
+    /// What the call returns.
+    pub made: Value,
+    /// Statements that are gone, and what took their place (nothing, if empty). What keeps its id need not be told.
+    pub moved: Vec<(StmtId, Vec<StmtId>)>,
+}
+
+impl Change {
+    /// A change that removes nothing.
+    pub fn new(func: Func, made: Value) -> Change {
+        Change { func, made, moved: Vec::new() }
+    }
+
+    /// Tells where statements went.
+    #[allow(dead_code)] // for primitives that remove statements
+    pub fn moved(mut self, from: StmtId, to: impl IntoIterator<Item = StmtId>) -> Change {
+        self.moved.push((from, to.into_iter().collect()));
+        self
+    }
+}
+
+/// Where a statement went.
+#[derive(Clone, Debug)]
+struct Moved {
+    /// The number of the step, counted from 1, and its name.
+    step: (usize, &'static str),
+    to: Vec<StmtId>,
+}
+
+/// A program, and the steps that made it what it is. Every step is proved to keep the program's meaning or refused; after a
+/// refusal the program is what it was.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    func: Func,
+    trace: Trace,
+    moved: FxHashMap<StmtId, Moved>,
+}
+
+impl Schedule {
+    /// A program as it is written.
+    pub fn new(func: Func) -> Schedule {
+        let trace = Trace::new(&func.name);
+        Schedule { func, trace, moved: FxHashMap::default() }
+    }
+
+    /// The program as it is now.
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// The program as it is now.
+    pub fn into_func(self) -> Func {
+        self.func
+    }
+
+    /// The steps that were taken.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Calls a primitive or a query by its name in the schedule language.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that says what stands against it.
+    pub fn call(&mut self, method: &str, args: &[Arg]) -> Result<Value, Refusal> {
+        let Some(entry) = primitives::find(method) else { return Err(primitives::unknown(method)) };
+        match entry.run {
+            primitives::Run::Query(f) => f(self, &Args::bind(entry.signature, entry.params, args)?),
+            primitives::Run::Meta(f) => f(self, args),
+            primitives::Run::Primitive(f) => {
+                let change = f(self, &Args::bind(entry.signature, entry.params, args)?)?;
+                self.keeps_parallel(&change)?;
+                self.take(entry, args, change)
+            }
+        }
+    }
+
+    /// Whether a primitive would be taken; nothing changes.
+    ///
+    /// # Errors
+    /// If the call means nothing (a selector that fits nothing, wrong arguments).
+    pub fn can(&self, method: &str, args: &[Arg]) -> Result<bool, Refusal> {
+        match self.clone().call(method, args) {
+            Ok(_) => Ok(true),
+            Err(r) if r.condition == 0 => Err(r),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
+        debug_assert_eq!(weft_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
+        let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
+        self.trace.steps.push(Step { method: entry.name.into(), args });
+        let number = self.trace.steps.len();
+        for (from, to) in change.moved {
+            self.moved.insert(from, Moved { step: (number, entry.name), to });
+        }
+        self.func = change.func;
+        Ok(change.made)
+    }
+
+    /// Loops that earlier steps made parallel or vectorised must still be allowed to: what they carry may have changed.
+    fn keeps_parallel(&self, change: &Change) -> Result<(), Refusal> {
+        let mut marked = Vec::new();
+        change.func.body.walk(&mut |s| {
+            if let StmtKind::For { props, iter, .. } = s.kind()
+                && (props.parallel || props.vectorize)
+                && tree::find(&self.func.body, s.id()).is_some_and(|old| is_marked(&old))
+            {
+                marked.push((s.clone(), iter.clone()));
+            }
+        });
+        for (s, iter) in marked {
+            if let Some(d) = carried(&change.func, &s, true) {
+                let message =
+                    format!("the loop `{iter}` runs in any order since an earlier step, and would not be allowed to");
+                return Err(Refusal::dependence(Refusal::ORDER_FREE, message, d)
+                    .help("take that step first, and make loops parallel at the end"));
+            }
+        }
+        Ok(())
+    }
+
+    // ---- what a schedule points at
+
+    /// The statement that a selector or handle points at.
+    ///
+    /// # Errors
+    /// If there is none, or more than one.
+    pub fn stmt(&self, arg: &Arg) -> Result<Stmt, Refusal> {
+        match &arg.value {
+            Value::Handle(Handle::Stmt(id)) => self.follow(*id, arg.span),
+            Value::Str(s) => selector::stmt(&self.func, s).map_err(|r| r.at(arg.span)),
+            other => Err(Refusal::target(format!("a statement is expected, and this is {}", other.describe()))
+                .at(arg.span)
+                .help("name a loop by its iterator (\"i\"), a statement by its label (\"L1\"), or use what an earlier step returned")),
+        }
+    }
+
+    /// The loop over integers that a selector or handle points at.
+    ///
+    /// # Errors
+    /// If there is none, or more than one, or it is no loop.
+    pub fn loop_(&self, arg: &Arg) -> Result<Loop, Refusal> {
+        let s = match &arg.value {
+            Value::Str(name) => selector::loop_(&self.func, name).map_err(|r| r.at(arg.span))?,
+            _ => self.stmt(arg)?,
+        };
+        Loop::of(&s).ok_or_else(|| {
+            Refusal::target("this is no loop over integers".to_string())
+                .at(arg.span)
+                .label(s.origin().span(), "this statement")
+        })
+    }
+
+    /// The statement that a handle points at now.
+    fn follow(&self, id: StmtId, span: Span) -> Result<Stmt, Refusal> {
+        if let Some(s) = tree::find(&self.func.body, id) {
+            return Ok(s);
+        }
+        let gone = |text: String| Err(Refusal::target(text).at(span));
+        match self.moved.get(&id) {
+            None => gone("what this pointed at is not in the program any more".into()),
+            Some(Moved { step: (n, name), to }) => match to.as_slice() {
+                [one] => self.follow(*one, span),
+                [] => gone(format!("step {n} (`{name}`) removed what this pointed at")),
+                many => gone(format!("step {n} (`{name}`) made {} statements of what this pointed at", many.len()))
+                    .map_err(|r: Refusal| r.help(format!("use one of those that `{name}` returned"))),
+            },
+        }
+    }
+
+    /// The loops around a statement, outermost first.
+    pub fn around(&self, id: StmtId) -> Vec<Stmt> {
+        let mut all = tree::path(&self.func.body, id).unwrap_or_default();
+        all.pop();
+        all.retain(|s| matches!(s.kind(), StmtKind::For { .. }));
+        all
+    }
+}
+
+fn is_marked(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::For { props, .. } if props.parallel || props.vectorize)
+}
+
+/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around it.
+pub(crate) fn carried(func: &Func, stmt: &Stmt, commute: bool) -> Option<weft_analysis::query::depend::Dependence> {
+    let id = stmt.id();
+    let around: Vec<StmtId> = tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect();
+    let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(id) && r.site.stmt.id() != id;
+    Dependences::new(func).first(&Ask {
+        source: &inside,
+        sink: &inside,
+        relate: &|s| {
+            if s.id() == id {
+                Relation::Later
+            } else if around.contains(&s.id()) {
+                Relation::Same
+            } else {
+                Relation::Any
+            }
+        },
+        commute,
+        ..Ask::default()
+    })
+}

@@ -1,0 +1,124 @@
+//! Selectors: how a schedule names statements (language.md, section 6).
+//!
+//! - `"i"`: the loop with that iterator, `"i#2"` the second of several in the order of the text;
+//! - `"L1"`: the statement with that label;
+//! - `"i/j"`: the loop `j` inside the loop `i`, at any depth; each part is a selector of its own;
+//! - `"softmax.k"`: the loop `k` of an inlined call of `softmax`; calls may be nested (`"attention.softmax.k"`).
+//!
+//! Loops of array statements are `T.d0`, `T.d1` … for target `T`.
+
+use crate::refusal::Refusal;
+use weft_ast::{Func, Stmt, StmtKind};
+
+/// The loop that a selector names.
+pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
+    one(func, selector, true)
+}
+
+/// The statement that a selector names.
+pub fn stmt(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
+    one(func, selector, false)
+}
+
+fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
+    let mut inside = vec![func.body.clone()];
+    let parts: Vec<&str> = selector.split('/').collect();
+    for (k, part) in parts.iter().enumerate() {
+        let (name, number) = numbered(part);
+        let only_loops = loops || k + 1 < parts.len();
+        let mut found: Vec<Stmt> = Vec::new();
+        for root in &inside {
+            let start = k > 0;
+            root.walk(&mut |s| {
+                let itself = start && s.same_node(root);
+                if !itself && matches(s, name, only_loops) && !found.iter().any(|f| f.id() == s.id()) {
+                    found.push(s.clone());
+                }
+            });
+        }
+        inside = match (number, found.len()) {
+            (_, 0) => return Err(nothing(func, selector, name, loops)),
+            (Some(n), count) if n == 0 || n > count => {
+                return Err(Refusal::target(format!(
+                    "there are {count} of `{name}`, counted from 1, and this asks for number {n}"
+                )));
+            }
+            (Some(n), _) => vec![found.swap_remove(n - 1)],
+            (None, _) => found,
+        };
+    }
+    match inside.len() {
+        1 => Ok(inside.swap_remove(0)),
+        count => {
+            let (name, _) = numbered(parts.last().copied().unwrap_or(selector));
+            let prefix = selector.strip_suffix(name).unwrap_or_default();
+            let options: Vec<String> = (1..=count).map(|n| format!("\"{prefix}{name}#{n}\"")).collect();
+            let mut r = Refusal::target(format!("`{selector}` names {count} statements"));
+            for (n, s) in inside.iter().enumerate().take(6) {
+                r = r.label(s.origin().span(), format!("number {}", n + 1));
+            }
+            Err(r.help(format!("write {}", options.join(", "))))
+        }
+    }
+}
+
+/// `i#2` as `i` and 2.
+fn numbered(part: &str) -> (&str, Option<usize>) {
+    match part.rsplit_once('#') {
+        Some((name, n)) if n.chars().all(|c| c.is_ascii_digit()) && !n.is_empty() => (name, n.parse().ok()),
+        _ => (part, None),
+    }
+}
+
+/// What a loop is called: its iterator.
+pub fn name(s: &Stmt) -> Option<&str> {
+    match s.kind() {
+        StmtKind::For { iter, .. } => Some(iter.name()),
+        _ => None,
+    }
+}
+
+fn matches(s: &Stmt, wanted: &str, loops: bool) -> bool {
+    let is_loop = matches!(s.kind(), StmtKind::For { .. });
+    if loops && !is_loop {
+        return false;
+    }
+    if s.origin().labels().iter().any(|l| l == wanted) {
+        return true;
+    }
+    let Some(own) = name(s) else { return false };
+    if own == wanted {
+        return true;
+    }
+    // `softmax.k`: calls from the outside in, the last ones of the chain.
+    let Some(calls) = wanted.strip_suffix(own).and_then(|c| c.strip_suffix('.')) else { return false };
+    let mut chain = s.origin().chain().iter().rev();
+    calls.rsplit('.').all(|call| chain.next().is_some_and(|c| c.function == call))
+}
+
+fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
+    let mut names: Vec<String> = Vec::new();
+    func.body.walk(&mut |s| {
+        let mut add = |n: &str| {
+            if !names.iter().any(|m| m == n) {
+                names.push(n.to_string());
+            }
+        };
+        if let Some(n) = name(s) {
+            add(n);
+        }
+        if !loops {
+            s.origin().labels().iter().for_each(|l| add(l));
+        }
+    });
+    let what = if loops { "loop" } else { "statement" };
+    let r = if part == selector {
+        Refusal::target(format!("there is no {what} `{selector}`"))
+    } else {
+        Refusal::target(format!("there is no {what} `{selector}`: nothing is called `{part}` there"))
+    };
+    match names.is_empty() {
+        true => r.help("the program has no loops"),
+        false => r.help(format!("there are {}", names.join(", "))),
+    }
+}

@@ -1,0 +1,71 @@
+//! Dependences in words: for refusals.
+
+use weft_analysis::query::depend::{Dependence, DependenceKind, Witness};
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::{Span, StmtKind, Symbol, print};
+
+/// The element that a reference touches, as it is written: `x[i + 1]`.
+pub fn element(r: &Reference) -> String {
+    match &r.indices {
+        Some(i) if i.is_empty() => r.tensor.to_string(),
+        Some(i) => format!("{}[{}]", r.tensor, i.iter().map(print::expr).collect::<Vec<_>>().join(", ")),
+        None => format!("{}[…]", r.tensor),
+    }
+}
+
+fn verb(u: Use) -> &'static str {
+    match u {
+        Use::Read => "reads",
+        Use::Write => "writes",
+        Use::Reduce(_) => "updates",
+    }
+}
+
+fn values(of: &[(Symbol, i64)]) -> String {
+    of.iter().map(|(s, v)| format!("{s} = {v}")).collect::<Vec<_>>().join(", ")
+}
+
+fn instance(r: &Reference, at: &[(Symbol, i64)]) -> String {
+    let when = if at.is_empty() { String::new() } else { format!(" at {}", values(at)) };
+    format!("{} `{}`{when}", verb(r.kind), element(r))
+}
+
+/// Both statements, with what they do.
+pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
+    let (a, b) = (d.source.site.stmt.origin().span(), d.sink.site.stmt.origin().span());
+    let (first, second) = (instance(&d.source, &d.witness.source), instance(&d.sink, &d.witness.sink));
+    if a == b {
+        return vec![(a, format!("{first}, then {second}"))];
+    }
+    vec![(a, format!("first {first}")), (b, format!("then {second}"))]
+}
+
+/// The kind of dependence, the loop that carries it, the element and the sizes.
+pub fn notes(d: &Dependence) -> Vec<String> {
+    let kind = match d.kind {
+        DependenceKind::ReadAfterWrite => "what is read was written before (RAW)",
+        DependenceKind::WriteAfterRead => "what was read is overwritten (WAR)",
+        DependenceKind::WriteAfterWrite => "what was written is overwritten (WAW)",
+    };
+    let carrier = match d.carrier().map(|s| s.kind()) {
+        Some(StmtKind::For { iter, .. }) => format!("carried by the loop `{iter}`"),
+        _ => "within one iteration of the loops around both".to_string(),
+    };
+    let mut out = vec![format!("{kind}, {carrier}")];
+    out.extend(place(&d.source, &d.witness));
+    out
+}
+
+fn place(r: &Reference, w: &Witness) -> Option<String> {
+    let element = match &w.element {
+        Some(e) if !e.is_empty() => {
+            format!("the element is {}[{}]", r.tensor, e.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => return None,
+    };
+    let sizes = if w.sizes.is_empty() { String::new() } else { format!(" with {}", values(&w.sizes)) };
+    let assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("`{}` is {v}", print::expr(e))).collect();
+    let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", assumed.join(" and ")) };
+    let sure = if w.exact { "" } else { ", as far as could be found out" };
+    Some(format!("{element}{sizes}{assumed}{sure}"))
+}

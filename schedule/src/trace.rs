@@ -1,0 +1,239 @@
+//! The steps of a schedule as data: recorded, saved as JSON, and taken again on the same program.
+
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::selector;
+use crate::value::{Arg, Handle, IndexMap, Value};
+use serde::{Deserialize, Serialize};
+use weft_ast::{Func, Span, Stmt, StmtId};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The steps of a schedule, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The version of the format.
+    pub version: u32,
+    /// The program's entry.
+    pub entry: String,
+    /// What was done.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The primitive.
+    pub method: String,
+    /// Its arguments.
+    pub args: Vec<Argument>,
+}
+
+/// An argument of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Argument {
+    /// Its keyword.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Recorded,
+}
+
+/// A value that means the same on the same program in another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recorded {
+    /// `None`
+    None,
+    /// A `bool`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(String),
+    /// A list or tuple.
+    List(Vec<Recorded>),
+    /// A statement: its place among all statements of the program as it was then, outermost first, and what it is called.
+    Stmt {
+        /// Its place.
+        place: usize,
+        /// The loop's iterator, for people and as a check.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// A tensor's name and its place among the tensors of that name.
+    Tensor {
+        /// Its name.
+        name: String,
+        /// Which one of that name, counted from 0.
+        place: usize,
+    },
+    /// New indices from old ones, each a sum: coefficients of the old indices, then the constant.
+    Map(Vec<Vec<i64>>),
+}
+
+impl Argument {
+    /// An argument as it is recorded.
+    pub(crate) fn of(arg: &Arg, s: &Schedule) -> Argument {
+        Argument { name: arg.name.clone(), value: record(&arg.value, s) }
+    }
+}
+
+fn record(value: &Value, s: &Schedule) -> Recorded {
+    let func = s.func();
+    match value {
+        Value::None => Recorded::None,
+        Value::Bool(b) => Recorded::Bool(*b),
+        Value::Int(i) => Recorded::Int(*i),
+        Value::Float(f) => Recorded::Float(*f),
+        Value::Str(s) => Recorded::Str(s.clone()),
+        Value::List(v) => Recorded::List(v.iter().map(|v| record(v, s)).collect()),
+        Value::Handle(Handle::Stmt(id)) => {
+            let all = statements(func);
+            // A handle may be older than what it points at now.
+            let now = s.stmt(&Arg::from(*id)).map_or(*id, |s| s.id());
+            let place = all.iter().position(|s| s.id() == now).unwrap_or(usize::MAX);
+            Recorded::Stmt { place, name: all.get(place).and_then(selector::name).map(str::to_string) }
+        }
+        Value::Handle(Handle::Tensor(t)) => {
+            let same = tensors(func).into_iter().filter(|s| s.name() == t.name()).collect::<Vec<_>>();
+            Recorded::Tensor {
+                name: t.name().to_string(),
+                place: same.iter().position(|s| s == t).unwrap_or(usize::MAX),
+            }
+        }
+        Value::Map(m) => Recorded::Map(coefficients(m).unwrap_or_default()),
+    }
+}
+
+/// The coefficients of an affine map, a row for each result: those of the parameters, then the constant.
+pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
+    use weft_ast::poly::Poly;
+    m.results
+        .iter()
+        .map(|e| {
+            let mut row = vec![0i64; m.params.len() + 1];
+            for (monomial, c) in Poly::of(e)?.terms() {
+                let c = i64::try_from(c).ok()?;
+                let at = match monomial {
+                    [] => m.params.len(),
+                    [v] => m.params.iter().position(|p| *v == weft_ast::Expr::var(p))?,
+                    _ => return None,
+                };
+                row[at] = row[at].checked_add(c)?;
+            }
+            Some(row)
+        })
+        .collect()
+}
+
+fn statements(func: &Func) -> Vec<Stmt> {
+    let mut all = Vec::new();
+    func.body.walk(&mut |s| all.push(s.clone()));
+    all
+}
+
+/// The tensors of a program: its interface, then those that are declared, in the order of the text.
+pub(crate) fn tensors(func: &Func) -> Vec<weft_ast::Symbol> {
+    let mut all: Vec<_> = func.interface().map(|t| t.symbol.clone()).collect();
+    func.body.walk(&mut |s| {
+        if let weft_ast::StmtKind::VarDef { tensor, .. } = s.kind() {
+            all.push(tensor.symbol.clone());
+        }
+    });
+    all
+}
+
+impl Trace {
+    /// No steps yet.
+    pub fn new(entry: &str) -> Trace {
+        Trace { version: VERSION, entry: entry.to_string(), steps: Vec::new() }
+    }
+
+    /// As JSON, indented.
+    pub fn to_json(&self) -> String {
+        // Numbers, strings and lists: nothing in it can fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// From JSON.
+    ///
+    /// # Errors
+    /// If it is no trace, or one of another version.
+    pub fn from_json(text: &str) -> Result<Trace, Refusal> {
+        let trace: Trace =
+            serde_json::from_str(text).map_err(|e| Refusal::usage(format!("this is no trace of a schedule: {e}")))?;
+        if trace.version != VERSION {
+            return Err(Refusal::usage(format!(
+                "this trace has version {}, and version {VERSION} is expected",
+                trace.version
+            )));
+        }
+        Ok(trace)
+    }
+
+    /// Takes all steps on a program.
+    ///
+    /// # Errors
+    /// The step that is refused, with its number counted from 1.
+    pub fn replay(&self, func: Func) -> Result<Schedule, (usize, Refusal)> {
+        if self.entry != func.name {
+            let text = format!("this trace is for `{}`, not for `{}`", self.entry, func.name);
+            return Err((0, Refusal::usage(text)));
+        }
+        let mut s = Schedule::new(func);
+        for (k, step) in self.steps.iter().enumerate() {
+            let mut args = Vec::new();
+            for a in &step.args {
+                let value = a.value.revive(s.func()).map_err(|r| (k + 1, r))?;
+                args.push(Arg { name: a.name.clone(), value, span: Span::NONE });
+            }
+            s.call(&step.method, &args).map_err(|r| (k + 1, r))?;
+        }
+        Ok(s)
+    }
+}
+
+impl Recorded {
+    fn revive(&self, func: &Func) -> Result<Value, Refusal> {
+        let changed =
+            |what: &str| Refusal::target(format!("{what} is not there: the program is not the one that was recorded"));
+        Ok(match self {
+            Recorded::None => Value::None,
+            Recorded::Bool(b) => Value::Bool(*b),
+            Recorded::Int(i) => Value::Int(*i),
+            Recorded::Float(f) => Value::Float(*f),
+            Recorded::Str(s) => Value::Str(s.clone()),
+            Recorded::List(v) => Value::List(v.iter().map(|v| v.revive(func)).collect::<Result<_, _>>()?),
+            Recorded::Stmt { place, name } => {
+                let all = statements(func);
+                let found = all.get(*place).filter(|s| selector::name(s) == name.as_deref());
+                let id: StmtId = found.ok_or_else(|| changed(name.as_deref().unwrap_or("a statement")))?.id();
+                id.into()
+            }
+            Recorded::Tensor { name, place } => {
+                let found = tensors(func).into_iter().filter(|t| t.name() == name).nth(*place);
+                Value::Handle(Handle::Tensor(found.ok_or_else(|| changed(name))?))
+            }
+            Recorded::Map(rows) => Value::Map(IndexMap::affine(rows)),
+        })
+    }
+}
+
+impl IndexMap {
+    /// A map from rows of coefficients: those of the parameters, then the constant.
+    pub fn affine(rows: &[Vec<i64>]) -> IndexMap {
+        use weft_ast::{Expr, Symbol};
+        let width = rows.first().map_or(0, |r| r.len().saturating_sub(1));
+        let params: Vec<Symbol> = (0..width).map(|k| Symbol::new(format!("i{k}"))).collect();
+        let sum = |row: &Vec<i64>| {
+            let constant = Expr::int(row.last().copied().unwrap_or(0));
+            params.iter().zip(row).fold(constant, |e, (p, c)| e.plus(&Expr::var(p).times(&Expr::int(*c))))
+        };
+        let results = rows.iter().map(sum).collect();
+        IndexMap { params, results }
+    }
+}

@@ -1,0 +1,219 @@
+//! Finding and replacing statements by their ids.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::expr::Access;
+use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// The statements from the root to the one with this id, both included.
+pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
+    if root.id() == id {
+        return Some(vec![root.clone()]);
+    }
+    root.kind().children().into_iter().find_map(|c| {
+        let mut rest = path(c, id)?;
+        rest.insert(0, root.clone());
+        Some(rest)
+    })
+}
+
+/// The statement with this id.
+pub fn find(root: &Stmt, id: StmtId) -> Option<Stmt> {
+    let mut found = None;
+    root.walk(&mut |s| {
+        if s.id() == id {
+            found = Some(s.clone());
+        }
+    });
+    found
+}
+
+/// The program with `new` in the place of the statement with this id.
+pub fn replace(func: &Func, id: StmtId, new: &Stmt) -> Func {
+    func.with_body(replaced(&func.body, id, new))
+}
+
+/// The statement, likewise.
+pub fn replaced(root: &Stmt, id: StmtId, new: &Stmt) -> Stmt {
+    if root.id() == id {
+        return new.clone();
+    }
+    root.map(&mut |s| replaced(s, id, new), &mut Expr::clone)
+}
+
+/// A loop's parts.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// The statement.
+    pub stmt: Stmt,
+    /// Its iterator.
+    pub iter: Symbol,
+    /// First value.
+    pub begin: Expr,
+    /// Where to stop.
+    pub end: Expr,
+    /// From one value to the next.
+    pub step: Expr,
+    /// Its body.
+    pub body: Stmt,
+}
+
+impl Loop {
+    /// The parts of a loop over integers.
+    pub fn of(stmt: &Stmt) -> Option<Loop> {
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } = stmt.kind() else {
+            return None;
+        };
+        let (iter, body) = (iter.clone(), body.clone());
+        Some(Loop { stmt: stmt.clone(), iter, begin: begin.clone(), end: end.clone(), step: step.clone(), body })
+    }
+
+    /// Whether it counts 0, 1, 2 …
+    pub fn is_plain(&self) -> bool {
+        self.begin.as_int() == Some(0) && self.step.as_int() == Some(1)
+    }
+
+    /// The loop with other parts; same id.
+    pub fn with(&self, begin: Expr, end: Expr, step: Expr, body: Stmt) -> Stmt {
+        let StmtKind::For { iter, props, .. } = self.stmt.kind() else { return self.stmt.clone() };
+        self.stmt.with_kind(StmtKind::For {
+            iter: iter.clone(),
+            extent: Extent::Range { begin, end, step },
+            props: props.clone(),
+            body,
+        })
+    }
+
+    /// The number of iterations, for a loop with a constant step. May be negative where the range is empty.
+    pub fn length(&self) -> Option<Expr> {
+        let step = self.step.as_int()?;
+        let span = if step > 0 { self.end.minus(&self.begin) } else { self.begin.minus(&self.end) };
+        match step.checked_abs()? {
+            0 => None,
+            1 => Some(span),
+            s => Some(ceil_div(&span, s)),
+        }
+    }
+
+    /// The iterator's value in the `k`-th iteration.
+    pub fn value(&self, k: &Expr) -> Expr {
+        self.begin.plus(&k.times(&self.step))
+    }
+}
+
+/// `ceil(a / d)` for a positive constant.
+pub fn ceil_div(a: &Expr, d: i64) -> Expr {
+    a.plus(&Expr::int(d - 1)).floor_div(&Expr::int(d))
+}
+
+/// The statement with an expression for every mention of an iterator or a size.
+pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
+    weft_analysis::pass::substitute::variable(stmt, symbol, value)
+}
+
+/// A copy of a statement: ids, iterators and tensors that are declared in it are new. Also gives where every id went.
+#[allow(dead_code)] // for primitives that duplicate statements
+pub fn copy(stmt: &Stmt, step: &'static str, role: &'static str) -> (Stmt, Vec<(StmtId, StmtId)>) {
+    let mut c = Copier { step, role, names: FxHashMap::default(), ids: Vec::new() };
+    let new = c.stmt(stmt);
+    (new, c.ids)
+}
+
+#[allow(dead_code)]
+struct Copier {
+    step: &'static str,
+    role: &'static str,
+    names: FxHashMap<Symbol, Symbol>,
+    ids: Vec<(StmtId, StmtId)>,
+}
+
+#[allow(dead_code)]
+impl Copier {
+    fn fresh(&mut self, s: &Symbol) -> Symbol {
+        let new = s.fresh();
+        self.names.insert(s.clone(), new.clone());
+        new
+    }
+
+    fn name(&self, s: &Symbol) -> Symbol {
+        self.names.get(s).unwrap_or(s).clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let kind = match s.kind() {
+            StmtKind::VarDef { tensor, body } => {
+                let shape = tensor.shape.iter().map(|e| self.expr(e)).collect();
+                let symbol = self.fresh(&tensor.symbol);
+                let tensor = Arc::new(Tensor { symbol, shape, ..(**tensor).clone() });
+                StmtKind::VarDef { tensor, body: self.stmt(body) }
+            }
+            StmtKind::For { iter, extent, props, body } => {
+                let extent = match extent {
+                    Extent::Range { begin, end, step } => {
+                        Extent::Range { begin: self.expr(begin), end: self.expr(end), step: self.expr(step) }
+                    }
+                    Extent::Reals => Extent::Reals,
+                };
+                let iter = self.fresh(iter);
+                StmtKind::For { iter, extent, props: props.clone(), body: self.stmt(body) }
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                StmtKind::Store { tensor: self.name(tensor), indices: self.accesses(indices), value: self.expr(value) }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => StmtKind::ReduceTo {
+                tensor: self.name(tensor),
+                indices: self.accesses(indices),
+                op: *op,
+                value: self.expr(value),
+            },
+            StmtKind::Eval { function, args } => {
+                StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
+            }
+            StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.name(tensor), step: *step },
+            StmtKind::Seq(v) => StmtKind::Seq(v.iter().map(|s| self.stmt(s)).collect()),
+            StmtKind::If { cond, then, otherwise } => StmtKind::If {
+                cond: self.expr(cond),
+                then: self.stmt(then),
+                otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
+            },
+            StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
+            StmtKind::Assert { .. } | StmtKind::Assume { .. } => {
+                s.map(&mut Stmt::clone, &mut |e| self.expr(e)).kind().clone()
+            }
+        };
+        let new = Stmt::new(kind, s.origin().derive(self.step, self.role));
+        self.ids.push((s.id(), new.id()));
+        new
+    }
+
+    fn accesses(&self, indices: &[Access]) -> Vec<Access> {
+        indices.iter().map(|a| a.map(&mut |e| self.expr(e))).collect()
+    }
+
+    fn expr(&self, e: &Expr) -> Expr {
+        if self.names.is_empty() { e.clone() } else { self.renamed(e, &mut FxHashMap::default()) }
+    }
+
+    fn renamed(&self, e: &Expr, done: &mut FxHashMap<usize, Expr>) -> Expr {
+        if let Some(known) = done.get(&e.address()) {
+            return known.clone();
+        }
+        let inner = e.map_children(&mut |c| self.renamed(c, done));
+        let new = self.renamed_node(inner);
+        done.insert(e.address(), new.clone());
+        new
+    }
+
+    fn renamed_node(&self, inner: Expr) -> Expr {
+        match inner.kind() {
+            ExprKind::Var(s) if self.names.contains_key(s) => Expr::raw(ExprKind::Var(self.name(s)), inner.dtype()),
+            ExprKind::Load(t, indices) if self.names.contains_key(t) => {
+                Expr::load(&self.name(t), indices.clone(), inner.dtype())
+            }
+            ExprKind::Measure(m, s) if self.names.contains_key(s) => {
+                Expr::raw(ExprKind::Measure(*m, self.name(s)), inner.dtype())
+            }
+            _ => inner,
+        }
+    }
+}

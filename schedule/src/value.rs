@@ -1,0 +1,209 @@
+//! What goes into a primitive and comes out of it: the values of the schedule language.
+
+use crate::refusal::Refusal;
+use weft_ast::{Expr, Span, StmtId, Symbol};
+
+/// Something that a schedule points at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Handle {
+    /// A loop or another statement.
+    Stmt(StmtId),
+    /// A tensor.
+    Tensor(Symbol),
+}
+
+/// `lambda i, j: (i + j, j)`: new indices from old ones, as integer expressions over the parameters and the program's sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexMap {
+    /// Stand for the old indices.
+    pub params: Vec<Symbol>,
+    /// The new indices.
+    pub results: Vec<Expr>,
+}
+
+/// A value of the schedule language.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `None`
+    None,
+    /// `True`, `False`
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string, among them selectors.
+    Str(String),
+    /// A list or a tuple.
+    List(Vec<Value>),
+    /// What an earlier step returned.
+    Handle(Handle),
+    /// A function from indices to indices.
+    Map(IndexMap),
+}
+
+impl Value {
+    /// What it is, for diagnostics.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::None => "None".into(),
+            Value::Bool(b) => if *b { "True" } else { "False" }.into(),
+            Value::Int(i) => format!("the integer {i}"),
+            Value::Float(f) => format!("the float {f}"),
+            Value::Str(s) => format!("the string \"{s}\""),
+            Value::List(v) => format!("a list of {}", v.len()),
+            Value::Handle(Handle::Stmt(_)) => "a statement".into(),
+            Value::Handle(Handle::Tensor(t)) => format!("the tensor `{t}`"),
+            Value::Map(_) => "a function of indices".into(),
+        }
+    }
+}
+
+impl From<StmtId> for Value {
+    fn from(id: StmtId) -> Value {
+        Value::Handle(Handle::Stmt(id))
+    }
+}
+impl From<&str> for Value {
+    fn from(s: &str) -> Value {
+        Value::Str(s.into())
+    }
+}
+impl From<String> for Value {
+    fn from(s: String) -> Value {
+        Value::Str(s)
+    }
+}
+impl From<i64> for Value {
+    fn from(i: i64) -> Value {
+        Value::Int(i)
+    }
+}
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(v: Vec<T>) -> Value {
+        Value::List(v.into_iter().map(Into::into).collect())
+    }
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arg {
+    /// Its keyword, if it was given by one.
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Value,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T: Into<Value>> From<T> for Arg {
+    fn from(value: T) -> Arg {
+        Arg { name: None, value: value.into(), span: Span::NONE }
+    }
+}
+
+impl Arg {
+    /// A keyword argument.
+    pub fn named(name: &str, value: impl Into<Value>) -> Arg {
+        Arg { name: Some(name.into()), value: value.into(), span: Span::NONE }
+    }
+}
+
+/// The arguments of one call, bound to the parameters of a primitive's signature.
+pub(crate) struct Args<'a> {
+    signature: &'static str,
+    /// In the order of the parameters.
+    bound: Vec<(&'static str, Option<&'a Arg>)>,
+}
+
+impl<'a> Args<'a> {
+    /// Binds arguments to parameters. What does not fit the signature is refused.
+    pub fn bind(signature: &'static str, params: &[&'static str], args: &'a [Arg]) -> Result<Args<'a>, Refusal> {
+        let mut bound: Vec<(&'static str, Option<&'a Arg>)> = params.iter().map(|p| (*p, None)).collect();
+        let wrong =
+            |what: String, arg: &Arg| Err(Refusal::usage(what).at(arg.span).help(format!("write `{signature}`")));
+        for (k, arg) in args.iter().enumerate() {
+            let slot = match &arg.name {
+                Some(n) => bound.iter_mut().find(|(p, _)| p == n),
+                None => bound.get_mut(k),
+            };
+            match slot {
+                None => {
+                    return wrong(
+                        match &arg.name {
+                            Some(n) => format!("there is no parameter `{n}`"),
+                            None => {
+                                format!("there are {} arguments, and at most {} are taken", args.len(), params.len())
+                            }
+                        },
+                        arg,
+                    );
+                }
+                Some((p, Some(_))) => return wrong(format!("`{p}` is given twice"), arg),
+                Some((_, slot)) => *slot = Some(arg),
+            }
+        }
+        Ok(Args { signature, bound })
+    }
+
+    /// The argument for a parameter, if it was given (and is not `None`).
+    pub fn get(&self, name: &str) -> Option<&'a Arg> {
+        let arg = self.bound.iter().find(|(p, _)| *p == name).and_then(|(_, a)| *a);
+        arg.filter(|a| a.value != Value::None)
+    }
+
+    /// The argument for a parameter that must be given.
+    pub fn need(&self, name: &str) -> Result<&'a Arg, Refusal> {
+        self.get(name)
+            .ok_or_else(|| Refusal::usage(format!("`{name}` is missing")).help(format!("write `{}`", self.signature)))
+    }
+
+    /// An integer, if it was given.
+    pub fn int(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        match self.get(name).map(|a| (&a.value, a)) {
+            None => Ok(None),
+            Some((Value::Int(i), _)) => Ok(Some(*i)),
+            Some((other, a)) => {
+                Err(Refusal::usage(format!("`{name}` is an integer, and this is {}", other.describe())).at(a.span))
+            }
+        }
+    }
+
+    /// An integer of at least 1, if it was given.
+    pub fn positive(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        let value = self.int(name)?;
+        match value {
+            Some(v) if v < 1 => {
+                let span = self.get(name).map_or(Span::NONE, |a| a.span);
+                Err(Refusal::usage(format!("`{name}` is at least 1, and this is {v}")).at(span))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// A string, if it was given.
+    #[allow(dead_code)] // for primitives with options
+    pub fn str(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
+        match self.get(name).map(|a| (&a.value, a)) {
+            None => Ok(None),
+            Some((Value::Str(s), _)) => Ok(Some(s)),
+            Some((other, a)) => {
+                Err(Refusal::usage(format!("`{name}` is a string, and this is {}", other.describe())).at(a.span))
+            }
+        }
+    }
+
+    /// The elements of a list that must be given.
+    pub fn list(&self, name: &str) -> Result<Vec<Arg>, Refusal> {
+        let arg = self.need(name)?;
+        match &arg.value {
+            Value::List(v) => Ok(v.iter().map(|v| Arg { name: None, value: v.clone(), span: arg.span }).collect()),
+            other => Err(Refusal::usage(format!("`{name}` is a list, and this is {}", other.describe())).at(arg.span)),
+        }
+    }
+}

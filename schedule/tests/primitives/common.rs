@@ -1,0 +1,170 @@
+//! One way in for all tests: a program, steps, and the expected text.
+
+use expect_test::Expect;
+use std::collections::BTreeMap;
+use weft_ast::interp::{self, Inputs, Outputs};
+use weft_ast::{DType, Expr, ExprKind, Func, Literal, SourceMap, Value as Array, print};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use weft_schedule::{Arg, Refusal, Schedule, Value};
+
+/// The first entry of a program, and its text for diagnostics.
+pub fn entry(text: &str) -> (Func, Program) {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    let name = program.entries()[0].name.clone();
+    let func = program.elaborate(&name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+    (func, program)
+}
+
+/// Arguments of a call: `args!["i", 32]`, `args!["i"; parts = 4]`.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(; $($name:ident = $named:expr),*)?) => {
+        &[$(weft_schedule::Arg::from($value),)* $($(weft_schedule::Arg::named(stringify!($name), $named),)*)?][..]
+    };
+}
+
+/// A list of selectors.
+pub fn list(names: &[&str]) -> Value {
+    Value::List(names.iter().map(|n| Value::from(*n)).collect())
+}
+
+/// The elements of a list of handles.
+pub fn handles(v: &Value) -> Vec<Value> {
+    match v {
+        Value::List(v) => v.clone(),
+        one => vec![one.clone()],
+    }
+}
+
+/// The program after the steps; it computes the same as before.
+pub fn check(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) {
+    let (func, program) = entry(text);
+    let mut s = Schedule::new(func.clone());
+    if let Err(r) = steps(&mut s) {
+        panic!("refused:\n{}", show(&r, program.sources()));
+    }
+    expected.assert_eq(&body(s.func()));
+    same(&func, s.func());
+    replays(&func, &s);
+}
+
+/// The refusal of the last step; the program is unchanged by it.
+pub fn refused(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) -> Refusal {
+    let (func, program) = entry(text);
+    let mut s = Schedule::new(func.clone());
+    let Err(r) = steps(&mut s) else { panic!("was taken:\n{}", body(s.func())) };
+    expected.assert_eq(&show(&r, program.sources()));
+    same(&func, s.func());
+    r
+}
+
+/// The text of a program without its first line.
+pub fn body(func: &Func) -> String {
+    let text = print::func(func);
+    text.split_once('\n').map_or(text.clone(), |(_, rest)| rest.to_string())
+}
+
+/// A refusal as lines of text: the labels with what they point at.
+pub fn show(r: &Refusal, sources: &SourceMap) -> String {
+    let mut out = format!("{} ({}): {}\n", r.code, r.condition, r.message);
+    for (span, text) in &r.labels {
+        let at = sources.get(span.file).map_or("", |f| &f.text[span.start as usize..span.end as usize]);
+        out += &format!("  `{}` {text}\n", at.lines().next().unwrap_or_default());
+    }
+    for n in &r.notes {
+        out += &format!("  note: {n}\n");
+    }
+    if let Some(h) = &r.help {
+        out += &format!("  help: {h}\n");
+    }
+    out
+}
+
+/// Both programs compute the same, at several sizes.
+pub fn same(before: &Func, after: &Func) {
+    for (seed, size) in [0i64, 1, 2, 5, 8, 13].into_iter().enumerate() {
+        let sizes: BTreeMap<String, i64> = before
+            .sizes
+            .iter()
+            .enumerate()
+            .map(|(k, s)| (s.name().to_string(), size + (k as i64 % 2) * (size.min(1))))
+            .collect();
+        let inputs = inputs(before, &sizes, seed as u64);
+        let (a, b) = (interp::run(before, &inputs), interp::run(after, &inputs));
+        match (a, b) {
+            (Ok(a), Ok(b)) => assert!(close(&a, &b), "at {sizes:?}:\n{a:?}\n{b:?}\n{}", print::func(after)),
+            // Which error stops a program may change.
+            (Err(_), Err(_)) => {}
+            (a, b) => panic!("at {sizes:?}: {a:?}\n{b:?}\n{}", print::func(after)),
+        }
+    }
+}
+
+/// The recorded steps, saved and taken again, give the same program.
+fn replays(func: &Func, s: &Schedule) {
+    let json = s.trace().to_json();
+    let trace = weft_schedule::Trace::from_json(&json).expect("reads what it wrote");
+    let again = trace.replay(func.clone()).unwrap_or_else(|(k, r)| panic!("step {k} is refused: {r:?}\n{json}"));
+    assert_eq!(body(again.func()), body(s.func()), "{json}");
+}
+
+/// Pseudo-random inputs; integers are small and not negative, so that they can be indices.
+pub fn inputs(func: &Func, sizes: &BTreeMap<String, i64>, seed: u64) -> Inputs {
+    let value = |e: &Expr| {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) => sizes.get(s.name()).map_or(e.clone(), |v| Expr::int(*v)),
+            _ => e,
+        })
+        .as_int()
+        .expect("a shape of sizes")
+    };
+    let least = sizes.values().copied().filter(|v| *v > 0).min().unwrap_or(1) as u64;
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    };
+    let params = func
+        .params
+        .iter()
+        .map(|p| {
+            let shape: Vec<usize> = p.tensor.shape.iter().map(|e| value(e).max(0) as usize).collect();
+            let mut v = Array::zeros(p.tensor.dtype, shape).expect("small");
+            for k in 0..v.data().len() {
+                let r = next();
+                let x = match p.tensor.dtype {
+                    DType::Bool => Literal::Bool(r % 2 == 0),
+                    t if t.is_int() => Literal::Int(i128::from(r % least)),
+                    _ => Literal::Float((r % 2000) as f64 / 500.0 - 2.0),
+                };
+                v.data_mut().set(k, x);
+            }
+            v
+        })
+        .collect();
+    Inputs { sizes: sizes.clone(), params }
+}
+
+fn close(a: &Outputs, b: &Outputs) -> bool {
+    a.unwritten == b.unwritten
+        && a.params.iter().chain(&a.results).zip(b.params.iter().chain(&b.results)).all(|(x, y)| near(x, y))
+}
+
+fn near(x: &Array, y: &Array) -> bool {
+    let tolerance = if x.dtype() == DType::F64 { 1e-10 } else { 1e-4 };
+    x.shape() == y.shape()
+        && (0..x.data().len()).all(|k| match (x.data().get_int(k), y.data().get_int(k)) {
+            (Some(a), Some(b)) => a == b,
+            _ => {
+                let (a, b) = (x.data().get_f64(k), y.data().get_f64(k));
+                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
+            }
+        })
+}
+
+/// What a call made.
+pub fn call(s: &mut Schedule, method: &str, args: &[Arg]) -> Result<Vec<Value>, Refusal> {
+    s.call(method, args).map(|v| handles(&v))
+}

@@ -1,0 +1,102 @@
+use crate::args;
+use crate::common::{call, check, list, refused};
+use expect_test::expect;
+
+#[test]
+fn marks_the_loop() {
+    check(
+        "
+def f(x: f32[n, m], y: inout[f32[n]]):
+    for i in range(n):
+        t: f32 = 0
+        for j in range(m):
+            t += x[i, j]
+        y[i] = t
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+                for i in range(n):  # parallel
+                    t = empty((), f32)
+                    t = 0.0
+                    for j in range(m):
+                        t += x[i, j]
+                    y[i] = t
+        "#]],
+    );
+}
+
+#[test]
+fn refuses() {
+    let chain = "
+def f(x: inout[f32[n]]):
+    for i in range(1, n):
+        x[i] = x[i] + x[i - 1]
+";
+    refused(
+        chain,
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+        schedule::dependence (2): iterations of `i` depend on each other
+          `x[i] = x[i] + x[i - 1]` updates `x[i]` at i = 1, then reads `x[i - 1]` at i = 2
+          note: what is read was written before (RAW), carried by the loop `i`
+          note: the element is x[1] with n = 3
+    "#]],
+    );
+    let indirect = "
+def f(x: inout[f32[n]], k: i32[m], v: f32[m]):
+    for i in range(m):
+        x[k[i]] = v[i]
+";
+    refused(
+        indirect,
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): iterations of `i` depend on each other
+              `x[k[i]] = v[i]` writes `x[cast(k[i], i64)]` at i = 0, then writes `x[cast(k[i], i64)]` at i = 1
+              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: the element is x[0] with n = 1, m = 2, if `k[0]` is 0 and `k[1]` is 0
+        "#]],
+    );
+    let nested = "
+def f(x: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            x[i, j] = 0
+";
+    refused(
+        nested,
+        |s| {
+            call(s, "parallelize", args!["j"])?;
+            call(s, "parallelize", args!["i"]).map(drop)
+        },
+        expect![[r#"
+            schedule::illegal (1): threads would start threads: the loops are nested in each other
+              `for j in range(m):` this loop is parallel already
+              help: merge both loops (`s.merge`), and make the result parallel
+        "#]],
+    );
+}
+
+#[test]
+fn stays_proved_after_later_steps() {
+    refused(
+        "
+def f(x: inout[f32[n, m]]):
+    for i in range(1, n):
+        for j in range(1, m):
+            x[i, j] = x[i - 1, j - 1]
+",
+        |s| {
+            // Inside `i`, iterations of `j` are independent; around it they are not.
+            call(s, "parallelize", args!["j"])?;
+            call(s, "reorder", args![list(&["j", "i"])]).map(drop)
+        },
+        expect![[r#"
+            schedule::dependence (100): the loop `j` runs in any order since an earlier step, and would not be allowed to
+              `x[i, j] = x[i - 1, j - 1]` writes `x[i, j]` at j = 1, i = 1, then reads `x[i - 1, j - 1]` at j = 2, i = 2
+              note: what is read was written before (RAW), carried by the loop `j`
+              note: the element is x[1, 1] with n = 3, m = 3
+              help: take that step first, and make loops parallel at the end
+        "#]],
+    );
+}

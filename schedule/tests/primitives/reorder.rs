@@ -1,0 +1,267 @@
+use crate::args;
+use crate::common::{call, check, list, refused};
+use expect_test::{Expect, expect};
+use weft_schedule::{Refusal, Schedule};
+
+fn swap(s: &mut Schedule) -> Result<(), Refusal> {
+    call(s, "reorder", args![list(&["j", "i"])]).map(drop)
+}
+
+fn taken(text: &str, expected: Expect) {
+    check(text, swap, expected);
+}
+
+fn not_taken(text: &str, expected: Expect) {
+    refused(text, swap, expected);
+}
+
+#[test]
+fn figure_12() {
+    taken(
+        "
+def a(x: inout[f32[N, M]], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x[i, j] = b[i, j] + 1
+",
+        expect![[r#"
+                for j in range(M):
+                    for i in range(N):
+                        x[i, j] = b[i, j] + 1.0
+        "#]],
+    );
+    not_taken(
+        "
+def b(x: inout[f32], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x[...] = x * b[i, j] + 1
+",
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `x[...] = x * b[i, j] + 1` reads `x` at i = 0, j = 1, then writes `x` at i = 1, j = 0
+              note: what was read is overwritten (WAR), carried by the loop `i`
+        "#]],
+    );
+    taken(
+        "
+def c(x: inout[f32], b: f32[N, M]):
+    for i in range(N):
+        for j in range(M):
+            x += b[i, j]
+",
+        expect![[r#"
+                for j in range(M):
+                    for i in range(N):
+                        x += b[i, j]
+        "#]],
+    );
+    taken(
+        "
+def d(x: inout[f32[N, M, K]], b: f32[N, M, K]):
+    for i in range(N):
+        for j in range(M):
+            t = zeros((K,), f32)
+            for k in range(K):
+                t[k] = b[i, j, k] * 2
+            for k in range(K):
+                x[i, j, k] = t[k]
+",
+        expect![[r#"
+                for j in range(M):
+                    for i in range(N):
+                        t = empty((K,), f32)
+                        for t.d0 in range(K):
+                            t[t.d0] = 0.0
+                        for k in range(K):
+                            t[k] = b[i, j, k] * 2.0
+                        for k in range(K):
+                            x[i, j, k] = t[k]
+        "#]],
+    );
+}
+
+#[test]
+fn figure_11() {
+    not_taken(
+        "
+def f(a: inout[f32[N, M]]):
+    for i in range(1, N - 1):
+        for j in range(1, M - 1):
+            a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]
+",
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]` writes `a[i + 1, j]` at i = 1, j = 2, then reads `a[i - 1, j + 1]` at i = 3, j = 1
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is a[2, 2] with N = 5, M = 4
+        "#]],
+    );
+}
+
+#[test]
+fn triangles_get_the_bounds_of_the_whole() {
+    taken(
+        "
+def f(x: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(i, min(n, i + 4)):
+            x[i, j] = x[i, j] + i
+",
+        expect![[r#"
+                for j in range(min(n, n + 3)):
+                    for i in range(n):
+                        if i <= j and j < min(n, i + 4):
+                            x[i, j] += cast(i, f32)
+        "#]],
+    );
+    taken(
+        "
+def f(x: inout[f32[n, n]]):
+    for i in range(n - 1, -1, -1):
+        for j in range(i, -1, -1):
+            x[i, j] = x[i, j] + j
+",
+        expect![[r#"
+                for j in range(n - 1, -1, -1):
+                    for i in range(n - 1, -1, -1):
+                        if j <= i and -1 < j:
+                            x[i, j] += cast(j, f32)
+        "#]],
+    );
+}
+
+#[test]
+fn imperfect_nests() {
+    taken(
+        "
+def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = 0
+        for j in range(8):
+            y[i] += x[i, j]
+        x[i, 0] = y[i]
+",
+        expect![[r#"
+                for j in range(8):
+                    for i in range(n):
+                        if j == 0:
+                            y[i] = 0.0
+                        y[i] += x[i, j]
+                        if j == 7:
+                            x[i, 0] = y[i]
+        "#]],
+    );
+    not_taken(
+        "
+def f(x: inout[f32[n, m]], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = 0
+        for j in range(m):
+            y[i] += x[i, j]
+",
+        expect![[r#"
+            schedule::illegal (2): the nest is not perfect, and `j` may not run at all
+              `y[i] = 0` stands beside the loop `j`
+              help: split the nest there first: `s.fission(…)`, or move the statement out of the loop `j`
+        "#]],
+    );
+    not_taken(
+        "
+def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
+    for i in range(n):
+        t: f32 = 0
+        for j in range(8):
+            t += x[i, j]
+        y[i] = t
+",
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `t += x[i, j]` first updates `t` at i = 0, j = 1
+              `t: f32 = 0` then writes `t` at i = 1, j = 0
+              note: what was written is overwritten (WAW), carried by the loop `i`
+        "#]],
+    );
+}
+
+#[test]
+fn refuses_what_is_no_nest() {
+    not_taken(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        x[i] = 0
+    for j in range(n):
+        x[j] = 1
+",
+        expect![[r#"
+            schedule::illegal (1): the loops `j` and `i` are not nested in each other
+              `for j in range(n):` one loop
+              `for i in range(n):` the other one
+        "#]],
+    );
+    not_taken(
+        "
+def f(x: inout[f32[n, n]], b: bool[n]):
+    for i in range(n):
+        if b[i]:
+            for j in range(n):
+                x[i, j] = 0
+        else:
+            x[i, 0] = 1
+",
+        expect![[r#"
+            schedule::illegal (2): a branch with an `else` stands between the loops
+              `if b[i]:` this branch
+        "#]],
+    );
+    refused(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        x[i] = 0
+",
+        |s| call(s, "reorder", args![list(&["i", "i"])]).map(drop),
+        expect![[r#"
+            schedule::illegal (1): the loop `i` is given twice
+        "#]],
+    );
+}
+
+#[test]
+fn three_loops_after_splits() {
+    check(
+        "
+def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
+    c = zeros((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            for p in range(k):
+                c[i, j] += a[i, p] * b[p, j]
+    return c
+",
+        |s| {
+            let i = call(s, "split", args!["i", 4])?;
+            let j = call(s, "split", args!["j", 4])?;
+            let order = vec![i[0].clone(), j[0].clone(), weft_schedule::Value::from("p"), i[1].clone(), j[1].clone()];
+            call(s, "reorder", args![weft_schedule::Value::List(order)])?;
+            call(s, "parallelize", args![i[0].clone()])?;
+            Ok(())
+        },
+        expect![[r#"
+                c = empty((n, m), f32)
+                for c.d0 in range(n):
+                    for c.d1 in range(m):
+                        c[c.d0, c.d1] = 0.0
+                for i_o in range((n + 3) // 4):  # parallel
+                    for j_o in range((m + 3) // 4):
+                        for p in range(k):
+                            for i_i in range(4):
+                                for j_i in range(4):
+                                    if i_o * 4 + i_i < n:
+                                        if j_o * 4 + j_i < m:
+                                            c[i_o * 4 + i_i, j_o * 4 + j_i] += a[i_o * 4 + i_i, p] * b[p, j_o * 4 + j_i]
+                return c
+        "#]],
+    );
+}

@@ -1,0 +1,77 @@
+use crate::args;
+use crate::common::{call, entry, show};
+use expect_test::expect;
+use weft_schedule::{Schedule, Trace};
+
+const TEXT: &str = "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        x[i] = x[i] * 2
+";
+
+#[test]
+fn is_json_and_names_what_it_points_at() {
+    let (func, _) = entry(TEXT);
+    let mut s = Schedule::new(func);
+    let made = call(&mut s, "split", args!["i", 8]).expect("taken");
+    call(&mut s, "parallelize", args![made[0].clone()]).expect("taken");
+    expect![[r#"
+        {
+          "version": 1,
+          "entry": "f",
+          "steps": [
+            {
+              "method": "split",
+              "args": [
+                {
+                  "value": {
+                    "str": "i"
+                  }
+                },
+                {
+                  "value": {
+                    "int": 8
+                  }
+                }
+              ]
+            },
+            {
+              "method": "parallelize",
+              "args": [
+                {
+                  "value": {
+                    "stmt": {
+                      "place": 0,
+                      "name": "i~o"
+                    }
+                  }
+                }
+              ]
+            }
+          ]
+        }"#]]
+    .assert_eq(&s.trace().to_json());
+}
+
+#[test]
+fn of_another_program_is_refused() {
+    let (func, _) = entry(TEXT);
+    let mut s = Schedule::new(func);
+    let made = call(&mut s, "split", args!["i", 8]).expect("taken");
+    call(&mut s, "parallelize", args![made[0].clone()]).expect("taken");
+    let (other, program) = entry(
+        "
+def f(x: inout[f32[n]]):
+    x[0] = 1
+    for i in range(n):
+        x[i] = x[i] * 2
+",
+    );
+    let Err((step, r)) = s.trace().replay(other) else { panic!("taken") };
+    expect![[r#"
+        2: schedule::target (0): i~o is not there: the program is not the one that was recorded
+    "#]]
+    .assert_eq(&format!("{step}: {}", show(&r, program.sources())));
+    let Err(r) = Trace::from_json("{\"version\": 1}") else { panic!("read") };
+    expect!["this is no trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
+}
