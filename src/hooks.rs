@@ -18,7 +18,6 @@ impl Hooks for Compiler {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        let name = &request.schedule.name;
-        Err(weft_schedule::not_supported(&name.text, name.span).into())
+        Err(weft_schedule::not_supported(request.name, request.span).into())
     }
 }

@@ -47,6 +47,16 @@ pub trait Loader {
 
     /// All names that [`Loader::prelude`] knows, for proposals.
     fn prelude_names(&self) -> Vec<String>;
+
+    /// The module that defines `name` for every schedule without an import (the library of schedules), if there is one.
+    fn schedule(&self, _name: &str) -> Option<Source> {
+        None
+    }
+
+    /// All names that [`Loader::schedule`] knows.
+    fn schedule_names(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A loader that knows nothing: programs of one file without the operator library.
@@ -86,8 +96,10 @@ pub(crate) struct ModuleData {
     pub(crate) file: FileId,
     pub(crate) module: Module,
     pub(crate) globals: FxHashMap<String, Global>,
-    /// Part of the operator library: errors inside are shown at the user's call.
+    /// Part of a library: errors inside are shown at the user's call.
     pub(crate) prelude: bool,
+    /// Part of the library of schedules.
+    pub(crate) schedules: bool,
 }
 
 /// A file with everything that it uses.
@@ -95,6 +107,8 @@ pub struct Program {
     pub(crate) modules: Vec<ModuleData>,
     pub(crate) prelude: FxHashMap<String, ModuleId>,
     pub(crate) prelude_names: Vec<String>,
+    pub(crate) schedule_prelude: FxHashMap<String, ModuleId>,
+    pub(crate) schedule_names: Vec<String>,
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
 }
@@ -151,12 +165,14 @@ impl Program {
                 modules: Vec::new(),
                 prelude: FxHashMap::default(),
                 prelude_names: loader.prelude_names(),
+                schedule_prelude: FxHashMap::default(),
+                schedule_names: loader.schedule_names(),
                 sources: SourceMap::default(),
                 diagnostics: Vec::new(),
             },
             by_name: FxHashMap::default(),
         };
-        reader.read(main, false);
+        reader.read(main, Library::None);
         reader.program
     }
 
@@ -294,21 +310,39 @@ impl Program {
                 all.push(d);
             }
         }
+        self.check_schedules(&mut all);
         self.check_names(&mut all);
         all
+    }
+
+    /// Schedules as far as their text goes: decorators, parameters, the entries that they are for.
+    fn check_schedules(&self, all: &mut Vec<Diagnostic>) {
+        let Some(main) = self.modules.first() else { return };
+        for item in &main.module.items {
+            let Item::Function(f) = item else { continue };
+            if let Some(d) = elaborate::fault_of_form(f) {
+                all.push(d);
+            } else if let Some(target) = elaborate::schedule_target(f)
+                && !main.globals.contains_key(&target)
+            {
+                let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
+                let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
+                let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
+                all.push(match elaborate::nearest(&target, entries.iter()) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d.help(format!("the entries are {}", entries.join(", "))),
+                });
+            }
+        }
     }
 
     /// Names that nothing defines, in functions where elaboration has reported none.
     fn check_names(&self, all: &mut Vec<Diagnostic>) {
         let Some(main) = self.modules.first() else { return };
-        let known = |n: &str| {
-            main.globals.contains_key(n) || self.prelude_names.iter().any(|p| p == n) || elaborate::is_builtin(n)
-        };
+        let known =
+            |n: &str| main.globals.contains_key(n) || self.library_names().any(|p| p == n) || elaborate::is_builtin(n);
         for item in &main.module.items {
             let Item::Function(f) = item else { continue };
-            if !f.decorators.is_empty() {
-                continue;
-            }
             for (name, span) in unknown::names(f, known) {
                 let seen = |d: &Diagnostic| d.labels.iter().any(|l| l.span == span);
                 if !all.iter().any(seen) {
@@ -322,15 +356,34 @@ impl Program {
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
         let globals = self.modules.first().into_iter().flat_map(|m| m.globals.keys());
         let params = f.params.iter().map(|p| &p.name.text);
-        match elaborate::nearest(name, globals.chain(params).chain(&self.prelude_names)) {
+        match elaborate::nearest(name, globals.chain(params).chain(self.library_names())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if !f.decorators.is_empty() => {
+                d.help(format!("in a schedule, loops, statements and tensors are named by strings: `\"{name}\"`"))
+            }
             None => d,
         }
+    }
+
+    /// What is visible without an import.
+    fn library_names(&self) -> impl Iterator<Item = &String> {
+        self.prelude_names.iter().chain(&self.schedule_names)
     }
 
     fn refuse_broken(&self) -> Result<(), Diagnostics> {
         if self.diagnostics.is_empty() { Ok(()) } else { Err(Diagnostics(self.diagnostics.clone())) }
     }
+}
+
+/// Whether a module belongs to a library that is visible without an import, and to which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Library {
+    /// The user's own file.
+    None,
+    /// Operators, for programs and schedules.
+    Operators,
+    /// For schedules alone.
+    Schedules,
 }
 
 /// Reads modules, each one once.
@@ -341,7 +394,7 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, source: Source, prelude: bool) -> ModuleId {
+    fn read(&mut self, source: Source, library: Library) -> ModuleId {
         if let Some(known) = self.by_name.get(&source.name) {
             return *known;
         }
@@ -352,11 +405,18 @@ impl Reader<'_> {
         let id = ModuleId(self.program.modules.len());
         // Known before its imports are read, so that modules may import each other.
         self.by_name.insert(source.name, id);
-        self.program.modules.push(ModuleData { file, module, globals: FxHashMap::default(), prelude });
+        let (prelude, schedules) = (library != Library::None, library == Library::Schedules);
+        self.program.modules.push(ModuleData { file, module, globals: FxHashMap::default(), prelude, schedules });
         if sound {
             self.define(id, source.path.as_deref());
         }
         id
+    }
+
+    /// The library's module that defines a name.
+    fn library(&self, name: &str) -> Option<(Source, Library)> {
+        let operators = self.loader.prelude(name).map(|source| (source, Library::Operators));
+        operators.or_else(|| self.loader.schedule(name).map(|source| (source, Library::Schedules)))
     }
 
     fn define(&mut self, id: ModuleId, path: Option<&Path>) {
@@ -382,12 +442,23 @@ impl Reader<'_> {
             }
         }
         for name in uses::names(&module) {
-            if !globals.contains_key(&name)
-                && !self.program.prelude.contains_key(&name)
-                && let Some(source) = self.loader.prelude(&name)
+            let program = &self.program;
+            if globals.contains_key(&name)
+                || program.prelude.contains_key(&name)
+                || program.schedule_prelude.contains_key(&name)
             {
-                let module = self.read(source, true);
-                self.program.prelude.insert(name, module);
+                continue;
+            }
+            match self.library(&name) {
+                Some((source, Library::Schedules)) => {
+                    let module = self.read(source, Library::Schedules);
+                    self.program.schedule_prelude.insert(name, module);
+                }
+                Some((source, library)) => {
+                    let module = self.read(source, library);
+                    self.program.prelude.insert(name, module);
+                }
+                None => {}
             }
         }
         self.program.modules[id.0].globals = globals;
@@ -399,18 +470,17 @@ impl Reader<'_> {
         for (name, alias) in &import.names {
             let shown = alias.as_ref().unwrap_or(name).clone();
             let source = if import.module.text == "libop" {
-                self.loader.prelude(&name.text).ok_or_else(|| format!("`libop` has no `{}`", name.text))
+                self.library(&name.text).ok_or_else(|| format!("`libop` has no `{}`", name.text))
             } else if let Some(id) = module {
                 out.push((shown, self.imported(id, name, import)));
                 continue;
             } else {
-                self.loader.load(&import.module.text, path)
+                self.loader.load(&import.module.text, path).map(|source| (source, Library::None))
             };
             let global = match source {
-                Ok(source) => {
-                    let prelude = import.module.text == "libop";
-                    let id = self.read(source, prelude);
-                    if !prelude {
+                Ok((source, library)) => {
+                    let id = self.read(source, library);
+                    if library == Library::None {
                         module = Some(id);
                     }
                     self.imported(id, name, import)
@@ -419,7 +489,10 @@ impl Reader<'_> {
                     let span = if import.module.text == "libop" { name.span } else { import.module.span };
                     let mut d = Diagnostic::new("name::import", why).at(span);
                     if import.module.text == "libop"
-                        && let Some(near) = elaborate::nearest(&name.text, self.program.prelude_names.iter())
+                        && let Some(near) = elaborate::nearest(
+                            &name.text,
+                            self.program.prelude_names.iter().chain(&self.program.schedule_names),
+                        )
                     {
                         d = d.help(format!("did you mean `{near}`?"));
                     }

@@ -9,6 +9,7 @@ use super::block::Item;
 use super::broadcast::{is_one, show, show_shape, stretch};
 use super::call::default_type;
 use super::expr::value_reads;
+use super::report::counted;
 use super::scope::Role;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R, Stop, axis};
@@ -76,33 +77,52 @@ impl Elab<'_> {
         Value::Tensor(kept)
     }
 
-    /// `a, b = value`
+    /// `a, (b, c) = value`
     fn unpack(&mut self, targets: &[syntax::Expr], v: Value, span: Span) -> R<()> {
-        let Some(items) = v.items().map(<[Value]>::to_vec) else {
-            let found = v.describe();
-            return self.error("type::unpack", span, format!("{} names stand on the left for {found}", targets.len()));
-        };
-        if items.len() != targets.len() {
-            let (n, m) = (targets.len(), items.len());
-            return self.error("type::unpack", span, format!("{n} names stand on the left for {m} values"));
-        }
+        let mut pairs = Vec::new();
+        self.pair(targets, &v, span, &mut pairs)?;
         // All values are read before the first one is written.
-        let mut values = items;
-        for k in 1..values.len() {
+        for k in 1..pairs.len() {
             let mut written = FxHashSet::default();
-            for t in &targets[..k] {
+            for (t, _) in &pairs[..k] {
                 if let Some(s) = self.target_tensor(t) {
                     written.insert(s);
                 }
             }
             let mut read = FxHashSet::default();
-            value_reads(&values[k], &mut read);
-            if let Some(l) = values[k].lazy().filter(|_| !read.is_disjoint(&written)) {
-                values[k] = Value::Tensor(self.materialise(&l, l.expr.dtype(), "t"));
+            value_reads(&pairs[k].1, &mut read);
+            if let Some(l) = pairs[k].1.lazy().filter(|_| !read.is_disjoint(&written)) {
+                pairs[k].1 = Value::Tensor(self.materialise(&l, l.expr.dtype(), "t"));
             }
         }
-        for (t, v) in targets.iter().zip(values) {
+        for (t, v) in pairs {
             self.assign_to(t, v, span)?;
+        }
+        Ok(())
+    }
+
+    /// Each target that is no tuple or list with its part of the value.
+    pub(crate) fn pair<'t>(
+        &mut self,
+        targets: &'t [syntax::Expr],
+        v: &Value,
+        span: Span,
+        out: &mut Vec<(&'t syntax::Expr, Value)>,
+    ) -> R<()> {
+        let n = targets.len();
+        let Some(items) = v.items() else {
+            let found = v.describe();
+            return self.error("type::unpack", span, format!("{n} names stand on the left for {found}"));
+        };
+        if items.len() != n {
+            let m = counted(items.len() as i128, "value");
+            return self.error("type::unpack", span, format!("{n} names stand on the left for {m}"));
+        }
+        for (t, v) in targets.iter().zip(items) {
+            match &t.kind {
+                ExprKind::Tuple(inner) | ExprKind::List(inner) => self.pair(inner, v, span, out)?,
+                _ => out.push((t, v.clone())),
+            }
         }
         Ok(())
     }

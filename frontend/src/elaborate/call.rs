@@ -32,12 +32,18 @@ impl Elab<'_> {
     /// `callee(args)`
     pub(crate) fn call(&mut self, callee: &syntax::Expr, args: &[syntax::Arg], span: Span) -> R<Value> {
         if let ExprKind::Attribute(of, name) = &callee.kind
+            && self.schedule.is_none()
             && name.text == "shape"
             && let [syntax::Arg { name: None, value }] = args
         {
             // `x.shape(0)` is `x.shape[0]`.
             let shape = self.eval(callee)?;
             return self.subscript(shape, of.span, std::slice::from_ref(value), span);
+        }
+        if self.schedule.is_some()
+            && let ExprKind::Attribute(of, name) = &callee.kind
+        {
+            return self.schedule_method(of, name, args, span);
         }
         let f = self.eval(callee)?;
         let args = match &f {
@@ -59,7 +65,7 @@ impl Elab<'_> {
     fn arguments(&mut self, params: &[&str], args: &[syntax::Arg]) -> R<Vec<Arg>> {
         let mut out = Vec::with_capacity(args.len());
         for (k, a) in args.iter().enumerate() {
-            let v = self.eval(&a.value)?;
+            let v = self.eval_passed(&a.value)?;
             let name = match &a.name {
                 Some(n) => n.text.as_str(),
                 None => params.get(k).copied().unwrap_or("t"),
@@ -125,7 +131,13 @@ impl Elab<'_> {
                 None => self.call_function(*target, args, span),
             },
             Value::Operator(op) => self.call_operator(*op, args, span),
-            Value::Builtin(b) => self.call_builtin(*b, args, span),
+            Value::Builtin(b) => {
+                if self.schedule.is_some() {
+                    self.builtin_in_schedule(*b, span)?;
+                }
+                self.call_builtin(*b, args, span)
+            }
+            Value::Gradient(_) if self.schedule.is_some() => self.not_for_schedules("this is a program", span),
             Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
             Value::Type(t) => self.call_type(*t, args, span),
             Value::DType(d) => self.error_help(
@@ -253,12 +265,14 @@ impl Elab<'_> {
     /// Inlines a call of a function of the program.
     pub(crate) fn call_function(&mut self, target: FuncRef, args: Vec<Arg>, span: Span) -> R<Value> {
         let f = self.function(target);
-        if !f.decorators.is_empty() {
+        if self.schedule.is_some() {
+            self.callable_in_schedule(target, &args, span)?;
+        } else if !f.decorators.is_empty() {
             return self.error_help(
                 "call::decorated",
                 span,
-                format!("`{}` has a decorator, and is not called", f.name.text),
-                "a schedule is chosen with `--schedule`",
+                format!("`{}` has a decorator, and is not called by programs", f.name.text),
+                format!("a schedule is chosen with `--schedule {}`, and called by other schedules", f.name.text),
             );
         }
         if self.chain.len() >= MAX_DEPTH {

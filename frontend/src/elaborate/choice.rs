@@ -71,6 +71,9 @@ impl Elab<'_> {
         if let Value::Bool(b) = c {
             return self.eval(if b { then } else { otherwise });
         }
+        if c.shape().is_none() {
+            return self.not_bool(&c.describe(), cond.span);
+        }
         let is_scalar = c.shape().is_some_and(|s| s.is_empty());
         if is_scalar && let Condition::Known(b) = self.as_condition(&c, cond.span)? {
             return self.eval(if b { then } else { otherwise });
@@ -130,6 +133,9 @@ impl Elab<'_> {
         let decisive = op == Op::Or;
         let mut left = self.eval(&operands[0])?;
         let mut left_span = operands[0].span;
+        if left.shape().is_none() {
+            return self.not_bool(&left.describe(), left_span);
+        }
         for e in &operands[1..] {
             if let Value::Bool(b) = left {
                 if b == decisive {

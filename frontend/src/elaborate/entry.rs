@@ -125,7 +125,7 @@ impl Elab<'_> {
 
     fn check_form(&mut self, f: &Function) -> R<()> {
         if let Some(d) = f.decorators.first() {
-            if grad::schedule_target(f).is_some() {
+            if super::schedule::schedule_target(f).is_some() {
                 return self.error(
                     "entry::schedule",
                     f.name.span,

@@ -57,6 +57,14 @@ impl Elab<'_> {
     /// The value of an expression.
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
         self.step(e.span)?;
+        let v = self.expression(e)?;
+        if self.schedule.is_some() {
+            self.known_in_schedule(&v, e.span)?;
+        }
+        Ok(v)
+    }
+
+    fn expression(&mut self, e: &syntax::Expr) -> R<Value> {
         match &e.kind {
             ExprKind::Name(name) => self.lookup(name, e.span),
             ExprKind::Int(Some(i)) => Ok(Value::Int(*i)),
@@ -296,6 +304,9 @@ impl Elab<'_> {
 
     /// What a static loop or a comprehension runs over.
     pub(crate) fn static_items(&mut self, over: &Value, span: Span) -> R<Vec<Value>> {
+        if self.schedule.is_some() {
+            return self.schedule_items(over, span);
+        }
         match static_eval::iterate(over) {
             Some(Ok(items)) => Ok(items),
             Some(Err(why)) => self.error("static::sequence", span, why),
@@ -360,7 +371,16 @@ impl Elab<'_> {
         {
             return Ok(b.value.clone());
         }
-        let v = self.eval(of)?;
+        let v = self.eval_passed(of)?;
+        if let Value::Schedule = v {
+            let (s, method) = (self.program.sources().text(of.span).to_string(), &name.text);
+            return self.error_help(
+                "schedule::value",
+                of.span.to(name.span),
+                format!("`{s}.{method}` is a method, and no value"),
+                format!("call it: `{s}.{method}(…)`"),
+            );
+        }
         let Some(shape) = v.shape() else {
             return self.error("name::attribute", name.span, format!("{} has no `{}`", v.describe(), name.text));
         };

@@ -1,12 +1,13 @@
-//! Gradients and schedules: what the language says of them is read here, what they do is asked of the [`Hooks`].
+//! Gradients: what the language says of them is read here, what they do is asked of the [`Hooks`].
 
 use super::builtin::Builtin;
 use super::call::Arg;
 use super::func::FuncRef;
+use super::schedule::ScheduleRequest;
 use super::value::Value;
 use super::{Elab, R, StaticValue, entry};
-use crate::program::{Global, ModuleId, Program};
-use crate::syntax::{Expr, ExprKind, Function, Item};
+use crate::program::{ModuleId, Program};
+use crate::syntax::{Expr, ExprKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_ast::{Diagnostic, Diagnostics, Func, Span};
@@ -39,17 +40,6 @@ pub struct GradientRequest {
     pub span: Span,
 }
 
-/// What a schedule is asked for.
-#[derive(Clone, Copy)]
-pub struct ScheduleRequest<'a> {
-    /// The schedule function: its body is run while compiling. Its first parameter is the schedule, the others have defaults.
-    pub schedule: &'a Function,
-    /// The program that it changes.
-    pub func: &'a Func,
-    /// The file that it stands in, with what it imports.
-    pub program: &'a Program,
-}
-
 /// What the front end asks of the rest of the compiler.
 pub trait Hooks: Sync {
     /// Differentiates a program.
@@ -69,9 +59,8 @@ impl Hooks for NoHooks {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        let span = request.schedule.name.span;
         Err(Diagnostic::new("unsupported", "schedules are not supported yet")
-            .at(span)
+            .at(request.span)
             .help("run it without: `--schedule none`")
             .into())
     }
@@ -105,18 +94,6 @@ pub fn gradient_target(e: &Expr) -> Option<String> {
         ExprKind::Name(target) => Some(target.clone()),
         _ => None,
     }
-}
-
-/// The entry that a function is a schedule of: `@schedule(f)`.
-pub fn schedule_target(f: &Function) -> Option<String> {
-    f.decorators.iter().find_map(|d| {
-        let ExprKind::Call { callee, args } = &d.kind else { return None };
-        let (ExprKind::Name(n), [target]) = (&callee.kind, args.as_slice()) else { return None };
-        match &target.value.kind {
-            ExprKind::Name(target) if n == "schedule" => Some(target.clone()),
-            _ => None,
-        }
-    })
 }
 
 impl Elab<'_> {
@@ -224,33 +201,11 @@ pub(crate) fn elaborate(
     }
 }
 
-/// Applies the schedule function `name` of the main file.
-pub(crate) fn schedule(program: &Program, func: Func, name: &str, hooks: &dyn Hooks) -> Result<Func, Diagnostics> {
-    let main = program.modules.first();
-    let found = main.and_then(|m| match m.globals.get(name)? {
-        Global::Function(item) => match &m.module.items[*item] {
-            Item::Function(f) => schedule_target(f).map(|target| (f, target)),
-            _ => None,
-        },
+/// The function that an entry's parameters are those of: itself, or the one that it is the gradient of.
+pub(crate) fn entry_function(e: &mut Elab<'_>, name: &str) -> Option<FuncRef> {
+    match e.global(ModuleId(0), name) {
+        Ok(Some(Value::Function(f))) => Some(f),
+        Ok(Some(Value::Gradient(g))) => Some(g.target),
         _ => None,
-    });
-    let Some((f, target)) = found else {
-        let all: Vec<String> = program.schedules().into_iter().map(|s| s.name).collect();
-        let d = Diagnostic::new("schedule::unknown", format!("there is no schedule `{name}`"));
-        let d = match super::nearest(name, all.iter()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if all.is_empty() => d.help("the file has none; `--schedule none` runs the program as it is written"),
-            None => d.help(format!("the schedules are {}", all.join(", "))),
-        };
-        return Err(d.into());
-    };
-    if target != func.name {
-        return Err(Diagnostic::new(
-            "schedule::target",
-            format!("the schedule `{name}` is for `{target}`, not for `{}`", func.name),
-        )
-        .at(f.name.span)
-        .into());
     }
-    hooks.schedule(ScheduleRequest { schedule: f, func: &func, program })
 }

@@ -5,7 +5,7 @@
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
 //! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `reduce`
-//! (statements), `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs).
+//! (statements), `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
 //! report comes of it), and elaboration goes on with the next statement.
@@ -27,6 +27,7 @@ mod literal;
 mod operator;
 mod reduce;
 mod report;
+mod schedule;
 mod scope;
 mod splice;
 mod static_eval;
@@ -49,8 +50,10 @@ use weft_ast::stmt::CallSite;
 use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 
 pub use func::{is_entry, is_static_annotation};
-pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, ScheduleRequest, gradient_target, schedule_target};
+pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, gradient_target};
 pub use literal::StaticValue;
+pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
+pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
 pub use suggest::nearest;
 
@@ -109,6 +112,8 @@ pub(crate) struct Elab<'p> {
     looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,
     /// Static assignments of modules that were evaluated; `None` while one is.
     globals: FxHashMap<(usize, usize), Option<Value>>,
+    /// Where a schedule is evaluated, not a program.
+    schedule: Option<schedule::Running<'p>>,
 }
 
 impl<'p> Elab<'p> {
@@ -131,6 +136,7 @@ impl<'p> Elab<'p> {
             renames: FxHashMap::default(),
             looped: FxHashMap::default(),
             globals: FxHashMap::default(),
+            schedule: None,
         }
     }
 
@@ -150,12 +156,17 @@ impl<'p> Elab<'p> {
             } else {
                 format!("{MAX_STATEMENTS} statements")
             };
-            let d = Diagnostic::new(
-                "elaborate::too_large",
-                format!("this program becomes too large while compiling (over {what})"),
-            )
-            .at(span)
-            .help("unroll less: use `range(…)` instead of `static(range(…))` where the loop is long");
+            let d = if self.schedule.is_some() {
+                let message = format!("this schedule is too long: it takes over {MAX_STEPS} steps");
+                Diagnostic::new("elaborate::too_large", message)
+                    .at(span)
+                    .help("its loops and recursion are to end sooner")
+            } else {
+                let message = format!("this program becomes too large while compiling (over {what})");
+                Diagnostic::new("elaborate::too_large", message)
+                    .at(span)
+                    .help("unroll less: use `range(…)` instead of `static(range(…))` where the loop is long")
+            };
             // One report is enough: every later step ends here too.
             if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large") {
                 return Err(Stop::Reported);
@@ -184,10 +195,7 @@ pub(crate) fn scheduled(
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
 ) -> Result<Func, Diagnostics> {
-    with_stack(|| {
-        let func = entry::elaborate(program, name, statics, hooks)?;
-        grad::schedule(program, func, schedule, hooks)
-    })
+    with_stack(|| schedule::scheduled(program, name, schedule, statics, hooks))
 }
 
 /// Runs `f` on a thread with a stack that the deepest recursion fits in.

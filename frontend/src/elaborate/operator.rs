@@ -97,11 +97,11 @@ impl Elab<'_> {
             ),
             _ => match v.lazy() {
                 Some(l) => Ok(l),
-                None => self.error(
-                    "type::operand",
-                    span,
-                    format!("`{}` takes tensors and numbers, and this is {}", op.info().name, v.describe()),
-                ),
+                None => {
+                    let takes = if self.schedule.is_some() { "numbers" } else { "tensors and numbers" };
+                    let (name, found) = (op.info().name, v.describe());
+                    self.error("type::operand", span, format!("`{name}` takes {takes}, and this is {found}"))
+                }
             },
         }
     }

@@ -118,11 +118,17 @@ impl<'p> Elab<'p> {
         if let Some(v) = self.global(module, name)? {
             return Ok(v);
         }
-        if let Some(v) = builtin(name) {
+        if let Some(v) = self.size_in_map(name).or_else(|| builtin(name)) {
             return Ok(v);
         }
         if let Some(v) = self.library(name)? {
             return Ok(v);
+        }
+        if let Some(v) = self.schedule_library(name)? {
+            return Ok(v);
+        }
+        if let Some(d) = self.unknown_in_schedule(name, span) {
+            return Err(self.report(d));
         }
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
         if let Some(site) = self.frame().ended.get(name).copied() {
@@ -204,6 +210,9 @@ impl<'p> Elab<'p> {
         let mut all: Vec<String> = frame.scopes.iter().flat_map(|s| s.names.keys().cloned()).collect();
         all.extend(self.program.modules[frame.module.0].globals.keys().cloned());
         all.extend(self.program.prelude_names.iter().cloned());
+        if self.schedule.is_some() {
+            all.extend(self.program.schedule_names.iter().cloned());
+        }
         all.extend(Builtin::ALL.iter().map(|(n, _)| n.to_string()));
         all.extend(
             Op::ALL.iter().filter(|op| Op::from_call(op.info().name).is_some()).map(|op| op.info().name.to_string()),
@@ -214,6 +223,9 @@ impl<'p> Elab<'p> {
     }
 
     fn explain_unknown(&self, name: &str, d: Diagnostic) -> Diagnostic {
+        if self.schedule.is_none() && self.program.schedule_names.iter().any(|n| n == name) {
+            return d.help("it works on schedules: call it in a function under `@schedule(…)`");
+        }
         match name {
             "print" => d.help("programs do not print: return the value, and see it with `weft run`"),
             "np" | "numpy" | "torch" | "math" => d.help("write the operator's name alone: `exp(x)`, `sum(x, axis=0)`"),

@@ -198,6 +198,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         (Value::Operator(a), Value::Operator(b)) => a == b,
         (Value::Builtin(a), Value::Builtin(b)) => a == b,
         (Value::Function(a), Value::Function(b)) => a == b,
+        (Value::Handle(a), Value::Handle(b)) => a.number == b.number,
         (Value::Int(_) | Value::Float(_), Value::Int(_) | Value::Float(_)) => number(a) == number(b),
         (Value::Tuple(a), Value::Tuple(b)) | (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| same(x, y))

@@ -46,7 +46,8 @@ impl Elab<'_> {
                     self.poison_targets(s);
                     // What follows means little where a call went wrong, or where the function might have ended.
                     let endless = |d: &weft_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
-                    if self.frames.len() > 1 || returns(s) || self.diagnostics.iter().any(endless) {
+                    let ends = self.schedule.is_some() || returns(s) || self.diagnostics.iter().any(endless);
+                    if self.frames.len() > 1 || ends {
                         return Err(Stop::Reported);
                     }
                 }
@@ -64,7 +65,8 @@ impl Elab<'_> {
         let StmtKind::Expr(syntax::Expr { kind: ExprKind::Call { callee, args }, .. }) = &s.kind else {
             return Ok(None);
         };
-        if !matches!(&callee.kind, ExprKind::Name(n) if n == "label") || self.frame().find("label").is_some() {
+        let own = self.frame().find("label").is_some() || self.schedule.is_some();
+        if !matches!(&callee.kind, ExprKind::Name(n) if n == "label") || own {
             return Ok(None);
         }
         let [arg] = args.as_slice() else {
@@ -110,6 +112,11 @@ impl Elab<'_> {
 
     fn stmt(&mut self, s: &Stmt) -> R<Flow> {
         self.step(s.span)?;
+        if self.schedule.is_some()
+            && let Some(flow) = self.schedule_stmt(s)?
+        {
+            return Ok(flow);
+        }
         match &s.kind {
             StmtKind::Assign { targets, value } => self.assign(targets, value)?,
             StmtKind::Declare { name, annotation, value } => {
@@ -175,6 +182,7 @@ impl Elab<'_> {
         match self.condition(cond)? {
             Condition::Known(true) => self.run(then),
             Condition::Known(false) => self.run(otherwise),
+            Condition::Open(_) if self.schedule.is_some() => self.open_condition(cond.span),
             Condition::Open(c) => {
                 // Both branches are looked at before giving up, so that mistakes in both are reported.
                 let then = self.nested(then, |_| {});
@@ -306,6 +314,7 @@ impl Elab<'_> {
                 };
                 return self.error("assert::failed", span, text);
             }
+            Condition::Open(_) if self.schedule.is_some() => return self.open_condition(span),
             Condition::Open(c) => c,
         };
         let message = match message {

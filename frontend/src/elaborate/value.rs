@@ -48,6 +48,18 @@ pub(crate) enum Value {
     Lazy(Lazy),
     /// `empty(shape, dtype)`: a tensor without values.
     Empty(Vec<Expr>, DType),
+    /// What a schedule function sees as `s`.
+    Schedule,
+    /// A loop, statement or tensor that a method of the schedule returned.
+    Handle(Handle),
+}
+
+/// A thing of the scheduler's.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(crate) number: u64,
+    /// The method that returned it.
+    pub(crate) method: Arc<str>,
 }
 
 /// `int`, `float`, `str`, `tuple`, `list` as arguments of `isinstance`.
@@ -211,6 +223,8 @@ impl Value {
             Value::Reals => "`reals`".into(),
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) | Value::Type(_) => "a function".into(),
             Value::Gradient(_) => "a gradient function".into(),
+            Value::Schedule => "the schedule".into(),
+            Value::Handle(h) => format!("a handle that `{}` returned", h.method),
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {
                 let n = self.shape().map_or(0, |s| s.len());
                 match n {

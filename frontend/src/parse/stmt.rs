@@ -548,15 +548,22 @@ fn assign_targets(b: &mut Builder<'_, '_>, left: Pair<'_, Rule>, span: Span) -> 
     }
     let mut ok = true;
     for target in &targets {
-        if matches!(target.kind, ExprKind::Tuple(_) | ExprKind::List(_)) {
-            let help = "unpack one level at a time: `a, b = f(x)`, then `c, d = b`";
-            b.diags.push(problem::bad_target(target.span, "a tuple inside a tuple or a list", help));
-            ok = false;
-        } else {
-            ok &= is_target(b, target);
-        }
+        ok &= is_nested_target(b, target);
     }
     ok.then_some(targets)
+}
+
+/// Whether something can be assigned to, also as a part of a tuple or list of at least two; reports it if not.
+fn is_nested_target(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
+    match &target.kind {
+        ExprKind::Tuple(items) | ExprKind::List(items) if items.len() < 2 => {
+            let what = "a tuple or list of fewer than two";
+            b.diags.push(problem::bad_target(target.span, what, "write the name without brackets and commas"));
+            false
+        }
+        ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().all(|t| is_nested_target(b, t)),
+        _ => is_target(b, target),
+    }
 }
 
 /// Whether something can be assigned to; reports it if not.

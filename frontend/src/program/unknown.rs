@@ -47,6 +47,8 @@ fn stmt(s: &Stmt, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) 
 fn expr(e: &Expr, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
     match &e.kind {
         ExprKind::Name(n) => read.push((n.clone(), e.span)),
+        // Its free names may be sizes of the program that is scheduled.
+        ExprKind::Lambda { .. } => return,
         ExprKind::Comprehension { targets, .. } => bound.extend(targets.iter().map(|t| t.text.clone())),
         // Iterators of printed programs have a dot in their names.
         ExprKind::Attribute(of, name) => {

@@ -13,24 +13,7 @@ impl Elab<'_> {
         let (x, at) = self.required(Builtin::Static, x, span)?;
         match x {
             Value::Range(_) => Ok(Value::List(self.static_items(&x, at)?.into())),
-            Value::NdRange(ranges) => {
-                let mut all: Vec<Vec<Value>> = vec![Vec::new()];
-                for r in ranges.iter() {
-                    let items = self.static_items(r, at)?;
-                    if all.len().saturating_mul(items.len()) > 1 << 20 {
-                        return self.error("static::sequence", at, "this static range is too long");
-                    }
-                    let longer = |before: &Vec<Value>| {
-                        let before = before.clone();
-                        items
-                            .iter()
-                            .map(move |v| before.iter().cloned().chain([v.clone()]).collect())
-                            .collect::<Vec<_>>()
-                    };
-                    all = all.iter().flat_map(longer).collect();
-                }
-                Ok(Value::List(all.into_iter().map(|v| Value::Tuple(v.into())).collect()))
-            }
+            Value::NdRange(ranges) => Ok(Value::List(self.product(&ranges, at)?.into())),
             // The items of a static sequence may be tensors.
             Value::Tuple(_) | Value::List(_) => Ok(x),
             x if x.is_static() => Ok(x),
@@ -44,6 +27,23 @@ impl Elab<'_> {
                 )
             }
         }
+    }
+
+    /// The tuples that `ndrange` gives, in order.
+    pub(crate) fn product(&mut self, ranges: &[Value], at: Span) -> R<Vec<Value>> {
+        let mut all: Vec<Vec<Value>> = vec![Vec::new()];
+        for r in ranges {
+            let items = self.static_items(r, at)?;
+            if all.len().saturating_mul(items.len()) > 1 << 20 {
+                return self.error("static::sequence", at, "this static range is too long");
+            }
+            let longer = |before: &Vec<Value>| {
+                let before = before.clone();
+                items.iter().map(move |v| before.iter().cloned().chain([v.clone()]).collect()).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(longer).collect();
+        }
+        Ok(all.into_iter().map(|v| Value::Tuple(v.into())).collect())
     }
 
     /// `isinstance(x, tuple)`, `isinstance(x, (tuple, list))`

@@ -1,4 +1,4 @@
-//! Gradients and schedules as far as the front end goes: what is asked of the hooks, and what is made of the answer.
+//! Gradients as far as the front end goes: what is asked of the hooks, and what is made of the answer.
 
 use super::load;
 use crate::elaborate::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
@@ -27,21 +27,15 @@ impl Hooks for Echo {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        let defaults = request.schedule.params.iter().filter(|p| p.default.is_some()).count();
-        let name = &request.schedule.name.text;
-        self.asked.lock().unwrap().push(format!("schedule {name} of {} with {defaults} defaults", request.func.name));
-        Ok(request.func.clone())
+        unreachable!("no schedule is asked for: {}", request.name)
     }
 }
 
 #[track_caller]
-fn check(src: &str, entry: &str, schedule: Option<&str>, expect: Expect) {
+fn check(src: &str, entry: &str, expect: Expect) {
     let program = load(src);
     let hooks = Echo::default();
-    let result = match schedule {
-        None => program.elaborate(entry, &BTreeMap::new(), &hooks),
-        Some(s) => program.scheduled(entry, s, &BTreeMap::new(), &hooks),
-    };
+    let result = program.elaborate(entry, &BTreeMap::new(), &hooks);
     let asked = hooks.asked.lock().unwrap().join("\n");
     let text = match result {
         Ok(f) => {
@@ -66,7 +60,6 @@ fn a_gradient_is_an_entry() {
     check(
         &format!("{LOSS}\ndloss = grad(loss, wrt=[\"w\"])\n"),
         "dloss",
-        None,
         expect![[r#"
         grad of loss as dloss wrt ["w"]
         def dloss(w: f64[d], x: f64[n, d]) -> f64:
@@ -91,7 +84,6 @@ fn a_gradient_is_inlined_where_it_is_called() {
 "
         ),
         "step",
-        None,
         expect![[r#"
             value_and_grad of loss as loss wrt ["w", "x"]
             jvp of loss as loss wrt ["w"]
@@ -121,41 +113,10 @@ fn shapes_of_a_gradients_arguments_are_checked() {
     check(
         &format!("{LOSS}\ndef f(x: f64[3], y: f64[2, 4]):\n    l = vjp(loss)(x, y)\n    return l\n"),
         "f",
-        None,
         expect![[r#"
             vjp of loss as loss wrt ["w", "x"]
             [shape::mismatch] dimension 1 of `x` is 4, and 3 is expected
               at t.ft:9 `y`
         "#]],
-    );
-}
-
-#[test]
-fn a_schedule_is_asked_for_by_name() {
-    let src = format!("{LOSS}\n@schedule(loss)\ndef fast(s, t=64):\n    s.split(\"i\", t)\n");
-    check(
-        &src,
-        "loss",
-        Some("fast"),
-        expect![[r#"
-        schedule fast of loss with 1 defaults
-        def loss(w: f64[d], x: f64[n, d]) -> f64:
-            s = empty((), f64)
-            s = 0.0
-            for i in range(n):
-                for j in range(d):
-                    s += w[j] * x[i, j]
-            return s
-    "#]],
-    );
-    check(
-        &src,
-        "loss",
-        Some("fats"),
-        expect![[r#"
-
-        [schedule::unknown] there is no schedule `fats`
-          help: did you mean `fast`?
-    "#]],
     );
 }

@@ -8,6 +8,8 @@ mod indexing;
 mod names;
 mod programs;
 mod results;
+mod schedule_errors;
+mod schedules;
 mod statements;
 mod types;
 
@@ -27,11 +29,22 @@ const LIBRARY: &[(&str, &str)] = &[
         "def total(x):\n    s = full((), 0, x.dtype)\n    for i in range(x.shape[0]):\n        s += x[i]\n    return s\n",
     ),
     ("relu", "def relu(x):\n    return max(x, 0)\n"),
+    ("sum", "def sum(x):\n    return total(x)\n"),
 ];
+
+/// A small library of schedules.
+const SCHEDULES: &[(&str, &str)] = &[(
+    "tile2d",
+    "def tile2d(s, i, j, ti=32, tj=32):\n    i0, i1 = s.split(i, ti)\n    j0, j1 = s.split(j, tj)\n    s.reorder([i0, j0, i1, j1])\n    return i0, j0, i1, j1\n",
+)];
 
 impl Loader for Small {
     fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
         match module {
+            "tuned" => Ok(Source::inline(
+                "tuned.ft",
+                "W = 8\n\ndef wide(s, l, w=W):\n    s.vectorize(l, width=w)\n\n@schedule(gemm)\ndef plain(s):\n    s.parallelize(\"i\")\n",
+            )),
             "beside" => Ok(Source::inline("beside.ft", "K = 3\n\ndef twice(x):\n    return 2 * x\n")),
             _ => Err(format!("there is no module `{module}`")),
         }
@@ -44,6 +57,15 @@ impl Loader for Small {
 
     fn prelude_names(&self) -> Vec<String> {
         LIBRARY.iter().map(|(n, _)| n.to_string()).collect()
+    }
+
+    fn schedule(&self, name: &str) -> Option<Source> {
+        let (name, text) = SCHEDULES.iter().find(|(n, _)| *n == name)?;
+        Some(Source::inline(format!("<libop>/schedules/{name}.ft"), *text))
+    }
+
+    fn schedule_names(&self) -> Vec<String> {
+        SCHEDULES.iter().map(|(n, _)| n.to_string()).collect()
     }
 }
 

@@ -175,3 +175,57 @@ fn declarations_say_their_type() {
         "#]],
     );
 }
+
+#[test]
+fn tuples_are_unpacked_to_any_depth() {
+    check(
+        "def pair(x):
+    return x + 1, (x + 2, x + 3)
+
+def f(x: inout[f32[n]]):
+    a, (b, c) = pair(x)
+    (a, c), [b, k] = (c, a), (a, 2)
+    x[...] = a * b * c * k
+",
+        expect![[r#"
+            def f(x: inout[f32[n]]):
+                a = empty((n,), f32)
+                for a.d0 in range(n):
+                    a[a.d0] = x[a.d0] + 1.0
+                b = empty((n,), f32)
+                for b.d0 in range(n):
+                    b[b.d0] = x[b.d0] + 2.0
+                c = empty((n,), f32)
+                for c.d0 in range(n):
+                    c[c.d0] = x[c.d0] + 3.0
+                t = empty((n,), f32)
+                for t.d0 in range(n):
+                    t[t.d0] = a[t.d0]
+                t_1 = empty((n,), f32)
+                for t.d0 in range(n):
+                    t_1[t.d0] = a[t.d0]
+                for a.d0 in range(n):
+                    a[a.d0] = c[a.d0]
+                for c.d0 in range(n):
+                    c[c.d0] = t[c.d0]
+                for b.d0 in range(n):
+                    b[b.d0] = t_1[b.d0]
+                for x.d0 in range(n):
+                    x[x.d0] = a[x.d0] * b[x.d0] * c[x.d0] * 2.0
+        "#]],
+    );
+    check(
+        "def f(x: f32):\n    a, (b, c) = x, x\n",
+        expect![[r#"
+        [type::unpack] 2 names stand on the left for a scalar
+          at t.ft:2 `x, x`
+    "#]],
+    );
+    check(
+        "def f(x: f32):\n    a, (b, c) = x, (x, x, x)\n",
+        expect![[r#"
+        [type::unpack] 2 names stand on the left for 3 values
+          at t.ft:2 `x, (x, x, x)`
+    "#]],
+    );
+}

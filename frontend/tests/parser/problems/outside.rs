@@ -267,8 +267,8 @@ fn targets() {
     a < b = c
     a, = b
     () = b
-    a, (b, c) = d
-    [a, b] = c
+    a, (b,) = d
+    [a, f()] = c
     a = b = c
     a, b += c
     f() += 1
@@ -300,12 +300,12 @@ fn targets() {
             syntax::target: a tuple of fewer than two on the left of an assignment
               8:5 `()`
               help: write the name without a comma
-            syntax::target: a tuple inside a tuple or a list on the left of an assignment
-              9:8 `(b, c)`
-              help: unpack one level at a time: `a, b = f(x)`, then `c, d = b`
-            syntax::target: a tuple inside a tuple or a list on the left of an assignment
-              10:5 `[a, b]`
-              help: unpack one level at a time: `a, b = f(x)`, then `c, d = b`
+            syntax::target: a tuple or list of fewer than two on the left of an assignment
+              9:8 `(b,)`
+              help: write the name without brackets and commas
+            syntax::target: a call on the left of an assignment
+              10:9 `f()`
+              help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
             python::chained-assignment: a chained assignment
               11:11 `= c`
               help: write one assignment per line

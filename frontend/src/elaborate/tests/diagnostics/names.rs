@@ -263,7 +263,7 @@ fn attributes() {
         expect![[r#"
             [name::attribute] a tensor has no `sum`
               at t.ft:2 `sum`
-              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+              help: there are no methods; write `sum(x)`
         "#]],
     );
     check(
@@ -346,6 +346,9 @@ fn files_are_checked_as_a_whole() {
               at t.ft:6 `tt`
             [name::unknown] there is no `qq` here
               at t.ft:9 `qq`
+            [name::unknown] there is no `whatever` here
+              at t.ft:13 `whatever`
+              help: in a schedule, loops, statements and tensors are named by strings: `"whatever"`
         "#]],
     );
 }

@@ -14,9 +14,9 @@ def f(x: f32[n]):
     s1(x)
 ",
         expect![[r#"
-            [call::decorated] `s1` has a decorator, and is not called
+            [call::decorated] `s1` has a decorator, and is not called by programs
               at t.ft:6 `s1(x)`
-              help: a schedule is chosen with `--schedule`
+              help: a schedule is chosen with `--schedule s1`, and called by other schedules
         "#]],
     );
     check(
