@@ -1,39 +1,51 @@
-//! Lists the operators: every `ops/*.ft`, and every name that a file defines at its top level.
+//! Lists the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file defines at its top level.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    println!("cargo::rerun-if-changed=ops");
+    let mut table = String::new();
+    let mut all = BTreeSet::new();
+    for (folder, prefix, constant) in [("ops", "", ""), ("schedules", "schedules/", "SCHEDULE_")] {
+        println!("cargo::rerun-if-changed={folder}");
+        let mut files = String::new();
+        let mut names = Vec::new();
+        for (k, path) in sources(folder).iter().enumerate() {
+            let text = fs::read_to_string(path).expect("a file of the library is text");
+            let file = path.file_name().and_then(|f| f.to_str()).expect("a file of the library has a plain name");
+            let file = format!("{prefix}{file}");
+            writeln!(files, "    ({file:?}, include_str!({:?})),", path.display()).expect("a string takes text");
+            names.extend(definitions(&text).map(|name| (name.to_string(), k)));
+        }
+        names.sort();
+        for (name, _) in &names {
+            assert!(all.insert(name.clone()), "libop defines `{name}` twice");
+        }
+        let names: String = names.iter().map(|(name, k)| format!("    ({name:?}, {k}),\n")).collect();
+        writeln!(
+            table,
+            "/// Every file of `{folder}`, with its text.\nconst {constant}FILES: &[(&str, &str)] = &[\n{files}];\n\
+             /// Every name of `{folder}`, sorted, with the number of its file.\n\
+             const {constant}NAMES: &[(&str, usize)] = &[\n{names}];"
+        )
+        .expect("a string takes text");
+    }
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    fs::write(Path::new(&out).join("table.rs"), table).expect("OUT_DIR can be written");
+}
+
+/// The files of a folder, sorted.
+fn sources(folder: &str) -> Vec<PathBuf> {
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    let folder = Path::new(&here).join("ops");
-    let mut paths: Vec<_> = fs::read_dir(&folder)
-        .expect("libop/ops can be read")
-        .map(|entry| entry.expect("libop/ops can be read").path())
+    let mut paths: Vec<_> = fs::read_dir(Path::new(&here).join(folder))
+        .expect("the library's folders can be read")
+        .map(|entry| entry.expect("the library's folders can be read").path())
         .filter(|path| path.extension().is_some_and(|e| e == "ft"))
         .collect();
     paths.sort();
-
-    let mut files = String::new();
-    let mut names = Vec::new();
-    for (k, path) in paths.iter().enumerate() {
-        let text = fs::read_to_string(path).expect("an operator's file is text");
-        let file = path.file_name().and_then(|f| f.to_str()).expect("an operator's file has a plain name");
-        writeln!(files, "    ({file:?}, include_str!({:?})),", path.display()).expect("a string takes text");
-        names.extend(definitions(&text).map(|name| (name.to_string(), k)));
-    }
-    names.sort();
-    for pair in names.windows(2) {
-        assert!(pair[0].0 != pair[1].0, "libop defines `{}` twice", pair[0].0);
-    }
-    let names: String = names.iter().map(|(name, k)| format!("    ({name:?}, {k}),\n")).collect();
-    let table = format!(
-        "/// Every file, with its text.\nconst FILES: &[(&str, &str)] = &[\n{files}];\n\
-         /// Every name, sorted, with the number of its file.\nconst NAMES: &[(&str, usize)] = &[\n{names}];\n"
-    );
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("table.rs"), table).expect("OUT_DIR can be written");
+    paths
 }
 
 /// Names of the functions at the top level of a file.

@@ -24,6 +24,14 @@ impl Loader for Files {
     fn prelude_names(&self) -> Vec<String> {
         weft_libop::names().map(str::to_string).collect()
     }
+
+    fn schedule(&self, name: &str) -> Option<Source> {
+        weft_libop::schedule(name).map(|(file, text)| Source::inline(library_name(file), text))
+    }
+
+    fn schedule_names(&self) -> Vec<String> {
+        weft_libop::schedule_names().map(str::to_string).collect()
+    }
 }
 
 /// What a file of the operator library is called in messages.
@@ -34,7 +42,10 @@ fn library_name(file: &str) -> String {
 /// The text of a file by the name that messages call it, for places that were stored.
 pub(crate) fn text_by_name(name: &str) -> Option<String> {
     match name.strip_prefix("<libop>/") {
-        Some(file) => weft_libop::files().find(|(f, _)| *f == file).map(|(_, text)| text.to_string()),
+        Some(file) => {
+            let mut files = weft_libop::files().chain(weft_libop::schedule_files());
+            files.find(|(f, _)| *f == file).map(|(_, text)| text.to_string())
+        }
         None => std::fs::read_to_string(PathBuf::from(name)).ok(),
     }
 }

@@ -1,4 +1,5 @@
-//! Weft's operator library: the `.ft` files of `ops/`, embedded. A leaf: it knows nothing of the compiler.
+//! Weft's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it knows
+//! nothing of the compiler.
 //!
 //! One operator, or a tight family, is one file; each operator's docstring holds formula, shapes, axis and type rules, a
 //! numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line for each
@@ -8,7 +9,10 @@
 //! are static lists, computed while compiling. Axes that are known take the place of run-time strides, so what is left
 //! after inlining are the loops that one would write by hand for that case.
 //!
-//! Adding an operator is adding a file (`build.rs` finds it).
+//! A schedule of the library is a function that takes the schedule `s` first; its docstring says what it does to the loops,
+//! what it gives back, and has an example.
+//!
+//! Adding an operator or a schedule is adding a file (`build.rs` finds it).
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
@@ -23,9 +27,25 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|entry| entry.0).filter(|name| !name.starts_with('_'))
 }
 
-/// Every file with its text, sorted by name.
+/// Every file of operators with its text, sorted by name.
 pub fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().copied()
+}
+
+/// The file that defines the schedule `name` (`schedules/tile.ft`), and its text.
+pub fn schedule(name: &str) -> Option<(&'static str, &'static str)> {
+    let at = SCHEDULE_NAMES.binary_search_by_key(&name, |entry| entry.0).ok()?;
+    SCHEDULE_FILES.get(SCHEDULE_NAMES[at].1).copied()
+}
+
+/// The schedules, sorted: what is visible in every schedule without an import.
+pub fn schedule_names() -> impl Iterator<Item = &'static str> {
+    SCHEDULE_NAMES.iter().map(|entry| entry.0).filter(|name| !name.starts_with('_'))
+}
+
+/// Every file of schedules with its text, sorted by name.
+pub fn schedule_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCHEDULE_FILES.iter().copied()
 }
 
 #[cfg(test)]
@@ -37,6 +57,8 @@ mod tests {
         assert_eq!(source("log_softmax").map(|s| s.0), Some("softmax.ft"));
         assert!(source("_axes").is_some_and(|s| s.1.contains("def _axes(")));
         assert_eq!(source("no_such_operator"), None);
+        assert_eq!(schedule("tile3d").map(|s| s.0), Some("schedules/tile.ft"));
+        assert_eq!((schedule("softmax"), source("tile3d")), (None, None));
     }
 
     #[test]
@@ -58,13 +80,29 @@ mod tests {
         }
     }
 
+    /// The text of a function.
+    fn definition(text: &'static str, name: &str) -> &'static str {
+        let start = text.find(&format!("\ndef {name}(")).expect("the file defines the name") + 1;
+        let body = &text[start..];
+        &body[..body[1..].find("\ndef ").map_or(body.len(), |k| k + 1)]
+    }
+
+    #[test]
+    fn every_schedule_is_documented_with_an_example() {
+        for name in schedule_names() {
+            let (file, text) = schedule(name).expect("a name has a file");
+            let body = definition(text, name);
+            let documented =
+                body.contains("\"\"\"") && body.contains("Example:") && body.contains(&format!("{name}(s, "));
+            assert!(documented, "{file}: {name} needs a docstring with an example");
+        }
+    }
+
     #[test]
     fn every_operator_is_documented_with_an_example() {
         for name in names() {
             let (file, text) = source(name).expect("a name has a file");
-            let start = text.find(&format!("\ndef {name}(")).expect("the file defines the name") + 1;
-            let body = &text[start..];
-            let body = &body[..body[1..].find("\ndef ").map_or(body.len(), |k| k + 1)];
+            let body = definition(text, name);
             assert!(body.contains("\"\"\""), "{file}: {name} has no docstring");
             assert!(body.contains("Example:") && body.contains(">>> example("), "{file}: {name} has no example");
         }

@@ -1,5 +1,6 @@
 //! Every program of the repository elaborates, is valid, and prints as a program that elaborates to the same tree.
 
+mod library;
 mod mutate;
 mod mutations;
 
@@ -12,6 +13,7 @@ use weft_frontend::{Loader, NoHooks, Program, Source};
 /// Reads the operator library and modules from the working tree.
 struct Tree {
     library: BTreeMap<String, PathBuf>,
+    schedules: BTreeMap<String, PathBuf>,
 }
 
 fn root() -> PathBuf {
@@ -20,18 +22,23 @@ fn root() -> PathBuf {
 
 impl Tree {
     fn new() -> Tree {
-        let mut library = BTreeMap::new();
-        for entry in std::fs::read_dir(root().join("libop/ops")).expect("libop is beside") {
-            let path = entry.expect("a file").path();
-            let text = std::fs::read_to_string(&path).expect("text");
-            for line in text.lines() {
-                if let Some((name, _)) = line.strip_prefix("def ").and_then(|l| l.split_once('(')) {
-                    library.insert(name.to_string(), path.clone());
-                }
+        Tree { library: definitions("libop/ops"), schedules: definitions("libop/schedules") }
+    }
+}
+
+/// The names that the files of a folder define, each with its file.
+fn definitions(folder: &str) -> BTreeMap<String, PathBuf> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join(folder)).expect("libop is beside") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("text");
+        for line in text.lines() {
+            if let Some((name, _)) = line.strip_prefix("def ").and_then(|l| l.split_once('(')) {
+                found.insert(name.to_string(), path.clone());
             }
         }
-        Tree { library }
     }
+    found
 }
 
 fn source(name: String, path: &Path) -> Result<Source, String> {
@@ -52,6 +59,15 @@ impl Loader for Tree {
 
     fn prelude_names(&self) -> Vec<String> {
         self.library.keys().filter(|n| !n.starts_with('_')).cloned().collect()
+    }
+
+    fn schedule(&self, name: &str) -> Option<Source> {
+        let path = self.schedules.get(name)?;
+        source(format!("<libop>/schedules/{}", path.file_name()?.to_str()?), path).ok()
+    }
+
+    fn schedule_names(&self) -> Vec<String> {
+        self.schedules.keys().cloned().collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Programs with random mistakes are refused or accepted, but never make elaboration panic, and what is accepted is valid
 //! and prints as itself.
 
+use super::library::Record;
 use super::mutate::{REPLACEMENTS, Random, mutate};
 use super::{Tree, problem, programs, root, source};
 use std::collections::BTreeMap;
@@ -11,6 +12,87 @@ use weft_frontend::{NoHooks, Program, Source};
 fn hides_a_word(f: &Func) -> bool {
     let is_word = |n: &str| REPLACEMENTS.contains(&n) && n.len() > 1;
     is_word(&f.name) || f.sizes.iter().any(|s| is_word(s.name())) || f.interface().any(|t| is_word(t.symbol.name()))
+}
+
+/// A file with schedules that use all that there is.
+const SCHEDULES: &str = r#"FACTOR = 16
+
+
+def gemm(a: f32[n, m], b: f32[m, p], w: static = 2) -> f32[n, p]:
+    c = zeros((n, p), f32)
+    for i in range(n):
+        for j in range(p):
+            for k in range(m):
+                c[i, j] += w * a[i, k] * b[k, j]
+    return c
+
+
+def cut(s, l, times, factor=FACTOR):
+    if times == 0:
+        return [l]
+    outer, inner = s.split(l, factor)
+    return [outer] + cut(s, inner, times - 1, factor=factor // 2)
+
+
+@schedule(gemm)
+def base(s, loops=["i", "j"], flag=True):
+    for k, l in enumerate(loops):
+        if flag and s.can("parallelize", l):
+            s.parallelize(l, schedule="static", chunk=2 ** k)
+        elif not flag or k in range(3):
+            s.vectorize(s.innermost(l), width=8 if k == 0 else 4)
+        else:
+            assert k > 0, f"{k} of {len(loops)}"
+
+
+@schedule(gemm)
+def all(s, ti=32):
+    base(s, flag=False)
+    i0, j0, i1, j1 = tile2d(s, "i", "j", tj=ti)
+    (x, y), z = s.split(j1, 4), [i0, j0]
+    z += [l for l in cut(s, y, 2) if l != x]
+    s.reorder(z[1:] + z[:1])
+    s.permute([i1, x], lambda i, j: (i + j * FACTOR, n - 1 - j))
+    for a, b in ndrange(2, 2):
+        s.unroll(f"c.d{a + b}", factor=min(a, b, ti))
+    parallel_vector(s, i0, width=s.length("k"))
+"#;
+
+#[test]
+fn mutants_of_schedules_never_panic() {
+    let tree = Tree::new();
+    let mut random = Random(20_261_121);
+    let (mut parsed, mut accepted) = (0, 0);
+    for k in 0..1000 {
+        // The first one is as it is; the others have mistakes in one line.
+        let mut lines: Vec<String> = SCHEDULES.lines().map(|l| format!("{l}\n")).collect();
+        if k > 0 {
+            let full: Vec<usize> = (0..lines.len()).filter(|l| !lines[*l].trim().is_empty()).collect();
+            let at = full[random.below(full.len())];
+            lines[at] = mutate(&lines[at], &mut random);
+        }
+        let text = lines.concat();
+        let outcome = std::panic::catch_unwind(|| {
+            let program = Program::load(Source::inline("mutant.ft", text.clone()), &tree);
+            let _ = program.check(&NoHooks);
+            let asked = program.schedules();
+            let run = |name: &str, of: &str| program.scheduled(of, name, &BTreeMap::new(), &Record::default());
+            (
+                usize::from(program.diagnostics().is_empty()),
+                asked.iter().filter(|s| run(&s.name, &s.target).is_ok()).count(),
+            )
+        });
+        match outcome {
+            Ok((p, a)) => {
+                assert!(k > 0 || a == 2, "the schedules are not accepted as they are");
+                (parsed, accepted) = (parsed + p, accepted + a);
+            }
+            Err(_) => panic!("this mutant panics:\n{text}"),
+        }
+    }
+    println!("{parsed} parsed, {accepted} schedules accepted");
+    assert!(parsed > 120, "only {parsed} mutants parsed");
+    assert!(accepted > 120, "only {accepted} schedules of mutants were accepted");
 }
 
 #[test]
