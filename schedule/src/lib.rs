@@ -29,7 +29,7 @@ mod tree;
 mod value;
 
 pub use primitives::{Documentation, documentation};
-pub use refusal::Refusal;
+pub use refusal::{Reason, Refusal};
 pub use schedule::Schedule;
 pub use trace::{Argument, Recorded, Step, Trace};
 pub use value::{Arg, Handle, IndexMap, Value};

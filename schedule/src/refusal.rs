@@ -4,9 +4,27 @@ use crate::show;
 use weft_analysis::query::depend::Dependence;
 use weft_ast::{Diagnostic, Span};
 
-/// A step that cannot be taken. The program is what it was before.
+/// A step that cannot be taken, for a [`Reason`]. The program is what it was before.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct Refusal(Box<Reason>);
+
+impl std::ops::Deref for Refusal {
+    type Target = Reason;
+
+    fn deref(&self) -> &Reason {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Refusal {
+    fn deref_mut(&mut self) -> &mut Reason {
+        &mut self.0
+    }
+}
+
+/// What stands against a step.
+#[derive(Clone, Debug)]
+pub struct Reason {
     /// A stable, documented code.
     pub code: &'static str,
     /// The number of the condition in the primitive's documentation that does not hold; 0 where the call itself is wrong.
@@ -16,7 +34,7 @@ pub struct Refusal {
     /// Where, with a word on why it is shown.
     pub labels: Vec<(Span, String)>,
     /// The two statement instances that would be reordered.
-    pub dependence: Option<Box<Dependence>>,
+    pub dependence: Option<Dependence>,
     /// What to write instead.
     pub help: Option<String>,
     /// Further facts.
@@ -28,7 +46,8 @@ impl Refusal {
     pub const ORDER_FREE: u32 = 100;
 
     fn new(code: &'static str, condition: u32, message: String) -> Refusal {
-        Refusal { code, condition, message, labels: Vec::new(), dependence: None, help: None, notes: Vec::new() }
+        let (labels, notes) = (Vec::new(), Vec::new());
+        Refusal(Box::new(Reason { code, condition, message, labels, dependence: None, help: None, notes }))
     }
 
     /// A call that means nothing: wrong arguments.
@@ -51,7 +70,7 @@ impl Refusal {
         let mut r = Refusal::new("schedule::dependence", condition, message.into());
         r.labels = show::labels(&d);
         r.notes = show::notes(&d);
-        r.dependence = Some(Box::new(d));
+        r.dependence = Some(d);
         r
     }
 
