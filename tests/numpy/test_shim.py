@@ -155,6 +155,8 @@ def test_results_have_names():
     found = outcome("def t(x: f64[n], w: inout[f64[n]]):\n    w += x\n    y = 2 * x\n    return y, x + 1, x + 2", {"x": [1.0], "w": [5.0]})
     assert {k: v.tolist() for k, v in found.items()} == {"w": [6.0], "y": [2.0], "out1": [2.0], "out2": [3.0]}, found
     assert list(outcome("def t(x: f64[n]):\n    return x + 1", {"x": [1.0]})) == ["out"]
+    assert list(outcome("def t(x: f64[n]):\n    return x, x", {"x": [1.0]})) == ["x", "out1"]
+    assert list(outcome("def t(x: inout[f64[n]]):\n    return x", {"x": [1.0]})) == ["x", "out"]
     check("def t(x: f64[n]) -> f32[n]:\n    return x", [1], {"x": [1.0]}, dtype="f4")
 
 

@@ -564,8 +564,8 @@ def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>
         nodes = [None] * len(values)
     wanted = result_types(probe, function.node.returns)
     for k, (n, v) in enumerate(zip(nodes, values)):
-        # A parameter that is returned is an input by that name, so the result has another one.
-        named = isinstance(n, ast.Name) and n.id not in frame.params
+        # An `inout` parameter is a result by its name already, and so is what was returned before.
+        named = isinstance(n, ast.Name) and n.id not in out
         name = n.id if named else "out" if k == 0 else f"out{k}"
         out[name] = converted(v, wanted[k] if wanted else declared_type(v)).a
     return out

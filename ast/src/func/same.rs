@@ -7,10 +7,9 @@ use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
 /// Whether both programs are the same but for the names of what they bind. Names of parameters and results are part of
-/// the interface and must agree.
+/// the interface and must agree; of a result that is called like a parameter, as far as a text can say it.
 pub fn same(a: &Func, b: &Func) -> bool {
     let mut m = Matcher::default();
-    let interface = |f: &Func| -> Vec<String> { f.interface().map(|t| t.symbol.name().to_string()).collect() };
     a.name == b.name
         && a.sizes.len() == b.sizes.len()
         && interface(a) == interface(b)
@@ -20,6 +19,18 @@ pub fn same(a: &Func, b: &Func) -> bool {
         && a.results.len() == b.results.len()
         && a.results.iter().zip(&b.results).all(|(x, y)| m.declare(x, y))
         && m.stmt(&a.body, &b.body)
+}
+
+/// The names of parameters and results, told apart as the printer does.
+fn interface(f: &Func) -> Vec<String> {
+    let mut names: Vec<String> = f.params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+    for t in &f.results {
+        let wanted = t.symbol.name();
+        let numbered = (1..).map(|k| format!("{wanted}_{k}"));
+        let is_free = |name: &String| !names.contains(name) && f.sizes.iter().all(|s| s.name() != name);
+        names.extend(std::iter::once(wanted.to_string()).chain(numbered).find(is_free));
+    }
+    names
 }
 
 /// Symbols of the first program and what they are called in the second one. Symbols are unique, so that bindings never

@@ -234,7 +234,9 @@ impl Elab<'_> {
         }
         let names = std::mem::take(&mut self.returned);
         let mut out: Vec<Arc<Tensor>> = Vec::new();
-        let mut used: FxHashSet<String> = params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+        // Parameters that are written are results themselves; one that is only read may share its name with a result.
+        let written = params.iter().filter(|p| p.mode == ParamMode::InOut);
+        let mut used: FxHashSet<String> = written.map(|p| p.tensor.symbol.name().to_string()).collect();
         used.extend(sizes.iter().map(|s| s.name().to_string()));
         for (k, value) in values.iter().enumerate() {
             let annotation = annotations.map(|a| &a[k]);

@@ -15,15 +15,15 @@ fn locals_and_expressions() {
                 y = empty((n,), f32)
                 out1 = empty((n,), f32)
                 out2 = empty((), f64)
-                out3 = empty((n,), f32)
+                x_1 = empty((n,), f32)
                 for y.d0 in range(n):
                     y[y.d0] = x[y.d0] * 2.0
                 for out1.d0 in range(n):
                     out1[out1.d0] = y[out1.d0] + 1.0
                 out2 = 3.0
-                for out3.d0 in range(n):
-                    out3[out3.d0] = x[out3.d0]
-                return y, out1, out2, out3
+                for x.d0 in range(n):
+                    x_1[x.d0] = x[x.d0]
+                return y, out1, out2, x_1
         "#]],
     );
     check(
@@ -60,6 +60,33 @@ fn locals_and_expressions() {
                     out1[out1.d0] = y[out1.d0]
                 return y, out1
         "#]],
+    );
+}
+
+/// A parameter is a variable too. Its name is taken where it is written, as it is a result by itself then.
+#[test]
+fn parameters() {
+    let names = |src: &str| -> Vec<String> {
+        let f = super::elaborate(src).expect("it elaborates");
+        f.results.iter().map(|t| t.symbol.name().to_string()).collect()
+    };
+    assert_eq!(names("def f(x: f32[n]):\n    return x\n"), ["x"]);
+    assert_eq!(names("def f(x: f32[n], a: f32):\n    return a, x, x, x + a\n"), ["a", "x", "out2", "out3"]);
+    assert_eq!(names("def f(x: inout[f32[n]]):\n    x += 1\n    return x\n"), ["out"]);
+    assert_eq!(names("def f(out: f32[n]):\n    return 2 * out, out\n"), ["out", "out1"]);
+    assert_eq!(names("def f(x: f32[n]):\n    x_1 = 2 * x\n    return x, x_1\n"), ["x", "x_1"]);
+    check(
+        "def f(x: f32[n]):\n    x_1 = 2 * x\n    return x, x_1\n",
+        expect![[r#"
+        def f(x: f32[n]) -> (f32[n], f32[n]):
+            x_1 = empty((n,), f32)
+            x_1_1 = empty((n,), f32)
+            for x_1.d0 in range(n):
+                x_1_1[x_1.d0] = 2.0 * x[x_1.d0]
+            for x.d0 in range(n):
+                x_1[x.d0] = x[x.d0]
+            return x_1, x_1_1
+    "#]],
     );
 }
 
@@ -122,15 +149,15 @@ fn sizes_that_only_results_have() {
     check(
         "def f(x: f32[n]) -> (f32[m], f32[m]):\n    return x, x\n",
         expect![[r#"
-        def f(x: f32[n]) -> (f32[n], f32[n]):
-            out = empty((n,), f32)
-            out1 = empty((n,), f32)
-            for out.d0 in range(n):
-                out[out.d0] = x[out.d0]
-            for out1.d0 in range(n):
-                out1[out1.d0] = x[out1.d0]
-            return out, out1
-    "#]],
+            def f(x: f32[n]) -> (f32[n], f32[n]):
+                x_1 = empty((n,), f32)
+                out1 = empty((n,), f32)
+                for x.d0 in range(n):
+                    x_1[x.d0] = x[x.d0]
+                for out1.d0 in range(n):
+                    out1[out1.d0] = x[out1.d0]
+                return x_1, out1
+        "#]],
     );
 }
 
