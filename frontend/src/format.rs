@@ -20,7 +20,7 @@ use weft_ast::diag::Diagnostics;
 use weft_ast::span::FileId;
 
 /// Columns that a line may have, unless there is no bracket to break it in.
-pub const MAX_WIDTH: usize = 100;
+pub const MAX_WIDTH: usize = 120;
 
 /// Formats a program; what does not parse is refused with its diagnostics.
 pub fn format(text: &str, file: FileId) -> Result<String, Diagnostics> {

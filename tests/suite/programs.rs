@@ -75,3 +75,20 @@ pub fn below(folder: &str) -> Vec<Program> {
 pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     items.par_iter().map(f).collect()
 }
+
+/// Every program that parses is laid out as `weft fmt` does it; those that do not are examples of just that.
+#[test]
+fn every_program_is_formatted() {
+    let folders = ["libop", "examples", "benches", "tests/polybench", "tests/corpus"];
+    let all: Vec<Program> = folders.iter().flat_map(|folder| below(folder)).collect();
+    assert!(all.len() > 150, "only {} programs: are the folders complete?", all.len());
+    let unformatted = |program: &Program| {
+        let text = std::fs::read_to_string(&program.path).expect("the file");
+        match weft_frontend::format::format(&text, weft_ast::FileId(0)) {
+            Ok(formatted) => (formatted != text).then(|| program.name()),
+            Err(_) => (!program.name().starts_with("tests/corpus/errors/")).then(|| program.name()),
+        }
+    };
+    let names: Vec<String> = for_each(&all, unformatted).into_iter().flatten().collect();
+    assert!(names.is_empty(), "not in the usual layout: weft fmt {}", names.join(" "));
+}

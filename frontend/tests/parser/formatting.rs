@@ -222,15 +222,15 @@ z = 3
 #[test]
 fn long_lines() {
     check(
-        r#"def circular_difference(e: f32[n_faces, feats], adj: i32[n_faces, 3], weights: f32[3]) -> f32[n_faces, feats]:
-    y[i, j, k] = some_function(first_argument, second_argument) * another_function(third_argument, fourth_argument, fifth)
-    value = function_of_one(another_function(first_argument_of_it, second_argument_of_it, third_argument_of_it, fourth))
-    total = (first_summand_of_many * its_factor + second_summand_of_many * its_factor + third_summand_of_many * its_factor)
-    things = [element_of_the_list + 1 for element_of_the_list in some_function(of_arguments) if element_of_the_list > limit]
-    assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, f"not {equal}"
-    assert x.shape[1] == weight.shape[1] * groups, f"convolution: x has {x.shape[1]} channels, weight {weight.shape[1]}"
-    sum_of_them = the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand
-    return the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand + 12345
+        r#"def circular_difference_of_features(edge_values: f32[n_faces, feats], adj: i32[n_faces, 3], some_weights: f32[3]) -> f32[n_faces, feats]:
+    y[i, j, k] = some_function(first_argument, second_argument) * another_function(third_argument, fourth_argument, fifth_argument, sixth)
+    value = function_of_one(another_function(first_argument_of_it, second_argument_of_it, third_argument_of_it, fourth_argument_of_it))
+    total = (first_summand_of_many * its_factor + second_summand_of_many * its_factor + third_summand_of_many * its_factor + a_last_one_of_them)
+    things = [element_of_the_list + 1 for element_of_the_list in some_function(of_arguments) if element_of_the_list > some_limit_of_it]
+    assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, f"these are not {equal}"
+    assert x.shape[1] == weight.shape[1] * groups, f"convolution: x has {x.shape[1]} channels, and the weight has {weight.shape[1]}"
+    sum_of_them = the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand + 12345
+    return the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand + 12345 + 67890
     assert a_condition, ("a message that is so long that its author has already cut it into pieces, " "one here" " and {x}")
     matrix = [
         [1, 0],
@@ -241,46 +241,44 @@ fn long_lines() {
     ]
 "#,
         expect![[r#"
-            def circular_difference(
-                e: f32[n_faces, feats], adj: i32[n_faces, 3], weights: f32[3]
+            def circular_difference_of_features(
+                edge_values: f32[n_faces, feats], adj: i32[n_faces, 3], some_weights: f32[3]
             ) -> f32[n_faces, feats]:
                 y[i, j, k] = some_function(first_argument, second_argument) * another_function(
-                    third_argument, fourth_argument, fifth
+                    third_argument, fourth_argument, fifth_argument, sixth
                 )
                 value = function_of_one(
-                    another_function(first_argument_of_it, second_argument_of_it, third_argument_of_it, fourth)
+                    another_function(first_argument_of_it, second_argument_of_it, third_argument_of_it, fourth_argument_of_it)
                 )
                 total = (
                     first_summand_of_many * its_factor
                     + second_summand_of_many * its_factor
                     + third_summand_of_many * its_factor
+                    + a_last_one_of_them
                 )
                 things = [
                     element_of_the_list + 1
                     for element_of_the_list in some_function(of_arguments)
-                    if element_of_the_list > limit
+                    if element_of_the_list > some_limit_of_it
                 ]
                 assert first_dimension_of_x == first_dimension_of_y and second_dimension_of_x == second_dimension_of_y, (
-                    f"not {equal}"
+                    f"these are not {equal}"
                 )
                 assert x.shape[1] == weight.shape[1] * groups, (
-                    f"convolution: x has {x.shape[1]} channels, weight {weight.shape[1]}"
+                    f"convolution: x has {x.shape[1]} channels, and the weight has {weight.shape[1]}"
                 )
                 sum_of_them = (
-                    the_first_long_summand * its_factor
-                    + the_second_long_summand * its_factor[0]
-                    + the_third_long_summand
+                    the_first_long_summand * its_factor + the_second_long_summand * its_factor[0] + the_third_long_summand + 12345
                 )
                 return (
                     the_first_long_summand * its_factor
                     + the_second_long_summand * its_factor[0]
                     + the_third_long_summand
                     + 12345
+                    + 67890
                 )
                 assert a_condition, (
-                    "a message that is so long that its author has already cut it into pieces, "
-                    "one here"
-                    " and {x}"
+                    "a message that is so long that its author has already cut it into pieces, " "one here" " and {x}"
                 )
                 matrix = [
                     [1, 0],
