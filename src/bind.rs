@@ -4,6 +4,7 @@
 //! then compares every dimension. A conflict names both inputs, their dimensions and both values. *May touch*: nothing;
 //! it runs before the program does.
 
+use crate::locate::Fault;
 use weft_ast::Diagnostic;
 use weft_codegen::signature::{Signature, Size, SizeOp, TensorSig};
 
@@ -36,21 +37,18 @@ impl Sizes {
     }
 
     /// Adds what the inputs' shapes say. `shapes` holds one for each parameter, `None` where it is not known yet.
-    pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Diagnostic>> {
+    pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Fault>> {
         let mut known: Vec<(&TensorSig, &Vec<usize>)> = Vec::new();
         let mut errors = Vec::new();
         for (param, shape) in signature.params().zip(shapes) {
             match shape {
                 Some(shape) if shape.len() == param.shape.len() => known.push((param, shape)),
-                Some(shape) => errors.push(Diagnostic::new(
-                    "data::rank",
-                    format!(
-                        "parameter `{}` has {}, but its input has {}",
-                        param.name,
-                        crate::io::dimensions(param.shape.len()),
-                        crate::io::dimensions(shape.len())
-                    ),
-                )),
+                Some(shape) => {
+                    let (expected, found) = (param.shape.len(), shape.len());
+                    let (expected, found) = (crate::io::dimensions(expected), crate::io::dimensions(found));
+                    let message = format!("parameter `{}` has {expected}, but its input has {found}", param.name);
+                    errors.push(Fault::of(&param.name, None, Diagnostic::new("data::rank", message)));
+                }
                 None => {}
             }
         }
@@ -85,7 +83,7 @@ impl Sizes {
         progress
     }
 
-    fn compare(&self, signature: &Signature, param: &TensorSig, d: usize, found: usize) -> Option<Diagnostic> {
+    fn compare(&self, signature: &Signature, param: &TensorSig, d: usize, found: usize) -> Option<Fault> {
         let dim = &param.shape[d];
         let size = dim.value.as_ref()?;
         let values: Option<Vec<i64>> = sizes_in(size).map(|k| self.values.get(k)?.as_ref().map(|v| v.0)).collect();
@@ -98,10 +96,9 @@ impl Sizes {
                 if factor != 0 && rest.checked_rem(factor) == Some(0) && rest / factor >= 0 {
                     return None;
                 }
-                return Some(Diagnostic::new(
-                    "size::mismatch",
-                    format!("parameter `{}`, dimension {d}: no size gives `{}` = {found}", param.name, dim.text),
-                ));
+                let message =
+                    format!("parameter `{}`, dimension {d}: no size gives `{}` = {found}", param.name, dim.text);
+                return Some(Fault::of(&param.name, Some(d), Diagnostic::new("size::mismatch", message)));
             }
         };
         if i64::try_from(found) == Ok(expected) {
@@ -119,7 +116,7 @@ impl Sizes {
             }
         }
         diagnostic.notes.dedup();
-        Some(diagnostic)
+        Some(Fault::of(&param.name, Some(d), diagnostic))
     }
 
     /// Values with 0 for what is unknown; only for expressions without unknown sizes.
@@ -296,7 +293,8 @@ mod tests {
         };
         let mut sizes = Sizes::given(&signature, &given).map_err(text)?;
         let shapes: Vec<Option<Vec<usize>>> = shapes.iter().map(|s| s.map(<[usize]>::to_vec)).collect();
-        sizes.unify(&signature, &shapes).map_err(text)?;
+        let unified = sizes.unify(&signature, &shapes);
+        unified.map_err(|faults| text(faults.into_iter().map(|f| f.diagnostic).collect()))?;
         sizes.complete(&signature).map_err(|d| text(vec![d]))
     }
 

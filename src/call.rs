@@ -5,6 +5,7 @@ use crate::bind::Sizes;
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::inputs;
+use crate::locate::{self, Fault};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
 use weft_ast::{DType, Diagnostic, Value};
 use weft_codegen::call::Arg;
@@ -85,7 +86,8 @@ impl<'f, 'a> Call<'f, 'a> {
     /// [`Error::Input`] if the arguments do not fit the signature, [`Error::Run`] if the program stops.
     pub fn run(self) -> Result<Outputs, Error> {
         let sources = self.function.sources().clone();
-        let (sizes, shapes) = self.check().map_err(|diagnostics| Error::Input(Report { diagnostics, sources }))?;
+        let entry = &self.function.signature().name;
+        let (sizes, shapes) = self.check().map_err(|faults| Error::Input(locate::report(faults, &sources, entry)))?;
         let names = self.function.signature().results().map(|r| r.name.clone());
         let results = match shapes {
             Some(shapes) if self.function.is_compiled() => self.run_in_place(&sizes, shapes)?,
@@ -146,7 +148,8 @@ impl<'f, 'a> Call<'f, 'a> {
 
     /// The sizes, and the shapes of the results where they are known before the call.
     #[allow(clippy::type_complexity)] // a pair that is taken apart where it arrives
-    fn check(&self) -> Result<(Vec<i64>, Option<Vec<Vec<usize>>>), Vec<Diagnostic>> {
+    fn check(&self) -> Result<(Vec<i64>, Option<Vec<Vec<usize>>>), Vec<Fault>> {
+        let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
         let signature = self.function.signature();
         let params: Vec<&TensorSig> = signature.params().collect();
         let inputs = self.inputs.iter().map(|(n, a)| (n, a.dtype(), a.shape(), false));
@@ -191,12 +194,12 @@ impl<'f, 'a> Call<'f, 'a> {
             shapes.push(Some(shape.to_vec()));
         }
         if !errors.is_empty() {
-            return Err(errors);
+            return Err(all(errors));
         }
-        let mut sizes = Sizes::given(signature, &self.sizes)?;
+        let mut sizes = Sizes::given(signature, &self.sizes).map_err(all)?;
         sizes.unify(signature, &shapes)?;
-        let sizes = sizes.complete(signature).map_err(|d| vec![d])?;
-        let results = inputs::result_shapes(signature, &sizes)?;
+        let sizes = sizes.complete(signature).map_err(|d| vec![d.into()])?;
+        let results = inputs::result_shapes(signature, &sizes).map_err(all)?;
         Ok((sizes, results.into_iter().collect()))
     }
 }
@@ -331,9 +334,42 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
         let call = f.call().input("x", x.view()).inout("y", wrong.view_mut()).scalar("a", 1.0f32).size("k", 1);
         let e = message(call.run().unwrap_err());
         assert!(e.contains("parameter `y`, dimension 0: expected 2 (`m`), found 1"), "{e}");
+        // Also where the program comes from the cache, the fault points at the dimension.
+        let again = function(Backend::C);
+        let call = again.call().input("x", x.view()).inout("y", wrong.view_mut()).scalar("a", 1.0f32).size("k", 1);
+        match call.run().unwrap_err() {
+            Error::Input(r) => assert_eq!(r.sources.line_col(r.diagnostics[0].span()).map(|at| at.column), Some(38)),
+            other => panic!("{other}"),
+        }
         let call = f.call().input("x", x.view()).inout("y", y.view_mut()).scalar("a", 1.0f32);
         assert_eq!(message(call.run().unwrap_err()), "no input fixes the size `k`");
         assert_eq!(y, Array2::<f32>::zeros((2, 1)));
+    }
+
+    #[test]
+    fn a_result_may_be_called_like_a_parameter() {
+        let program =
+            Program::from_source("p.ft", "def f(x: f32[n], y: f32[n]):\n    return y, x\n").expect("it parses");
+        let x = arr1(&[1.0f32, 2.0]);
+        let y = arr1(&[3.0f32, 4.0]);
+        for backend in [Backend::C, Backend::Interp] {
+            let f = program.compile("f", &Options::default().backend(backend)).expect("it compiles");
+            let out = f.call().input("x", x.view()).input("y", y.view()).run().expect("it runs");
+            assert_eq!(out.array::<f32>("x").expect("f32"), x.clone().into_dyn());
+            assert_eq!(out.array::<f32>("y").expect("f32"), y.clone().into_dyn());
+        }
+    }
+
+    #[test]
+    fn too_many_threads_are_refused() {
+        let f = function(Backend::C);
+        let x = arr2(&[[1.0f32]]);
+        let mut y = x.clone();
+        let call = f.call().input("x", x.view()).inout("y", y.view_mut()).scalar("a", 1.0f32).size("k", 1);
+        match call.threads(crate::MAX_THREADS + 1).run().unwrap_err() {
+            Error::Input(r) => assert_eq!(r.diagnostics[0].code, "input::threads"),
+            other => panic!("{other}"),
+        }
     }
 
     #[test]

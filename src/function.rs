@@ -8,7 +8,7 @@ use crate::store::{Store, stamp};
 use crate::timing::Timings;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weft_ast::{Func, SourceMap, Value, interp};
+use weft_ast::{Diagnostic, Func, SourceMap, Value, interp};
 use weft_codegen::call::{Arg, CallError, Context, ErrorKind};
 use weft_codegen::signature::{Passing, Signature};
 use weft_codegen::toolchain::{CompileOptions, Toolchain};
@@ -18,12 +18,17 @@ use weft_codegen::{Compiled, cache};
 pub struct Function {
     signature: Signature,
     code: Code,
-    /// The texts that errors point into; empty if the program came from the cache (see [`Function::sources_for`]).
+    /// The texts that errors point into; empty if the program came from the cache and was not read (see
+    /// [`Function::sources_for`]).
     sources: Arc<SourceMap>,
     timings: Timings,
     /// Contexts that no call uses now, with their number of threads: they keep memory from call to call.
     contexts: Mutex<Vec<(u32, Context)>>,
 }
+
+/// The most threads that a call may ask for. OpenMP's run-time library ends the whole process where the system refuses a
+/// thread; this is more than machines have cores.
+pub const MAX_THREADS: u32 = 1024;
 
 /// What is run.
 enum Code {
@@ -99,6 +104,11 @@ impl Function {
         &self.sources
     }
 
+    /// With the texts, where they are there although the program came from the cache.
+    pub(crate) fn with_sources(self, sources: &Arc<SourceMap>) -> Function {
+        Function { sources: sources.clone(), ..self }
+    }
+
     /// Runs on values in the order of the signature. `sizes` are in the signature's order; `threads` is 0 where OpenMP
     /// shall decide.
     ///
@@ -109,7 +119,7 @@ impl Function {
         match &self.code {
             Code::Interp(func) => self.interpret(func, params, sizes),
             Code::C(compiled) => {
-                let mut context = self.context(threads);
+                let mut context = self.context(threads)?;
                 let done = compiled.call_values(&mut context, &mut params, &self.named(sizes));
                 self.give_back(threads, context);
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
@@ -147,7 +157,7 @@ impl Function {
     /// Calls C on arrays that are there; the interpreter has no such entry.
     pub(crate) fn enter(&self, args: &mut [Arg<'_>], sizes: &[i64], threads: u32) -> Result<Usage, Error> {
         let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
-        let mut context = self.context(threads);
+        let mut context = self.context(threads)?;
         let done = compiled.call(&mut context, args, &self.named(sizes));
         self.give_back(threads, context);
         let report = done.map_err(|e| self.call_error(&e))?;
@@ -163,12 +173,17 @@ impl Function {
         self.signature.sizes.iter().map(|s| s.name.as_str()).zip(sizes.iter().copied()).collect()
     }
 
-    fn context(&self, threads: u32) -> Context {
+    fn context(&self, threads: u32) -> Result<Context, Error> {
+        if threads > MAX_THREADS {
+            let message = format!("{threads} threads are asked for, and {MAX_THREADS} is the most");
+            let d = Diagnostic::new("input::threads", message).help("0 lets OpenMP decide");
+            return Err(Error::Input(Report::without_sources(vec![d])));
+        }
         let mut free = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        match free.iter().position(|(t, _)| *t == threads) {
+        Ok(match free.iter().position(|(t, _)| *t == threads) {
             Some(k) => free.swap_remove(k).1,
             None => Context::new(threads as usize),
-        }
+        })
     }
 
     fn give_back(&self, threads: u32, context: Context) {

@@ -6,6 +6,7 @@
 
 use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};
+use crate::locate::Fault;
 use weft_ast::{Diagnostic, Value};
 use weft_codegen::signature::{Passing, Signature, TensorSig};
 
@@ -19,21 +20,21 @@ pub struct Inputs {
 }
 
 /// Reads all inputs of an entry. `given` holds pairs of name and text, `sizes` those of name and value.
-pub fn read(
-    signature: &Signature,
-    given: &[(String, String)],
-    sizes: &[(String, i64)],
-) -> Result<Inputs, Vec<Diagnostic>> {
+pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Inputs, Vec<Fault>> {
+    let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();
-    let sources = sources(signature, &params, given)?;
-    let mut bound = Sizes::given(signature, sizes)?;
+    let sources = sources(signature, &params, given).map_err(all)?;
+    let mut bound = Sizes::given(signature, sizes).map_err(all)?;
 
-    let mut errors = Vec::new();
+    let mut errors: Vec<Fault> = Vec::new();
     let mut values: Vec<Option<Value>> = Vec::new();
     for (param, source) in params.iter().zip(&sources) {
+        let mut fault = |d: Diagnostic| {
+            errors.push(if d.code == "data::rank" { Fault::of(&param.name, None, d) } else { d.into() });
+        };
         values.push(match source {
             Source::Generator(_) => None,
-            source => io::read(source, &want(param)).map_err(|d| errors.push(d)).ok(),
+            source => io::read(source, &want(param, &bound)).map_err(&mut fault).ok(),
         });
     }
     if !errors.is_empty() {
@@ -42,18 +43,19 @@ pub fn read(
 
     let shapes: Vec<Option<Vec<usize>>> = values.iter().map(|v| v.as_ref().map(|v| v.shape().to_vec())).collect();
     bound.unify(signature, &shapes)?;
-    let complete = bound.complete(signature).map_err(|d| vec![d])?;
+    let complete = bound.complete(signature).map_err(|d| vec![d.into()])?;
     let mut bytes = 0u128;
     for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
         let shape = bound.shape(param).ok_or_else(|| vec![no_shape(param, &bound)])?;
+        let want = want(param, &bound);
         if let Source::Generator(generator) = source {
             bytes += memory::check_tensor(param.dtype, &shape, &format!("parameter `{}`", param.name))
-                .map_err(|d| vec![d])? as u128;
+                .map_err(|d| vec![d.into()])? as u128;
             // Several tensors may fit alone and not together.
-            memory::check_bytes(bytes, "the inputs").map_err(|d| vec![d])?;
-            match generator.generate(&want(param), &shape) {
+            memory::check_bytes(bytes, "the inputs").map_err(|d| vec![d.into()])?;
+            match generator.generate(&want, &shape) {
                 Ok(v) => *value = Some(v),
-                Err(d) => errors.push(d),
+                Err(d) => errors.push(d.into()),
             }
         }
     }
@@ -99,8 +101,13 @@ fn sources(
     if errors.is_empty() { Ok(found.into_iter().flatten().collect()) } else { Err(errors) }
 }
 
-fn want(param: &TensorSig) -> Want {
-    Want { name: param.name.clone(), dtype: param.dtype, ndim: param.shape.len() }
+/// What a reader is asked for, as far as it is known from the sizes that are given.
+fn want(param: &TensorSig, sizes: &Sizes) -> Want {
+    let known: Vec<Option<i64>> = param.shape.iter().map(|d| sizes.eval(d.value.as_ref()?)).collect();
+    let empty = known
+        .contains(&Some(0))
+        .then(|| known.iter().map(|n| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)).collect());
+    Want { name: param.name.clone(), dtype: param.dtype, ndim: param.shape.len(), empty }
 }
 
 /// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.
@@ -149,25 +156,24 @@ pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: 
 }
 
 /// A shape that has no value: negative, or beyond 64 bits.
-fn no_shape(param: &TensorSig, sizes: &Sizes) -> Diagnostic {
+fn no_shape(param: &TensorSig, sizes: &Sizes) -> Fault {
+    let fault = |k, code, message| Fault::of(&param.name, k, Diagnostic::new(code, message));
     for (k, d) in param.shape.iter().enumerate() {
         match d.value.as_ref().map(|v| sizes.eval(v)) {
             Some(Some(v)) if v < 0 => {
-                return Diagnostic::new(
-                    "size::negative",
-                    format!("parameter `{}`, dimension {k}: `{}` is {v}; sizes are 0 or more", param.name, d.text),
-                );
+                let message =
+                    format!("parameter `{}`, dimension {k}: `{}` is {v}; sizes are 0 or more", param.name, d.text);
+                return fault(Some(k), "size::negative", message);
             }
             Some(Some(_)) => {}
             _ => {
-                return Diagnostic::new(
-                    "size::overflow",
-                    format!("parameter `{}`, dimension {k}: `{}` overflows or has no value", param.name, d.text),
-                );
+                let message =
+                    format!("parameter `{}`, dimension {k}: `{}` overflows or has no value", param.name, d.text);
+                return fault(Some(k), "size::overflow", message);
             }
         }
     }
-    Diagnostic::new("size::overflow", format!("parameter `{}` has no shape", param.name))
+    fault(None, "size::overflow", format!("parameter `{}` has no shape", param.name))
 }
 
 /// The shape of every result, checked to be one and to fit in memory together with the others.

@@ -207,9 +207,10 @@ impl Program {
     pub fn compile(&self, entry: &str, options: &Options) -> Result<Function, Error> {
         // Also where the cache has the library: a wrong name is a wrong name.
         self.entry(Some(entry))?;
-        Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
+        let function = Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
             Ok((self.sources.clone(), self.logical(entry, options, timings)?))
-        })
+        })?;
+        Ok(function.with_sources(&self.sources))
     }
 
     /// The C that is compiled, with the headers' declarations in it.

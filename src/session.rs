@@ -3,6 +3,7 @@
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
+use crate::locate::{self, Fault};
 use crate::program::{Backend, Options, Program};
 use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
@@ -92,6 +93,22 @@ impl Session {
     /// The entry's name.
     pub fn entry(&self) -> &str {
         &self.entry
+    }
+
+    /// Faults of arguments, which point at the entry's annotations.
+    pub fn report(&self, faults: Vec<Fault>) -> Report {
+        let sources = match &self.front {
+            Some((sources, _)) => sources.clone(),
+            // The program came from the cache: its text is read for this.
+            None => {
+                let mut sources = SourceMap::default();
+                if let Ok(text) = io::read_text(&self.file) {
+                    sources.add(self.file.display().to_string(), Some(&self.file), text);
+                }
+                Arc::new(sources)
+            }
+        };
+        locate::report(faults, &sources, &self.entry)
     }
 
     /// Compiles; `sizes` are those to compile in.

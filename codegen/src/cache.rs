@@ -122,10 +122,14 @@ impl Cache {
                 .help("make room, or set WEFT_CACHE_DIR to another directory")
         };
         let fresh = tempfile::Builder::new().prefix(".make-").tempdir_in(&self.dir).map_err(refuse)?;
-        if let Err(d) = make(fresh.path()) {
+        match make(fresh.path()) {
+            Ok(()) => {}
             // Its files, a log among them, are what a report needs.
-            let kept = fresh.keep();
-            return Err(d.note(format!("the generated files are in {}", kept.display())));
+            Err(d) if d.code.starts_with("internal::") => {
+                let kept = fresh.keep();
+                return Err(d.note(format!("the generated files are in {}", kept.display())));
+            }
+            Err(d) => return Err(d),
         }
         let mut list = List::default();
         for file in std::fs::read_dir(fresh.path()).map_err(refuse)? {

@@ -4,7 +4,7 @@
 use crate::c::{CSource, WEFT_H, WEFT_RUNTIME_H};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::UNIX_EPOCH;
 use weft_ast::Diagnostic;
 
@@ -42,6 +42,8 @@ pub struct Files {
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     program: PathBuf,
+    /// As the user wrote it.
+    command: String,
     identity: String,
 }
 
@@ -83,7 +85,7 @@ impl Toolchain {
             identity.push_str(&format!("|{}", std::env::var(name).unwrap_or_default()));
         }
         identity.push_str(&cpu());
-        Ok(Toolchain { program, identity })
+        Ok(Toolchain { program, command: command.to_string(), identity })
     }
 
     /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
@@ -150,7 +152,7 @@ impl Toolchain {
         let library = dir.join(format!("lib{stem}{}", std::env::consts::DLL_SUFFIX));
         let mut args: Vec<OsString> = vec!["-shared".into()];
         args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), library.clone().into(), "-lm".into()]);
-        self.compile(dir, stem, options, &args)?;
+        self.compile(dir, stem, options, &args, &library)?;
         Ok(library)
     }
 
@@ -163,13 +165,18 @@ impl Toolchain {
         let object = dir.join(format!("{stem}.o"));
         let args: [OsString; 4] =
             ["-c".into(), dir.join(format!("{stem}.c")).into(), "-o".into(), object.clone().into()];
-        self.compile(dir, stem, options, &args)?;
+        self.compile(dir, stem, options, &args, &object)?;
         let library = dir.join(format!("lib{stem}.a"));
         let mut ar = self.build(dir).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
         // An archive that is there already would keep its old members.
         let _ = std::fs::remove_file(&library);
-        run(ar.arg("crs").arg(&library).arg(&object), &dir.join(format!("{stem}.log")))?;
-        Ok(library)
+        let made = run(ar.arg("crs").arg(&library).arg(&object), &library)?;
+        // There is nothing in our objects that an archiver could dislike.
+        if made.ok() {
+            Ok(library)
+        } else {
+            Err(broken("the archiver `ar`", &made).help("repair it, or set AR to another one"))
+        }
     }
 
     /// Compiles a program of other C sources with an entry's (`dir/stem.c`): drivers of tests and examples.
@@ -187,14 +194,21 @@ impl Toolchain {
         let program = dir.join(format!("{stem}.bin"));
         let mut args: Vec<OsString> = sources.iter().map(|p| p.clone().into()).collect();
         args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), program.clone().into(), "-lm".into()]);
-        self.compile(dir, stem, options, &args)?;
+        self.compile(dir, stem, options, &args, &program)?;
         Ok(program)
     }
 
-    fn compile(&self, dir: &Path, stem: &str, options: &CompileOptions, args: &[OsString]) -> Result<(), Diagnostic> {
+    /// Compiles with these arguments, which make `made`.
+    fn compile(
+        &self,
+        dir: &Path,
+        stem: &str,
+        options: &CompileOptions,
+        args: &[OsString],
+        made: &Path,
+    ) -> Result<(), Diagnostic> {
         let tool = self.build(dir).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))?;
-        let log = dir.join(format!("{stem}.log"));
-        let command = |openmp: bool| {
+        let command = |openmp: bool, args: &[OsString]| {
             let mut c = tool.to_command();
             c.current_dir(dir).env("LC_ALL", "C").args(Self::flags(options));
             if openmp {
@@ -203,13 +217,27 @@ impl Toolchain {
             c.arg("-I").arg(dir).args(args);
             c
         };
-        let first = run(&mut command(true), &log);
+        let first = run(&mut command(true, args), made)?;
+        if first.ok() {
+            return Ok(());
+        }
         // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one thread.
-        if first.is_err() && tool.is_like_clang() && run(&mut command(false), &log).is_ok() {
+        if tool.is_like_clang() && run(&mut command(false, args), made)?.ok() {
             tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread");
             return Ok(());
         }
-        first
+        // Whose mistake it is, an empty function tells: a compiler that fails there too does not dislike our code.
+        let (probe, output) = (dir.join("probe.c"), dir.join("probe.out"));
+        write(&probe, "int weft_probe(void) { return 0; }\n")?;
+        let smallest: [OsString; 4] = ["-shared".into(), probe.into(), "-o".into(), output.clone().into()];
+        let probed = run(&mut command(!tool.is_like_clang(), &smallest), &output)?;
+        if !probed.ok() {
+            return Err(broken(&format!("the C compiler `{}`", self.command), &probed).help(
+                "repair it (`apt-get install gcc libc6-dev` on Debian and Ubuntu; OpenMP is needed), or set CC to another \
+                 one, and look at what CFLAGS holds",
+            ));
+        }
+        Err(refused(&first, &dir.join(format!("{stem}.log"))))
     }
 
     fn build(&self, dir: &Path) -> cc::Build {
@@ -235,23 +263,68 @@ fn missing(what: &str, why: &str) -> Diagnostic {
     )
 }
 
-fn run(command: &mut Command, log: &Path) -> Result<(), Diagnostic> {
-    tracing::debug!(?command, "running");
-    let output = command.output().map_err(|e| missing(&command.get_program().to_string_lossy(), &e.to_string()))?;
-    if output.status.success() {
-        return Ok(());
+/// What came of running a tool.
+struct Ran {
+    command: String,
+    status: ExitStatus,
+    /// What it printed about errors.
+    said: String,
+    /// Whether the file that it was asked for is there.
+    made: bool,
+}
+
+impl Ran {
+    fn ok(&self) -> bool {
+        self.status.success() && self.made
     }
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    let text = format!("{command:?}\n{}\n{errors}", output.status);
+}
+
+/// Runs a tool that is to make a file.
+fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
+    tracing::debug!(?command, "running");
+    // A file from before would stand for one that was not made.
+    let _ = std::fs::remove_file(made);
+    let output = command.output().map_err(|e| missing(&command.get_program().to_string_lossy(), &e.to_string()))?;
+    Ok(Ran {
+        command: words(command),
+        status: output.status,
+        said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        made: made.is_file(),
+    })
+}
+
+/// A command as it would be typed, but for quotes.
+fn words(command: &Command) -> String {
+    let all = std::iter::once(command.get_program()).chain(command.get_args());
+    all.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// A tool that cannot do its work at all.
+fn broken(tool: &str, ran: &Ran) -> Diagnostic {
+    let how = if ran.status.success() {
+        "it ended well and made no file".to_string()
+    } else {
+        format!("it failed ({})", ran.status)
+    };
+    let d = Diagnostic::new("toolchain::broken", format!("{tool} does not work: {how}"));
+    let d = d.note(format!("what was run: {}", ran.command));
+    match ran.said.lines().filter(|l| !l.trim().is_empty()).take(5).collect::<Vec<_>>().as_slice() {
+        [] => d.note("it printed no error"),
+        lines => d.note(format!("it said: {}", lines.join("\n"))),
+    }
+}
+
+/// A compiler that works, and does not take what we made.
+fn refused(ran: &Ran, log: &Path) -> Diagnostic {
     let mut d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
         .help("this is a mistake in Weft, not in your program; please report it with the log");
-    if std::fs::write(log, text).is_ok() {
+    if std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)).is_ok() {
         d = d.note(format!("log: {}", log.display()));
     }
-    for line in errors.lines().filter(|l| l.contains("error") || l.contains("undefined reference")).take(3) {
+    for line in ran.said.lines().filter(|l| l.contains("error") || l.contains("undefined reference")).take(3) {
         d = d.note(line.to_string());
     }
-    Err(d)
+    d
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {

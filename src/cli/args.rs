@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 use clap::ValueEnum;
+use clap::error::ErrorKind;
 use std::path::PathBuf;
 
 /// Which program, which entry, and how it is compiled.
@@ -27,7 +28,7 @@ pub struct ProgramArgs {
     #[arg(long, value_enum, default_value_t = Backend::C)]
     pub backend: Backend,
     /// Threads of parallel loops; 0 lets OpenMP decide
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=MAX_THREADS))]
     pub threads: u32,
     /// Keep sizes symbolic instead of compiling them in
     #[arg(long)]
@@ -37,6 +38,9 @@ pub struct ProgramArgs {
     pub json: bool,
 }
 
+/// As a bound of clap's.
+const MAX_THREADS: i64 = weft::MAX_THREADS as i64;
+
 /// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
@@ -44,6 +48,15 @@ pub enum Backend {
     C,
     /// The reference interpreter: slow, and checks everything
     Interp,
+}
+
+impl ProgramArgs {
+    /// Refuses names that are given twice.
+    pub fn each_once(&self, command: &str) -> Result<(), clap::Error> {
+        once(command, "--in", &self.inputs)?;
+        once(command, "--size", &self.sizes)?;
+        once(command, "--set", &self.statics)
+    }
 }
 
 /// `NAME=VALUE`
@@ -60,5 +73,26 @@ pub fn size(text: &str) -> Result<(String, i64), String> {
     match value.trim().replace('_', "").parse() {
         Ok(n) => Ok((name, n)),
         Err(_) => Err(format!("`{value}` is not an integer")),
+    }
+}
+
+/// Refuses a name that stands twice behind one option: which of the values is meant, only the user knows.
+pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(), clap::Error> {
+    for (k, (name, _)) in given.iter().enumerate() {
+        if given[..k].iter().any(|(before, _)| before == name) {
+            let message = format!("`{option} {name}=…` is given twice");
+            return Err(wrong(command, &message));
+        }
+    }
+    Ok(())
+}
+
+/// Wrong usage of a subcommand, as clap says it.
+fn wrong(command: &str, message: &str) -> clap::Error {
+    let mut all = <super::Cli as clap::CommandFactory>::command();
+    all.build();
+    match all.find_subcommand_mut(command) {
+        Some(found) => found.error(ErrorKind::ArgumentConflict, message),
+        None => all.error(ErrorKind::ArgumentConflict, message),
     }
 }

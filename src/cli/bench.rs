@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let signature = session.signature().clone();
     let given = &args.program.inputs;
     let inputs = progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes))
-        .map_err(Failure::from)?;
+        .map_err(|faults| Failure::Report(session.report(faults)))?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     let start = Instant::now();
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let rate = |amount: f64| amount / median.as_secs_f64() / 1e9;
     if args.program.json {
         let ms = |d: Duration| d.as_secs_f64() * 1e3;
-        print_json(&json!({
+        return print_json(&json!({
             "status": "ok",
             "entry": signature.name,
             "calls": times.len(),
@@ -97,7 +97,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "gflop_per_s": args.flops.map(rate),
             "diagnostics": [],
         }));
-        return Ok(());
     }
     let mut out = format!(
         "{}: median {}, min {}, max {} of {} calls\n",
@@ -112,6 +111,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         out.push_str(&format!(", {:.2} GFLOP/s", rate(flops)));
     }
     out.push_str(&format!("; compiled in {}\n", duration(compile)));
-    print(&out);
-    Ok(())
+    print(&out)
 }

@@ -28,10 +28,10 @@ pub struct Args {
     archive: bool,
     /// A size to compile in; the others stay arguments of every call
     #[arg(long = "size", value_name = "NAME=N", value_parser = super::args::size)]
-    sizes: Vec<(String, i64)>,
+    pub sizes: Vec<(String, i64)>,
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
-    statics: Vec<(String, String)>,
+    pub statics: Vec<(String, String)>,
     /// How it is scheduled
     #[arg(long, value_name = "NAME|auto|none")]
     schedule: Option<String>,
@@ -100,11 +100,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     if args.json {
         let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-        print_json(&json!({ "status": "ok", "entry": entry, "files": names, "diagnostics": [] }));
+        print_json(&json!({ "status": "ok", "entry": entry, "files": names, "diagnostics": [] }))
     } else {
-        print(&files.iter().map(|f| format!("{}\n", f.display())).collect::<String>());
+        print(&files.iter().map(|f| format!("{}\n", f.display())).collect::<String>())
     }
-    Ok(())
 }
 
 /// Moves what is for users out of the scratch directory.

@@ -27,10 +27,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Report(Report { diagnostics: found, sources: program.sources().clone() }));
     }
     if args.json {
-        print_json(&json!({ "status": "ok", "diagnostics": [] }));
+        print_json(&json!({ "status": "ok", "diagnostics": [] }))
     } else {
         let n = program.entries().len();
-        print(&format!("{}: no errors in {n} {}\n", args.file.display(), if n == 1 { "entry" } else { "entries" }));
+        print(&format!("{}: no errors in {n} {}\n", args.file.display(), if n == 1 { "entry" } else { "entries" }))
     }
-    Ok(())
 }

@@ -30,10 +30,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut changed = Vec::new();
     for path in &args.files {
         match one(path, &mut sources) {
-            Ok((text, formatted)) if path.as_os_str() == "-" && !args.check => {
-                let _ = text;
-                print(&formatted);
-            }
+            Ok((_, formatted)) if path.as_os_str() == "-" && !args.check => print(&formatted)?,
             Ok((text, formatted)) if text != formatted => changed.push((path, formatted)),
             Ok(_) => {}
             Err(found) => diagnostics.extend(found),

@@ -72,18 +72,38 @@ enum Command {
 pub fn main() -> ExitCode {
     output::install_panic_hook();
     output::install_log();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse().and_then(|cli| each_once(&cli.command).map(|()| cli)) {
         Ok(cli) => cli,
-        Err(e) => {
-            // Help and version are no errors; clap knows which stream and status they have.
-            let _ = e.print();
-            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
-        }
+        // Help and version are no errors; clap knows which stream and status they have.
+        Err(e) => match output::written(e.print()) {
+            Err(unwritten) if !e.use_stderr() => return Printer { json: false }.failure(&unwritten),
+            _ => return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2)),
+        },
     };
     // Unwinding (not aborting) removes temporary files on the way out.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli.command))) {
         Ok(status) => status,
         Err(_) => ExitCode::from(INTERNAL_ERROR),
+    }
+}
+
+/// Refuses names that are given twice, which clap cannot see.
+fn each_once(command: &Command) -> Result<(), clap::Error> {
+    match command {
+        Command::Run(a) => {
+            a.program.each_once("run")?;
+            args::once("run", "--out", &a.outputs)
+        }
+        Command::Bench(a) => a.program.each_once("bench"),
+        Command::Show(a) => {
+            args::once("show", "--size", &a.sizes)?;
+            args::once("show", "--set", &a.statics)
+        }
+        Command::Build(a) => {
+            args::once("build", "--size", &a.sizes)?;
+            args::once("build", "--set", &a.statics)
+        }
+        _ => Ok(()),
     }
 }
 

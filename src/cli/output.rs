@@ -1,7 +1,7 @@
 //! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report them.
 
 use serde_json::{Value as Json, json};
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use weft::render::{self, Style};
 use weft::{Error, Report};
@@ -43,9 +43,10 @@ impl Printer {
     pub fn failure(&self, failure: &Failure) -> ExitCode {
         let Failure::Report(report) = failure;
         if self.json {
-            print_json(
-                &json!({ "status": "error", "diagnostics": render::json(&report.diagnostics, &report.sources) }),
-            );
+            let found = render::json(&report.diagnostics, &report.sources);
+            if let Err(Failure::Report(unwritten)) = print_json(&json!({ "status": "error", "diagnostics": found })) {
+                error_text(&render::text(&unwritten.diagnostics, &unwritten.sources, style()));
+            }
         }
         error_text(&render::text(&report.diagnostics, &report.sources, style()));
         if report.diagnostics.iter().any(|d| d.code.starts_with("internal::")) {
@@ -56,14 +57,26 @@ impl Printer {
     }
 }
 
-/// Prints to standard output. A reader that went away (`weft … | head`) is no error of ours.
-pub fn print(text: &str) {
-    let _ = anstream::stdout().write_all(text.as_bytes());
+/// Prints to standard output. A reader that went away (`weft … | head`) is no error of ours; a full disk is one of the
+/// user's, who would take what is there for everything.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of writing to standard output.
+pub fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Diagnostic::new("output::write", format!("standard output cannot be written: {e}")).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints a JSON document on one line.
-pub fn print_json(value: &Json) {
-    print(&format!("{value}\n"));
+pub fn print_json(value: &Json) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
 }
 
 /// Prints to standard error.

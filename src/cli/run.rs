@@ -20,7 +20,7 @@ pub struct Args {
     pub program: ProgramArgs,
     /// Write a result to a file
     #[arg(long = "out", value_name = "NAME=FILE", value_parser = super::args::pair)]
-    outputs: Vec<(String, String)>,
+    pub outputs: Vec<(String, String)>,
     /// Write every result to DIR/NAME.npy
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
@@ -57,10 +57,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut session = session::open(&args.program)?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
-    let mut timings = Timings::default();
+    let mut files = Timings::default();
     let given = &args.program.inputs;
     let read = || progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes));
-    let inputs = timings.measure("read inputs", read).map_err(Failure::from)?;
+    let inputs = files.measure("read inputs", read).map_err(|faults| Failure::Report(session.report(faults)))?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
 
@@ -83,17 +83,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .iter()
         .filter_map(|t| results.iter().find(|(s, _)| s.name == t.name).map(|(_, v)| (t.clone(), *v)))
         .collect();
-    timings.measure("write results", || write_results(args, &pairs))?;
-
-    let mut all = function.timings().clone();
-    all.extend(&timings);
+    files.measure("write results", || write_results(args, &pairs))?;
     times.sort();
     let result_bytes: usize = ran.results.iter().map(size).sum();
     let mut memory = vec![("inputs", input_bytes as u128), ("results", result_bytes as u128)];
     memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u128)));
-    let report = RunReport { args, signature: &signature, sizes: &inputs.sizes, timings: &all, times: &times };
-    report.print(&results, &targets, &memory);
-    Ok(())
+    let compile = function.timings();
+    let report = RunReport { args, signature: &signature, sizes: &inputs.sizes, compile, files: &files, times: &times };
+    report.print(&results, &targets, &memory)
 }
 
 /// Parameters that are written, then results, each with its value.
@@ -122,9 +119,6 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         if let Err(d) = target.check(t.dtype, t.shape.len()) {
             errors.push(d);
         }
-        if targets.iter().any(|o| o.path == target.path) {
-            errors.push(Diagnostic::new("output::twice", format!("`{}` is written twice", target.path.display())));
-        }
         targets.push(target);
     }
     if let Some(dir) = &args.out_dir {
@@ -133,6 +127,11 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
             targets.push(Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) });
+        }
+    }
+    for (k, target) in targets.iter().enumerate() {
+        if targets[..k].iter().any(|before| before.same_file(target)) {
+            errors.push(Diagnostic::new("output::twice", format!("`{}` is written twice", target.path.display())));
         }
     }
     if errors.is_empty() { Ok(targets) } else { Err(errors.into()) }
@@ -160,16 +159,23 @@ struct RunReport<'a> {
     args: &'a Args,
     signature: &'a Signature,
     sizes: &'a [i64],
-    timings: &'a Timings,
+    /// The steps of compilation.
+    compile: &'a Timings,
+    /// Reading inputs and writing results.
+    files: &'a Timings,
     /// Sorted.
     times: &'a [Duration],
 }
 
 impl RunReport<'_> {
-    fn print(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u128)]) {
+    fn print(
+        &self,
+        results: &[(&TensorSig, &Value)],
+        targets: &[Target],
+        memory: &[(&str, u128)],
+    ) -> Result<(), Failure> {
         if self.args.program.json {
-            print_json(&self.json(results, targets, memory));
-            return;
+            return print_json(&self.json(results, targets, memory));
         }
         let mut out = String::new();
         for (sig, value) in results {
@@ -188,7 +194,7 @@ impl RunReport<'_> {
         if self.args.time || self.args.repeat > 1 {
             out.push_str(&self.timing(memory));
         }
-        print(&out);
+        print(&out)
     }
 
     fn timing(&self, memory: &[(&str, u128)]) -> String {
@@ -196,7 +202,7 @@ impl RunReport<'_> {
         table.load_preset(comfy_table::presets::NOTHING);
         let right = |t: String| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
         if self.args.time {
-            for (step, time) in self.timings.steps() {
+            for (step, time) in self.compile.steps().chain(self.files.steps()) {
                 table.add_row([comfy_table::Cell::new(step), right(duration(time))]);
             }
         }
@@ -226,8 +232,9 @@ impl RunReport<'_> {
         let ms = |d: Duration| json!(d.as_secs_f64() * 1e3);
         let sizes: serde_json::Map<String, Json> =
             self.signature.sizes.iter().zip(self.sizes).map(|(s, v)| (s.name.clone(), json!(v))).collect();
-        let steps: serde_json::Map<String, Json> =
-            self.timings.steps().map(|(s, t)| (s.replace(' ', "_"), ms(t))).collect();
+        let steps = |timings: &Timings| -> serde_json::Map<String, Json> {
+            timings.steps().map(|(s, t)| (s.replace(' ', "_"), ms(t))).collect()
+        };
         let memory: serde_json::Map<String, Json> =
             memory.iter().map(|(w, b)| ((*w).to_string(), json!(*b as u64))).collect();
         json!({
@@ -239,7 +246,8 @@ impl RunReport<'_> {
                 let file = targets.iter().find(|t| t.name == s.name).map(|t| t.path.display().to_string());
                 summary::json(&s.name, v, file.as_deref())
             }).collect::<Vec<_>>(),
-            "compile_ms": steps,
+            "compile_ms": steps(self.compile),
+            "files_ms": steps(self.files),
             "run_ms": self.times.iter().map(|t| ms(*t)).collect::<Vec<_>>(),
             "memory_bytes": memory,
             "diagnostics": [],

@@ -12,10 +12,9 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     let mut errors = Vec::new();
     for (name, text) in given {
         match text.parse::<StaticValue>() {
-            Ok(value) if !out.contains_key(name) => {
+            Ok(value) => {
                 out.insert(name.clone(), value);
             }
-            Ok(_) => errors.push(Diagnostic::new("input::twice", format!("`{name}` is set twice"))),
             Err(what) => errors.push(Diagnostic::new("input::static", format!("--set {name}: {what}"))),
         }
     }

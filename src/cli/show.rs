@@ -21,10 +21,10 @@ pub struct Args {
     stage: Stage,
     /// A size to compile in
     #[arg(long = "size", value_name = "NAME=N", value_parser = super::args::size)]
-    sizes: Vec<(String, i64)>,
+    pub sizes: Vec<(String, i64)>,
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
-    statics: Vec<(String, String)>,
+    pub statics: Vec<(String, String)>,
     /// How it is scheduled
     #[arg(long, value_name = "NAME|auto|none")]
     schedule: Option<String>,
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     if args.stage == Stage::Parsed {
         if let Some(module) = program.front().module() {
-            print(&weft_frontend::syntax::show::module(module));
+            print(&weft_frontend::syntax::show::module(module))?;
         }
         return Ok(());
     }
@@ -83,6 +83,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Stage::Lowered => weft_ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };
-    print(&text);
-    Ok(())
+    print(&text)
 }

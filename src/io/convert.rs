@@ -147,7 +147,7 @@ mod tests {
 
     fn check(data: Buffer, dtype: DType) -> Result<Buffer, String> {
         let n = data.len();
-        let want = Want { name: "x".into(), dtype, ndim: 1 };
+        let want = Want { name: "x".into(), dtype, ndim: 1, empty: None };
         let value = Value::new(vec![n], data).expect("one dimension");
         to(value, &want, "x.npy").map(|v| v.into_parts().1).map_err(|d| d.message)
     }

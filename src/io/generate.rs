@@ -214,7 +214,7 @@ mod tests {
 
     fn make(text: &str, name: &str, dtype: DType, shape: &[usize]) -> Result<Buffer, String> {
         let g = Generator::parse(text).expect("a generator").map_err(|d| d.message)?;
-        let want = Want { name: name.into(), dtype, ndim: shape.len() };
+        let want = Want { name: name.into(), dtype, ndim: shape.len(), empty: None };
         g.generate(&want, shape).map(|v| v.into_parts().1).map_err(|d| d.message)
     }
 

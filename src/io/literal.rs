@@ -20,6 +20,8 @@ pub enum Scalar {
     Int(i128),
     /// `2.5`, `1e-3`, `inf`, `nan`
     Float(f64),
+    /// `1e400`: a number, but beyond the range of every type; the sign of infinity.
+    Beyond(f64),
 }
 
 impl Scalar {
@@ -54,7 +56,11 @@ impl Scalar {
         };
         match int {
             Some(v) => Some(Scalar::Int(if negative { v.checked_neg()? } else { v })),
-            None => digits.parse::<f64>().ok().map(|v| Scalar::Float(v * signed_zero)),
+            // Infinity is spelled; a number that only rounds to it is a slip.
+            None => digits.parse::<f64>().ok().map(|v| match v * signed_zero {
+                v if v.is_infinite() => Scalar::Beyond(v),
+                v => Scalar::Float(v),
+            }),
         }
     }
 }
@@ -92,12 +98,14 @@ fn as_float(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) 
     let v = match s {
         Scalar::Float(v) => v,
         Scalar::Int(v) => v as f64,
+        Scalar::Beyond(v) => return Err(beyond(v, want, what, &place())),
         Scalar::Bool(b) => return Err(wrong(&b.to_string(), want, what, &place())),
     };
     if v.is_finite() && !convert::float_to(want.dtype, v).is_finite() {
+        let found = if let Scalar::Int(v) = s { v.to_string() } else { format!("{v:?}") };
         return Err(Diagnostic::new(
             "data::range",
-            format!("{what}: {v}{} does not fit parameter `{}` of type {}", place(), want.name, want.dtype),
+            format!("{what}: {found}{} does not fit parameter `{}` of type {}", place(), want.name, want.dtype),
         ));
     }
     Ok(v)
@@ -110,6 +118,20 @@ fn as_int(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) ->
         Scalar::Bool(b) if want.dtype == DType::Bool => Ok(i128::from(b)),
         Scalar::Bool(b) => Err(wrong(&b.to_string(), want, what, &place())),
         Scalar::Float(v) => Err(wrong(&format!("{v:?}"), want, what, &place())),
+        Scalar::Beyond(v) => Err(beyond(v, want, what, &place())),
+    }
+}
+
+/// A number that no type holds.
+fn beyond(v: f64, want: &Want, what: &str, place: &str) -> Diagnostic {
+    let bound = if v > 0.0 { "above 1.797e308" } else { "below -1.797e308" };
+    let message =
+        format!("{what}: a number {bound}{place} does not fit parameter `{}` of type {}", want.name, want.dtype);
+    let d = Diagnostic::new("data::range", message);
+    if want.dtype.is_float() {
+        d.help(if v > 0.0 { "write `inf` for infinity" } else { "write `-inf` for infinity" })
+    } else {
+        d
     }
 }
 
@@ -224,7 +246,7 @@ mod tests {
     use weft_ast::Buffer;
 
     fn check(text: &str, dtype: DType) -> Result<(Vec<usize>, Buffer), String> {
-        let want = Want { name: "x".into(), dtype, ndim: 0 };
+        let want = Want { name: "x".into(), dtype, ndim: 0, empty: None };
         read(text, &want).map(Value::into_parts).map_err(|d| d.message)
     }
 
@@ -251,7 +273,25 @@ mod tests {
             "the literal: found 2.5, but parameter `x` is i32: an integer is expected"
         );
         assert!(check("true", DType::F32).is_err());
-        assert!(check("1e39", DType::F32).is_err());
+        let message = |text: &str, dtype| check(text, dtype).unwrap_err();
+        let large = "the literal: 1e39 does not fit parameter `x` of type f32";
+        assert_eq!(message("1e39", DType::F32), large);
+        assert_eq!(
+            message("[0, 1e400]", DType::F64),
+            "the literal: a number above 1.797e308 at [1] does not fit parameter `x` of type f64"
+        );
+        assert_eq!(
+            message("-1e400", DType::F32),
+            "the literal: a number below -1.797e308 does not fit parameter `x` of type f32"
+        );
+        assert!(message("1e400", DType::I32).contains("does not fit"));
+        assert!(message(&"9".repeat(400), DType::F64).contains("does not fit"));
+        assert!(message("70000", DType::F16).contains("does not fit"));
+        assert!(
+            message("-1", DType::U8).contains("does not fit") && message("128", DType::I8).contains("does not fit")
+        );
+        assert!(message("18446744073709551616", DType::U64).contains("does not fit"));
+        assert_eq!(check("1e-400", DType::F64), Ok((vec![], Buffer::F64(vec![0.0]))));
     }
 
     #[test]

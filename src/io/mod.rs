@@ -35,6 +35,8 @@ pub struct Want {
     pub dtype: DType,
     /// Number of dimensions.
     pub ndim: usize,
+    /// The shape, where it is known to have no elements before anything is read.
+    pub empty: Option<Vec<usize>>,
 }
 
 /// Reads a file or a literal. Generators need a shape first: see [`Generator::generate`].
@@ -106,6 +108,12 @@ pub(crate) fn file_error(code: &'static str, path: &Path, what: impl std::fmt::D
 /// A problem on one line of a text file (counted from 1).
 pub(crate) fn line_error(path: &Path, line: usize, what: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new("data::format", format!("{}:{line}: {what}", path.display()))
+}
+
+/// A float in a text file. One beyond the range of `f64` is refused: infinity is spelled.
+pub(crate) fn float(text: &str) -> Option<f64> {
+    let v: f64 = text.parse().ok()?;
+    (v.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(v)
 }
 
 /// What the operating system said about a file.

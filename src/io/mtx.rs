@@ -208,7 +208,9 @@ fn value(word: Option<&str>, field: Field, path: &Path, line: usize) -> Result<f
         (Field::Pattern, None) => Ok(1.0),
         (Field::Pattern, Some(w)) => Err(line_error(path, line, format!("`{w}` is too much: a pattern has no values"))),
         (_, None) => Err(line_error(path, line, "the value is missing")),
-        (Field::Real, Some(w)) => w.parse().map_err(|_| line_error(path, line, format!("`{w}` is not a number"))),
+        (Field::Real, Some(w)) => {
+            super::float(w).ok_or_else(|| line_error(path, line, format!("`{w}` is not a number in the range of f64")))
+        }
         (Field::Integer, Some(w)) => {
             let v: i64 = w.parse().map_err(|_| line_error(path, line, format!("`{w}` is not an integer")))?;
             if v.unsigned_abs() > 1 << 53 {
@@ -228,7 +230,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("a.mtx");
         std::fs::write(&path, text).expect("a file");
-        let want = Want { name: "x".into(), dtype, ndim };
+        let want = Want { name: "x".into(), dtype, ndim, empty: None };
         let prefix = format!("{}/", dir.path().display());
         read(&path, part, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }
@@ -268,7 +270,8 @@ mod tests {
             (format!("{head}2 2\n"), "a.mtx:2: rows, columns and number of entries are expected"),
             (format!("{head}2 2 1\n3 1 1\n"), "a.mtx:3: row 3 is out of range: 1 to 2"),
             (format!("{head}2 2 1\n1 0 1\n"), "a.mtx:3: column 0 is out of range: 1 to 2"),
-            (format!("{head}2 2 1\n1 1 x\n"), "a.mtx:3: `x` is not a number"),
+            (format!("{head}2 2 1\n1 1 x\n"), "a.mtx:3: `x` is not a number in the range of f64"),
+            (format!("{head}2 2 1\n1 1 1e400\n"), "a.mtx:3: `1e400` is not a number in the range of f64"),
             (format!("{head}2 2 2\n1 1 1\n"), "a.mtx: the file ends before its data does"),
             (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "a.mtx:4: more entries than the 1 that the file announces"),
         ] {

@@ -85,7 +85,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("x.npz");
         std::fs::write(&path, bytes).expect("a file");
-        let want = Want { name: "x".into(), dtype: DType::F32, ndim: 1 };
+        let want = Want { name: "x".into(), dtype: DType::F32, ndim: 1, empty: None };
         read(&path, key, &want)
             .map(|v| v.into_parts().1)
             .map_err(|d| format!("{} {}", d.message, d.help.unwrap_or_default()))

@@ -61,6 +61,15 @@ impl Target {
         Ok(())
     }
 
+    /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`).
+    pub fn same_file(&self, other: &Target) -> bool {
+        let place = |t: &Target| {
+            let dir = directory(&t.path);
+            (dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf()), t.path.file_name().map(ToOwned::to_owned))
+        };
+        place(self) == place(other)
+    }
+
     /// Writes the value under a temporary name.
     fn prepare(&self, value: &Value) -> Result<NamedTempFile, Diagnostic> {
         let failed = |e: std::io::Error| {

@@ -29,6 +29,9 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
         columns = 1;
     }
     let rows = table.lines.len();
+    if rows == 0 {
+        return nothing(table.header.as_deref(), want, path);
+    }
     let shape = match want.ndim {
         0 if rows * columns == 1 => vec![],
         1 if columns == 1 => vec![rows],
@@ -57,6 +60,20 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     };
     let data = literal::buffer(&cells, want, &file, place)?;
     Value::new(shape, data).ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
+}
+
+/// A table without rows. That it stands for a tensor without elements, the sizes must say: it may as well be the wrong file,
+/// or one that was never written to its end.
+fn nothing(header: Option<&[String]>, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
+    if let Some(value) = want.empty.clone().and_then(|shape| Value::zeros(want.dtype, shape)) {
+        return Ok(value);
+    }
+    let found = match header {
+        Some(_) => "no numbers, only a line that is read as the header",
+        None => "an empty table",
+    };
+    Err(file_error("data::empty", path, format!("{found}, for parameter `{}`", want.name))
+        .help("if the parameter has no elements, say so with --size"))
 }
 
 fn column(part: &str, header: Option<&[String]>, columns: usize, path: &Path) -> Result<usize, Diagnostic> {
@@ -97,15 +114,48 @@ fn parse(text: &str, path: &Path) -> Result<Table, Diagnostic> {
                 .comment(Some(b'#'))
                 .trim(csv::Trim::All)
                 .from_reader(text.as_bytes());
-            let rows = reader.records().map(|r| match r {
+            let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
+            let rows = reader.records().map(move |r| match r {
                 Ok(r) => {
-                    let line = r.position().map_or(0, |p| p.line() as usize);
+                    let line = lines.of_record(r.position().map_or(0, |p| p.byte() as usize));
                     Ok((line, r.iter().map(str::to_string).collect()))
                 }
                 Err(e) => Err(file_error("data::format", path, e)),
             });
             collect(rows, path)
         }
+    }
+}
+
+/// Counts the lines of records, which come in order. (The reader's own count is that of where it stopped before: it does
+/// not see the end of a line after a quoted field, nor blank lines and comments.)
+struct Lines<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line of the record that the reader looked for from byte `start` on.
+    fn of_record(&mut self, start: usize) -> usize {
+        self.advance(start);
+        while let Some(byte) = self.text.get(self.at) {
+            match byte {
+                b'\n' | b'\r' => self.advance(self.at + 1),
+                b'#' => {
+                    let rest = &self.text[self.at..];
+                    self.advance(self.at + rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()));
+                }
+                _ => break,
+            }
+        }
+        self.line
+    }
+
+    fn advance(&mut self, to: usize) {
+        let to = to.clamp(self.at, self.text.len());
+        self.line += self.text[self.at..to].iter().filter(|b| **b == b'\n').count();
+        self.at = to;
     }
 }
 
@@ -189,7 +239,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
-        let want = Want { name: "x".into(), dtype, ndim };
+        let want = Want { name: "x".into(), dtype, ndim, empty: None };
         let prefix = format!("{}/", dir.path().display());
         read(&path, part, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }
@@ -206,7 +256,6 @@ mod tests {
         );
         assert_eq!(check("t.txt", "3\n-1\n", None, DType::I32, 1), Ok((vec![2], Buffer::I32(vec![3, -1]))));
         assert_eq!(check("t.csv", "nan,-inf,1e-3\n", None, DType::F64, 1).map(|t| t.0), Ok(vec![3]));
-        assert_eq!(check("t.csv", "", None, DType::F64, 2), Ok((vec![0, 0], Buffer::F64(vec![]))));
     }
 
     #[test]
@@ -223,8 +272,37 @@ mod tests {
             check("t.csv", "1,2\n3,4.5\n", None, DType::I32, 2).unwrap_err(),
             "t.csv: found 4.5 on line 2, column 2, but parameter `x` is i32: an integer is expected"
         );
+        for (text, line) in [
+            ("\"a\",\"b\"\n1,x\n", 2),
+            ("\"a\",\"b\"\r\n1,2\r\n1,x\r\n", 3),
+            ("\"a\nlong\",\"b\"\n\n# c\n1,x\n", 5),
+            ("# c\n\n\"1\",\"2\"\n\"1\",\"x\"", 4),
+            ("a,b\n1,2\n   \n1,x\n", 4),
+        ] {
+            let found = check("t.csv", text, None, DType::F32, 2).unwrap_err();
+            assert_eq!(found, format!("t.csv:{line}: column 2: `x` is not a number"), "{text:?}");
+        }
+        let large = check("t.csv", "\"a\"\n1\n1e39\n", None, DType::F32, 1).unwrap_err();
+        assert_eq!(large, "t.csv: 1e39 on line 3, column 1 does not fit parameter `x` of type f32");
+        assert!(check("t.csv", "1\n1e400\n", None, DType::F64, 1).unwrap_err().contains("on line 2, column 1"));
+        assert!(check("t.csv", "1\n300\n", None, DType::U8, 1).unwrap_err().contains("300 on line 2, column 1"));
         assert!(check("t.csv", "1,2\n", Some("7"), DType::I32, 1).unwrap_err().contains("numbered from 0"));
         assert!(check("t.csv", "1,2\n3,4\n", None, DType::I32, 1).unwrap_err().contains("2 rows and 2 columns"));
+    }
+
+    #[test]
+    fn a_table_without_numbers_is_empty_only_if_the_sizes_say_so() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in [("a.csv", ""), ("b.csv", "x,y\n"), ("c.txt", "# nothing\n"), ("d.tsv", "\n\n")] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            let mut want = Want { name: "x".into(), dtype: DType::F64, ndim: 2, empty: None };
+            let refused = read(&path, None, &want).unwrap_err();
+            assert_eq!(refused.code, "data::empty", "{name}");
+            assert!(refused.message.ends_with("for parameter `x`"), "{}", refused.message);
+            want.empty = Some(vec![0, 3]);
+            assert_eq!(read(&path, None, &want).map(|v| v.shape().to_vec()), Ok(vec![0, 3]), "{name}");
+        }
     }
 
     proptest! {

@@ -44,7 +44,7 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let path = scratch.join(format!("broken.{extension}"));
     std::fs::write(&path, &bytes).expect("it is written");
     let dtype = DType::ALL[rng.random_range(0..DType::ALL.len())];
-    let want = Want { name: "x".into(), dtype, ndim: rng.random_range(0..4) };
+    let want = Want { name: "x".into(), dtype, ndim: rng.random_range(0..4), empty: None };
     let source = Source::File { path, part: part.filter(|_| rng.random()).map(str::to_string) };
     let outcome = std::panic::catch_unwind(|| drop(read(&source, &want)));
     let what = |panic: Box<dyn std::any::Any + Send>| format!("{} on reading {want:?} from it", panic_text(&*panic));

@@ -27,7 +27,13 @@ fn nothing_half_written() {
     let folder = Folder::new(&[("f.ft", PROGRAM), ("file", "")]);
     let mut command = folder.command(&["build", "f.ft", "pick", "-o", "out"]);
     let (status, _, err) = finish(command.env("CC", "false"));
-    assert_eq!(status, 70, "{err}"); // a compiler that refuses our C: ours to mend
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("toolchain::broken") && err.contains("the C compiler `false` does not work"), "{err}");
+    // An archiver may be broken as well.
+    let mut command = folder.command(&["build", "f.ft", "pick", "-o", "out", "--static"]);
+    let (status, _, err) = finish(command.env("AR", "true"));
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("toolchain::broken") && err.contains("the archiver `ar` does not work"), "{err}");
     assert_eq!(folder.files(), ["f.ft", "file"]);
     let err = folder.fails(&["build", "f.ft", "pick", "-o", "file"]);
     assert!(err.contains("`file` is not a directory"), "{err}");

@@ -115,3 +115,53 @@ fn a_broken_entry_is_made_again() {
     }
     assert!(steps(&folder, &args).contains(&"C_compiler".to_string()));
 }
+
+#[test]
+fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
+    let folder = Folder::new(&[
+        ("f.ft", PROGRAM),
+        (
+            "picky",
+            "#!/bin/sh\ncase \"$*\" in *probe.c*) exec cc \"$@\";; *) echo 'error: no taste' >&2; exit 3;; esac\n",
+        ),
+        ("grumpy", "#!/bin/sh\necho 'cannot find my assembler' >&2\nexit 4\n"),
+    ]);
+    for script in ["picky", "grumpy"] {
+        let path = folder.path().join(script);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a script");
+    }
+    let cache = folder.path().join("cache");
+    let run = |cc: &str| {
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
+        let (status, out, err) = finish(command.env("CC", cc).env("WEFT_CACHE_DIR", &cache));
+        assert_eq!(out, "", "{err}");
+        (status, err)
+    };
+    // What lies in the cache besides the manifest, which needs no compiler.
+    let entries = || std::fs::read_dir(&cache).expect("the cache").count();
+    let grumpy = format!("{}/grumpy", folder.path().display());
+    for (cc, how, said) in [
+        ("false", "it failed (exit status: 1)", "it printed no error"),
+        ("true", "it ended well and made no file", "it printed no error"),
+        (&grumpy, "it failed (exit status: 4)", "it said: cannot find my assembler"),
+    ] {
+        let (status, err) = run(cc);
+        assert_eq!(status, 1, "{err}");
+        let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(err.contains("toolchain::broken") && flat.contains("set CC to another"), "{err}");
+        assert!(flat.contains(&format!("the C compiler `{cc}` does not work: {how}")), "{err}");
+        assert!(err.contains(said) && err.contains("what was run: ") && err.contains("-shared"), "{err}");
+        assert_eq!(entries(), 1, "{cc} left something in the cache");
+    }
+    // A compiler that works, but not for what we made, is a mistake of ours: the files stay for the report.
+    let (status, err) = run(&format!("{}/picky", folder.path().display()));
+    assert_eq!(status, 70, "{err}");
+    assert!(
+        err.contains("internal::c") && err.contains("no taste") && err.contains("the generated files are in"),
+        "{err}"
+    );
+    assert_eq!(entries(), 2);
+    // And with a compiler that works everything is as it should be.
+    let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
+    assert_eq!(finish(command.env("WEFT_CACHE_DIR", &cache)).0, 0);
+}

@@ -74,6 +74,12 @@ fn files_that_are_missing_truncated_or_of_another_type() {
         data::rank
 
           × parameter `x` has 1 dimension, but `[[1, 2]]` has 2 dimensions (its shape is [1, 2])
+            ╭─[f.ft:11:13]
+         10 │ 
+         11 │ def pick(x: f64[n], index: i32[m]) -> f64[m]:
+            ·             ──────
+         12 │     y = zeros((m,), f64)
+            ╰────
 
         1 error
     "#]]
@@ -105,6 +111,48 @@ fn files_that_are_missing_truncated_or_of_another_type() {
         1 error
     "#]]
     .assert_eq(&index("short.npy"));
+    expect![[r#"
+        data::range
+
+          × the literal: 4294967296 at [0] does not fit parameter `index` of type i32
+          note: i32 holds -2147483648 to 2147483647
+
+        1 error
+    "#]]
+    .assert_eq(&index("[4294967296]"));
+    expect![[r#"
+        data::range
+
+          × the literal: a number above 1.797e308 does not fit parameter `x` of type f64
+          help: write `inf` for infinity
+
+        1 error
+    "#]]
+    .assert_eq(&run("1e400"));
+    folder.write("large.csv", b"\"a\"\n1\n-1e400\n");
+    expect![[r#"
+        data::range
+
+          × large.csv: a number below -1.797e308 on line 3, column 1 does not fit parameter `x` of type
+          │ f64
+          help: write `-inf` for infinity
+
+        1 error
+    "#]]
+    .assert_eq(&run("large.csv"));
+    folder.write("empty.csv", b"");
+    expect![[r#"
+        data::empty
+
+          × empty.csv: an empty table, for parameter `x`
+          help: if the parameter has no elements, say so with --size
+
+        1 error
+    "#]]
+    .assert_eq(&run("empty.csv"));
+    let args =
+        ["run", "f.ft", "pick", "--in", "x=empty.csv", "--in", "index=empty.csv", "--size", "n=0", "--size", "m=0"];
+    assert_eq!(folder.succeeds(&args), "y: f64[0]\n  []\n");
 }
 
 #[test]
@@ -115,6 +163,12 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
         size::mismatch
 
           × parameter `y`, dimension 0: expected 3 (`n`), found 2
+           ╭─[f.ft:2:34]
+         1 │ 
+         2 │ def axpy(x: f32[n], y: inout[f32[n]], a: f32) -> f32:
+           ·                                  ─
+         3 │     """Adds a multiple of x to y, and sums it up."""
+           ╰────
           note: `n` is 3 by dimension 0 of `x`
 
         1 error
@@ -124,6 +178,12 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
         size::mismatch
 
           × parameter `x`, dimension 0: expected 4 (`n`), found 3
+           ╭─[f.ft:2:17]
+         1 │ 
+         2 │ def axpy(x: f32[n], y: inout[f32[n]], a: f32) -> f32:
+           ·                 ─
+         3 │     """Adds a multiple of x to y, and sums it up."""
+           ╰────
           note: `n` is 4 by `--size n=4`
 
         1 error
@@ -159,6 +219,12 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
         size::mismatch
 
           × parameter `x`, dimension 0: no size gives `n * 2` = 3
+            ╭─[f.ft:23:19]
+         22 │ 
+         23 │ def halves(x: f32[2 * n]) -> (f32[n], f32[n]):
+            ·                   ─────
+         24 │     a = x[:n]
+            ╰────
 
         1 error
     "#]]
@@ -167,6 +233,12 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
         size::mismatch
 
           × parameter `pairs`, dimension 1: expected 2, found 3
+            ╭─[f.ft:29:51]
+         28 │ 
+         29 │ def made(x: f64[rows, columns], pairs: i32[edges, 2]) -> f64:
+            ·                                                   ─
+         30 │     s: f64 = 0.0
+            ╰────
 
         1 error
     "#]]
@@ -239,7 +311,21 @@ fn outputs_are_checked_before_anything_runs() {
 
         1 error
     "#]]
-    .assert_eq(&run(&["--out", "y=y.npy", "--out", "y=y.npy"]));
+    .assert_eq(&folder.fails(&[
+        "run",
+        "f.ft",
+        "axpy",
+        "--in",
+        "x=[1]",
+        "--in",
+        "y=[1]",
+        "--in",
+        "a=1",
+        "--out",
+        "y=y.npy",
+        "--out",
+        "total=y.npy",
+    ]));
     expect![[r#"
         output::directory
 

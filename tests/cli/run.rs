@@ -152,6 +152,9 @@ fn json_has_results_timings_and_memory() {
     assert_eq!(json["results"][0]["dtype"], "i64");
     assert_eq!(json["run_ms"].as_array().map(Vec::len), Some(3));
     assert!(json["compile_ms"]["load"].is_number());
+    let steps = |key: &str| json[key].as_object().expect("steps").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(steps("files_ms"), ["read_inputs", "write_results"]);
+    assert!(steps("compile_ms").iter().all(|s| !s.contains("inputs") && !s.contains("results")));
     assert_eq!(json["memory_bytes"]["inputs"], 24);
     let (status, out, err) = folder.weft(&["run", "f.ft", "power", "--json"]);
     let json: Json = serde_json::from_str(&out).expect("JSON");

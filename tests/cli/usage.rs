@@ -24,12 +24,40 @@ fn wrong_usage_is_status_2() {
         &["run", "f.ft", "pick", "--repeat", "0"],
         &["run", "f.ft", "pick", "--wings"],
         &["show", "f.ft", "--stage", "baked"],
+        &["run", "f.ft", "pick", "--threads", "4000000000"],
+        &["run", "f.ft", "pick", "--threads", "1025"],
+        &["run", "f.ft", "pick", "--threads", "-1"],
+        &["bench", "f.ft", "pick", "--threads", "1025"],
         &["build", "f.ft", "pick"],
         &["check"],
     ] {
         let (status, out, err) = folder.weft(args);
         assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
         assert!(err.starts_with("error: ") || err.contains("Usage:"), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn a_name_given_twice_is_wrong_usage() {
+    let folder = folder();
+    for args in [
+        &["run", "f.ft", "pick", "--in", "x=[1]", "--in", "index=[0]", "--out", "y=a.npy", "--out", "y=b.npy"][..],
+        &["run", "f.ft", "pick", "--in", "x=[1]", "--in", "x=[2]"],
+        &["run", "f.ft", "pick", "--size", "n=1", "--size", "n=1"],
+        &["run", "f.ft", "power", "--set", "k=1", "--set", "k=2"],
+        &["bench", "f.ft", "power", "--set", "k=1", "--set", "k=2"],
+        &["show", "f.ft", "power", "--size", "n=1", "--size", "n=2"],
+        &["build", "f.ft", "power", "-o", "out", "--set", "k=1", "--set", "k=2"],
+    ] {
+        let (status, out, err) = folder.weft(args);
+        assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
+        let option = args[args.len() - 2];
+        assert!(
+            err.starts_with(&format!("error: `{option} ")) && err.contains("=…` is given twice"),
+            "{args:?}: {err}"
+        );
+        assert!(err.contains(&format!("Usage: weft {}", args[0])), "{err}");
+        assert_eq!(folder.files(), ["f.ft", "none.ft", "one.ft"]);
     }
 }
 

@@ -62,7 +62,7 @@ impl<'p> Case<'p> {
     /// The command's inputs. The signature without compiled-in sizes says what they are.
     pub fn values(&self, signature: &Signature) -> Result<weft::inputs::Inputs, Error> {
         weft::inputs::read(signature, &self.inputs, &self.sizes)
-            .map_err(|d| Error::Input(weft::Report::without_sources(d)))
+            .map_err(|faults| Error::Input(weft::locate::report(faults, &Default::default(), "")))
     }
 
     /// Compiles the entry. With `generic` no size is compiled in.

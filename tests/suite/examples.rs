@@ -35,7 +35,7 @@ fn run_with(
     let function = program.compile(entry, &options).unwrap_or_else(|e| fail(&e));
     let given: Vec<_> = inputs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
     let sizes: Vec<_> = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    let inputs = weft::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| fail(&d[0]));
+    let inputs = weft::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| fail(&d[0].diagnostic));
     let ran = function.run(inputs.values, &inputs.sizes, 2).unwrap_or_else(|e| fail(&e));
     let signature = function.signature();
     let all = signature.params().zip(ran.params).chain(signature.results().zip(ran.results));

@@ -114,7 +114,7 @@ fn add_polygon(mesh: &mut Mesh, corners: &[usize], line: usize) {
 
 /// A coordinate of a vertex.
 fn coordinate(text: &str, path: &Path, line: usize) -> Result<f64, Diagnostic> {
-    text.parse::<f64>().map_err(|_| line_error(path, line, format!("`{text}` is not a coordinate")))
+    super::float(text).ok_or_else(|| line_error(path, line, format!("`{text}` is not a coordinate")))
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
         let dtype = if part == "vertices" { DType::F32 } else { DType::I32 };
-        let want = Want { name: "x".into(), dtype, ndim: 2 };
+        let want = Want { name: "x".into(), dtype, ndim: 2, empty: None };
         let prefix = format!("{}/", dir.path().display());
         read(&path, Some(part), &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }
