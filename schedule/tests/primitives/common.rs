@@ -58,10 +58,10 @@ pub fn refused(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refus
     r
 }
 
-/// The text of a program without its first line.
+/// The text of a program without its first line, moved to the margin.
 pub fn body(func: &Func) -> String {
     let text = print::func(func);
-    text.split_once('\n').map_or(text.clone(), |(_, rest)| rest.to_string())
+    text.lines().skip(1).map(|l| l.strip_prefix("    ").unwrap_or(l).to_string() + "\n").collect()
 }
 
 /// A refusal as lines of text: the labels with what they point at.
