@@ -21,8 +21,10 @@
 //! When a test fails, [`shrink`] makes the program small.
 
 mod exprs;
+pub mod nest;
 mod shrink;
 mod stmts;
+pub mod trace;
 
 pub use shrink::shrink;
 

@@ -1,0 +1,314 @@
+//! The dependence analysis against brute force: programs are run at small sizes, every pair of touches of one element is a true
+//! dependence, and every true dependence must be in the analysis's answers. Witnesses that are said to be exact are looked up
+//! in a run at their sizes.
+
+use std::collections::{HashMap, HashSet};
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::random::nest::{self, Class};
+use weft_ast::random::trace::{Event, Fault, Instance, Iteration, Touch, Trace, trace};
+use weft_ast::random::{Case, shrink};
+use weft_ast::{Expr, Func, StmtId, StmtKind, Symbol, print};
+
+/// Sizes that programs are run at, and how what has no value is taken there.
+const RUNS: [([i64; 2], Fault); 6] = [
+    ([0, 1], Fault::Skips),
+    ([1, 1], Fault::Stops),
+    ([2, 3], Fault::Skips),
+    ([3, 2], Fault::Stops),
+    ([4, 4], Fault::Skips),
+    ([6, 5], Fault::Skips),
+];
+/// Longest runs, and most pairs that are looked at in one.
+const MOST_EVENTS: usize = 1500;
+const MOST_PAIRS: usize = 60_000;
+/// Sizes of witnesses that are run.
+const LARGEST: i64 = 12;
+
+/// What a campaign has seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Kinds of true dependence: two references, and the relation of every loop.
+    pub true_ones: u64,
+    /// Dependences that the analysis gave.
+    pub reported: u64,
+    /// Those of which some run showed one.
+    pub seen: u64,
+    /// Witnesses that are exact and rest on nothing that is read.
+    pub exact: u64,
+    /// Those that were found in a run at their sizes.
+    pub found: u64,
+    /// Random questions that had a true answer.
+    pub asked: u64,
+}
+
+/// What is wrong with the analysis of a seed's program, made small.
+pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
+    let func = nest::nest(seed, class);
+    problem(&func, seed, counts)?;
+    let case = Case { func, inputs: Default::default() };
+    let small = shrink(&case, &mut |c| problem(&c.func, seed, &mut Counts::default()).is_some());
+    let what = problem(&small.func, seed, &mut Counts::default()).unwrap_or_default();
+    Some(format!("seed {seed}, {class:?}: {what}\n{}", print::func(&small.func)))
+}
+
+/// A reference as it is found again in a run: guards do not count.
+type Key = (StmtId, Symbol, Use, Option<Vec<Expr>>);
+
+fn key(r: &Reference) -> Key {
+    (r.site.stmt.id(), r.tensor.clone(), r.kind, r.indices.clone())
+}
+
+fn key_of(e: &Event) -> Key {
+    let kind = match e.touch {
+        Touch::Read => Use::Read,
+        Touch::Write => Use::Write,
+        Touch::Reduce(op) => Use::Reduce(op),
+    };
+    (e.instance.stmt, e.tensor.clone(), kind, Some(e.indices.to_vec()))
+}
+
+/// The iteration of every loop around both that the sink is in; `None` where the directions of the loop differ.
+fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
+    let relation = |(p, q): (&Iteration, &Iteration)| match (q.value - p.value) * p.step.signum() {
+        _ if p.step.signum() != q.step.signum() => None,
+        0 => Some(Relation::Same),
+        d if d > 0 => Some(Relation::Later),
+        _ => Some(Relation::Earlier),
+    };
+    a.loops.iter().zip(&b.loops).take_while(|(p, q)| p.stmt == q.stmt).map(relation).collect()
+}
+
+/// Every two touches of one element by two instances, one of them writing, the first one first.
+fn pairs<'t>(trace: &'t Trace, f: &mut dyn FnMut(&'t Event, &'t Event)) {
+    let mut elements: HashMap<(usize, &[i64]), Vec<&Event>> = HashMap::new();
+    let mut left = MOST_PAIRS;
+    for e in &trace.events {
+        let same = elements.entry((e.allocation, &e.element)).or_default();
+        for earlier in same.iter().rev() {
+            if earlier.time != e.time && (earlier.touch != Touch::Read || e.touch != Touch::Read) {
+                f(earlier, e);
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+            }
+        }
+        same.push(e);
+    }
+}
+
+fn allows(asked: Relation, found: Relation) -> bool {
+    asked == Relation::Any || asked == found
+}
+
+/// Whether one of the answers is this pair.
+fn covered(answers: &HashMap<(Key, Key), Vec<Vec<Relation>>>, a: &Event, b: &Event, between: &[Relation]) -> bool {
+    let fits = |r: &Vec<Relation>| r.len() == between.len() && r.iter().zip(between).all(|(x, y)| allows(*x, *y));
+    answers.get(&(key_of(a), key_of(b))).is_some_and(|all| all.iter().any(fits))
+}
+
+fn by_pair(answers: &[Dependence]) -> HashMap<(Key, Key), Vec<Vec<Relation>>> {
+    let mut out: HashMap<_, Vec<_>> = HashMap::new();
+    for d in answers {
+        let relations = d.loops.iter().map(|(_, r)| *r).collect();
+        out.entry((key(&d.source), key(&d.sink))).or_default().push(relations);
+    }
+    out
+}
+
+fn commutes(a: &Event, b: &Event) -> bool {
+    matches!((a.touch, b.touch), (Touch::Reduce(x), Touch::Reduce(y)) if x == y)
+}
+
+fn show(a: &Event, b: &Event) -> String {
+    let one = |e: &Event| {
+        let values: Vec<i64> = e.instance.loops.iter().map(|l| l.value).collect();
+        format!("{:?} at {values:?}", e.touch)
+    };
+    format!("{} {:?}: {}, then {}", a.tensor, a.element, one(a), one(b))
+}
+
+/// What is wrong with the analysis of a program.
+pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
+    let analysis = Dependences::new(func);
+    let run = |(sizes, fault): ([i64; 2], Fault), k: usize| {
+        trace(func, &nest::inputs(func, &sizes, seed * 16 + k as u64), fault, MOST_EVENTS)
+    };
+    let runs: Vec<Trace> = RUNS.into_iter().enumerate().map(|(k, r)| run(r, k)).collect();
+    let known: HashSet<Key> = analysis.references().iter().map(key).collect();
+    if let Some(e) = runs.iter().flat_map(|t| &t.events).find(|e| !known.contains(&key_of(e))) {
+        return Some(format!("no reference for {} {:?} {:?}", e.tensor, e.element, e.touch));
+    }
+    let answers = analysis.all(&Ask::default());
+    everything(&runs, &answers, counts)
+        .or_else(|| (0..4).find_map(|k| question(func, &analysis, &runs, seed * 4 + k, counts)))
+        .or_else(|| witnesses(func, &answers, seed, counts))
+}
+
+/// Whether every true dependence is in the answer to the plain question.
+fn everything(runs: &[Trace], answers: &[Dependence], counts: &mut Counts) -> Option<String> {
+    let by = by_pair(answers);
+    let mut seen: HashSet<(Key, Key, Vec<Relation>)> = HashSet::new();
+    let mut wrong = None;
+    for (trace, run) in runs.iter().zip(RUNS) {
+        pairs(trace, &mut |a, b| {
+            if commutes(a, b) {
+                return;
+            }
+            let Some(between) = relations(&a.instance, &b.instance) else { return };
+            if wrong.is_none() && seen.insert((key_of(a), key_of(b), between.clone())) && !covered(&by, a, b, &between) {
+                wrong = Some(format!("not found, at {run:?}: {}", show(a, b)));
+            }
+        });
+    }
+    counts.true_ones += seen.len() as u64;
+    counts.reported += answers.len() as u64;
+    let shown = |d: &&Dependence| {
+        let (source, sink) = (key(&d.source), key(&d.sink));
+        let fits = |r: &[Relation]| d.loops.iter().zip(r).all(|((_, x), y)| allows(*x, *y));
+        seen.iter().any(|(a, b, r)| *a == source && *b == sink && fits(r))
+    };
+    counts.seen += answers.iter().filter(shown).count() as u64;
+    wrong
+}
+
+/// A small generator of numbers, for questions.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// A condition on two iterators: `sink's q <op> source's p + by`.
+#[derive(Clone, Copy, Debug)]
+struct Shifted {
+    p: StmtId,
+    q: StmtId,
+    by: i64,
+    less: bool,
+}
+
+impl Shifted {
+    fn exprs(&self, source: &Iterators<'_>, sink: &Iterators<'_>) -> Vec<Expr> {
+        let (Some(p), Some(q)) = (source.of(self.p), sink.of(self.q)) else { return Vec::new() };
+        let p = p.plus(&Expr::int(self.by));
+        vec![if self.less { q.less(&p) } else { q.equals(&p) }]
+    }
+
+    fn holds(&self, source: &Instance, sink: &Instance) -> bool {
+        let value = |i: &Instance, s: StmtId| i.loops.iter().find(|l| l.stmt == s).map(|l| l.value);
+        match (value(source, self.p), value(sink, self.q)) {
+            (Some(p), Some(q)) => if self.less { q < p + self.by } else { q == p + self.by },
+            _ => true,
+        }
+    }
+}
+
+/// Whether a random question is answered with all that is true.
+fn question(
+    func: &Func,
+    analysis: &Dependences<'_>,
+    runs: &[Trace],
+    seed: u64,
+    counts: &mut Counts,
+) -> Option<String> {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut relate: HashMap<StmtId, Relation> = HashMap::new();
+    let mut loops = Vec::new();
+    func.body.walk(&mut |s| {
+        if matches!(s.kind(), StmtKind::For { .. }) {
+            use Relation::{Any, Earlier, Later, Same};
+            relate.insert(s.id(), [Any, Any, Same, Same, Later, Earlier][random.below(6) as usize]);
+            loops.push(s.id());
+        }
+    });
+    let mut pick = || loops.get(random.below(loops.len().max(1) as u64) as usize).copied();
+    let (p, q) = (pick()?, pick()?);
+    let q = if random.below(2) == 0 { p } else { q };
+    let shifted = Shifted { p, q, by: random.below(5) as i64 - 2, less: random.below(2) == 0 };
+    let extra = |a: &Iterators<'_>, b: &Iterators<'_>| shifted.exprs(a, b);
+    let order = if random.below(2) == 0 { Order::Either } else { Order::SourceFirst };
+    let with_extra = random.below(3) > 0;
+    let ask = Ask {
+        relate: &|s| relate.get(&s.id()).copied().unwrap_or(Relation::Any),
+        extra: if with_extra { Some(&extra) } else { None },
+        order,
+        commute: random.below(2) == 0,
+        ..Ask::default()
+    };
+    let answers = analysis.all(&ask);
+    if answers.is_empty() != analysis.first(&ask).is_none() {
+        return Some(format!("`first` and `all` disagree about {relate:?} {shifted:?} {order:?}"));
+    }
+    let by = by_pair(&answers);
+    let (mut wrong, mut any) = (None, false);
+    for (trace, run) in runs.iter().zip(RUNS) {
+        pairs(trace, &mut |first, second| {
+            for (a, b) in [(first, second), (second, first)] {
+                if b.time < a.time && order == Order::SourceFirst || ask.commute && commutes(a, b) || wrong.is_some() {
+                    continue;
+                }
+                let Some(between) = relations(&a.instance, &b.instance) else { continue };
+                let asked = a.instance.loops.iter().zip(&between).all(|(l, r)| allows(relate[&l.stmt], *r));
+                if !asked || with_extra && !shifted.holds(&a.instance, &b.instance) {
+                    continue;
+                }
+                any = true;
+                if !covered(&by, a, b, &between) {
+                    let asked = a.instance.loops.iter().map(|l| relate[&l.stmt]).collect::<Vec<_>>();
+                    let extra = with_extra.then_some(shifted);
+                    wrong = Some(format!("not found, at {run:?} for {asked:?}, {extra:?}, {order:?}: {}", show(a, b)));
+                }
+            }
+        });
+    }
+    counts.asked += u64::from(any);
+    wrong
+}
+
+/// Whether what exact witnesses say happens.
+fn witnesses(func: &Func, answers: &[Dependence], seed: u64, counts: &mut Counts) -> Option<String> {
+    let mut runs: HashMap<Vec<i64>, Trace> = HashMap::new();
+    for d in answers.iter().filter(|d| d.witness.exact && d.witness.assumed.is_empty()) {
+        counts.exact += 1;
+        let w = &d.witness;
+        let sizes: Vec<i64> = func.sizes.iter().filter_map(|s| Some(w.sizes.iter().find(|(x, _)| x == s)?.1)).collect();
+        if sizes.len() != func.sizes.len() || sizes.iter().any(|s| *s > LARGEST) {
+            continue;
+        }
+        let trace = runs
+            .entry(sizes.clone())
+            .or_insert_with(|| trace(func, &nest::inputs(func, &sizes, seed), Fault::Stops, 20 * MOST_EVENTS));
+        // An assertion elsewhere, or a subscript out of range.
+        if !trace.finished {
+            continue;
+        }
+        let instance = |e: &Event, r: &Reference, at: &[(Symbol, i64)]| {
+            key_of(e) == key(r)
+                && e.instance.loops.len() == at.len()
+                && e.instance.loops.iter().zip(at).all(|(l, (_, v))| l.value == *v)
+                && w.element.as_ref() == Some(&e.element)
+        };
+        let sources = || trace.events.iter().filter(|e| instance(e, &d.source, &w.source));
+        let sinks = || trace.events.iter().filter(|e| instance(e, &d.sink, &w.sink));
+        let together = |a: &Event| sinks().any(|b| a.allocation == b.allocation && a.time < b.time);
+        if !sources().any(together) {
+            return Some(format!(
+                "{} of {}: the witness at {sizes:?} is wrong: {:?}, then {:?}, element {:?} ({} and {} of them happen)",
+                d.kind.short(),
+                d.source.tensor,
+                w.source,
+                w.sink,
+                w.element,
+                sources().count(),
+                sinks().count(),
+            ));
+        }
+        counts.found += 1;
+    }
+    None
+}
