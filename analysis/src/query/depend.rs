@@ -19,6 +19,7 @@
 use super::Context;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Linear;
+use super::point::Apart;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
 use weft_ast::{Expr, Func, Stmt, StmtId, Symbol};
@@ -276,8 +277,7 @@ impl<'f> Prover<'f> {
         let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
-        let mut pair =
-            Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, choices: Vec::new(), impossible: false };
+        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, apart: Apart::default() };
         pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
         pair.enter_rest(&a.site.path[common..], &mut source);
         pair.enter_rest(&b.site.path[common..], &mut sink);
@@ -288,11 +288,11 @@ impl<'f> Prover<'f> {
         }
         let element = here.clone();
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
-            pair.ctx.differ(&x, &y).then(|| pair.impossible = true);
+            pair.apart.impossible |= pair.ctx.differ(&x, &y);
             pair.suppose(&x.equals(&y), true);
         }
-        let Pair { choices, impossible, .. } = pair;
-        let witness = if impossible { None } else { self.witness(a, b, mark, &choices, [&source, &sink], element) };
+        let apart = pair.apart;
+        let witness = self.witness(a, b, mark, &apart, [&source, &sink], element);
         self.ctx.pop(mark);
         witness
     }
@@ -302,7 +302,7 @@ impl<'f> Prover<'f> {
         a: &Reference,
         b: &Reference,
         mark: super::Mark,
-        choices: &[[(Expr, bool); 2]],
+        apart: &Apart,
         instances: [&Instance; 2],
         element: Option<Vec<Expr>>,
     ) -> Option<Witness> {
@@ -320,7 +320,7 @@ impl<'f> Prover<'f> {
                 first.push(s.clone());
             }
         }
-        let point = self.ctx.point(mark, choices, &first)?;
+        let point = self.ctx.point(mark, apart, &first)?;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)

@@ -7,10 +7,10 @@
 
 use super::Context;
 use super::depend::Relation;
+use super::point::Apart;
 use super::reference::{Reference, Site, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+use weft_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 /// Which of the two instances of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,10 +43,8 @@ pub(super) struct Pair<'a> {
     pub(super) names: &'a mut Names,
     /// Tensors whose elements may change between the evaluations that the question is about.
     pub(super) unstable: FxHashSet<Symbol>,
-    /// One of these holds each: to be tried one after the other.
-    pub(super) choices: Vec<[(Expr, bool); 2]>,
-    /// Two facts exclude each other.
-    pub(super) impossible: bool,
+    /// What was supposed and is no fact.
+    pub(super) apart: Apart,
 }
 
 impl Instance {
@@ -115,33 +113,9 @@ impl Pair<'_> {
         Some(indices)
     }
 
-    /// A condition holds, or does not. Conjunctions are taken apart, the rest is kept in [`Pair::choices`].
+    /// A condition holds, or does not.
     pub(super) fn suppose(&mut self, cond: &Expr, holds: bool) {
-        if self.ctx.known(cond) == Some(!holds) {
-            self.impossible = true;
-        }
-        let ExprKind::Apply(op, args) = cond.kind() else { return self.learn(cond, holds) };
-        match (op, holds) {
-            (Op::Not, _) => self.suppose(&args[0], !holds),
-            (Op::And | Op::BitAnd, true) | (Op::Or | Op::BitOr, false) if cond.dtype() == DType::Bool => {
-                self.suppose(&args[0], holds);
-                self.suppose(&args[1], holds);
-            }
-            (Op::And | Op::BitAnd | Op::Or | Op::BitOr, _) if cond.dtype() == DType::Bool => {
-                self.learn(cond, holds);
-                self.choices.push([(args[0].clone(), holds), (args[1].clone(), holds)]);
-            }
-            (Op::Ne, true) | (Op::Eq, false) if args[0].dtype().is_int() => {
-                self.learn(cond, holds);
-                let (less, more) = (args[0].less(&args[1]), args[1].less(&args[0]));
-                self.choices.push([(less, true), (more, true)]);
-            }
-            _ => self.learn(cond, holds),
-        }
-    }
-
-    fn learn(&mut self, cond: &Expr, holds: bool) {
-        if holds { self.ctx.assume(cond) } else { self.ctx.assume_not(cond) }
+        self.ctx.take_apart(cond, holds, &mut self.apart);
     }
 
     fn enter(&mut self, step: &Step, instance: &mut Instance) {
@@ -184,6 +158,8 @@ impl Pair<'_> {
         bounds: Option<&[Expr; 3]>,
         instance: &mut Instance,
     ) {
+        // Without a constant step, which values the iterator takes is known in part.
+        self.apart.vague |= bounds.is_none_or(|[_, _, step]| self.ctx.linear(step).as_constant().is_none());
         if let Some([begin, end, step]) = bounds {
             let extent = weft_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
             // What the body writes is accounted for by `unstable`.
@@ -209,7 +185,10 @@ impl Pair<'_> {
             (Relation::Later, 1) | (Relation::Earlier, -1) => p.less(q),
             (Relation::Later, -1) | (Relation::Earlier, 1) => q.less(p),
             // Which one comes first is not known; they differ.
-            _ => p.equals(q).negate(),
+            _ => {
+                self.apart.vague = true;
+                p.equals(q).negate()
+            }
         };
         self.suppose(&cond, true);
     }

@@ -8,7 +8,8 @@ use super::interval::INFINITY;
 use super::linear::{Atom, Linear};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Mutex;
-use weft_ast::{Expr, ExprKind, Symbol};
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, ExprKind, Symbol};
 
 /// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
 const MOST_ATOMS: usize = 48;
@@ -42,80 +43,135 @@ impl Point {
     }
 }
 
+/// Conditions that were supposed, taken apart: what is a conjunction of facts was learnt at once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Apart {
+    /// One of these holds each: to be tried one after the other.
+    pub(super) choices: Vec<[(Expr, bool); 2]>,
+    /// Two of them exclude each other.
+    pub(super) impossible: bool,
+    /// Something was supposed that no facts over integers stand for: a comparison of floats, a loaded truth value.
+    pub(super) vague: bool,
+}
+
+/// What isl is asked about.
+struct System {
+    atoms: Vec<Atom>,
+    rows: Vec<crate::isl::Row>,
+    /// Whether nothing that is known was left out.
+    complete: bool,
+}
+
 impl Context {
-    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is none.
-    /// The values of `first` are made as small as possible, in this order.
-    pub(super) fn point(&mut self, mark: Mark, choices: &[[(Expr, bool); 2]], first: &[Symbol]) -> Option<Point> {
-        self.choose(mark, choices, first, MOST_CHOICES)
+    /// A condition holds, or does not. Facts are learnt, choices are kept.
+    pub(super) fn take_apart(&mut self, cond: &Expr, holds: bool, apart: &mut Apart) {
+        if self.known(cond) == Some(!holds) {
+            apart.impossible = true;
+        }
+        let is_bool = cond.dtype() == DType::Bool;
+        match cond.kind() {
+            ExprKind::Apply(Op::Not, args) => self.take_apart(&args[0], !holds, apart),
+            ExprKind::Apply(op @ (Op::And | Op::BitAnd | Op::Or | Op::BitOr), args) if is_bool => {
+                if matches!(op, Op::And | Op::BitAnd) == holds {
+                    self.take_apart(&args[0], holds, apart);
+                    self.take_apart(&args[1], holds, apart);
+                } else {
+                    self.know_that(cond, holds);
+                    apart.choices.push([(args[0].clone(), holds), (args[1].clone(), holds)]);
+                }
+            }
+            ExprKind::Apply(op, args) if op.is_comparison() && args[0].dtype().is_int() => {
+                self.know_that(cond, holds);
+                if (*op == Op::Ne) == holds && matches!(op, Op::Ne | Op::Eq) {
+                    let (less, more) = (args[0].less(&args[1]), args[1].less(&args[0]));
+                    apart.choices.push([(less, true), (more, true)]);
+                }
+            }
+            ExprKind::Const(_) => self.know_that(cond, holds),
+            _ => {
+                self.know_that(cond, holds);
+                apart.vague = true;
+            }
+        }
     }
 
-    fn choose(&mut self, mark: Mark, choices: &[[(Expr, bool); 2]], first: &[Symbol], fuel: u32) -> Option<Point> {
-        if self.unreachable {
+    fn know_that(&mut self, cond: &Expr, holds: bool) {
+        if holds { self.assume(cond) } else { self.assume_not(cond) }
+    }
+
+    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is none.
+    /// The values of `first` are made as small as possible, in this order.
+    pub(super) fn point(&mut self, mark: Mark, apart: &Apart, first: &[Symbol]) -> Option<Point> {
+        self.choose(mark, apart, first, MOST_CHOICES)
+    }
+
+    fn choose(&mut self, mark: Mark, apart: &Apart, first: &[Symbol], fuel: u32) -> Option<Point> {
+        if self.unreachable || apart.impossible {
             return None;
         }
-        let Some((choice, rest)) = choices.split_first() else { return self.solve(mark, first, fuel) };
-        if fuel == 0 {
-            return self.choose(mark, &[], first, 0);
-        }
-        let mut tried = |k: usize| {
-            let (cond, holds) = &choice[k];
-            if self.known(cond) == Some(!holds) {
-                return None;
-            }
-            self.scoped(|c| {
-                if *holds {
-                    c.assume(cond)
-                } else {
-                    c.assume_not(cond)
-                }
-                c.choose(mark, rest, first, fuel - 1)
-            })
+        let Some((choice, rest)) = apart.choices.split_first() else {
+            return self.solve(mark, first, fuel, apart.vague);
         };
-        tried(0).or_else(|| tried(1))
+        if fuel == 0 {
+            return self.solve(mark, first, 0, true);
+        }
+        choice.iter().find_map(|(cond, holds)| {
+            self.scoped(|c| {
+                let mut apart = Apart { choices: rest.to_vec(), impossible: false, vague: apart.vague };
+                c.take_apart(cond, *holds, &mut apart);
+                c.choose(mark, &apart, first, fuel - 1)
+            })
+        })
     }
 
     /// As [`Context::point`], without choices but those of `min`, `max` and `select`.
-    fn solve(&mut self, mark: Mark, first: &[Symbol], fuel: u32) -> Option<Point> {
-        let (atoms, rows) = self.system(mark, first);
-        let solution = memoised(atoms.len(), &rows);
-        let values = match solution {
-            Some(None) => return None,
-            Some(Some(values)) => values,
-            None => return Some(Point::default()),
-        };
-        let split = atoms
+    fn solve(&mut self, mark: Mark, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
+        let system = self.system(mark, first);
+        let split = system
+            .atoms
             .iter()
             .copied()
             .find(|a| matches!(self.atoms[a.0 as usize].def, Def::Min(..) | Def::Max(..) | Def::Select(..)));
         if let Some(a) = split
             && fuel > 0
         {
-            return self.solve_by_cases(mark, a, first, fuel - 1);
+            if crate::isl::is_empty(system.atoms.len(), &system.rows) == Some(true) {
+                return None;
+            }
+            return self.solve_by_cases(mark, a, first, fuel - 1, vague);
         }
-        Some(self.describe(&atoms, &values))
+        match memoised(system.atoms.len(), &system.rows) {
+            Some(None) => None,
+            Some(Some(values)) => {
+                let mut point = self.describe(&system.atoms, &values);
+                point.exact &= system.complete && !vague;
+                Some(point)
+            }
+            None => Some(Point::default()),
+        }
     }
 
     /// Both cases of an atom that is one of two forms.
-    fn solve_by_cases(&mut self, mark: Mark, a: Atom, first: &[Symbol], fuel: u32) -> Option<Point> {
+    fn solve_by_cases(&mut self, mark: Mark, a: Atom, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
         let def = self.atoms[a.0 as usize].def.clone();
         let (x, y) = match &def {
             Def::Min(x, y) | Def::Max(x, y) | Def::Select(_, x, y) => (x.clone(), y.clone()),
-            _ => return self.solve(mark, first, 0),
+            _ => return self.solve(mark, first, 0, vague),
         };
         let mut case = |taken: &Linear, other: &Linear, holds: bool| {
             self.scoped(|c| {
+                let mut apart = Apart { vague, ..Apart::default() };
                 // From here on the atom is that form, and no choice any more.
                 let before = std::mem::replace(&mut c.atoms[a.0 as usize].def, Def::Free);
                 match &def {
                     Def::Min(..) => c.at_most(taken, other),
                     Def::Max(..) => c.at_most(other, taken),
-                    Def::Select(cond, ..) if holds => c.assume(cond),
-                    Def::Select(cond, ..) => c.assume_not(cond),
+                    Def::Select(cond, ..) => c.take_apart(cond, holds, &mut apart),
                     _ => {}
                 }
                 c.at_most(&Linear::atom(a), taken);
                 c.at_most(taken, &Linear::atom(a));
-                let found = c.choose(mark, &[], first, fuel);
+                let found = c.choose(mark, &apart, first, fuel);
                 c.atoms[a.0 as usize].def = before;
                 found
             })
@@ -131,14 +187,20 @@ impl Context {
     }
 
     /// Everything that is known of what the facts since `mark` mention: atoms, and rows that are at least 0.
-    fn system(&self, mark: Mark, first: &[Symbol]) -> (Vec<Atom>, Vec<crate::isl::Row>) {
+    fn system(&self, mark: Mark, first: &[Symbol]) -> System {
         let mut atoms: Vec<Atom> = first.iter().filter_map(|s| self.atom_of(&Key::Expr(Expr::var(s)))).collect();
         let (mut rows, mut seen) = (Vec::new(), FxHashSet::default());
+        let mut complete = true;
         let mut add = |l: &Linear, atoms: &mut Vec<Atom>, rows: &mut Vec<Linear>| {
+            if !seen.insert(l.clone()) {
+                return;
+            }
             let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|a| !atoms.contains(a)).collect();
-            if rows.len() < MOST_ROWS && atoms.len() + new.len() <= MOST_ATOMS && seen.insert(l.clone()) {
+            if rows.len() < MOST_ROWS && atoms.len() + new.len() <= MOST_ATOMS {
                 atoms.extend(new);
                 rows.push(l.clone());
+            } else {
+                complete = false;
             }
         };
         for l in self.facts_since(mark) {
@@ -177,8 +239,9 @@ impl Context {
             }
             Some(row)
         };
-        let rows = rows.iter().filter_map(row).collect();
-        (atoms, rows)
+        let found: Vec<crate::isl::Row> = rows.iter().filter_map(row).collect();
+        let complete = complete && found.len() == rows.len();
+        System { atoms, rows: found, complete }
     }
 
     /// What the numbers of a point stand for.
