@@ -33,9 +33,12 @@ pub(crate) fn is_empty(dims: usize, rows: &[Row]) -> Option<bool> {
     bounded(MAX_OPERATIONS, |context| system(context, dims, rows)?.is_empty())
 }
 
+/// What the first numbers of a solution are kept below, where the smallest one is too hard to find.
+const SMALL: [i64; 3] = [8, 32, 256];
+
 /// Integers that satisfy all rows: `Some(None)` if there are none, `None` if nothing is known. Of all solutions it is the
-/// smallest one in lexicographic order, if there is such a one within the budget.
-pub(crate) fn solution(dims: usize, rows: &[Row]) -> Option<Option<Vec<i64>>> {
+/// smallest one in lexicographic order, if there is such a one within the budget; else one whose `first` numbers are small.
+pub(crate) fn solution(dims: usize, rows: &[Row], first: usize) -> Option<Option<Vec<i64>>> {
     let any =
         bounded(MAX_OPERATIONS_OF_POINTS, |context| coordinates(dims, &system(context, dims, rows)?.sample_point()?))?;
     if any.is_none() {
@@ -44,7 +47,20 @@ pub(crate) fn solution(dims: usize, rows: &[Row]) -> Option<Option<Vec<i64>>> {
     let least = bounded(MAX_OPERATIONS_OF_POINTS, |context| {
         coordinates(dims, &system(context, dims, rows)?.lexmin()?.sample_point()?)
     });
-    Some(least.flatten().or(any))
+    let small = || SMALL.into_iter().find_map(|bound| below(dims, rows, first, bound));
+    Some(least.flatten().or_else(small).or(any))
+}
+
+/// A solution whose first numbers are at most `bound`, if one is found.
+fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>> {
+    let mut rows = rows.to_vec();
+    for k in 1..=first.min(dims) {
+        let mut row = vec![0; dims + 1];
+        (row[0], row[k]) = (bound, -1);
+        rows.push(row);
+    }
+    bounded(MAX_OPERATIONS_OF_POINTS, |context| coordinates(dims, &system(context, dims, &rows)?.sample_point()?))
+        .flatten()
 }
 
 fn coordinates(dims: usize, point: &Point) -> Result<Option<Vec<i64>>, LibISLError> {

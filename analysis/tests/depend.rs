@@ -212,3 +212,41 @@ def f(x: inout[f32[n]]):
         expect![[r#""#]],
     );
 }
+
+#[test]
+fn shapes_are_what_they_were_at_the_declaration() {
+    use weft_ast::build::{Builder, block, branch, local, looped, store, var_def};
+    use weft_ast::{DType, Expr, Symbol};
+    let mut b = Builder::new("f");
+    let n = b.size("n");
+    let s = b.inout("s", DType::I64, []);
+    let (t, zero) = (local("t", DType::I64, [&s.load([])]), Expr::int(0));
+    let write = branch(&s.load([]).less_eq(&zero), store(&t, [&zero], &zero), None);
+    // `s` was larger when `t` was declared.
+    let func = b.finish(var_def(&t, block([store(&s, [], &zero), looped(&Symbol::new("i"), &n, write)])));
+    let found: String = Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect();
+    expect![[r#"
+        WAR s []: t = empty((s,), i64) -> s = 0  at n=0 () () Some([])
+        RAW s []: s = 0 -> if s <= 0:  at n=1 () (i=0) Some([])
+        WAW t [i<]: t[0] = 0 -> t[0] = 0  at n=2 (i=0) (i=1) Some([0]) if s=0, s=0, s=1, s=1
+    "#]]
+    .assert_eq(&found);
+}
+
+#[test]
+fn a_while_evaluates_its_condition_before_every_iteration() {
+    use weft_ast::build::{Builder, local, store, var_def};
+    use weft_ast::{DType, Expr, Origin, Stmt, StmtKind};
+    let b = Builder::new("f");
+    let s = local("s", DType::I64, []);
+    let repeat = StmtKind::While { cond: s.load([]).less(&Expr::int(5)), body: store(&s, [], &Expr::int(1)) };
+    let func = b.finish(var_def(&s, Stmt::new(repeat, Origin::none())));
+    let found: String = Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect();
+    expect![[r#"
+        WAR s []: while s < 5: -> s = 1  at  () () Some([]) ?
+        WAR s []: while s < 5: -> s = 1  at  (while=-1) (while=0) Some([]) ?
+        RAW s []: s = 1 -> while s < 5:  at  (while=-1) (while=0) Some([]) ?
+        WAW s []: s = 1 -> s = 1  at  (while=-1) (while=0) Some([]) ?
+    "#]]
+    .assert_eq(&found);
+}

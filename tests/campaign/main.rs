@@ -1,7 +1,7 @@
 //! The random campaigns, for as long as you like: `make fuzz MINUTES=60`.
 //!
-//! Each seed gives one random program that everything must agree on, and some hundred texts, mutated programs and broken
-//! data files that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
+//! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be found, and
+//! some hundred texts, mutated programs and broken data files that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
 //! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it.
 //! `fuzz/running.txt` names what runs now, should compiled code take the process with it.
 //! `WEFT_FUZZ_MINUTES` says how long, `WEFT_FUZZ_SEED` where to begin. Without them, as in `make test`, a few fixed seeds
@@ -11,6 +11,8 @@
 mod generate;
 #[path = "../../frontend/tests/elaborate/mutate.rs"]
 mod mutate;
+#[path = "../../analysis/tests/oracle/check.rs"]
+mod nests;
 mod programs;
 mod readers;
 mod texts;
@@ -76,8 +78,9 @@ fn main() -> ExitCode {
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
-    let campaigns: [Campaign<'_>; 4] = [
+    let campaigns: [Campaign<'_>; 5] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
+        ("nests", 10, Box::new(nests::either)),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
         ("files", 40, Box::new(|seed| readers::fault(seed, scratch.path()))),
@@ -91,7 +94,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 4], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 5], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             for k in 0..*cases {

@@ -256,6 +256,8 @@ pub(super) fn unstable(sites: [&Site; 2], outermost: &Stmt, writes: &mut Writes)
             let evaluated: Vec<&Expr> = match step {
                 Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
                 Step::Branch { cond, .. } => vec![cond],
+                // What is said about indices uses shapes as they were at the declaration.
+                Step::Scope { tensor, .. } => tensor.shape.iter().collect(),
                 Step::Child { seq, position } => match seq.kind() {
                     StmtKind::Seq(all) => all[..*position]
                         .iter()
@@ -266,7 +268,7 @@ pub(super) fn unstable(sites: [&Site; 2], outermost: &Stmt, writes: &mut Writes)
                         .collect(),
                     _ => Vec::new(),
                 },
-                _ => Vec::new(),
+                Step::Loop { bounds: None, .. } => Vec::new(),
             };
             let mut loaded = FxHashSet::default();
             for e in evaluated {

@@ -57,6 +57,8 @@ pub(super) struct Apart {
 /// What isl is asked about.
 struct System {
     atoms: Vec<Atom>,
+    /// How many of them should be small.
+    first: usize,
     rows: Vec<crate::isl::Row>,
     /// Whether nothing that is known was left out.
     complete: bool,
@@ -140,7 +142,7 @@ impl Context {
             }
             return self.solve_by_cases(mark, a, first, fuel - 1, vague);
         }
-        match memoised(system.atoms.len(), &system.rows) {
+        match memoised(&system) {
             Some(None) => None,
             Some(Some(values)) => {
                 let mut point = self.describe(&system.atoms, &values);
@@ -189,6 +191,7 @@ impl Context {
     /// Everything that is known of what the facts since `mark` mention: atoms, and rows that are at least 0.
     fn system(&self, mark: Mark, first: &[Symbol]) -> System {
         let mut atoms: Vec<Atom> = first.iter().filter_map(|s| self.atom_of(&Key::Expr(Expr::var(s)))).collect();
+        let count = atoms.len();
         let (mut rows, mut seen) = (Vec::new(), FxHashSet::default());
         let mut complete = true;
         let mut add = |l: &Linear, atoms: &mut Vec<Atom>, rows: &mut Vec<Linear>| {
@@ -241,7 +244,7 @@ impl Context {
         };
         let found: Vec<crate::isl::Row> = rows.iter().filter_map(row).collect();
         let complete = complete && found.len() == rows.len();
-        System { atoms, rows: found, complete }
+        System { atoms, first: count, rows: found, complete }
     }
 
     /// What the numbers of a point stand for.
@@ -279,17 +282,17 @@ impl Context {
 
 /// Answers that isl gave: the same system comes back after every step of a schedule that does not concern it.
 static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
-type Memo = FxHashMap<(usize, Vec<crate::isl::Row>), Option<Option<Vec<i64>>>>;
+type Memo = FxHashMap<(usize, usize, Vec<crate::isl::Row>), Option<Option<Vec<i64>>>>;
 /// More answers than this are not kept.
 const MOST_KNOWN: usize = 20_000;
 
-fn memoised(dims: usize, rows: &[crate::isl::Row]) -> Option<Option<Vec<i64>>> {
-    let key = (dims, rows.to_vec());
+fn memoised(system: &System) -> Option<Option<Vec<i64>>> {
+    let key = (system.atoms.len(), system.first, system.rows.clone());
     let lock = || KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(known) = lock().get_or_insert_default().get(&key) {
         return known.clone();
     }
-    let answer = crate::isl::solution(dims, rows);
+    let answer = crate::isl::solution(system.atoms.len(), &system.rows, system.first);
     let mut memo = lock();
     let memo = memo.get_or_insert_default();
     if memo.len() >= MOST_KNOWN {

@@ -88,7 +88,7 @@ impl Step {
 pub struct Site {
     /// The statement that the reference stands in. For a bound of a loop or a condition this is the loop or the `if`.
     pub stmt: Stmt,
-    /// From the root to it.
+    /// From the root to it; for the condition of a `while`, into its loop.
     pub path: Vec<Step>,
 }
 
@@ -119,6 +119,8 @@ impl Site {
             (Some(Step::Child { position: a, .. }), Some(Step::Child { position: b, .. })) => a < b,
             // Bounds and conditions are evaluated before what is inside.
             (None, Some(_)) => true,
+            // The condition of a `while` stands in its loop, beside the body.
+            (None, None) => self.stmt.id() != other.stmt.id() && matches!(self.stmt.kind(), StmtKind::While { .. }),
             _ => false,
         }
     }
@@ -165,6 +167,14 @@ struct Collector {
 
 impl Collector {
     fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::While { body, .. } = s.kind() {
+            // The condition is evaluated in every iteration.
+            self.path.push(Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None });
+            self.direct(s);
+            self.stmt(body);
+            self.path.pop();
+            return;
+        }
         self.direct(s);
         match s.kind() {
             StmtKind::Seq(v) => {
@@ -183,9 +193,6 @@ impl Collector {
                     Extent::Reals => None,
                 };
                 self.within(Step::Loop { stmt: s.clone(), iter: iter.clone(), bounds }, body);
-            }
-            StmtKind::While { body, .. } => {
-                self.within(Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None }, body);
             }
             StmtKind::If { cond, then, otherwise } => {
                 let step = |then| Step::Branch { stmt: s.clone(), cond: cond.clone(), then };

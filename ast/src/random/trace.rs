@@ -276,7 +276,8 @@ impl Machine {
         let cell = self.cells.get(tensor)?;
         let (mut offset, mut element) = (0, Vec::new());
         for (a, size) in indices.iter().zip(&cell.shape) {
-            let index = Some(self.int(&a.index, touched)?).filter(|i| a.modifier == Modifier::None && (0..*size).contains(i))?;
+            let index = Some(self.int(&a.index, touched)?)
+                .filter(|i| a.modifier == Modifier::None && (0..*size).contains(i))?;
             offset = offset * size + index;
             element.push(index);
         }
