@@ -43,6 +43,7 @@ pub struct Counts {
     pub asked: u64,
 }
 
+#[allow(dead_code)]
 impl Counts {
     /// Adds those of another program.
     pub fn add(&mut self, other: &Counts) {
