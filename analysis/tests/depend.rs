@@ -228,7 +228,7 @@ fn shapes_are_what_they_were_at_the_declaration() {
     expect![[r#"
         WAR s []: t = empty((s,), i64) -> s = 0  at n=0 () () Some([])
         RAW s []: s = 0 -> if s <= 0:  at n=1 () (i=0) Some([])
-        WAW t [i<]: t[0] = 0 -> t[0] = 0  at n=2 (i=0) (i=1) Some([0]) if s=0, s=0, s=1, s=1
+        WAW t [i<]: t[0] = 0 -> t[0] = 0  at n=2 (i=0) (i=1) Some([0]) if s=0, s=1
     "#]]
     .assert_eq(&found);
 }
