@@ -4,9 +4,12 @@ use crate::{Tree, describe, root};
 use expect_test::expect;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Mutex;
 use weft_ast::{Diagnostics, Func};
-use weft_frontend::{GradientRequest, Hooks, Program, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler, Source};
+use weft_frontend::{
+    GradientRequest, Hooks, Loader, NoHooks, Program, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler, Source,
+};
 
 /// Writes down every call, and answers with as many new handles as the primitive makes.
 #[derive(Default)]
@@ -152,4 +155,92 @@ fn every_schedule_of_the_library_does_what_its_example_asks() {
             vectorize(#3)
     "#]]
     .assert_eq(&shown);
+}
+
+/// The `weft` blocks of a page of the book, each with its name.
+struct Page<'t> {
+    blocks: BTreeMap<String, String>,
+    tree: &'t Tree,
+}
+
+impl Loader for Page<'_> {
+    fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
+        let name = format!("{module}.ft");
+        let text = self.blocks.get(&name).ok_or_else(|| format!("the page has no `{name}`"))?;
+        Ok(Source::inline(name, text.as_str()))
+    }
+
+    fn prelude(&self, name: &str) -> Option<Source> {
+        self.tree.prelude(name)
+    }
+
+    fn prelude_names(&self) -> Vec<String> {
+        self.tree.prelude_names()
+    }
+
+    fn schedule(&self, name: &str) -> Option<Source> {
+        self.tree.schedule(name)
+    }
+
+    fn schedule_names(&self) -> Vec<String> {
+        self.tree.schedule_names()
+    }
+}
+
+#[test]
+fn the_schedules_of_the_book_run() {
+    let page = std::fs::read_to_string(root().join("docs/src/reference/schedules.md")).expect("the page is there");
+    let blocks = page.split("```weft\n# ").skip(1).filter_map(|b| {
+        let (name, rest) = b.split_once('\n')?;
+        Some((name.to_string(), rest.split("```").next()?.to_string()))
+    });
+    let tree = Tree::new();
+    let page = Page { blocks: blocks.collect(), tree: &tree };
+    let mut shown = String::new();
+    for (name, text) in &page.blocks {
+        let program = Program::load(Source::inline(name.as_str(), text.as_str()), &page);
+        assert_eq!(program.check(&NoHooks), [], "{name}");
+        for schedule in program.schedules() {
+            let record = Record::default();
+            if let Err(found) = program.scheduled(&schedule.target, &schedule.name, &BTreeMap::new(), &record) {
+                panic!("{name}: {}", describe(&program, &found));
+            }
+            let calls = record.0.into_inner().expect("one thread");
+            write!(shown, "{name} {}\n{calls}", schedule.name).expect("a string takes text");
+        }
+    }
+    expect![[r#"
+        gemm.ft tiled
+            split("i", 64) -> (#0, #1)
+            split("j", 64) -> (#2, #3)
+            reorder([#0, #2, #1, #3])
+            parallelize(#0)
+            can("vectorize", #3) -> False
+        parts.ft blocks
+            split("i", 64) -> (#0, #1)
+            split("j", 64) -> (#2, #3)
+            reorder([#0, #2, #1, #3])
+            vectorize(#3)
+        parts.ft fast
+            split("i", 128) -> (#0, #1)
+            split("j", 128) -> (#2, #3)
+            reorder([#0, #2, #1, #3])
+            vectorize(#3)
+            parallelize("i~o")
+        wave.ft skewed
+            permute(["i", "j"], lambda i, j: (i + j, j))
+    "#]]
+    .assert_eq(&shown);
+}
+
+#[test]
+fn the_book_lists_the_library() {
+    let page = std::fs::read_to_string(root().join("docs/src/reference/schedules.md")).expect("the page is there");
+    for entry in std::fs::read_dir(root().join("libop/schedules")).expect("libop is beside") {
+        let text = std::fs::read_to_string(entry.expect("a file").path()).expect("text");
+        for line in text.lines().filter_map(|l| l.strip_prefix("def ")) {
+            let signature = line.trim_end_matches(':');
+            assert!(page.contains(&format!("| `{signature}` |")), "the book does not list `{signature}`");
+        }
+    }
 }
