@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod build;
 mod check;
+mod deps;
 mod fmt;
 mod later;
 mod output;
@@ -56,8 +57,8 @@ enum Command {
     Bench(bench::Args),
     /// Format programs
     Fmt(fmt::Args),
-    /// Print the dependences of a program (not supported yet)
-    Deps(later::Args),
+    /// Print the dependences of a program, and which loops carry them
+    Deps(deps::Args),
     /// Print the gradient of a program (not supported yet)
     Grad(later::Args),
     /// Convert between sparse storage formats (not supported yet)
@@ -115,7 +116,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Build(a) => (a.json, build::run(&a)),
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),
-        Command::Deps(_) => (false, later::refuse("deps", "dependences")),
+        Command::Deps(a) => (a.json, deps::run(&a)),
         Command::Grad(_) => (false, later::refuse("grad", "gradients")),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),

@@ -3,6 +3,7 @@
 mod build;
 mod cache;
 mod data;
+mod deps;
 mod output;
 mod published;
 mod run;

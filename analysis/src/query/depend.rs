@@ -22,7 +22,7 @@ use super::linear::Linear;
 use super::point::Apart;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
-use weft_ast::{Expr, Func, Stmt, StmtId, Symbol};
+use weft_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// In which iteration of a loop the sink is, as seen from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,6 +200,27 @@ impl<'f> Dependences<'f> {
             .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
             .collect();
         found.into_iter().flatten().collect()
+    }
+
+    /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as far.
+    pub fn distances(&self, d: &Dependence) -> Vec<Option<i64>> {
+        let mut prover = Prover::new(self.func);
+        let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
+        let common = d.source.site.common(&d.sink.site);
+        let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
+        let mut distance = |stmt: &Stmt, relation: Relation| {
+            let StmtKind::For { iter, .. } = stmt.kind() else { return None };
+            if relation == Relation::Same {
+                return Some(0);
+            }
+            let seen = at(&d.witness.sink, iter)?.checked_sub(at(&d.witness.source, iter)?)?;
+            let another = |a: &Iterators<'_>, b: &Iterators<'_>| match (a.of(stmt.id()), b.of(stmt.id())) {
+                (Some(p), Some(q)) => vec![q.equals(&p.plus(&Expr::int(seen))).negate()],
+                _ => Vec::new(),
+            };
+            prover.feasible(&d.source, &d.sink, common, &relations, Some(&another)).is_none().then_some(seen)
+        };
+        d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
     }
 
     fn pairs(&self, ask: &Ask<'_>) -> Vec<(&Reference, &Reference)> {

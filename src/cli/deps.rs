@@ -1,0 +1,331 @@
+//! `weft deps`: which statement instances touch the same element, one of them writing it, and the loops that carry that.
+
+use super::output::{Failure, print, print_json};
+use super::{args, session};
+use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use weft::{Options, Program, Timings};
+use weft_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+
+/// Print the dependences of a program, and which loops carry them
+#[derive(clap::Args)]
+#[command(after_help = "\
+Two instances of statements depend on each other if they touch one element and one of them writes it: RAW (a read after a
+write), WAR (a write after a read), WAW (a write after a write). A loop that carries none may run its iterations in any
+order. Reductions of one operator into one element commute, and are listed with their loops alone.
+
+Examples:
+  weft deps f.ft
+  weft deps f.ft main --set w=3
+  weft deps f.ft --json")]
+pub struct Args {
+    /// The program
+    #[arg(value_name = "FILE.ft")]
+    file: PathBuf,
+    /// The entry; may be left out if the file has only one
+    entry: Option<String>,
+    /// The value of a `static` parameter
+    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = args::pair)]
+    statics: Vec<(String, String)>,
+    /// Machine-readable dependences and diagnostics on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let program = Program::open(&args.file)?;
+    let entry = program.entry(args.entry.as_deref())?;
+    let options = Options { statics: session::statics(&args.statics)?, ..Options::default() };
+    let func = program.logical(&entry, &options, &mut Timings::default())?;
+    let found = Found::new(&func, program.sources());
+    if args.json { print_json(&found.json()) } else { print(&found.text()) }
+}
+
+/// What the analysis says of a program.
+struct Found<'a> {
+    func: &'a Func,
+    sources: &'a SourceMap,
+    /// Dependences, with how far the sink is from the source in every loop around both.
+    all: Vec<(Dependence, Vec<Option<i64>>)>,
+    /// Reductions of one operator into one element.
+    reductions: Vec<Dependence>,
+    loops: Vec<Stmt>,
+}
+
+impl<'a> Found<'a> {
+    fn new(func: &'a Func, sources: &'a SourceMap) -> Found<'a> {
+        let analysis = Dependences::new(func);
+        let all = analysis.all(&Ask::default());
+        let all = all.into_iter().map(|d| (d.clone(), analysis.distances(&d))).collect();
+        let reduces = |r: &Reference| matches!(r.kind, Use::Reduce(_));
+        let ask = Ask { source: &reduces, sink: &reduces, commute: false, ..Ask::default() };
+        let reductions = analysis.all(&ask).into_iter().filter(|d| d.source.kind == d.sink.kind).collect();
+        let mut loops = Vec::new();
+        func.body.walk(&mut |s| {
+            if matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }) {
+                loops.push(s.clone());
+            }
+        });
+        Found { func, sources, all, reductions, loops }
+    }
+
+    /// The tensors that carried dependences of a loop are about, each once.
+    fn carried<'d>(list: impl Iterator<Item = &'d Dependence>, by: &Stmt) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for d in list.filter(|d| d.carrier().is_some_and(|c| c.id() == by.id())) {
+            let name = d.source.tensor.name();
+            if out.iter().all(|n| n != name) {
+                out.push(name.to_string());
+            }
+        }
+        out
+    }
+
+    /// What a loop carries: dependences, and reductions.
+    fn loop_carries(&self, s: &Stmt) -> (Vec<String>, Vec<String>) {
+        (Self::carried(self.all.iter().map(|(d, _)| d), s), Self::carried(self.reductions.iter(), s))
+    }
+
+    /// The line of a statement; of another file, with its name.
+    fn line(&self, s: &Stmt) -> String {
+        let span = s.origin().span();
+        match self.sources.line_col(span) {
+            Some(at) if span.file == self.main_file() => format!("line {}", at.line),
+            Some(_) => self.sources.locate(span),
+            None => "generated".to_string(),
+        }
+    }
+
+    /// The file that most of the program stands in: that of its first statement with a place.
+    fn main_file(&self) -> weft_ast::span::FileId {
+        let mut first = Span::NONE;
+        self.func.body.walk(&mut |s| {
+            if first.is_none() {
+                first = s.origin().chain().first().map_or(s.origin().span(), |c| c.span);
+            }
+        });
+        first.file
+    }
+
+    // ---- for people
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let count = match self.all.len() {
+            0 => "no dependences".to_string(),
+            1 => "1 dependence".to_string(),
+            n => format!("{n} dependences"),
+        };
+        let _ = writeln!(out, "{}: {count}", self.func.name);
+        let mut tensors: Vec<&Tensor> = Vec::new();
+        for (d, _) in &self.all {
+            if tensors.iter().all(|t| t.symbol != d.source.tensor) {
+                tensors.push(&d.source.declared);
+            }
+        }
+        for t in tensors {
+            let _ = write!(out, "\n{}\n", declaration(t));
+            for (d, distances) in self.all.iter().filter(|(d, _)| d.source.tensor == t.symbol) {
+                out.push_str(&self.dependence(d, distances));
+            }
+        }
+        if !self.loops.is_empty() {
+            out.push_str("\nloops\n");
+        }
+        for s in &self.loops {
+            let (carries, reduces) = self.loop_carries(s);
+            let what = match (carries.is_empty(), reduces.is_empty()) {
+                (false, true) => format!("carries dependences on {}", carries.join(", ")),
+                (false, false) => {
+                    format!("carries dependences on {}, and reductions into {}", carries.join(", "), reduces.join(", "))
+                }
+                (true, false) => format!("carries nothing but reductions into {}", reduces.join(", ")),
+                (true, true) => "carries nothing: its iterations may run in any order, or in parallel".to_string(),
+            };
+            let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), iterator(s));
+        }
+        out
+    }
+
+    fn dependence(&self, d: &Dependence, distances: &[Option<i64>]) -> String {
+        let mut out = format!("  {}", d.kind.short());
+        match d.carrier() {
+            Some(s) => {
+                let _ = write!(out, " carried by `{}` ({})", iterator(s), self.line(s));
+                let far: Vec<String> = d.loops.iter().zip(distances).map(|((s, r), k)| far(s, *r, *k)).collect();
+                let _ = write!(out, ", distance {}", far.join(", "));
+            }
+            None if d.loops.is_empty() => out.push_str(" carried by no loop"),
+            None => {
+                let names: Vec<String> = d.loops.iter().map(|(s, _)| format!("`{}`", iterator(s))).collect();
+                let _ = write!(out, " within one iteration of {}", names.join(", "));
+            }
+        }
+        for r in [&d.source, &d.sink] {
+            let text = self.sources.line_text(r.site.stmt.origin().span()).trim();
+            let _ = write!(out, "\n    {} {} {}: {text}", self.line(&r.site.stmt), does(r), element(r));
+        }
+        let _ = writeln!(out, "\n    {}", in_words(d));
+        out
+    }
+
+    // ---- for machines
+
+    fn json(&self) -> Json {
+        let loops: Vec<Json> = self
+            .loops
+            .iter()
+            .map(|s| {
+                let (carries, reduces) = self.loop_carries(s);
+                let free = carries.is_empty() && reduces.is_empty();
+                json!({ "loop": iterator(s), "line": self.line_number(s), "carries": carries, "reduces": reduces, "parallel": free })
+            })
+            .collect();
+        let all: Vec<Json> = self.all.iter().map(|(d, k)| self.json_of(d, k)).collect();
+        json!({ "status": "ok", "entry": self.func.name, "dependences": all, "loops": loops })
+    }
+
+    fn line_number(&self, s: &Stmt) -> Option<usize> {
+        self.sources.line_col(s.origin().span()).map(|at| at.line)
+    }
+
+    fn json_of(&self, d: &Dependence, distances: &[Option<i64>]) -> Json {
+        let end = |r: &Reference| {
+            let span = r.site.stmt.origin().span();
+            json!({
+                "file": self.sources.get(span.file).map(|f| f.name.clone()),
+                "line": self.line_number(&r.site.stmt),
+                "does": does(r),
+                "element": element(r),
+            })
+        };
+        let loops: Vec<Json> = d
+            .loops
+            .iter()
+            .zip(distances)
+            .map(|((s, r), k)| json!({ "loop": iterator(s), "line": self.line_number(s), "sink": sign(*r), "distance": k }))
+            .collect();
+        let values = |list: &[(Symbol, i64)]| -> Json {
+            list.iter().map(|(s, v)| json!({ "name": s.name(), "value": v })).collect::<Vec<_>>().into()
+        };
+        let w = &d.witness;
+        let assumed: Vec<Json> = w.assumed.iter().map(|(e, v)| json!({ "value_of": show::expr(e), "is": v })).collect();
+        json!({
+            "kind": d.kind.short(),
+            "tensor": d.source.tensor.name(),
+            "source": end(&d.source),
+            "sink": end(&d.sink),
+            "carrier": d.carrier().map(|s| json!({ "loop": iterator(s), "line": self.line_number(s) })),
+            "loops": loops,
+            "witness": {
+                "sizes": values(&w.sizes),
+                "source": values(&w.source),
+                "sink": values(&w.sink),
+                "element": w.element,
+                "assumed": assumed,
+                "exact": w.exact,
+            },
+        })
+    }
+}
+
+fn iterator(s: &Stmt) -> String {
+    match s.kind() {
+        StmtKind::For { iter, .. } => iter.name().to_string(),
+        _ => "while".to_string(),
+    }
+}
+
+fn declaration(t: &Tensor) -> String {
+    let role = match t.role {
+        weft_ast::stmt::Role::Input => "parameter ",
+        weft_ast::stmt::Role::InOut => "inout ",
+        weft_ast::stmt::Role::Result => "result ",
+        _ => "",
+    };
+    let shape: Vec<String> = t.shape.iter().map(show::expr).collect();
+    let shape = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(", ")) };
+    format!("{}: {role}{}{shape}", t.symbol, t.dtype)
+}
+
+/// How far a sink is from its source in a loop: `i: +1`, or only which way.
+fn far(s: &Stmt, relation: Relation, distance: Option<i64>) -> String {
+    match distance {
+        Some(0) => format!("{}: 0", iterator(s)),
+        Some(k) => format!("{}: {k:+}", iterator(s)),
+        None => format!("{}: {}", iterator(s), sign(relation)),
+    }
+}
+
+fn sign(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Same => "same",
+        Relation::Later => "later",
+        Relation::Earlier => "earlier",
+        Relation::Any => "any",
+    }
+}
+
+fn does(r: &Reference) -> &'static str {
+    match r.kind {
+        Use::Read => "reads",
+        Use::Write => "writes",
+        Use::Reduce(_) => "combines",
+    }
+}
+
+/// The element of a reference as it is written.
+fn element(r: &Reference) -> String {
+    match &r.indices {
+        Some(indices) => {
+            // Nobody wrote that an `i32` becomes an index.
+            let plain = |e: &Expr| match e.kind() {
+                ExprKind::Cast(inner) if inner.dtype().is_int() => inner.clone(),
+                _ => e.clone(),
+            };
+            let accesses = indices.iter().map(|e| plain(e).into()).collect();
+            show::expr(&Expr::load(&r.tensor, accesses, r.declared.dtype))
+        }
+        None => format!("{}[...]", r.tensor),
+    }
+}
+
+/// `i = 0, j = 1`
+fn list(values: &[(Symbol, i64)]) -> String {
+    values.iter().map(|(s, v)| format!("{s} = {v}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The witness as a sentence.
+fn in_words(d: &Dependence) -> String {
+    let w: &Witness = &d.witness;
+    let at = |values: &[(Symbol, i64)]| if values.is_empty() { String::new() } else { format!(" at {}", list(values)) };
+    let (first, second) = match d.kind {
+        DependenceKind::ReadAfterWrite => ("written", "read"),
+        DependenceKind::WriteAfterRead => ("read", "written"),
+        DependenceKind::WriteAfterWrite => ("written", "written again"),
+    };
+    let second = if matches!(d.sink.kind, Use::Reduce(_)) { "combined" } else { second };
+    let first = if matches!(d.source.kind, Use::Reduce(_)) { "combined" } else { first };
+    let name = d.source.tensor.name();
+    let what = match &w.element {
+        Some(e) if e.is_empty() => name.to_string(),
+        Some(e) => format!("{name}[{}]", e.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
+        None => format!("an element of {name}"),
+    };
+    let perhaps = if w.exact { "" } else { "not excluded: " };
+    let mut out = String::from(perhaps);
+    if !w.sizes.is_empty() {
+        let _ = write!(out, "with {}, ", list(&w.sizes));
+    }
+    let _ = write!(out, "{what} is {first}{} and {second}{}", at(&w.source), at(&w.sink));
+    let mut assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("{} is {v}", show::expr(e))).collect();
+    assumed.dedup();
+    if !assumed.is_empty() {
+        let _ = write!(out, ", if {}", assumed.join(" and "));
+    }
+    out
+}
