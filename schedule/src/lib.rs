@@ -18,6 +18,9 @@
 //! What a schedule may change: the order of floating-point reductions, and which one of several errors stops a program that
 //! stops. FreeTensor, section 4.2 and Table 1; the shape of refusals and handles follows Exo and TVM.
 
+mod affine;
+mod block;
+mod expand;
 mod order;
 mod primitives;
 mod refusal;

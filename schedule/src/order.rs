@@ -27,3 +27,10 @@ pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<D
         all.first(&Ask { source: &inside, sink: &inside, relate: &|s| relation(s.id()), ..Ask::default() })
     })
 }
+
+/// The statements around the one with this id.
+pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
+    let mut path = tree::path(&func.body, id).unwrap_or_default();
+    path.pop();
+    path.iter().map(weft_ast::Stmt::id).collect()
+}

@@ -84,6 +84,11 @@ impl Loop {
         })
     }
 
+    /// The loop with another body; same id.
+    pub fn with_body(&self, body: Stmt) -> Stmt {
+        self.with(self.begin.clone(), self.end.clone(), self.step.clone(), body)
+    }
+
     /// The number of iterations, for a loop with a constant step. May be negative where the range is empty.
     pub fn length(&self) -> Option<Expr> {
         let step = self.step.as_int()?;
@@ -216,4 +221,11 @@ impl Copier {
             _ => inner,
         }
     }
+}
+
+/// Whether an expression mentions one of the iterators.
+pub fn mentions(e: &Expr, iters: &[&Symbol]) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if iters.contains(&s)));
+    found
 }

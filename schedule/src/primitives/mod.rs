@@ -4,10 +4,16 @@
 //! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
 //! gives a plan or a refusal; `apply` cannot fail.
 
+mod fission;
+mod fuse;
+mod merge;
+mod move_to;
 mod parallelize;
 mod queries;
 mod reorder;
+mod reverse;
 mod split;
+mod swap;
 
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -41,6 +47,12 @@ pub(crate) struct Entry {
 const ENTRIES: &[&Entry] = &[
     &split::ENTRY,
     &reorder::ENTRY,
+    &fission::ENTRY,
+    &swap::ENTRY,
+    &move_to::ENTRY,
+    &reverse::ENTRY,
+    &merge::ENTRY,
+    &fuse::ENTRY,
     &parallelize::ENTRY,
     &queries::LOOPS,
     &queries::INNERMOST,
@@ -51,13 +63,7 @@ const ENTRIES: &[&Entry] = &[
 
 /// Primitives of the language that are not there yet.
 const LATER: &[&str] = &[
-    "merge",
-    "fuse",
-    "fission",
-    "swap",
-    "move_to",
     "permute",
-    "reverse",
     "vectorize",
     "unroll",
     "blend",

@@ -112,7 +112,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
             StmtKind::VarDef { tensor, .. } => {
                 // 3. The declaration can leave.
                 let iters: Vec<&Symbol> = nest.loops.iter().map(|l| &l.iter).collect();
-                if tensor.shape.iter().any(|e| mentions(e, &iters) || !effects::loads(e).is_disjoint(&written)) {
+                if tensor.shape.iter().any(|e| tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&written)) {
                     let text = format!("the shape of `{}` changes in the nest", tensor.symbol);
                     return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
                 }
@@ -212,7 +212,7 @@ impl Plan {
             // Old outer loops that are inside now.
             let crossed: Vec<&Loop> = (0..k).filter(|m| place(*m) > place(k)).map(|m| &loops[m]).collect();
             let iters: Vec<&Symbol> = crossed.iter().map(|m| &m.iter).collect();
-            if ![&l.begin, &l.end, &l.step].iter().any(|e| mentions(e, &iters)) {
+            if ![&l.begin, &l.end, &l.step].iter().any(|e| tree::mentions(e, &iters)) {
                 continue;
             }
             let hull = self.hull(l, &crossed);
@@ -254,8 +254,8 @@ struct Hull {
 }
 
 /// A bound of an expression over `lo <= iter <= hi`: its largest value, or its smallest one.
-fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Option<Expr> {
-    if !mentions(e, &[iter]) {
+pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Option<Expr> {
+    if !tree::mentions(e, &[iter]) {
         return Some(e.clone());
     }
     let sub = |x: &Expr, largest| extreme(x, iter, lo, hi, largest);
@@ -273,13 +273,6 @@ fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Opti
         ExprKind::Apply(Op::FloorDiv, a) if a[1].as_int()? > 0 => Some(sub(&a[0], largest)?.floor_div(&a[1])),
         _ => None,
     }
-}
-
-/// Whether an expression mentions one of the iterators.
-pub(crate) fn mentions(e: &Expr, iters: &[&Symbol]) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if iters.contains(&s)));
-    found
 }
 
 impl Nest {

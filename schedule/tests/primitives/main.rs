@@ -2,7 +2,13 @@
 //! before and after, at several sizes (0 and 1 among them).
 
 mod common;
+mod fission;
+mod fuse;
+mod merge;
+mod move_to;
 mod parallelize;
 mod reorder;
+mod reverse;
 mod split;
+mod swap;
 mod trace;

@@ -1,0 +1,80 @@
+//! Integer expressions as sums: coefficients times whatever is no sum.
+
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind};
+
+/// `Σ c · e + constant`. Arithmetic wraps in both forms alike, so that one may stand for the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// In the order of their first appearance; no coefficient is 0, no expression is there twice.
+    pub terms: Vec<(Expr, i64)>,
+    /// What is left.
+    pub constant: i64,
+}
+
+impl Affine {
+    /// A number.
+    pub fn constant(constant: i64) -> Affine {
+        Affine { terms: Vec::new(), constant }
+    }
+
+    /// An expression as a sum; `None` where a coefficient overflows.
+    pub fn of(e: &Expr) -> Option<Affine> {
+        if let Some(c) = e.as_int() {
+            return Some(Affine::constant(c));
+        }
+        let atom = || Some(Affine { terms: vec![(e.clone(), 1)], constant: 0 });
+        let ExprKind::Apply(op, a) = e.kind() else { return atom() };
+        match op {
+            Op::Add => Affine::of(&a[0])?.plus(&Affine::of(&a[1])?, 1),
+            Op::Sub => Affine::of(&a[0])?.plus(&Affine::of(&a[1])?, -1),
+            Op::Neg => Affine::constant(0).plus(&Affine::of(&a[0])?, -1),
+            Op::Mul => match (a[0].as_int(), a[1].as_int()) {
+                (_, Some(c)) => Affine::constant(0).plus(&Affine::of(&a[0])?, c),
+                (Some(c), _) => Affine::constant(0).plus(&Affine::of(&a[1])?, c),
+                _ => atom(),
+            },
+            _ => atom(),
+        }
+    }
+
+    /// `self + k * other`
+    pub fn plus(mut self, other: &Affine, k: i64) -> Option<Affine> {
+        self.constant = self.constant.checked_add(other.constant.checked_mul(k)?)?;
+        for (e, c) in &other.terms {
+            let c = c.checked_mul(k)?;
+            match self.terms.iter_mut().find(|(o, _)| o == e) {
+                Some((_, o)) => *o = o.checked_add(c)?,
+                None => self.terms.push((e.clone(), c)),
+            }
+        }
+        self.terms.retain(|(_, c)| *c != 0);
+        Some(self)
+    }
+
+    /// As an expression: what is added first, then what is taken away.
+    pub fn expr(&self) -> Expr {
+        let added = self.terms.iter().filter(|(_, c)| *c > 0);
+        let taken = self.terms.iter().filter(|(_, c)| *c < 0);
+        let mut sum: Option<Expr> = None;
+        for (e, c) in added {
+            let e = e.times(&Expr::int(*c));
+            sum = Some(sum.map_or(e.clone(), |s| s.plus(&e)));
+        }
+        let mut constant = self.constant;
+        for (e, c) in taken {
+            let start = sum.unwrap_or_else(|| Expr::int(std::mem::take(&mut constant)));
+            sum = Some(start.minus(&e.times(&Expr::int(c.wrapping_neg()))));
+        }
+        match sum {
+            None => Expr::int(constant),
+            Some(s) if constant < 0 && constant != i64::MIN => s.minus(&Expr::int(-constant)),
+            Some(s) => s.plus(&Expr::int(constant)),
+        }
+    }
+}
+
+/// The expression with its sums put in order, and what cancels gone.
+pub fn tidy(e: &Expr) -> Expr {
+    Affine::of(e).map_or(e.clone(), |a| a.expr())
+}

@@ -1,0 +1,220 @@
+//! A block as the user sees it: a list of statements, with declarations that open on the way. In the tree a declaration holds
+//! the rest of its block inside it; here it does not, so that statements can change places across it.
+
+use crate::order;
+use crate::refusal::Refusal;
+use crate::tree;
+use std::sync::Arc;
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use weft_analysis::query::effects;
+use weft_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// A declaration of a block.
+#[derive(Clone, Debug)]
+pub struct Decl {
+    /// The statement.
+    pub stmt: Stmt,
+    /// What it declares.
+    pub tensor: Arc<Tensor>,
+    /// Whether it holds the rest of the block.
+    to_end: bool,
+}
+
+impl Decl {
+    /// The declaration around another body; same id.
+    pub fn around(&self, body: Stmt) -> Stmt {
+        self.stmt.with_kind(StmtKind::VarDef { tensor: self.tensor.clone(), body })
+    }
+}
+
+/// Statements and declarations of a block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The statement that the block is: a body of a loop, a branch, the program.
+    pub root: Stmt,
+    /// In the order of the text.
+    pub decls: Vec<Decl>,
+    /// Neither sequences nor declarations, in order.
+    pub items: Vec<Stmt>,
+}
+
+impl Block {
+    /// The statement as a block.
+    pub fn of(root: &Stmt) -> Block {
+        let mut b = Block { root: root.clone(), decls: Vec::new(), items: Vec::new() };
+        b.collect(root, true);
+        b
+    }
+
+    /// The block that a statement stands in.
+    pub fn around(func: &Func, id: StmtId) -> Option<Block> {
+        let path = tree::path(&func.body, id)?;
+        let outside = |s: &Stmt| !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
+        let above = path[..path.len() - 1].iter().rposition(outside);
+        Some(Block::of(&path[above.map_or(0, |k| k + 1)]))
+    }
+
+    fn collect(&mut self, s: &Stmt, last: bool) {
+        match s.kind() {
+            StmtKind::Seq(all) => {
+                for (k, c) in all.iter().enumerate() {
+                    self.collect(c, last && k + 1 == all.len());
+                }
+            }
+            StmtKind::VarDef { tensor, body } => {
+                self.decls.push(Decl { stmt: s.clone(), tensor: tensor.clone(), to_end: last });
+                self.collect(body, last);
+            }
+            _ => self.items.push(s.clone()),
+        }
+    }
+
+    /// Which of the statements is, or holds, the one with this id.
+    pub fn position(&self, id: StmtId) -> Option<usize> {
+        self.items.iter().position(|s| tree::find(s, id).is_some())
+    }
+
+    /// Whether the statements may run in another order (positions of `items`): refuses with `condition` where a dependence would be
+    /// turned round, or the shape of a declaration depends on what the block writes.
+    pub fn check(&self, func: &Func, order: &[usize], condition: u32) -> Result<(), Refusal> {
+        let jumps =
+            |p: usize| -> Vec<usize> { order.iter().take_while(|o| **o != p).copied().filter(|q| *q > p).collect() };
+        let asked = self.dependences(func);
+        for p in 0..self.items.len() {
+            let over = jumps(p);
+            if over.is_empty() {
+                continue;
+            }
+            self.shapes(condition)?;
+            if let Some(q) = over.iter().find(|q| assumes(&self.items[**q])) {
+                return Err(assumption(condition, &self.items[*q]));
+            }
+            if let Some(d) = asked(p, &over) {
+                return Err(Refusal::dependence(condition, "it would turn a dependence round", d));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one of some later statements depends on the statement `p`, in one iteration of the loops around the block.
+    pub fn dependences<'a>(&'a self, func: &'a Func) -> impl Fn(usize, &[usize]) -> Option<Dependence> + 'a {
+        let all = Dependences::new(func);
+        let around = order::around(func, self.root.id());
+        move |p, later| {
+            all.first(&Ask {
+                source: &|r| r.site.inside(self.items[p].id()),
+                sink: &|r| later.iter().any(|q| r.site.inside(self.items[*q].id())),
+                relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
+                ..Ask::default()
+            })
+        }
+    }
+
+    /// The shapes of declarations must be the same wherever in the block they are evaluated.
+    fn shapes(&self, condition: u32) -> Result<(), Refusal> {
+        let changed = |d: &&Decl| {
+            d.tensor.shape.iter().any(|e| {
+                let loads = effects::loads(e);
+                !loads.is_empty() && self.items.iter().any(|s| !effects::writes(s).is_disjoint(&loads))
+            })
+        };
+        match self.decls.iter().find(changed) {
+            Some(d) => {
+                let text = format!("the shape of `{}` depends on what is computed in the block", d.tensor.symbol);
+                Err(Refusal::illegal(condition, text).label(d.stmt.origin().span(), "declared here"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The block with other statements, made of the old ones: every declaration opens before the first statement that needs it.
+    pub fn build(&self, items: &[Stmt]) -> Stmt {
+        let mut scopes: Vec<Scope<'_>> = Vec::new();
+        for d in &self.decls {
+            let uses = |s: &Stmt| mentions(s, &d.tensor.symbol);
+            let from = items.iter().position(uses).unwrap_or(items.len());
+            let last = items.iter().rposition(uses).map_or(from, |k| k + 1);
+            scopes.push(Scope { decl: d, from, to: if d.to_end { items.len() } else { last } });
+        }
+        // A shape that reads another tensor of the block needs it to be open.
+        for k in (0..scopes.len()).rev() {
+            let (from, to) = (scopes[k].from, scopes[k].to);
+            let shape = scopes[k].decl.tensor.shape.clone();
+            for s in &mut scopes[..k] {
+                if shape.iter().any(|e| effects::loads(e).contains(&s.decl.tensor.symbol)) {
+                    (s.from, s.to) = (s.from.min(from), s.to.max(to));
+                }
+            }
+        }
+        scopes.sort_by_key(|s| s.from);
+        // One inside the other, or apart.
+        for a in (0..scopes.len()).rev() {
+            for b in a + 1..scopes.len() {
+                if scopes[b].from < scopes[a].to || scopes[b].from == scopes[a].from {
+                    scopes[a].to = scopes[a].to.max(scopes[b].to);
+                }
+            }
+        }
+        nest(items, &scopes, 0, items.len(), self.root.origin())
+    }
+}
+
+/// From where to where a declaration is open.
+struct Scope<'a> {
+    decl: &'a Decl,
+    from: usize,
+    to: usize,
+}
+
+fn nest(items: &[Stmt], scopes: &[Scope<'_>], from: usize, to: usize, origin: &Origin) -> Stmt {
+    let (mut out, mut at, mut next) = (Vec::new(), from, 0);
+    loop {
+        match scopes.get(next) {
+            Some(s) if s.from == at => {
+                let inside = scopes[next + 1..].iter().take_while(|i| i.from < s.to || i.from == s.from).count();
+                let body = nest(items, &scopes[next + 1..=next + inside], s.from, s.to, origin);
+                out.push(s.decl.around(body));
+                (at, next) = (s.to, next + 1 + inside);
+            }
+            _ if at < to => {
+                out.push(items[at].clone());
+                at += 1;
+            }
+            _ => return Stmt::seq(out, origin.derive("block", "rest")),
+        }
+    }
+}
+
+/// Whether a statement, or one inside it, reads or writes the tensor.
+pub fn mentions(s: &Stmt, tensor: &Symbol) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| {
+        found |= match s.kind() {
+            StmtKind::Store { tensor: t, .. }
+            | StmtKind::ReduceTo { tensor: t, .. }
+            | StmtKind::Structured { tensor: t, .. } => t == tensor,
+            StmtKind::Eval { args, .. } => args.contains(tensor),
+            _ => false,
+        } || s.kind().exprs().into_iter().any(|e| reads(e, tensor));
+    });
+    found
+}
+
+fn reads(e: &Expr, tensor: &Symbol) -> bool {
+    let leaf = e.children().is_empty() && !matches!(e.kind(), ExprKind::Load(..));
+    !leaf && effects::loads(e).contains(tensor)
+}
+
+/// Whether an assumption stands in the statement. It must not run earlier than it is written: it may hold only because
+/// what is before it did not stop the program.
+pub fn assumes(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::Assume { .. }));
+    found
+}
+
+/// The refusal of a step that would make an assumption earlier.
+pub fn assumption(condition: u32, s: &Stmt) -> Refusal {
+    Refusal::illegal(condition, "an assumption would be made earlier than it is written")
+        .label(s.origin().span(), "it stands in here")
+}

@@ -1,0 +1,43 @@
+//! Accesses of one tensor, written anew: for dimensions that are added.
+
+use rustc_hash::FxHashMap;
+use weft_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
+
+/// The statement with `f` applied to the indices of every access of the tensor. Ids and origins stay.
+pub fn accesses(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>) -> Stmt {
+    let mut done = FxHashMap::default();
+    rewrite(stmt, tensor, f, &mut done)
+}
+
+fn rewrite(
+    stmt: &Stmt,
+    tensor: &Symbol,
+    f: &dyn Fn(&[Access]) -> Vec<Access>,
+    done: &mut FxHashMap<Expr, Expr>,
+) -> Stmt {
+    let here = stmt.map(&mut Stmt::clone, &mut |e| expr(e, tensor, f, done));
+    let here = match here.kind() {
+        StmtKind::Store { tensor: t, indices, value } if t == tensor => {
+            here.with_kind(StmtKind::Store { tensor: t.clone(), indices: f(indices), value: value.clone() })
+        }
+        StmtKind::ReduceTo { tensor: t, indices, op, value } if t == tensor => {
+            let (tensor, op, value) = (t.clone(), *op, value.clone());
+            here.with_kind(StmtKind::ReduceTo { tensor, indices: f(indices), op, value })
+        }
+        _ => here,
+    };
+    here.map(&mut |s| rewrite(s, tensor, f, done), &mut Expr::clone)
+}
+
+fn expr(e: &Expr, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>, done: &mut FxHashMap<Expr, Expr>) -> Expr {
+    if let Some(known) = done.get(e) {
+        return known.clone();
+    }
+    let inner = e.map_children(&mut |c| expr(c, tensor, f, done));
+    let new = match inner.kind() {
+        ExprKind::Load(t, indices) if t == tensor => Expr::load(t, f(indices), inner.dtype()),
+        _ => inner,
+    };
+    done.insert(e.clone(), new.clone());
+    new
+}

@@ -1,0 +1,317 @@
+#![doc = include_str!("fission.md")]
+
+use super::reorder::extreme;
+use super::{Entry, Run};
+use crate::block::{self, mentions};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use crate::{expand, order};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_analysis::query::depend::{Ask, Dependences, Relation};
+use weft_analysis::query::{effects, walk};
+use weft_ast::format::Format;
+use weft_ast::stmt::Memory;
+use weft_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "fission",
+    signature: "a, b = s.fission(L, after=S)",
+    params: &["loop", "after", "before"],
+    summary: "Cuts the body of a loop in two loops.",
+    doc: include_str!("fission.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    let (at, after) = match (args.get("after"), args.get("before")) {
+        (Some(a), None) => (s.stmt(a)?, true),
+        (None, Some(b)) => (s.stmt(b)?, false),
+        (None, None) => return Err(Refusal::usage("neither `after` nor `before` is given")),
+        (Some(_), Some(_)) => return Err(Refusal::usage("`after` and `before` exclude each other")),
+    };
+    let cut = cut(s.func(), &l, &at, after)?;
+    Ok(Change::new(cut.func, Value::List(vec![cut.first.into(), cut.second.into()])))
+}
+
+/// A loop that was cut in two.
+pub(crate) struct Cut {
+    pub func: Func,
+    pub first: StmtId,
+    pub second: StmtId,
+}
+
+/// Cuts a loop, and the loops in it around the statement, after or before the statement.
+pub(crate) fn cut(func: &Func, l: &Loop, at: &Stmt, after: bool) -> Result<Cut, Refusal> {
+    // 1. In the loop.
+    let path = tree::path(&l.stmt, at.id()).filter(|p| p.len() > 1).ok_or_else(|| {
+        Refusal::illegal(1, format!("the statement does not stand in the loop `{}`", l.iter))
+            .label(at.origin().span(), "this statement")
+            .label(l.stmt.origin().span(), "this loop")
+    })?;
+    let inner = path[1..path.len() - 1].iter().rev().find(|s| matches!(s.kind(), StmtKind::For { .. }));
+    let Some(inner) = inner else { return Ok(apply(func, &check(func, l, &path, after)?)) };
+    let inner = Loop::of(inner).ok_or_else(|| {
+        Refusal::illegal(1, "a loop over the reals stands around the cut").label(inner.origin().span(), "this loop")
+    })?;
+    // The innermost loop first; where it has nothing on one side, the cut is beside it.
+    match cut(func, &inner, at, after) {
+        Ok(c) => {
+            let find = |id| tree::find(&c.func.body, id);
+            match (find(l.stmt.id()).as_ref().and_then(Loop::of), find(c.first)) {
+                (Some(l), Some(first)) => cut(&c.func, &l, &first, true),
+                _ => Err(Refusal::illegal(1, "the loop is not there any more")),
+            }
+        }
+        Err(r) if r.condition == 1 => cut(func, l, &inner.stmt, after),
+        Err(r) => Err(r),
+    }
+}
+
+struct Plan {
+    target: Loop,
+    first: Stmt,
+    second: Stmt,
+    /// Tensors that both halves use, with a dimension over the loop; outermost first.
+    shared: Vec<(Stmt, Arc<Tensor>)>,
+}
+
+/// `path`: from the loop to the statement, with no loop in between.
+fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan, Refusal> {
+    let mut halves = Halves { path, after, shared: Vec::new() };
+    let (first, second) = halves.of(&target.body)?;
+    // 1. Something on both sides.
+    if is_empty(&first) || is_empty(&second) {
+        let side = if is_empty(&first) { "before" } else { "after" };
+        return Err(Refusal::illegal(1, format!("there is nothing {side} the cut in the loop `{}`", target.iter))
+            .label(path[path.len() - 1].origin().span(), "this statement"));
+    }
+    // 2. Nothing special, and iterations can be counted.
+    super::plain(2, target)?;
+    let Some(length) = target.length() else {
+        return Err(Refusal::illegal(2, format!("the step of `{}` is no constant", target.iter))
+            .label(target.stmt.origin().span(), "this loop"));
+    };
+    // 3. The bounds are evaluated again.
+    let bounds: FxHashSet<Symbol> = [&target.begin, &target.end].into_iter().flat_map(effects::loads).collect();
+    if !effects::writes(&first).is_disjoint(&bounds) {
+        return Err(Refusal::illegal(3, format!("the bounds of `{}` change in the first half", target.iter))
+            .label(target.stmt.origin().span(), "this loop"));
+    }
+    // 4. Tensors that cross.
+    let mut plan = Plan { target: target.clone(), first, second, shared: Vec::new() };
+    for (stmt, tensor) in halves.shared {
+        plan.expand(func, &stmt, &tensor, &length)?;
+    }
+    // 5. Dependences, in the program with these tensors expanded.
+    let both = Stmt::seq([plan.first.clone(), plan.second.clone()], target.body.origin().clone());
+    let before = tree::replace(func, target.stmt.id(), &plan.declared(target.with_body(both)));
+    let ids = |s: &Stmt| {
+        let mut all = FxHashSet::default();
+        s.walk(&mut |s| {
+            all.insert(s.id());
+        });
+        all
+    };
+    let (first, second) = (ids(&plan.first), ids(&plan.second));
+    let around = order::around(func, target.stmt.id());
+    let found = Dependences::new(&before).first(&Ask {
+        source: &|r| second.contains(&r.site.stmt.id()),
+        sink: &|r| first.contains(&r.site.stmt.id()),
+        relate: &|s| match s.id() {
+            id if id == target.stmt.id() => Relation::Later,
+            id if around.contains(&id) => Relation::Same,
+            _ => Relation::Any,
+        },
+        ..Ask::default()
+    });
+    if let Some(d) = found {
+        let text = format!("the first half needs what the second half does in earlier iterations of `{}`", target.iter);
+        return Err(Refusal::dependence(5, text, d));
+    }
+    // 6. Assumptions.
+    match block::assumes(&plan.first) {
+        true => Err(block::assumption(6, &plan.first)),
+        false => Ok(plan),
+    }
+}
+
+fn apply(func: &Func, plan: &Plan) -> Cut {
+    let Plan { target, first, second, .. } = plan;
+    let (one, iter) = (target.with_body(first.clone()), target.iter.fresh());
+    let body = tree::substitute(second, &target.iter, &Expr::var(&iter));
+    let extent = Extent::Range { begin: target.begin.clone(), end: target.end.clone(), step: target.step.clone() };
+    let kind = StmtKind::For { iter, extent, props: LoopProps::default(), body };
+    let two = Stmt::new(kind, target.stmt.origin().derive("fission", "second"));
+    let (a, b) = (one.id(), two.id());
+    let new = plan.declared(Stmt::seq([one, two], target.stmt.origin().derive("fission", "both")));
+    // The new statements may be a sequence in a sequence: `replaced` splices it.
+    Cut { func: tree::replace(func, target.stmt.id(), &new), first: a, second: b }
+}
+
+impl Plan {
+    /// The declarations of the shared tensors around a statement.
+    fn declared(&self, body: Stmt) -> Stmt {
+        self.shared
+            .iter()
+            .rev()
+            .fold(body, |body, (s, tensor)| s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body }))
+    }
+
+    /// Gives a tensor that both halves use a dimension over the loop.
+    fn expand(&mut self, func: &Func, stmt: &Stmt, tensor: &Arc<Tensor>, length: &Expr) -> Result<(), Refusal> {
+        let l = &self.target;
+        let name = &tensor.symbol;
+        let refuse = |text: String| Err(Refusal::illegal(4, text).label(stmt.origin().span(), "declared here"));
+        if tensor.format != Format::dense(tensor.ndim()) {
+            return refuse(format!("`{name}` is used in both halves, and is not dense"));
+        }
+        if passed(&self.first, name) || passed(&self.second, name) {
+            return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
+        }
+        let written = effects::writes(&l.body);
+        let last = l.value(&length.minus(&Expr::int(1)));
+        let (lo, hi) = if l.step.as_int() > Some(0) { (&l.begin, &last) } else { (&last, &l.begin) };
+        let mut shape = vec![length.clone()];
+        for dim in &tensor.shape {
+            let fixed = !dim.may_fail() && effects::loads(dim).is_disjoint(&written);
+            let Some(most) = extreme(dim, &l.iter, lo, hi, true).filter(|_| fixed) else {
+                return refuse(format!(
+                    "`{name}` is used in both halves, and its size {} is not known before the loop `{}`",
+                    weft_ast::print::expr(dim),
+                    l.iter
+                ));
+            };
+            shape.push(most);
+        }
+        // Where the loop does not run, or not under its conditions, a size may be less than none.
+        let mut facts = walk::at(func, l.stmt.id());
+        for dim in &mut shape {
+            let zero = Expr::int(0);
+            if !facts.as_mut().is_some_and(|f| f.prove(&zero.less_eq(dim))) {
+                *dim = dim.max_with(&zero);
+            }
+        }
+        let i = Expr::var(&l.iter);
+        let number = match l.step.as_int() {
+            Some(1) => i.minus(&l.begin),
+            Some(-1) => l.begin.minus(&i),
+            _ => i.minus(&l.begin).floor_div(&l.step),
+        };
+        let with = |indices: &[Access]| -> Vec<Access> {
+            std::iter::once(Access::from(number.clone())).chain(indices.iter().cloned()).collect()
+        };
+        self.first = expand::accesses(&self.first, name, &with);
+        self.second = expand::accesses(&self.second, name, &with);
+        let format = Format::dense(shape.len());
+        let tensor = Tensor { shape, format, memory: Memory::Auto, ..(**tensor).clone() };
+        self.shared.push((stmt.clone(), Arc::new(tensor)));
+        Ok(())
+    }
+}
+
+/// Whether a tensor is an argument of an outside function, or structured.
+fn passed(s: &Stmt, tensor: &Symbol) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| {
+        found |= match s.kind() {
+            StmtKind::Eval { args, .. } => args.contains(tensor),
+            StmtKind::Structured { tensor: t, .. } => t == tensor,
+            _ => false,
+        }
+    });
+    found
+}
+
+/// Whether a statement does nothing.
+fn is_empty(s: &Stmt) -> bool {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().all(is_empty),
+        StmtKind::VarDef { body, .. } => is_empty(body),
+        StmtKind::If { then, otherwise, .. } => is_empty(then) && otherwise.as_ref().is_none_or(is_empty),
+        _ => false,
+    }
+}
+
+/// Takes the body of a loop apart.
+struct Halves<'a> {
+    path: &'a [Stmt],
+    after: bool,
+    shared: Vec<(Stmt, Arc<Tensor>)>,
+}
+
+impl Halves<'_> {
+    /// What of a statement on the way to the cut is before it and after it, within one iteration.
+    fn of(&mut self, s: &Stmt) -> Result<(Stmt, Stmt), Refusal> {
+        if s.id() == self.path[self.path.len() - 1].id() {
+            return Ok(if self.after { (s.clone(), Stmt::nop()) } else { (Stmt::nop(), s.clone()) });
+        }
+        let on_the_way = |c: &Stmt| self.path.iter().any(|p| p.id() == c.id());
+        match s.kind() {
+            StmtKind::Seq(all) => {
+                let k = all.iter().position(on_the_way).unwrap_or(0);
+                let (a, b) = self.of(&all[k])?;
+                let first = Stmt::seq(all[..k].iter().cloned().chain([a]), s.origin().clone());
+                let second = Stmt::seq([b].into_iter().chain(all[k + 1..].iter().cloned()), s.origin().clone());
+                Ok((first, second))
+            }
+            StmtKind::VarDef { tensor, body } => {
+                let (a, b) = self.of(body)?;
+                let around = |body| s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
+                match (mentions(&a, &tensor.symbol), mentions(&b, &tensor.symbol)) {
+                    (_, false) => Ok((around(a), b)),
+                    (false, true) => {
+                        // 3. Its shape is evaluated after the first half.
+                        let shape: FxHashSet<Symbol> = tensor.shape.iter().flat_map(effects::loads).collect();
+                        self.unchanged(&shape, &a, s, "a shape")?;
+                        Ok((a, around(b)))
+                    }
+                    (true, true) => {
+                        self.shared.insert(0, (s.clone(), tensor.clone()));
+                        Ok((a, b))
+                    }
+                }
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let branch = |s: &Stmt, cond: Expr, then: Stmt| {
+                    Stmt::new(StmtKind::If { cond, then, otherwise: None }, s.origin().derive("fission", "second"))
+                };
+                let (kind, second) = match otherwise {
+                    Some(o) if on_the_way(o) => {
+                        let (a, b) = self.of(o)?;
+                        let kind = StmtKind::If { cond: cond.clone(), then: then.clone(), otherwise: Some(a) };
+                        (kind, branch(s, cond.negate(), b))
+                    }
+                    _ => {
+                        let (a, b) = self.of(then)?;
+                        let kind = StmtKind::If { cond: cond.clone(), then: a, otherwise: otherwise.clone() };
+                        (kind, branch(s, cond.clone(), b))
+                    }
+                };
+                let first = s.with_kind(kind);
+                if is_empty(&second) {
+                    return Ok((first, Stmt::nop()));
+                }
+                if is_empty(&first) {
+                    return Ok((Stmt::nop(), s.clone()));
+                }
+                // 3. It means the same after the first half.
+                self.unchanged(&effects::loads(cond), &first, s, "a condition")?;
+                Ok((first, second))
+            }
+            _ => Err(Refusal::illegal(1, "the cut is inside of a statement that cannot be cut")
+                .label(s.origin().span(), "this statement")),
+        }
+    }
+
+    fn unchanged(&self, loads: &FxHashSet<Symbol>, first: &Stmt, s: &Stmt, what: &str) -> Result<(), Refusal> {
+        if effects::writes(first).is_disjoint(loads) {
+            return Ok(());
+        }
+        Err(Refusal::illegal(3, format!("{what} around the cut reads what the first half writes"))
+            .label(s.origin().span(), "this statement"))
+    }
+}

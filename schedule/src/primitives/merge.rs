@@ -1,0 +1,85 @@
+#![doc = include_str!("merge.md")]
+
+use super::reorder::{Nest, chain, perfect};
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::Args;
+use rustc_hash::FxHashSet;
+use weft_analysis::query::{effects, walk};
+use weft_ast::{Expr, Extent, LoopProps, StmtKind, Symbol};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "merge",
+    signature: "l = s.merge(outer, inner)",
+    params: &["outer", "inner"],
+    summary: "Makes one loop of two nested ones.",
+    doc: include_str!("merge.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let (outer, inner) = (s.loop_(args.need("outer")?)?, s.loop_(args.need("inner")?)?);
+    Ok(apply(s, &check(s, &outer, &inner)?))
+}
+
+struct Plan {
+    nest: Nest,
+    /// The number of iterations of the inner loop.
+    inner: Expr,
+    length: Expr,
+}
+
+fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
+    // 1. Directly inside.
+    let chain = chain(s, &[outer.clone(), inner.clone()])?;
+    let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(inner.stmt.origin().span(), "the inner loop"));
+    if chain[0].id() != outer.stmt.id() {
+        return refuse(1, format!("`{}` is not inside of `{}`", inner.iter, outer.iter));
+    }
+    if chain[1..chain.len() - 1].iter().any(|s| matches!(s.kind(), StmtKind::For { .. })) {
+        return refuse(1, format!("another loop stands between `{}` and `{}`", outer.iter, inner.iter));
+    }
+    // 2. Perfect.
+    let nest = perfect(s, &chain).map_err(|mut r| {
+        r.condition = 2;
+        r
+    })?;
+    // 3. Iterations can be counted.
+    super::plain(3, outer)?;
+    super::plain(3, inner)?;
+    let (Some(n), Some(m)) = (outer.length(), inner.length()) else {
+        return refuse(3, "the step of a loop is no constant".into());
+    };
+    // 4. The same bounds.
+    let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
+    if [&inner.begin, &inner.end].into_iter().any(|e| tree::mentions(e, &[&outer.iter]))
+        || !effects::writes(&outer.body).is_disjoint(&bounds)
+    {
+        return refuse(4, format!("the bounds of `{}` change in the loop `{}`", inner.iter, outer.iter));
+    }
+    // Two negative lengths would make a positive one.
+    let zero = Expr::int(0);
+    let mut facts = walk::at(s.func(), outer.stmt.id());
+    let mut natural = |e: &Expr| facts.as_mut().is_some_and(|f| f.prove(&zero.less_eq(e)));
+    let length = if natural(&n) || natural(&m) { n.times(&m) } else { n.times(&m.max_with(&zero)) };
+    Ok(Plan { nest, inner: m, length })
+}
+
+fn apply(s: &Schedule, plan: &Plan) -> Change {
+    let Plan { nest, inner: m, length } = plan;
+    let [outer, inner] = [&nest.loops[0], &nest.loops[nest.loops.len() - 1]];
+    let iter = Symbol::new(format!("{}~{}", outer.iter, inner.iter));
+    let both = Expr::var(&iter);
+    let body = tree::substitute(&nest.core, &inner.iter, &inner.value(&both.modulo(m)));
+    let body = tree::substitute(&body, &outer.iter, &outer.value(&both.floor_div(m)));
+    let extent = Extent::Range { begin: Expr::int(0), end: length.clone(), step: Expr::int(1) };
+    let merged = outer.stmt.with_kind(StmtKind::For { iter, extent, props: LoopProps::default(), body });
+    let mut new = merged.clone();
+    for (stmt, tensor) in nest.declared.iter().rev() {
+        new = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: new });
+    }
+    Change::new(tree::replace(s.func(), outer.stmt.id(), &new), merged.id().into())
+        .moved(inner.stmt.id(), [merged.id()])
+}
