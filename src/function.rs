@@ -3,6 +3,7 @@
 use crate::error::{Error, Report};
 use crate::pipeline;
 use crate::program::{Backend, Options};
+use crate::scheduler;
 use crate::session::statics_text;
 use crate::store::{Store, stamp};
 use crate::timing::Timings;
@@ -254,6 +255,7 @@ fn compile_c(
         entry,
         &statics_text(options),
         &format!("{:?}", options.sizes),
+        &scheduler::key(options.schedule.as_deref()).map_err(|d| Error::Program(Report::without_sources(vec![d])))?,
         &Toolchain::flags(&flags).join(" "),
         &identity,
     ]);

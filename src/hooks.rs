@@ -1,10 +1,15 @@
 //! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers it.
 
+use std::sync::Mutex;
 use weft_ast::{Diagnostics, Func};
 use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
+use weft_schedule::Schedule;
 
-/// The compiler's answers.
-pub(crate) struct Compiler;
+/// The compiler's answers. The last schedule that ran is kept, with its steps.
+#[derive(Default)]
+pub(crate) struct Compiler {
+    pub(crate) taken: Mutex<Option<Schedule>>,
+}
 
 impl Hooks for Compiler {
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
@@ -18,6 +23,6 @@ impl Hooks for Compiler {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        Err(weft_schedule::not_supported(request.name, request.span).into())
+        crate::scheduler::run(request, &self.taken)
     }
 }

@@ -37,6 +37,7 @@ pub mod near;
 pub mod pipeline;
 pub mod program;
 pub mod render;
+mod scheduler;
 pub mod session;
 mod store;
 pub mod timing;
@@ -51,6 +52,8 @@ pub use timing::Timings;
 pub use weft_codegen::signature::Signature;
 pub use weft_frontend::StaticValue;
 pub use weft_frontend::program::{EntryInfo, ParamInfo};
+/// Programs under schedules, for scheduling from Rust.
+pub use weft_schedule as schedule;
 
 /// The book's page on the library, so that its example is run.
 #[cfg(doctest)]

@@ -5,6 +5,7 @@
 //! ```
 
 use crate::hooks::Compiler;
+use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
 use weft_analysis::pass;
@@ -13,6 +14,7 @@ use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, Lowered};
 use weft_frontend::StaticValue;
 use weft_frontend::program::{Program, Source};
+use weft_schedule::Schedule;
 
 /// Reads a program with everything that it imports.
 ///
@@ -34,13 +36,38 @@ pub fn logical(
     statics: &BTreeMap<String, StaticValue>,
     timings: &mut Timings,
 ) -> Result<Func, Diagnostics> {
-    let func = timings.measure("elaborate", || match schedule {
-        None | Some("none") => program.elaborate(entry, statics, &Compiler),
-        Some("auto") => Err(weft_schedule::not_supported("auto", Span::NONE).into()),
-        Some(name) => program.scheduled(entry, name, statics, &Compiler),
-    })?;
-    validated(weft_ast::validate::logical(&func), "elaboration")?;
-    Ok(func)
+    Ok(scheduled(program, entry, schedule, statics, timings)?.into_func())
+}
+
+/// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those of a
+/// trace (a file whose name ends in `.json`).
+pub fn scheduled(
+    program: &Program,
+    entry: &str,
+    schedule: Option<&str>,
+    statics: &BTreeMap<String, StaticValue>,
+    timings: &mut Timings,
+) -> Result<Schedule, Diagnostics> {
+    let compiler = Compiler::default();
+    let plain = |timings: &mut Timings| -> Result<Func, Diagnostics> {
+        let func = timings.measure("elaborate", || program.elaborate(entry, statics, &compiler))?;
+        validated(weft_ast::validate::logical(&func), "elaboration")?;
+        Ok(func)
+    };
+    match schedule {
+        None | Some("none") => Ok(Schedule::new(plain(timings)?)),
+        Some("auto") => Err(weft_schedule::no_automatic_schedule(Span::NONE).into()),
+        Some(file) if scheduler::is_trace(file) => {
+            let func = plain(timings)?;
+            timings.measure("schedule", || deep(|| scheduler::replay(file, func)))
+        }
+        Some(name) => {
+            let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, &compiler)))?;
+            validated(weft_ast::validate::logical(&func), "a schedule")?;
+            let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            Ok(taken.unwrap_or_else(|| Schedule::new(func)))
+        }
+    }
 }
 
 /// The program on flat buffers, with every check that remains.
@@ -82,7 +109,7 @@ pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSour
 
 /// What is wrong with a program, entry by entry.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
-    program.check(&Compiler)
+    program.check(&Compiler::default())
 }
 
 /// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the validator

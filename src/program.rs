@@ -13,6 +13,7 @@ use weft_codegen::Lowered;
 use weft_codegen::c::CSource;
 use weft_frontend::StaticValue;
 use weft_frontend::program::{EntryInfo, Source};
+use weft_schedule::Schedule;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,8 @@ pub struct Options {
     pub statics: BTreeMap<String, StaticValue>,
     /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
     pub sizes: BTreeMap<String, i64>,
-    /// The schedule: `None` and `"none"` run the program as it is written.
+    /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run
+    /// the program as it is written.
     pub schedule: Option<String>,
 }
 
@@ -180,6 +182,19 @@ impl Program {
     pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         pipeline::logical(&self.front, entry, options.schedule.as_deref(), &options.statics, timings)
+            .map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it
+    /// ([`crate::schedule::Schedule::call`]).
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry, and a step that is refused.
+    pub fn scheduled(&self, entry: &str, options: &Options) -> Result<Schedule, Error> {
+        self.entry(Some(entry))?;
+        let mut timings = Timings::default();
+        pipeline::scheduled(&self.front, entry, options.schedule.as_deref(), &options.statics, &mut timings)
             .map_err(|d| Error::program(d, &self.sources))
     }
 

@@ -5,6 +5,7 @@ use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
 use crate::program::{Backend, Options, Program};
+use crate::scheduler;
 use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,8 @@ impl Session {
     /// A file that cannot be read, and everything that is wrong with the program.
     pub fn open(file: &Path, entry: Option<&str>, options: &Options) -> Result<Session, Error> {
         let mut timings = Timings::default();
-        // The interpreter needs the program itself, and a schedule is refused by the front end.
-        if options.backend == Backend::Interp || options.schedule.as_deref().is_some_and(|s| s != "none") {
+        // The interpreter needs the program itself.
+        if options.backend == Backend::Interp {
             return Session::by_front_end(file, entry, options, None, timings);
         }
         let store = Store::open()?;
@@ -42,7 +43,10 @@ impl Session {
         let name = file.display().to_string();
         let directory = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string();
         let statics = statics_text(options);
-        let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics]);
+        // A schedule changes nothing here, but a wrong one must be found.
+        let schedule = scheduler::key(options.schedule.as_deref())
+            .map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
+        let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics, &schedule]);
         let found = timings.measure("cache", || store.manifest(&key));
         match found {
             Some(Manifest { entry, signature, texts, .. }) => Ok(Session {

@@ -39,9 +39,9 @@ pub use value::{Arg, Handle, IndexMap, Value};
 
 use weft_ast::{Diagnostic, Span};
 
-/// The answer to a request for the schedule `name`, asked for at `span`, where it cannot be carried out yet.
-pub fn not_supported(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new("schedule::unsupported", format!("schedules are not supported yet, and `{name}` was asked for"))
+/// The answer to a request for an automatic schedule, at `span`.
+pub fn no_automatic_schedule(span: Span) -> Diagnostic {
+    Diagnostic::new("schedule::unsupported", "automatic schedules are not supported yet")
         .at(span)
-        .help("run the program as it is written: `--schedule none`")
+        .help("name a schedule function of the file, or run the program as it is written: `--schedule none`")
 }

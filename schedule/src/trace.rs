@@ -5,6 +5,7 @@ use crate::schedule::Schedule;
 use crate::selector;
 use crate::value::{Arg, Handle, IndexMap, Value};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use weft_ast::{Func, Span, Stmt, StmtId};
 
 /// The version of the format.
@@ -235,5 +236,58 @@ impl IndexMap {
         };
         let results = rows.iter().map(sum).collect();
         IndexMap { params, results }
+    }
+}
+
+impl fmt::Display for Step {
+    /// As it would be written in a schedule function.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let args: Vec<String> = self
+            .args
+            .iter()
+            .map(|a| match &a.name {
+                Some(n) => format!("{n}={}", a.value),
+                None => a.value.to_string(),
+            })
+            .collect();
+        write!(f, "s.{}({})", self.method, args.join(", "))
+    }
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Recorded::None => f.write_str("None"),
+            Recorded::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            Recorded::Int(i) => write!(f, "{i}"),
+            Recorded::Float(x) => write!(f, "{x:?}"),
+            Recorded::Str(s) => write!(f, "{s:?}"),
+            Recorded::List(v) => {
+                let items: Vec<String> = v.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Recorded::Stmt { name: Some(n), .. } => write!(f, "{n:?}"),
+            Recorded::Stmt { place, name: None } => write!(f, "<statement {place}>"),
+            Recorded::Tensor { name, .. } => write!(f, "{name:?}"),
+            Recorded::Map(rows) => {
+                let width = rows.first().map_or(0, |r| r.len().saturating_sub(1));
+                let params: Vec<String> = (0..width).map(|k| format!("i{k}")).collect();
+                let sum = |row: &Vec<i64>| {
+                    let mut terms: Vec<String> = params
+                        .iter()
+                        .zip(row)
+                        .filter(|(_, c)| **c != 0)
+                        .map(|(p, c)| if *c == 1 { p.clone() } else { format!("{c} * {p}") })
+                        .collect();
+                    match row.last() {
+                        Some(c) if *c != 0 || terms.is_empty() => terms.push(c.to_string()),
+                        _ => {}
+                    }
+                    terms.join(" + ")
+                };
+                let results: Vec<String> = rows.iter().map(sum).collect();
+                write!(f, "lambda {}: ({})", params.join(", "), results.join(", "))
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
+use weft::schedule::{Schedule, Trace};
 use weft::{Options, Program, Timings};
 use weft_ast::Diagnostic;
 
@@ -28,15 +29,23 @@ pub struct Args {
     /// How it is scheduled
     #[arg(long, value_name = "NAME|auto|none")]
     schedule: Option<String>,
+    /// The program after each step of the schedule, and what the step changed
+    #[arg(long)]
+    steps: bool,
+    /// Write the schedule's steps to a file that --schedule takes
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Weft again), `lowered` the program on flat
-buffers with its checks, `c` the C that is compiled.
+buffers with its checks, `c` the C that is compiled. `scheduled` is the logical program after its schedule.
 
 Examples:
   weft show f.ft main
-  weft show f.ft main --stage c --size n=1024";
+  weft show f.ft main --stage c --size n=1024
+  weft show f.ft main --schedule fast --steps
+  weft show f.ft main --schedule fast --trace fast.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
@@ -53,7 +62,6 @@ enum Stage {
 pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(what) = match args.stage {
         Stage::Grad => Some("gradients"),
-        Stage::Scheduled => Some("schedules"),
         Stage::Structured => Some("structured tensors"),
         _ => None,
     } {
@@ -61,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "command::unsupported",
             format!("this stage is not supported yet: {what} come in a later version"),
         )
-        .help("stages so far: parsed, elaborated, lowered, c")
+        .help("stages so far: parsed, elaborated, scheduled, lowered, c")
         .into());
     }
     let program = Program::load(&args.file)?;
@@ -78,10 +86,54 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         schedule: args.schedule.clone(),
         ..Options::default()
     };
+    if args.steps || args.trace.is_some() || args.stage == Stage::Scheduled {
+        let schedule = program.scheduled(&entry, &options)?;
+        if let Some(file) = &args.trace {
+            weft::io::output::write_text(file, &schedule.trace().to_json())?;
+        }
+        return match args.steps {
+            true => print(&steps(&program, &entry, &options, &schedule)?),
+            false if args.trace.is_some() => Ok(()),
+            false => print(&weft_ast::print::func(schedule.func())),
+        };
+    }
     let text = match args.stage {
-        Stage::Elaborated => weft_ast::print::func(&program.logical(&entry, &options, &mut Timings::default())?),
+        Stage::Elaborated => {
+            let plain = Options { schedule: None, ..options };
+            weft_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
+        }
         Stage::Lowered => weft_ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };
     print(&text)
+}
+
+/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`).
+fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
+    let plain = Options { schedule: None, ..options.clone() };
+    let func = program.logical(entry, &plain, &mut Timings::default())?;
+    let text = |f: &weft_ast::Func| weft_ast::print::func(f).trim_end().to_string() + "\n";
+    let mut before = text(&func);
+    let mut out = format!("# as it is written\n{before}");
+    let all = last.trace();
+    for n in 1..=all.steps.len() {
+        let part = Trace { steps: all.steps[..n].to_vec(), ..all.clone() };
+        let step = &all.steps[n - 1];
+        let Ok(now) = part.replay(func.clone()) else {
+            // The steps were taken on this very program.
+            return Err(Diagnostic::new("internal::steps", format!("step {n} cannot be taken again")).into());
+        };
+        let after = text(now.func());
+        out += &format!("\n# step {n}: {step}\n");
+        for change in similar::TextDiff::from_lines(&before, &after).iter_all_changes() {
+            let sign = match change.tag() {
+                similar::ChangeTag::Delete => '-',
+                similar::ChangeTag::Insert => '+',
+                similar::ChangeTag::Equal => ' ',
+            };
+            out += &format!("{sign} {change}");
+        }
+        before = after;
+    }
+    Ok(out)
 }

@@ -115,6 +115,23 @@ pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// Writes a text: all of it, or nothing.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let failed =
+        |e: std::io::Error| Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()));
+    let mut file = tempfile::Builder::new()
+        .prefix(".weft-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory(path))
+        .map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(path).map(drop).map_err(|e| failed(e.error))
+}
+
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,

@@ -7,6 +7,7 @@ mod deps;
 mod output;
 mod published;
 mod run;
+mod schedule;
 mod usage;
 
 use crate::programs;

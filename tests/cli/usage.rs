@@ -84,11 +84,11 @@ fn later_commands_are_refused() {
         let err = folder.fails(args);
         assert!(err.contains("command::unsupported") && err.contains("not supported yet"), "{args:?}: {err}");
     }
-    for stage in ["grad", "scheduled", "structured"] {
+    for stage in ["grad", "structured"] {
         assert!(folder.fails(&["show", "f.ft", "pick", "--stage", stage]).contains("not supported yet"));
     }
     assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
-    assert!(folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("schedules are not supported yet"));
+    assert!(folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("automatic schedules are not supported yet"));
     assert!(folder.fails(&["run", "one.ft", "--grad", "x"]).contains("not supported yet"));
 }
 

@@ -1,0 +1,102 @@
+//! Schedules on the way between the front end, which runs schedule functions, and the crate that carries out their steps.
+
+use std::path::Path;
+use std::sync::Mutex;
+use weft_ast::{Diagnostic, Diagnostics, Func, Span};
+use weft_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
+use weft_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
+
+/// A schedule as a schedule function sees it: handles are numbers.
+pub(crate) struct Running {
+    pub(crate) schedule: Schedule,
+    handles: Vec<Handle>,
+}
+
+impl Running {
+    fn new(func: Func) -> Running {
+        Running { schedule: Schedule::new(func), handles: Vec::new() }
+    }
+
+    fn value(&self, v: &ScheduleValue) -> Value {
+        let list = |items: &[ScheduleValue]| Value::List(items.iter().map(|v| self.value(v)).collect());
+        match v {
+            ScheduleValue::None => Value::None,
+            ScheduleValue::Bool(b) => Value::Bool(*b),
+            ScheduleValue::Int(i) => Value::Int(*i),
+            ScheduleValue::Float(f) => Value::Float(*f),
+            ScheduleValue::Str(s) => Value::Str(s.clone()),
+            ScheduleValue::Tuple(v) | ScheduleValue::List(v) => list(v),
+            // The front end gives back the numbers that it was given.
+            ScheduleValue::Handle(n) => self.handles.get(*n as usize).map_or(Value::None, |h| Value::Handle(h.clone())),
+            ScheduleValue::Map(m) => Value::Map(IndexMap { params: m.params.clone(), results: m.results.clone() }),
+        }
+    }
+
+    fn arg(&self, a: &ScheduleArg) -> Arg {
+        Arg { name: a.name.clone(), value: self.value(&a.value), span: a.span }
+    }
+
+    fn answer(&mut self, v: Value) -> ScheduleValue {
+        match v {
+            Value::None | Value::Map(_) => ScheduleValue::None,
+            Value::Bool(b) => ScheduleValue::Bool(b),
+            Value::Int(i) => ScheduleValue::Int(i),
+            Value::Float(f) => ScheduleValue::Float(f),
+            Value::Str(s) => ScheduleValue::Str(s),
+            Value::List(v) => ScheduleValue::List(v.into_iter().map(|v| self.answer(v)).collect()),
+            Value::Handle(h) => {
+                let known = self.handles.iter().position(|k| *k == h);
+                let number = known.unwrap_or_else(|| {
+                    self.handles.push(h);
+                    self.handles.len() - 1
+                });
+                ScheduleValue::Handle(number as u64)
+            }
+        }
+    }
+}
+
+impl Scheduler for Running {
+    fn call(&mut self, call: ScheduleCall) -> Result<ScheduleValue, Diagnostics> {
+        let args: Vec<Arg> = call.args.iter().map(|a| self.arg(a)).collect();
+        match self.schedule.call(&call.method, &args) {
+            Ok(v) => Ok(self.answer(v)),
+            Err(r) => Err(r.diagnostic(&call.method, call.span).into()),
+        }
+    }
+}
+
+/// Runs a schedule function on a program. What it did is kept in `taken`.
+pub(crate) fn run(request: ScheduleRequest<'_>, taken: &Mutex<Option<Schedule>>) -> Result<Func, Diagnostics> {
+    let mut running = Running::new(request.func.clone());
+    request.run(&mut running)?;
+    let func = running.schedule.func().clone();
+    *taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(running.schedule);
+    Ok(func)
+}
+
+/// Whether a schedule is named by a trace's file.
+pub(crate) fn is_trace(schedule: &str) -> bool {
+    Path::new(schedule).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+}
+
+/// What a schedule is, for keys of caches: its name, or the text of the trace.
+pub(crate) fn key(schedule: Option<&str>) -> Result<String, Diagnostic> {
+    match schedule {
+        None | Some("none") => Ok(String::new()),
+        Some(file) if is_trace(file) => Ok(format!("trace {}", crate::io::read_text(Path::new(file))?)),
+        Some(name) => Ok(format!("schedule {name}")),
+    }
+}
+
+/// Takes the steps of a trace's file on a program.
+pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
+    let text = crate::io::read_text(Path::new(file))?;
+    let trace = Trace::from_json(&text).map_err(|r| r.diagnostic(file, Span::NONE))?;
+    trace.replay(func).map_err(|(number, r)| {
+        let method = number.checked_sub(1).and_then(|k| trace.steps.get(k)).map_or(file, |s| &s.method);
+        let d = r.diagnostic(method, Span::NONE);
+        let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };
+        Diagnostics::from(d)
+    })
+}
