@@ -63,6 +63,20 @@ fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>
         .flatten()
 }
 
+/// Whether every solution of `whole` is one of some part. A part has further numbers after the first `dims`, any of which
+/// will do.
+pub(crate) fn covered(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<bool> {
+    bounded(MAX_OPERATIONS_OF_POINTS, |context| {
+        let mut left = system(context, dims, whole)?.to_set()?;
+        for (more, rows) in parts {
+            let part = system(context, dims + more, rows)?;
+            let part = part.project_out(DimType::Set, dims as u32, *more as u32)?;
+            left = left.subtract(part.to_set()?)?;
+        }
+        left.is_empty()
+    })
+}
+
 fn coordinates(dims: usize, point: &Point) -> Result<Option<Vec<i64>>, LibISLError> {
     if point.is_void()? {
         return Ok(None);
@@ -117,6 +131,15 @@ mod tests {
         // 3x + 5y = 1 has integer solutions, 2x + 4y = 1 has none.
         assert_eq!(is_empty(2, &[vec![-1, 3, 5], vec![1, -3, -5]]), Some(false));
         assert_eq!(is_empty(2, &[vec![-1, 2, 4], vec![1, -2, -4]]), Some(true));
+    }
+
+    #[test]
+    fn subtracts_what_others_write() {
+        // 0 <= x < 10 is covered by x = 2y, 0 <= y < 5 together with x = 2y + 1, and by neither alone.
+        let whole = [vec![0, 1], vec![9, -1]];
+        let part = |odd: i64| (1, vec![vec![-odd, 1, -2], vec![odd, -1, 2], vec![0, 0, 1], vec![4, 0, -1]]);
+        assert_eq!(covered(1, &whole, &[part(0), part(1)]), Some(true));
+        assert_eq!(covered(1, &whole, &[part(1)]), Some(false));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
 //! - [`walk`]: goes through a program and keeps a context on the way.
 //! - [`depend`]: which statement instances touch the same element, in which iterations; [`reference`] lists what they touch.
+//! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
 //! # What the answers mean
@@ -30,6 +31,7 @@ pub mod effects;
 mod entail;
 mod instance;
 mod interval;
+pub mod kill;
 mod linear;
 mod lower;
 mod point;

@@ -172,6 +172,11 @@ impl<'f> Dependences<'f> {
         Dependences { func, all: references(func) }
     }
 
+    /// The program.
+    pub(super) fn func(&self) -> &'f Func {
+        self.func
+    }
+
     /// All references, in the order of the text.
     pub fn references(&self) -> &[Reference] {
         &self.all

@@ -17,6 +17,8 @@ use weft_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 pub(super) enum Side {
     Source,
     Sink,
+    /// The only one, or one that shares all iterators that the other one does not have of its own: under their own names.
+    Shared,
 }
 
 /// Symbols that instances have for iterators and for loads that may change: the same ones in every question, so that the
@@ -88,6 +90,34 @@ impl Pair<'_> {
             self.iterate(stmt, iter, q.clone(), theirs.as_ref(), sink);
             self.relate(relation, &Expr::var(&p), &Expr::var(&q), ours.as_ref().map(|b| &b[2]));
         }
+    }
+
+    /// Goes down the common way of an instance that comes before the shared one. Gives the iterators that are its own.
+    pub(super) fn enter_before(
+        &mut self,
+        steps: &[Step],
+        relations: &[Relation],
+        source: &mut Instance,
+    ) -> Vec<Symbol> {
+        let mut own = Vec::new();
+        let mut relations = relations.iter();
+        for step in steps {
+            let Step::Loop { stmt, iter, bounds } = step else {
+                self.enter(step, source);
+                continue;
+            };
+            let relation = relations.next().copied().unwrap_or(Relation::Any);
+            if relation == Relation::Same {
+                self.name(stmt, iter, iter.clone(), source);
+                continue;
+            }
+            let bounds = self.bounds(bounds.as_ref(), source);
+            let p = self.names.iterator(iter, source.side);
+            self.iterate(stmt, iter, p.clone(), bounds.as_ref(), source);
+            self.relate(relation, &Expr::var(&p), &Expr::var(iter), bounds.as_ref().map(|b| &b[2]));
+            own.push(p);
+        }
+        own
     }
 
     /// Goes down the rest of an instance's way.
@@ -220,12 +250,18 @@ impl Pair<'_> {
 }
 
 impl Names {
-    fn iterator(&mut self, iter: &Symbol, side: Side) -> Symbol {
+    pub(super) fn iterator(&mut self, iter: &Symbol, side: Side) -> Symbol {
         let fresh = || match side {
+            Side::Shared => iter.clone(),
             Side::Source => iter.fresh(),
             Side::Sink => Symbol::new(format!("{}'", iter.name())),
         };
         self.iters.entry((iter.clone(), side)).or_insert_with(fresh).clone()
+    }
+
+    /// Whether it stands for a load that may have another value elsewhere.
+    pub(super) fn may_change(&self, symbol: &Symbol) -> bool {
+        self.originals.contains_key(symbol)
     }
 
     fn value(&mut self, load: &Expr, tensor: &Symbol, instance: &Instance) -> Symbol {

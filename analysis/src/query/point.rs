@@ -55,20 +55,23 @@ pub(super) struct Apart {
 }
 
 /// What isl is asked about.
-struct System {
-    atoms: Vec<Atom>,
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    pub(super) atoms: Vec<Atom>,
     /// How many of them should be small.
     first: usize,
-    rows: Vec<crate::isl::Row>,
+    pub(super) rows: Vec<crate::isl::Row>,
     /// Whether nothing that is known was left out.
-    complete: bool,
+    pub(super) complete: bool,
 }
 
 impl Context {
     /// A condition holds, or does not. Facts are learnt, choices are kept.
     pub(super) fn take_apart(&mut self, cond: &Expr, holds: bool, apart: &mut Apart) {
-        if self.known(cond) == Some(!holds) {
-            apart.impossible = true;
+        match self.known(cond) {
+            Some(known) if known == holds => return,
+            Some(_) => apart.impossible = true,
+            None => {}
         }
         let is_bool = cond.dtype() == DType::Bool;
         match cond.kind() {
@@ -189,7 +192,7 @@ impl Context {
     }
 
     /// Everything that is known of what the facts since `mark` mention: atoms, and rows that are at least 0.
-    fn system(&self, mark: Mark, first: &[Symbol]) -> System {
+    pub(super) fn system(&self, mark: Mark, first: &[Symbol]) -> System {
         let mut atoms: Vec<Atom> = first.iter().filter_map(|s| self.atom_of(&Key::Expr(Expr::var(s)))).collect();
         let count = atoms.len();
         let (mut rows, mut seen) = (Vec::new(), FxHashSet::default());

@@ -41,6 +41,10 @@ pub struct Counts {
     pub found: u64,
     /// Random questions that had a true answer.
     pub asked: u64,
+    /// Loops and tensors of which no run showed that an iteration reads what it did not write.
+    pub private: u64,
+    /// Those of which it is proved.
+    pub killed: u64,
 }
 
 #[allow(dead_code)]
@@ -53,6 +57,8 @@ impl Counts {
         self.exact += other.exact;
         self.found += other.found;
         self.asked += other.asked;
+        self.private += other.private;
+        self.killed += other.killed;
     }
 }
 
@@ -68,7 +74,8 @@ pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
 
 /// What is wrong with the analysis of a seed's program, of a class that the seed decides.
 pub fn either(seed: u64) -> Option<String> {
-    fault(seed, if seed.is_multiple_of(3) { Class::Affine } else { Class::Wild }, &mut Counts::default())
+    let class = [Class::Affine, Class::Wild, Class::Private][(seed % 3) as usize];
+    fault(seed, class, &mut Counts::default())
 }
 
 /// A reference as it is found again in a run: guards do not count.
@@ -163,7 +170,8 @@ pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     let mut seen = vec![false; answers.len()];
     let wrong = everything(&runs, &answers, &mut seen, counts)
         .or_else(|| question(func, &analysis, &runs, seed, counts))
-        .or_else(|| witnesses(func, &answers, seed, &mut seen, counts));
+        .or_else(|| witnesses(func, &answers, seed, &mut seen, counts))
+        .or_else(|| kills(func, &analysis, seed, counts));
     counts.reported += answers.len() as u64;
     counts.seen += seen.iter().filter(|s| **s).count() as u64;
     wrong
@@ -330,6 +338,64 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
                 sources().count(),
                 sinks().count(),
             ));
+        }
+    }
+    None
+}
+
+/// Whether reads that are said to see nothing from outside of an iteration see nothing from there.
+fn kills(func: &Func, analysis: &Dependences<'_>, seed: u64, counts: &mut Counts) -> Option<String> {
+    let sizes = [[1, 1], [2, 3], [3, 2], [4, 4], [6, 5]];
+    let run = |(k, s): (usize, &[i64; 2])| {
+        trace(func, &nest::inputs(func, s, seed * 8 + k as u64), Fault::Stops, MOST_EVENTS)
+    };
+    let runs: Vec<Trace> = sizes.iter().enumerate().map(run).collect();
+    let mut loops = Vec::new();
+    func.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
+    for within in loops {
+        let mut tensors: Vec<&Symbol> = Vec::new();
+        for r in analysis.references() {
+            if r.kind == Use::Write && r.site.inside(within.id()) && !tensors.contains(&&r.tensor) {
+                tensors.push(&r.tensor);
+            }
+        }
+        for tensor in tensors {
+            let mut reads = 0;
+            let shown = runs.iter().find_map(|t| exposed(t, tensor, within.id(), &mut reads));
+            if reads == 0 {
+                continue;
+            }
+            let killed = analysis.exposed_read(tensor, &within).is_none();
+            counts.private += u64::from(shown.is_none());
+            counts.killed += u64::from(killed);
+            if let (true, Some(e)) = (killed, shown) {
+                let text = print::stmt(&within);
+                let head = text.lines().next().unwrap_or_default();
+                let values: Vec<i64> = e.instance.loops.iter().map(|l| l.value).collect();
+                return Some(format!(
+                    "`{head}` is said to write all it reads, but reads {tensor} {:?} at {values:?}",
+                    e.element
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// A read of an element that was not written before in the same iteration of the loop.
+fn exposed<'t>(trace: &'t Trace, tensor: &Symbol, within: StmtId, reads: &mut u64) -> Option<&'t Event> {
+    let mut written = HashSet::new();
+    for e in trace.events.iter().filter(|e| e.tensor == *tensor) {
+        let Some(at) = e.instance.loops.iter().position(|l| l.stmt == within) else { continue };
+        let iteration: Vec<i64> = e.instance.loops[..=at].iter().map(|l| l.number).collect();
+        let place = (iteration, e.allocation, &e.element);
+        if e.touch == Touch::Write {
+            written.insert(place);
+        } else {
+            *reads += 1;
+            if !written.contains(&place) {
+                return Some(e);
+            }
         }
     }
     None

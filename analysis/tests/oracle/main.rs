@@ -39,7 +39,7 @@ fn affine_nests_exactly() {
 }
 
 #[test]
-fn the_long_campaign_takes_both_classes() {
+fn the_long_campaign_takes_every_class() {
     assert!((0..3).all(|seed| either(seed).is_none()));
 }
 
@@ -47,4 +47,11 @@ fn the_long_campaign_takes_both_classes() {
 fn wild_nests_soundly() {
     let c = campaign(Class::Wild, 600);
     assert!(c.seen * 100 >= c.reported * 33, "precision fell: {c:?}");
+}
+
+#[test]
+fn private_tensors_soundly() {
+    let c = campaign(Class::Private, 500);
+    assert!(c.private > 80, "too few are private: {c:?}");
+    assert!(c.killed * 100 >= c.private * 70, "precision fell: {c:?}");
 }

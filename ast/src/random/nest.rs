@@ -5,6 +5,9 @@
 //! - [`Class::Wild`]: besides, whatever the program reads decides: indirect subscripts (also through tensors that it writes),
 //!   bounds and steps that are loaded, products, wrapping casts. Subscripts may be out of range.
 //!
+//! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, so that what is read may or may
+//!   not have been written in the same iteration.
+//!
 //! What the programs compute does not matter, so elements may be read before they are written.
 
 use super::trace;
@@ -28,6 +31,8 @@ pub enum Class {
     Affine,
     /// Anything.
     Wild,
+    /// A loop that may have a tensor of its own in every iteration.
+    Private,
 }
 
 /// The nest of a seed.
@@ -49,7 +54,7 @@ pub fn nest(seed: u64, class: Class) -> Func {
     ];
     let mut g = Gen { rng, class, sizes, tensors, iters: Vec::new(), budget: 0 };
     g.budget = 2 + g.below(4);
-    let body = g.block(0);
+    let body = if class == Class::Private { g.private() } else { g.block(0) };
     b.finish(body)
 }
 
@@ -305,6 +310,65 @@ impl Gen {
             10 => [outer.floor_div(&int(2)), size, one],
             _ => [outer.modulo(&int(2)), size, int(2)],
         }
+    }
+
+    // ---- private tensors
+
+    fn private(&mut self) -> Stmt {
+        let (i, k) = (Symbol::new("i"), Symbol::new("k"));
+        let size = self.size();
+        self.iters.push(i.clone());
+        let mut stmts: Vec<Stmt> = (0..1 + self.below(3)).map(|_| self.piece(&size, &k.fresh(), true)).collect();
+        stmts.extend((0..1 + self.below(2)).map(|_| self.piece(&size, &k.fresh(), false)));
+        self.iters.pop();
+        let end = self.size();
+        range(&i, [&Expr::int(0), &end, &Expr::int(1)], block(stmts))
+    }
+
+    /// A loop that writes or reads a part of `x`, most often as much as others.
+    fn piece(&mut self, size: &Expr, k: &Symbol, writes: bool) -> Stmt {
+        let int = Expr::int;
+        let outer = Expr::var(&self.iters[0]);
+        let bounds = match self.below(8) {
+            0..3 => [int(0), size.clone(), int(1)],
+            3 => [size.minus(&int(1)), int(-1), int(-1)],
+            4 => [int(0), outer.plus(&int(1)), int(1)],
+            5 => [int(1), size.clone(), int(1)],
+            6 => [self.number(0, 2), size.clone(), int(2)],
+            _ => [int(0), int(3), int(1)],
+        };
+        let v = Expr::var(k);
+        let (x, y) = (self.tensors[3].clone(), self.tensors[4].clone());
+        let at = |g: &mut Gen| match g.below(10) {
+            0..4 => v.clone(),
+            4 => v.times(&int(2)),
+            5 => v.times(&int(2)).plus(&int(1)),
+            6 => v.plus(&g.number(0, 3)),
+            7 => size.minus(&int(1)).minus(&v).max_with(&int(0)),
+            8 => outer.clone(),
+            _ => {
+                let by = if g.chance(0.5) { outer.clone() } else { v.clone() };
+                g.tensors[1].load([by])
+            }
+        };
+        let body = |g: &mut Gen| {
+            let index = at(g);
+            if writes { store(&x, [&index], &v) } else { store(&y, [&outer, &int(0)], &x.load([index])) }
+        };
+        let inner = match self.below(5) {
+            0 => {
+                let cond = match self.below(3) {
+                    0 => v.less(&self.number(1, 4)),
+                    1 => v.modulo(&int(2)).equals(&int(0)),
+                    _ => int(2).less(&self.tensors[0].load([v.clone()])),
+                };
+                let (then, otherwise) = (body(self), self.chance(0.7).then(|| body(self)));
+                branch(&cond, then, otherwise)
+            }
+            1 if !writes => block([reduce(&x, [&v], ReduceOp::Add, &int(1)), body(self)]),
+            _ => body(self),
+        };
+        range(k, [&bounds[0], &bounds[1], &bounds[2]], inner)
     }
 
     fn scope(&mut self, depth: usize) -> Stmt {

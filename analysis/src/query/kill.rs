@@ -1,0 +1,207 @@
+//! Kill analysis: is every element that is read in an iteration of a loop certainly written before, in the same iteration? Then no
+//! value comes in from outside, and the iteration may have a tensor of its own (privatisation).
+//!
+//! For a read, the set of all states in which it is executed is taken, larger rather than smaller; for every write before it, the
+//! states in which some instance of the write has certainly overwritten the same element, smaller rather than larger. isl subtracts
+//! the ones from the other.
+//!
+//! - A write counts only where it is exact when it is executed: its loops have constant steps, its conditions are
+//!   conjunctions of comparisons of integers, or were passed by the read as well.
+//! - A value that is read (an index, a bound) counts as the same for both only where nothing in the loop writes it and it
+//!   belongs to no particular instance of the write.
+//!
+//! Everything else may be exposed.
+
+use super::Context;
+use super::context::{Def, Key};
+use super::depend::{Dependences, Relation};
+use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
+use super::linear::Atom;
+use super::point::{Apart, System};
+use super::reference::{Reference, Step, Use};
+use crate::isl::{self, Row};
+use rustc_hash::FxHashSet;
+use weft_ast::{Expr, ExprKind, Stmt, Symbol};
+
+/// Parts of which a set may be put together; isl's subtraction takes exponentially many steps in the worst case.
+const MOST_PARTS: usize = 12;
+
+impl Dependences<'_> {
+    /// A read of the tensor, in the body of a loop, that may see what was written before the iteration began; the first one in
+    /// the order of the text. `None` is a proof that every iteration writes all that it reads of the tensor.
+    ///
+    /// A reduction reads the element that it combines.
+    pub fn exposed_read(&self, tensor: &Symbol, within: &Stmt) -> Option<Reference> {
+        let inside = |r: &&Reference| r.tensor == *tensor && depth(r, within).is_some();
+        let writes: Vec<&Reference> =
+            self.references().iter().filter(inside).filter(|r| r.kind == Use::Write).collect();
+        let mut reads = self.references().iter().filter(inside).filter(|r| r.kind != Use::Write);
+        reads.find(|r| !self.is_killed(r, &writes, within)).cloned()
+    }
+
+    fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {
+        let mut done = Writes::default();
+        let mut changing = unstable([&read.site, &read.site], within, &mut done);
+        for w in writes {
+            changing.extend(unstable([&read.site, &w.site], within, &mut done));
+        }
+        let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
+        let mark = ctx.mark();
+        let mut pair = Pair { ctx: &mut ctx, names: &mut names, unstable: changing, apart: Apart::default() };
+        let mut here = Instance::new(Side::Shared);
+        pair.enter_rest(&read.site.path, &mut here);
+        let Some(element) = pair.execute(read, &mut here) else { return false };
+        if pair.apart.impossible || pair.ctx.is_unreachable() {
+            return true;
+        }
+        let whole = pair.ctx.system(mark, &self.func().sizes);
+        let mut sets = Sets { atoms: whole.atoms.clone(), parts: Vec::new() };
+        for w in writes {
+            for relations in cases(w, read, within) {
+                let before = pair.ctx.mark();
+                pair.apart = Apart::default();
+                if let Some(own) = overwrites(&mut pair, w, read, &relations, &element) {
+                    let system = pair.ctx.system(mark, &self.func().sizes);
+                    sets.add(pair.ctx, pair.names, &own, &system);
+                }
+                pair.ctx.pop(before);
+            }
+        }
+        sets.cover(&whole) == Some(true)
+    }
+}
+
+/// At which step of its way a reference enters the loop's body.
+fn depth(r: &Reference, within: &Stmt) -> Option<usize> {
+    r.site.path.iter().position(|s| matches!(s, Step::Loop { stmt, .. } if stmt.id() == within.id()))
+}
+
+/// How the write can come before the read in one iteration of `within`: the relations of the loops around both.
+fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation>> {
+    let common = write.site.common(&read.site);
+    let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
+    let Some(outside) = depth(read, within).map(|d| loops(&read.site.path[..=d])) else { return Vec::new() };
+    let all = loops(&read.site.path[..common]);
+    let mut out = Vec::new();
+    if write.site.before(&read.site) {
+        out.push(vec![Relation::Same; all]);
+    }
+    for carrier in outside..all {
+        let mut case = vec![Relation::Same; carrier];
+        case.push(Relation::Later);
+        case.resize(all, Relation::Any);
+        out.push(case);
+    }
+    out
+}
+
+/// Supposes that an instance of the write comes before the read and writes the same element. Gives the iterators that are the
+/// write's own; `None` if it is not known exactly when that is.
+fn overwrites(
+    pair: &mut Pair<'_>,
+    write: &Reference,
+    read: &Reference,
+    relations: &[Relation],
+    element: &[Expr],
+) -> Option<FxHashSet<Symbol>> {
+    let common = write.site.common(&read.site);
+    let mut there = Instance::new(Side::Source);
+    let own = pair.enter_before(&write.site.path[..common], relations, &mut there);
+    pair.enter_rest(&write.site.path[common..], &mut there);
+    let written = pair.execute(write, &mut there)?;
+    for (x, y) in written.iter().zip(element) {
+        pair.suppose(&x.equals(y), true);
+    }
+    let exact = !pair.apart.vague && pair.apart.choices.is_empty();
+    let possible = !pair.apart.impossible && !pair.ctx.is_unreachable();
+    let mut own: FxHashSet<Symbol> = own.into_iter().collect();
+    own.extend(write.site.path[common..].iter().filter_map(|s| match s {
+        Step::Loop { iter, .. } => Some(pair.names.iterator(iter, Side::Source)),
+        _ => None,
+    }));
+    (exact && possible).then_some(own)
+}
+
+/// Sets over one list of atoms: what a read needs, and what writes give.
+struct Sets {
+    atoms: Vec<Atom>,
+    /// Atoms of a part alone, any value of which will do, and its rows over its own atoms.
+    parts: Vec<(Vec<Atom>, System)>,
+}
+
+impl Sets {
+    /// Adds what a write gives, unless it rests on values that only one instance of the write has.
+    fn add(&mut self, ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, system: &System) {
+        if !system.complete {
+            return;
+        }
+        let (mut free, mut new) = (Vec::new(), Vec::new());
+        for &a in system.atoms.iter().filter(|a| !self.atoms.contains(a)) {
+            let determined = match &ctx.atoms[a.0 as usize].key {
+                Key::Expr(e) => matches!(e.kind(), ExprKind::Var(s) if own.contains(s)),
+                Key::Trip(s) => own.contains(s),
+                // There is exactly one, by the laws that come with it.
+                Key::Quotient(_, d) | Key::Remainder(_, d) => d.as_constant().is_some(),
+                _ => false,
+            };
+            if determined {
+                free.push(a);
+            } else if belongs(ctx, names, own, a) {
+                return;
+            } else {
+                new.push(a);
+            }
+        }
+        self.atoms.extend(new);
+        self.parts.push((free, system.clone()));
+    }
+
+    /// Whether every point of `whole` is in some part.
+    fn cover(&self, whole: &System) -> Option<bool> {
+        if self.parts.is_empty() || self.parts.len() > MOST_PARTS {
+            return None;
+        }
+        let over = |system: &System, atoms: &[Atom]| -> Option<Vec<Row>> {
+            let row = |row: &Row| {
+                let mut out = vec![0; atoms.len() + 1];
+                out[0] = row[0];
+                for (a, c) in system.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
+                    out[1 + atoms.iter().position(|b| a == b)?] = *c;
+                }
+                Some(out)
+            };
+            system.rows.iter().map(row).collect()
+        };
+        let part = |(free, system): &(Vec<Atom>, System)| {
+            let atoms = [&self.atoms[..], free].concat();
+            Some((free.len(), over(system, &atoms)?))
+        };
+        let parts: Option<Vec<(usize, Vec<Row>)>> = self.parts.iter().map(part).collect();
+        isl::covered(self.atoms.len(), &over(whole, &self.atoms)?, &parts?)
+    }
+}
+
+/// Whether an atom's value belongs to one instance of the write: it is made from its iterators, or from what may change.
+fn belongs(ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, a: Atom) -> bool {
+    let in_expr = |e: &Expr| {
+        let mut found = false;
+        e.walk(&mut |e| {
+            found |= match e.kind() {
+                ExprKind::Var(s) => own.contains(s),
+                ExprKind::Load(t, _) => names.may_change(t),
+                _ => false,
+            }
+        });
+        found
+    };
+    let in_form = |l: &super::linear::Linear| l.terms.iter().any(|(b, _)| belongs(ctx, names, own, *b));
+    let info = &ctx.atoms[a.0 as usize];
+    let by_key = match &info.key {
+        Key::Expr(e) => in_expr(e),
+        Key::Trip(s) => own.contains(s),
+        Key::Product(factors) => factors.iter().any(|f| belongs(ctx, names, own, *f)),
+        Key::Quotient(x, y) | Key::Remainder(x, y) | Key::Min(x, y) | Key::Max(x, y) => in_form(x) || in_form(y),
+        Key::Select(e, x, y) => in_expr(e) || in_form(x) || in_form(y),
+    };
+    by_key || matches!(&info.def, Def::Select(cond, ..) if in_expr(cond))
+}
