@@ -29,6 +29,7 @@ pub mod expr;
 pub mod format;
 pub mod func;
 pub mod interp;
+pub mod narrow;
 pub mod op;
 pub mod poly;
 pub mod print;

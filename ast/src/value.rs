@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::expr::Literal;
+use crate::narrow::{to_bf16, to_f16};
 use half::{bf16, f16};
 
 /// Elements of one type.
@@ -164,8 +165,8 @@ impl Buffer {
             (Buffer::U16(v), Literal::Int(x)) => v[i] = x as u16,
             (Buffer::U32(v), Literal::Int(x)) => v[i] = x as u32,
             (Buffer::U64(v), Literal::Int(x)) => v[i] = x as u64,
-            (Buffer::F16(v), Literal::Float(x)) => v[i] = f16::from_f64(x),
-            (Buffer::Bf16(v), Literal::Float(x)) => v[i] = bf16::from_f64(x),
+            (Buffer::F16(v), Literal::Float(x)) => v[i] = to_f16(x),
+            (Buffer::Bf16(v), Literal::Float(x)) => v[i] = to_bf16(x),
             (Buffer::F32(v), Literal::Float(x)) => v[i] = x as f32,
             (Buffer::F64(v), Literal::Float(x)) => v[i] = x,
             _ => return false,

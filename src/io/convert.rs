@@ -4,7 +4,7 @@
 //! an integer must be exactly representable as a float. Everything else changes what the numbers mean, and is refused.
 
 use super::Want;
-use half::{bf16, f16};
+use weft_ast::narrow::{to_bf16, to_f16};
 use weft_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
 /// Converts `value`, which came from `what` (a file or its part), to the type that is wanted.
@@ -60,8 +60,8 @@ pub(crate) fn floats(
     get: impl Fn(usize) -> Result<f64, Diagnostic>,
 ) -> Result<Buffer, Diagnostic> {
     Ok(match dtype {
-        DType::F16 => Buffer::F16((0..n).map(|i| get(i).map(f16::from_f64)).collect::<Result<_, _>>()?),
-        DType::Bf16 => Buffer::Bf16((0..n).map(|i| get(i).map(bf16::from_f64)).collect::<Result<_, _>>()?),
+        DType::F16 => Buffer::F16((0..n).map(|i| get(i).map(to_f16)).collect::<Result<_, _>>()?),
+        DType::Bf16 => Buffer::Bf16((0..n).map(|i| get(i).map(to_bf16)).collect::<Result<_, _>>()?),
         DType::F32 => Buffer::F32((0..n).map(|i| get(i).map(|v| v as f32)).collect::<Result<_, _>>()?),
         _ => Buffer::F64((0..n).map(get).collect::<Result<_, _>>()?),
     })
@@ -94,8 +94,8 @@ pub(crate) fn integers(
 /// `v` rounded to a float type.
 pub(crate) fn float_to(dtype: DType, v: f64) -> f64 {
     match dtype {
-        DType::F16 => f16::from_f64(v).to_f64(),
-        DType::Bf16 => bf16::from_f64(v).to_f64(),
+        DType::F16 => to_f16(v).to_f64(),
+        DType::Bf16 => to_bf16(v).to_f64(),
         DType::F32 => f64::from(v as f32),
         _ => v,
     }
