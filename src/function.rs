@@ -1,6 +1,7 @@
 //! A compiled entry, and running it.
 
 use crate::error::{Error, Report};
+use crate::loader::from_the_users_line;
 use crate::pipeline;
 use crate::program::{Backend, Options};
 use crate::scheduler;
@@ -193,7 +194,8 @@ impl Function {
 
     fn call_error(&self, e: &CallError) -> Error {
         let sources = self.sources_for(e);
-        let report = Report { diagnostics: vec![e.diagnostic(&sources)], sources };
+        let diagnostic = from_the_users_line(e.diagnostic(&sources), &sources);
+        let report = Report { diagnostics: vec![diagnostic], sources };
         match e.kind {
             ErrorKind::Assert | ErrorKind::Index | ErrorKind::Arithmetic | ErrorKind::Memory | ErrorKind::Size => {
                 Error::Run(report)
@@ -226,7 +228,8 @@ impl Function {
         let start = Instant::now();
         let outputs = interp::run(func, &interp::Inputs { sizes, params }).map_err(|e| {
             let before = matches!(e.kind.code(), "run::input" | "run::shape");
-            let report = Report { diagnostics: vec![e.into()], sources: self.sources.clone() };
+            let diagnostic = from_the_users_line(e.into(), &self.sources);
+            let report = Report { diagnostics: vec![diagnostic], sources: self.sources.clone() };
             if before { Error::Input(report) } else { Error::Run(report) }
         })?;
         let usage = Usage { time: start.elapsed(), scratch: None };

@@ -1,6 +1,7 @@
 //! Where modules come from: files beside the one that imports them, and the operator library.
 
 use std::path::{Path, PathBuf};
+use weft_ast::{Diagnostic, SourceMap, diag::Label};
 use weft_frontend::program::{Loader, Source};
 
 /// Reads `module.ft` beside the importing file, and operators from the embedded library.
@@ -34,14 +35,30 @@ impl Loader for Files {
     }
 }
 
+/// What the names of the operator library's files begin with.
+const LIBRARY: &str = "<libop>/";
+
 /// What a file of the operator library is called in messages.
 fn library_name(file: &str) -> String {
-    format!("<libop>/{file}")
+    format!("{LIBRARY}{file}")
+}
+
+/// A problem that a running program met inside the operator library, told from the user's call that led there.
+pub(crate) fn from_the_users_line(mut d: Diagnostic, sources: &SourceMap) -> Diagnostic {
+    let in_library = |l: &Label| sources.get(l.span.file).is_some_and(|f| f.name.starts_with(LIBRARY));
+    let call = d.labels.iter().position(|l| !in_library(l)).filter(|k| *k > 0);
+    if let Some(call) = call {
+        d.labels[..=call].rotate_right(1);
+        if d.labels[1].text.is_empty() {
+            d.labels[1].text = "found here".to_string();
+        }
+    }
+    d
 }
 
 /// The text of a file by the name that messages call it, for places that were stored.
 pub(crate) fn text_by_name(name: &str) -> Option<String> {
-    match name.strip_prefix("<libop>/") {
+    match name.strip_prefix(LIBRARY) {
         Some(file) => {
             let mut files = weft_libop::files().chain(weft_libop::schedule_files());
             files.find(|(f, _)| *f == file).map(|(_, text)| text.to_string())
