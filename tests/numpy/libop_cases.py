@@ -148,6 +148,8 @@ def shapes():
             calls += ["swapaxes(x, 0, -1)", "moveaxis(x, 0, -1)", "moveaxis(x, -1, 0)"]
         for k in range(0, len(calls), 6):
             yield case(f"shape-{shape}-{k}", ", ".join(calls[k:k + 6]) + ",", x=x)
+        if 0 in shape:
+            yield case(f"reshape-{shape}", "reshape(x, (0,)), reshape(x, (0, 5)), reshape(x, (2, 0, 3)),", x=x)
         for axis in range(-n, n):
             yield case(f"concat-{shape}-{axis}", f"concat([x, x, y], axis={axis})", x=x, y=("f64", symbolic(shape), data("f64", shape)))
         for axis in range(-n - 1, n + 1):
@@ -229,6 +231,7 @@ def windows():
                     yield case(f"pool-{length}-{pool}-{dtype}", f'pool(x, {pool}), pool(x, {pool}, op="mean"), max_pool(x, {width}), avg_pool(x, {width})', x=x)
     x, w = ("f32", "1, 2, h, v", data("f32", (1, 2, 6, 5))), ("f32", "3, 2, r, r", data("f32", (3, 2, 3, 3)))
     yield case("conv2d-pairs", "conv2d(x, w, stride=(2, 1), padding=(0, 2), dilation=[1, 2]), conv2d(x, w, padding=r // 2)", x=x, w=w)
+    yield case("pool-bool", "pool(x, 2), pool(x, 2, stride=1, padding=1)", x=("bool", "1, 1, l", np.array([[[1, 0, 0, 0, 1, 1]]], bool)))
     yield case("conv2d-depthwise", "conv2d(x, w[:, :1], groups=2)", x=("f64", "1, 2, h, v", data("f64", (1, 2, 6, 5))), w=("f64", "4, c, r, r", data("f64", (4, 2, 3, 3))))
     for dtype in ("f16", "bf16"):
         yield case(f"conv1d-{dtype}", "conv1d(x, w), avg_pool(x, 2)", x=(dtype, "1, 2, l", data(dtype, (1, 2, 8))), w=(dtype, "3, 2, r", data(dtype, (3, 2, 3))))

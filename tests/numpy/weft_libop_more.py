@@ -113,7 +113,7 @@ def pool(x, size, stride=None, padding=0, dilation=1, op="max"):
     size = per_axis(size, count)
     stride = size if stride is None else per_axis(stride, count)
     last = tuple(range(-count, 0))
-    low = -np.inf if x.dtype.is_float else np.iinfo(x.dtype.np).min
+    low = -np.inf if x.dtype.is_float else False if x.a.dtype == bool else np.iinfo(x.dtype.np).min
     win = windows(x.a, size, stride, per_axis(padding, count), per_axis(dilation, count), low if op == "max" else 0)
     if op == "max":
         return made(win.max(axis=last), x.dtype)
