@@ -2,8 +2,8 @@
 //!
 //! **Does**: removes branches, operands of `and`, `or`, `select`, `min` and `max`, and assertions that the facts decide; folds
 //! integers that can only have one value, and floats exactly; shortens i64 arithmetic (`(i*4 + j) // 4` with `0 <= j < 4` is `i`);
-//! removes loops without iterations, and puts the first value in the place of the iterator of a loop with one; removes
-//! a store that the next statement overwrites.
+//! removes loops without iterations or with nothing in them, and puts the first value in the place of the iterator of a loop
+//! with one; removes a store that the next statement overwrites.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
@@ -193,6 +193,9 @@ impl Simplifier {
         self.facts.enter_loop(iter, &extent, body);
         let new_body = self.stmt(body);
         self.facts.pop(mark);
+        if new_body.is_nop() && up != 0 && !bounds_may_stop {
+            return Stmt::nop();
+        }
         match stmt.kind() {
             StmtKind::For { props, .. } => {
                 let kind = StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: new_body };

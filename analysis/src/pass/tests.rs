@@ -475,3 +475,29 @@ fn shared_operands_are_visited_once() {
         let _ = pass(&f);
     }
 }
+
+#[test]
+fn simplify_what_is_equal_to_itself() {
+    let p = Program::new();
+    let i = Symbol::new("i");
+    let k = p.idx.load([Expr::var(&i)]);
+    let more = k.plus(&Expr::literal(Literal::Int(1), DType::I32));
+    let x = p.x.load([Expr::var(&i), int(0)]);
+    let nothing = repeat(&i, &p.n, vec![check_that(k.equals(&k)), check_that(more.equals(&more))]);
+    // NaN differs from itself, and what may be out of range is still looked at.
+    let kept = repeat(&i, &p.n, vec![check_that(x.equals(&x))]);
+    let beyond = p.idx.load([p.n.clone()]);
+    let f = p.func(vec![nothing, kept, check_that(beyond.equals(&beyond))]);
+    check(
+        simplify::run,
+        &f,
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            for i in range(n):
+                assert x[i, 0] == x[i, 0]  # index
+            assert idx[n] == idx[n]  # index
+            return y
+    "#]],
+    );
+}
