@@ -45,6 +45,7 @@ pub(crate) fn is_one(e: &Expr) -> bool {
 }
 
 /// A piece of a message of an assertion about sizes.
+#[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
     Text(&'a str),
     Size(&'a Expr),

@@ -395,19 +395,27 @@ impl Elab<'_> {
     ) -> R<(Expr, Expr)> {
         let whole = lower.is_none() && upper.is_none();
         let given = |v: Option<Value>, this: &mut Self| v.map(|v| this.bound(v, n, span)).transpose();
+        let (from, to) = (given(lower, self)?, given(upper, self)?);
         let (zero, one) = (Expr::int(0), Expr::int(1));
-        let (start, low, high) = if step > 0 {
-            let a = given(lower, self)?.unwrap_or_else(|| zero.clone());
-            let b = given(upper, self)?.unwrap_or_else(|| n.clone());
-            (a.clone(), a, b)
-        } else {
-            let a = given(lower, self)?.unwrap_or_else(|| n.minus(&one));
-            let b = given(upper, self)?.map_or_else(|| zero.clone(), |b| b.plus(&one));
-            (a.clone(), b, a.plus(&one))
-        };
         // The elements lie in low … high - 1.
+        let (start, low, high) = if step > 0 {
+            let low = from.clone().unwrap_or(zero);
+            (low.clone(), low, to.clone().unwrap_or_else(|| n.clone()))
+        } else {
+            let start = from.clone().unwrap_or_else(|| n.minus(&one));
+            let low = to.as_ref().map_or(zero, |b| b.plus(&one));
+            let high = start.plus(&one);
+            (start, low, high)
+        };
         if !whole {
-            self.check_slice(&low, &high, n, d, span)?;
+            let ends = if step > 0 {
+                [Part::Text("from "), Part::Size(&low), Part::Text(" to "), Part::Size(&high)]
+            } else {
+                let from = from.as_ref().map_or(Part::Text("the end"), Part::Size);
+                let to = to.as_ref().map_or(Part::Text("the beginning"), Part::Size);
+                [Part::Text("backwards from "), from, Part::Text(" to "), to]
+            };
+            self.check_slice(&low, &high, n, &ends, d, span)?;
         }
         let width = high.minus(&low);
         let m = step.unsigned_abs();
@@ -419,22 +427,28 @@ impl Elab<'_> {
         Ok((start, simplified(&len)))
     }
 
-    /// `0 <= low <= high <= n`, proved or asserted.
-    fn check_slice(&mut self, low: &Expr, high: &Expr, n: &Expr, d: usize, span: Span) -> R<()> {
+    /// `0 <= low <= high <= n`, proved or asserted. Messages say where the slice ends as the program does: `ends`.
+    fn check_slice(&mut self, low: &Expr, high: &Expr, n: &Expr, ends: &[Part<'_>], d: usize, span: Span) -> R<()> {
         let mut unproved: Option<Expr> = None;
         for (a, b) in [(&Expr::int(0), low), (low, high), (high, n)] {
             match poly::Poly::of(&b.minus(a)).and_then(|p| p.as_constant()) {
                 Some(c) if c < 0 => {
+                    let text = |p: &Part<'_>| match p {
+                        Part::Text(t) => t.to_string(),
+                        Part::Size(e) => show(e),
+                    };
+                    let ends: String = ends.iter().map(text).collect();
+                    let size = show(n);
+                    let rule = if ends.starts_with("backwards") {
+                        "0 <= b <= a < n must hold for `x[a:b:-1]`"
+                    } else {
+                        "0 <= a <= b <= n must hold for `x[a:b]`"
+                    };
                     return self.error_help(
                         "index::range",
                         span,
-                        format!(
-                            "this slice goes from {} to {}, and dimension {d} has size {}",
-                            show(low),
-                            show(high),
-                            show(n)
-                        ),
-                        "slices do not clamp: 0 <= a <= b <= n must hold for `x[a:b]`",
+                        format!("this slice goes {ends}, and dimension {d} has size {size}"),
+                        format!("slices do not clamp: {rule}"),
                     );
                 }
                 Some(_) => {}
@@ -452,14 +466,8 @@ impl Elab<'_> {
         }
         if let Some(cond) = unproved {
             let dimension = format!(", and dimension {d} has size ");
-            let message = message([
-                Part::Text("a slice goes from "),
-                Part::Size(low),
-                Part::Text(" to "),
-                Part::Size(high),
-                Part::Text(&dimension),
-                Part::Size(n),
-            ]);
+            let tail = [Part::Text(&dimension), Part::Size(n)];
+            let message = message([Part::Text("a slice goes ")].iter().chain(ends).chain(&tail).copied());
             self.emit(StmtKind::Assert { cond, message, kind: AssertKind::Program });
         }
         Ok(())

@@ -158,3 +158,41 @@ fn subscripts_of_values() {
         "#]],
     );
 }
+
+#[test]
+fn slices_backwards_are_named_as_they_are_written() {
+    check(
+        "def f(x: f32[n], y: f32[3]):
+    a = x[1:0:-1]
+    b = x[2::-1]
+    c = x[:1:-2]
+    d = y[1:2:-1]
+    return a, b, c
+",
+        expect![[r#"
+            [index::range] this slice goes backwards from 1 to 2, and dimension 0 has size 3
+              at t.ft:5 `1:2:-1`
+              help: slices do not clamp: 0 <= b <= a < n must hold for `x[a:b:-1]`
+        "#]],
+    );
+    check(
+        "def f(x: f32[n]):
+    return x[1:0:-1], x[2::-1], x[:1:-2]
+",
+        expect![[r#"
+            def f(x: f32[n]) -> (f32[1], f32[3], f32[(n - 1) // 2]):
+                out = empty((1,), f32)
+                out1 = empty((3,), f32)
+                out2 = empty(((n - 1) // 2,), f32)
+                assert 2 <= n, f"a slice goes backwards from 1 to 0, and dimension 0 has size {n}"
+                assert 3 <= n, f"a slice goes backwards from 2 to the beginning, and dimension 0 has size {n}"
+                for out.d0 in range(1):
+                    out[out.d0] = x[1 - out.d0]
+                for out1.d0 in range(3):
+                    out1[out1.d0] = x[2 - out1.d0]
+                for out2.d0 in range((n - 1) // 2):
+                    out2[out2.d0] = x[n - 1 - out2.d0 * 2]
+                return out, out1, out2
+        "#]],
+    );
+}
