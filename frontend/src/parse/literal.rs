@@ -38,7 +38,7 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
         }
         return ExprKind::Float(value);
     }
-    let value = i128::from_str_radix(rest, radix).ok();
+    let value = u64::from_str_radix(rest, radix).ok().map(i128::from);
     if value.is_none() {
         diags.push(
             Diagnostic::new("syntax::number", "an integer that fits in no integer type")
