@@ -306,7 +306,7 @@ impl Program {
             several => several.par_iter().map(faults).collect(),
         };
         for d in found.into_iter().flatten() {
-            if !all.contains(&d) {
+            if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
                 all.push(d);
             }
         }

@@ -45,13 +45,27 @@ class Function:
         self.written_again = names_written_again(node)
 
 
+def leaves(target):
+    """The names and places in a target, which may be nested tuples."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [leaf for t in target.elts for leaf in leaves(t)]
+    return [target]
+
+
+def copied(value):
+    """A value that later writes do not change."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(copied, value))
+    return value.copy() if isinstance(value, Tensor) else value
+
+
 def names_written_again(node):
     """Names that are assigned more than once, augmented or stored into: tensors even where the value is weak."""
     count = {}
     for n in ast.walk(node):
         targets = n.targets if isinstance(n, ast.Assign) else [n.target] if isinstance(n, ast.AugAssign) else []
         for t in targets:
-            for leaf in t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t]:
+            for leaf in leaves(t):
                 weight = 1 if isinstance(n, ast.Assign) and isinstance(leaf, ast.Name) else 2
                 while isinstance(leaf, ast.Subscript):
                     leaf = leaf.value
@@ -224,15 +238,16 @@ class Frame:
         values = self.eval(node.value)
         if len(node.targets) > 1:
             raise WeftError("one target is expected")
-        target = node.targets[0]
-        if isinstance(target, (ast.Tuple, ast.List)):
-            if len(target.elts) != len(values):
-                raise WeftError(f"{len(values)} values for {len(target.elts)} names")
-            values = [v.copy() if isinstance(v, Tensor) else v for v in values]
-            for t, v in zip(target.elts, values):
-                self.assign(t, v)
-        else:
-            self.assign(target, values)
+        self.unpack(node.targets[0], values)
+
+    def unpack(self, target, value):
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            self.assign(target, value)
+            return
+        if len(target.elts) != len(value):
+            raise WeftError(f"{len(value)} values for {len(target.elts)} names")
+        for t, v in zip(target.elts, copied(value)):
+            self.unpack(t, v)
 
     def assign(self, target, value):
         if isinstance(target, ast.Subscript):

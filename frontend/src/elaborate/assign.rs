@@ -10,7 +10,7 @@ use super::broadcast::{is_one, show, show_shape, stretch};
 use super::call::default_type;
 use super::expr::value_reads;
 use super::report::counted;
-use super::scope::Role;
+use super::scope::{Binding, Role};
 use super::value::{Lazy, Value, View};
 use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, ExprKind};
@@ -39,7 +39,7 @@ impl Elab<'_> {
         let v = self.eval(value)?;
         match targets {
             [one] => self.assign_to(one, v, value.span),
-            many => self.unpack(many, v, value.span),
+            many => self.unpack(many, &v, value.span),
         }
     }
 
@@ -52,7 +52,7 @@ impl Elab<'_> {
                 let v = self.unless_overwritten(v, before);
                 self.write(&place, &v, target.span, span)
             }
-            ExprKind::Tuple(items) | ExprKind::List(items) => self.unpack(items, v, span),
+            ExprKind::Tuple(items) | ExprKind::List(items) => self.unpack(items, &v, span),
             _ => self.error_help(
                 "assign::target",
                 target.span,
@@ -77,23 +77,15 @@ impl Elab<'_> {
         Value::Tensor(kept)
     }
 
-    /// `a, (b, c) = value`
-    fn unpack(&mut self, targets: &[syntax::Expr], v: Value, span: Span) -> R<()> {
+    /// `a, b = value`, `a, (b, c) = value`
+    fn unpack(&mut self, targets: &[syntax::Expr], v: &Value, span: Span) -> R<()> {
         let mut pairs = Vec::new();
-        self.pair(targets, &v, span, &mut pairs)?;
+        self.pair(targets, v, span, &mut pairs)?;
         // All values are read before the first one is written.
-        for k in 1..pairs.len() {
-            let mut written = FxHashSet::default();
-            for (t, _) in &pairs[..k] {
-                if let Some(s) = self.target_tensor(t) {
-                    written.insert(s);
-                }
-            }
-            let mut read = FxHashSet::default();
-            value_reads(&pairs[k].1, &mut read);
-            if let Some(l) = pairs[k].1.lazy().filter(|_| !read.is_disjoint(&written)) {
-                pairs[k].1 = Value::Tensor(self.materialise(&l, l.expr.dtype(), "t"));
-            }
+        let mut written = FxHashSet::default();
+        for (t, v) in &mut pairs {
+            *v = self.kept(v, &written);
+            written.extend(self.target_tensor(t));
         }
         for (t, v) in pairs {
             self.assign_to(t, v, span)?;
@@ -109,14 +101,14 @@ impl Elab<'_> {
         span: Span,
         out: &mut Vec<(&'t syntax::Expr, Value)>,
     ) -> R<()> {
-        let n = targets.len();
+        let names = if targets.len() == 1 { "1 name stands".into() } else { format!("{} names stand", targets.len()) };
         let Some(items) = v.items() else {
             let found = v.describe();
-            return self.error("type::unpack", span, format!("{n} names stand on the left for {found}"));
+            return self.error("type::unpack", span, format!("{names} on the left for {found}"));
         };
-        if items.len() != n {
+        if items.len() != targets.len() {
             let m = counted(items.len() as i128, "value");
-            return self.error("type::unpack", span, format!("{n} names stand on the left for {m}"));
+            return self.error("type::unpack", span, format!("{names} on the left for {m}"));
         }
         for (t, v) in targets.iter().zip(items) {
             match &t.kind {
@@ -463,15 +455,22 @@ impl Elab<'_> {
         if target.writable {
             return Ok(());
         }
-        let name = target.tensor.symbol.name();
+        // An entry that is called only reads what its caller might write, and has its own name for it.
+        let symbol = &target.tensor.symbol;
+        let is_it = |b: &Binding| matches!(&b.value, Value::Tensor(v) if v.tensor.symbol == *symbol);
+        let here = self.frame().scopes.iter().flat_map(|s| &s.names);
+        let alias = here.filter(|(n, b)| is_it(b) && *n != symbol.name()).map(|(n, _)| n.as_str()).min();
+        let alias = alias.filter(|_| target.tensor.role != TensorRole::Input);
         let ty = target.tensor.dtype;
-        let dots = if target.tensor.ndim() == 0 { String::new() } else { show_shape(&target.tensor.shape) };
-        self.error_help(
-            "assign::read_only",
-            site,
-            format!("`{name}` is a parameter that is only read"),
-            format!("annotate it with `inout[{ty}{dots}]` to write it, or copy it: `t = {name}`"),
-        )
+        let (name, dots) = match alias {
+            Some(alias) => (alias, "[…]".to_string()),
+            None if target.tensor.ndim() == 0 => (symbol.name(), String::new()),
+            None => (symbol.name(), show_shape(&target.tensor.shape)),
+        };
+        let copy = if name == "t" { "own" } else { "t" };
+        let message = format!("`{name}` is a parameter that is only read");
+        let help = format!("annotate it with `inout[{ty}{dots}]` to write it, or copy it: `{copy} = {name}`");
+        self.error_help("assign::read_only", site, message, help)
     }
 
     /// The element of `v` over the axes of the target, of the target's type.

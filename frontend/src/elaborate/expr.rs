@@ -132,29 +132,27 @@ impl Elab<'_> {
             return;
         }
         for k in (0..values.len()).rev() {
-            let mut read = FxHashSet::default();
-            value_reads(&values[k], &mut read);
-            if read.is_disjoint(&written) {
-                continue;
-            }
             let later = self.block_mut().items.split_off(marks[k].items);
-            values[k] = self.kept(&values[k]);
+            values[k] = self.kept(&values[k], &written);
             let inserted = self.block().items.len() - marks[k].items;
             self.block_mut().items.extend(later);
             marks[k..].iter_mut().for_each(|m| m.items += inserted);
         }
     }
 
-    /// The value in a temporary, where it is a tensor.
-    fn kept(&mut self, v: &Value) -> Value {
+    /// The value, with temporaries for what reads tensors that are `written` before it is used.
+    pub(crate) fn kept(&mut self, v: &Value, written: &FxHashSet<Symbol>) -> Value {
         match v {
-            Value::Tuple(items) => Value::Tuple(items.iter().map(|v| self.kept(v)).collect()),
-            Value::List(items) => Value::List(items.iter().map(|v| self.kept(v)).collect()),
-            Value::Tensor(_) | Value::Lazy(_) => match v.lazy() {
-                Some(l) => Value::Tensor(self.materialise(&l, l.expr.dtype(), "t")),
-                None => v.clone(),
-            },
-            _ => v.clone(),
+            Value::Tuple(items) => Value::Tuple(items.iter().map(|v| self.kept(v, written)).collect()),
+            Value::List(items) => Value::List(items.iter().map(|v| self.kept(v, written)).collect()),
+            _ => {
+                let mut read = FxHashSet::default();
+                value_reads(v, &mut read);
+                match v.lazy() {
+                    Some(l) if !read.is_disjoint(written) => Value::Tensor(self.materialise(&l, l.expr.dtype(), "t")),
+                    _ => v.clone(),
+                }
+            }
         }
     }
 

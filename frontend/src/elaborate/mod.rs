@@ -52,6 +52,7 @@ use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 pub use func::{is_entry, is_static_annotation};
 pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, gradient_target};
 pub use literal::StaticValue;
+pub(crate) use report::same_mistake;
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;

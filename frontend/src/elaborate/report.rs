@@ -11,8 +11,13 @@ pub(crate) fn counted(n: i128, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Whether two diagnostics are of one mistake in the text, which may have been reached by different calls.
+pub(crate) fn same_mistake(a: &Diagnostic, b: &Diagnostic) -> bool {
+    a.code == b.code && a.message == b.message && a.labels == b.labels
+}
+
 impl Elab<'_> {
-    /// Records a diagnostic, unless it was recorded already.
+    /// Records a diagnostic, unless its mistake was recorded already.
     pub(crate) fn report(&mut self, mut d: Diagnostic) -> Stop {
         let primary = d.span();
         let user_call = self.chain.iter().rev().find(|c| !self.in_library(c.span.file) && !c.span.is_none());
@@ -37,7 +42,7 @@ impl Elab<'_> {
             }
             d.notes.push(format!("in `{}`, called at {}", call.function, self.program.sources().locate(call.span)));
         }
-        if !self.diagnostics.contains(&d) {
+        if !self.diagnostics.iter().any(|known| same_mistake(known, &d)) {
             self.diagnostics.push(d);
         }
         Stop::Reported

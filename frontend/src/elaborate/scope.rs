@@ -99,11 +99,15 @@ impl<'p> Elab<'p> {
         scope.names.insert(name.to_string(), Binding { value, role, site });
     }
 
-    /// Makes a name known whose value is not: uses of it are not reported.
+    /// Makes a name known whose value is not: uses of it are not reported. A tensor that exists keeps its shape and type.
     pub(crate) fn poison(&mut self, name: &str, site: Span) {
-        if self.frame().find(name).is_none() {
-            self.bind(name, Value::None, Role::Poisoned, site);
-        }
+        let scope = match self.frame().find(name) {
+            None => self.frame().scopes.len() - 1,
+            Some((scope, b)) if b.role == Role::Named => scope,
+            Some(_) => return,
+        };
+        let poisoned = Binding { value: Value::None, role: Role::Poisoned, site };
+        self.frame_mut().scopes[scope].names.insert(name.to_string(), poisoned);
     }
 
     /// The value of a name.

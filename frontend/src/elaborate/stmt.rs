@@ -44,9 +44,11 @@ impl Elab<'_> {
                     self.shared_chain = None;
                     self.roll_back(mark);
                     self.poison_targets(s);
-                    // What follows means little where a call went wrong, or where the function might have ended.
+                    // What follows means little where a call went wrong, where the function might have ended, or where
+                    // what it was said to rely on does not hold.
                     let endless = |d: &weft_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
-                    let ends = self.schedule.is_some() || returns(s) || self.diagnostics.iter().any(endless);
+                    let relied_on = returns(s) || matches!(s.kind, StmtKind::Assert { .. });
+                    let ends = self.schedule.is_some() || relied_on || self.diagnostics.iter().any(endless);
                     if self.frames.len() > 1 || ends {
                         return Err(Stop::Reported);
                     }
@@ -57,7 +59,18 @@ impl Elab<'_> {
                 self.attach(std::mem::take(&mut labels), mark);
             }
         }
-        if wrong { Err(Stop::Reported) } else { Ok(Flow::Next) }
+        if wrong {
+            return Err(Stop::Reported);
+        }
+        match stmts.last() {
+            Some(last) if !labels.is_empty() => self.error_help(
+                "syntax::label",
+                last.span,
+                "a label names the statement after it, and there is none",
+                "write it before the statement",
+            ),
+            _ => Ok(Flow::Next),
+        }
     }
 
     /// The text of a `label("…")` statement.
@@ -98,6 +111,7 @@ impl Elab<'_> {
         let mut names: Vec<(String, Span)> = Vec::new();
         match &s.kind {
             StmtKind::Assign { targets, .. } => targets.iter().for_each(|t| target_names(t, &mut names)),
+            StmtKind::Augment { target, .. } => target_names(target, &mut names),
             StmtKind::Declare { name, .. } => names.push((name.text.clone(), name.span)),
             StmtKind::If { then, otherwise, .. } => {
                 then.iter().chain(otherwise).for_each(|s| self.poison_targets(s));

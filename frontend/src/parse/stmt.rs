@@ -533,35 +533,37 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
     }
 }
 
-/// The left-hand sides of an assignment; a tuple in brackets is as good as a bare one.
+/// The left-hand sides of an assignment. A tuple or list in brackets is as good as a bare one; of one item, it stays a
+/// tuple, so that it unpacks.
 fn assign_targets(b: &mut Builder<'_, '_>, left: Pair<'_, Rule>, span: Span) -> Option<Vec<Expr>> {
-    let (mut targets, mut tuple) = b.exprs(left);
-    if let [Expr { kind: ExprKind::Tuple(items), .. }] = &mut targets[..]
-        && !tuple
+    let (mut targets, tuple) = b.exprs(left);
+    if tuple && targets.len() < 2 {
+        targets = vec![Expr { kind: ExprKind::Tuple(targets), span }];
+    }
+    if let [Expr { kind: ExprKind::Tuple(items) | ExprKind::List(items), .. }] = &mut targets[..]
+        && items.len() > 1
     {
         targets = std::mem::take(items);
-        tuple = true;
-    }
-    if tuple && targets.len() < 2 {
-        b.diags.push(problem::bad_target(span, "a tuple of fewer than two", "write the name without a comma"));
-        return None;
     }
     let mut ok = true;
     for target in &targets {
-        ok &= is_nested_target(b, target);
+        ok &= is_unpacked(b, target);
     }
     ok.then_some(targets)
 }
 
-/// Whether something can be assigned to, also as a part of a tuple or list of at least two; reports it if not.
-fn is_nested_target(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
+/// Whether something can be assigned to or unpacked into; reports what cannot.
+fn is_unpacked(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
     match &target.kind {
-        ExprKind::Tuple(items) | ExprKind::List(items) if items.len() < 2 => {
-            let what = "a tuple or list of fewer than two";
-            b.diags.push(problem::bad_target(target.span, what, "write the name without brackets and commas"));
+        ExprKind::Tuple(items) | ExprKind::List(items) if items.is_empty() => {
+            b.diags.push(problem::bad_target(target.span, "an empty tuple", "leave it out: write the value alone"));
             false
         }
-        ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().all(|t| is_nested_target(b, t)),
+        ExprKind::Tuple(items) | ExprKind::List(items) => {
+            // Every wrong one is reported.
+            let wrong = items.iter().filter(|item| !is_unpacked(b, item)).count();
+            wrong == 0
+        }
         _ => is_target(b, target),
     }
 }

@@ -112,7 +112,8 @@ def block(out, stmts, depth):
             continue
         match s:
             case ast.Assign(targets=[t], value=v):
-                out.append(f"{pad}{many(t.elts) if isinstance(t, ast.Tuple) else expr(t)} = {expr(v)}")
+                several = isinstance(t, (ast.Tuple, ast.List)) and len(t.elts) > 1
+                out.append(f"{pad}{many(t.elts) if several else expr(t)} = {expr(v)}")
             case ast.AnnAssign(target=t, annotation=a, value=v, simple=1):
                 out.append(f"{pad}declare {expr(t)}: {expr(a)}" + (f" = {expr(v)}" if v else ""))
             case ast.AugAssign(target=t, op=op, value=v):

@@ -245,3 +245,86 @@ fn labels() {
         "#]],
     );
 }
+
+#[test]
+fn targets_that_are_nested_or_of_one() {
+    check(
+        "def pair(x):
+    return x[0], (x[1], x)
+
+def f(x: f32[n]):
+    a, (b, [c, d]) = 1, (x[0], [x[1], n + 1])
+    (e,) = (x[2],)
+    y = x * 2
+    z = x + d
+    y, (z, y[0:1]) = z, (y, z[1:2])
+    return a + b + c + e, y, z
+",
+        expect![[r#"
+            def f(x: f32[n]) -> (f32, f32[n], f32[n]):
+                out = empty((), f32)
+                y = empty((n,), f32)
+                z = empty((n,), f32)
+                b = empty((), f32)
+                b = x[0]
+                c = empty((), f32)
+                c = x[1]
+                e = empty((), f32)
+                e = x[2]
+                for y.d0 in range(n):
+                    y[y.d0] = x[y.d0] * 2.0
+                for z.d0 in range(n):
+                    z[z.d0] = x[z.d0] + cast(n + 1, f32)
+                assert 2 <= n, f"a slice goes from 1 to 2, and dimension 0 has size {n}"
+                t = empty((n,), f32)
+                for t.d0 in range(n):
+                    t[t.d0] = y[t.d0]
+                t_1 = empty((1,), f32)
+                for t.d0 in range(1):
+                    t_1[t.d0] = z[t.d0 + 1]
+                for y.d0 in range(n):
+                    y[y.d0] = z[y.d0]
+                for z.d0 in range(n):
+                    z[z.d0] = t[z.d0]
+                assert 1 <= n, f"a slice goes from 0 to 1, and dimension 0 has size {n}"
+                for y.d0 in range(1):
+                    y[y.d0] = t_1[y.d0]
+                out = 1.0 + b + c + e
+                return out, y, z
+        "#]],
+    );
+    check(
+        "def f(x: f32[n]):
+    (a,) = x
+    b, (c, d) = 1, (2, 3, 4)
+    (e,) = (1, 2)
+    return x
+",
+        expect![[r#"
+            [type::unpack] 1 name stands on the left for a tensor of 1 dimension
+              at t.ft:2 `x`
+            [type::unpack] 2 names stand on the left for 3 values
+              at t.ft:3 `1, (2, 3, 4)`
+            [type::unpack] 1 name stands on the left for 2 values
+              at t.ft:4 `(1, 2)`
+        "#]],
+    );
+}
+
+#[test]
+fn a_label_before_nothing() {
+    check(
+        "def f(x: f32[n]):
+    y = x + 1
+    for i in range(n):
+        y[i] = 0
+        label(\"A\")
+    return y
+",
+        expect![[r#"
+            [syntax::label] a label names the statement after it, and there is none
+              at t.ft:5 `label("A")`
+              help: write it before the statement
+        "#]],
+    );
+}

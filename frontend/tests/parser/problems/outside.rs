@@ -294,15 +294,9 @@ fn targets() {
             syntax::target: a comparison on the left of an assignment
               6:5 `a < b`
               help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
-            syntax::target: a tuple of fewer than two on the left of an assignment
-              7:5 `a,`
-              help: write the name without a comma
-            syntax::target: a tuple of fewer than two on the left of an assignment
+            syntax::target: an empty tuple on the left of an assignment
               8:5 `()`
-              help: write the name without a comma
-            syntax::target: a tuple or list of fewer than two on the left of an assignment
-              9:8 `(b,)`
-              help: write the name without brackets and commas
+              help: leave it out: write the value alone
             syntax::target: a call on the left of an assignment
               10:9 `f()`
               help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`

@@ -352,3 +352,55 @@ fn files_are_checked_as_a_whole() {
         "#]],
     );
 }
+
+#[test]
+fn one_mistake_is_one_report() {
+    // In a template that is called twice; through a static value that could not be computed again; by another name.
+    check_file(
+        "def t(x):
+    if x.ndim == 1:
+        return x + \"a\"
+    return x
+
+def f(x: f32[n]):
+    a = t(x)
+    b = t(x)
+    return a + b
+
+def g(x: f32[n]):
+    shape = (2, 3)
+    shape += missing
+    y = zeros(shape, f32)
+    return y[0, 0, 0]
+
+def h(x: f32[n]):
+    k = 1
+    k = x + \"b\"
+    return x[k, k]
+",
+        expect![[r#"
+            [type::operand] `+` takes tensors and numbers, and this is a string
+              at t.ft:3 `"a"`
+              note: in `t`, called at t.ft:7
+            [name::unknown] there is no `missing` here
+              at t.ft:13 `missing`
+            [type::operand] `+` takes tensors and numbers, and this is a string
+              at t.ft:19 `"b"`
+        "#]],
+    );
+    check_file(
+        "def keep(x: f32[m]):
+    x[...] = 7
+
+def main(x: f32[n]):
+    t = x
+    keep(t)
+    return t
+",
+        expect![[r#"
+            [assign::read_only] `x` is a parameter that is only read
+              at t.ft:2 `x[...]`
+              help: annotate it with `inout[f32[m]]` to write it, or copy it: `t = x`
+        "#]],
+    );
+}
