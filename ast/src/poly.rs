@@ -3,6 +3,7 @@
 //!
 //! `2*n` equals `n + n`, and `(n - 1) + 1` equals `n`; `n` and `m` may or may not be equal.
 
+use crate::dtype::DType;
 use crate::expr::{Expr, ExprKind, Literal, wrap_to};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
@@ -76,6 +77,76 @@ impl Poly {
         }
         Some(product)
     }
+}
+
+/// The normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is `m`. It has the same value
+/// whatever wraps on the way. Operands that could stop the program are kept.
+pub fn tidy(e: &Expr) -> Expr {
+    if e.may_fail() {
+        return e.clone();
+    }
+    match Poly::of(e).and_then(|p| p.expression(e.dtype())) {
+        Some(new) if nodes(&new) < nodes(e) => new,
+        _ => e.clone(),
+    }
+}
+
+/// The number of nodes, at most a few hundred of them.
+fn nodes(e: &Expr) -> usize {
+    let mut left = vec![e];
+    let mut count = 0;
+    while let Some(e) = left.pop() {
+        count += 1;
+        if count > 400 {
+            break;
+        }
+        left.extend(e.children());
+    }
+    count
+}
+
+impl Poly {
+    /// As an expression of an integer type: what is added first, then what is subtracted, then the constant.
+    pub fn expression(&self, dtype: DType) -> Option<Expr> {
+        // Symbols are numbered in the order of the text.
+        let place = |m: &[Expr]| {
+            let mut first = u64::MAX;
+            m.iter().for_each(|e| {
+                e.walk(&mut |e| {
+                    if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
+                        first = first.min(s.id());
+                    }
+                });
+            });
+            first
+        };
+        let int = |c: i128| Expr::literal(Literal::Int(c), dtype);
+        let mut terms: Vec<(&[Expr], i128)> = self.terms().collect();
+        if terms.iter().any(|(_, c)| wrap_to(*c, dtype) != *c || c.checked_neg().is_none_or(|n| wrap_to(n, dtype) != n))
+        {
+            return None;
+        }
+        terms.sort_by_key(|(m, c)| (m.is_empty(), *c < 0, place(m), order_of(m)));
+        let mut sum: Option<Expr> = None;
+        for (m, c) in terms {
+            let size = if sum.is_some() { c.abs() } else { c };
+            let mut factors = m.iter().cloned();
+            let term = match factors.next() {
+                Some(first) => factors.fold(first, |p, f| p.times(&f)).times(&int(size)),
+                None => int(size),
+            };
+            sum = Some(match sum {
+                None => term,
+                Some(s) if c < 0 => s.minus(&term),
+                Some(s) => s.plus(&term),
+            });
+        }
+        Some(sum.unwrap_or_else(|| int(0)))
+    }
+}
+
+fn order_of(m: &[Expr]) -> Vec<u64> {
+    m.iter().map(order).collect()
 }
 
 /// An order of atoms within a monomial: any will do, as long as equal atoms get equal keys.

@@ -2,7 +2,7 @@
 
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
-use crate::selector;
+use crate::selector::{self, Declared};
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
@@ -167,6 +167,24 @@ impl Schedule {
                 .at(arg.span)
                 .label(s.origin().span(), "this statement")
         })
+    }
+
+    /// The tensor that a selector or handle points at.
+    ///
+    /// # Errors
+    /// If there is none, or more than one.
+    pub fn tensor(&self, arg: &Arg) -> Result<Declared, Refusal> {
+        match &arg.value {
+            Value::Handle(Handle::Tensor(t)) => {
+                selector::tensors(&self.func).into_iter().find(|d| d.symbol() == t).ok_or_else(|| {
+                    Refusal::target(format!("the tensor `{t}` is not in the program any more")).at(arg.span)
+                })
+            }
+            Value::Str(name) => selector::tensor(&self.func, name).map_err(|r| r.at(arg.span)),
+            other => Err(Refusal::target(format!("a tensor is expected, and this is {}", other.describe()))
+                .at(arg.span)
+                .help("name it (\"t\"), or use what an earlier step returned")),
+        }
     }
 
     /// The statement that a handle points at now.

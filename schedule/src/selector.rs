@@ -6,9 +6,12 @@
 //! - `"softmax.k"`: the loop `k` of an inlined call of `softmax`; calls may be nested (`"attention.softmax.k"`).
 //!
 //! Loops of array statements are `T.d0`, `T.d1` … for target `T`.
+//!
+//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`.
 
 use crate::refusal::Refusal;
-use weft_ast::{Func, Stmt, StmtKind};
+use std::sync::Arc;
+use weft_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The loop that a selector names.
 pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
@@ -86,13 +89,17 @@ fn matches(s: &Stmt, wanted: &str, loops: bool) -> bool {
     if s.origin().labels().iter().any(|l| l == wanted) {
         return true;
     }
-    let Some(own) = name(s) else { return false };
+    name(s).is_some_and(|own| called(own, s.origin(), wanted))
+}
+
+/// Whether something of that name is meant: `k`, `softmax.k`.
+fn called(own: &str, origin: &Origin, wanted: &str) -> bool {
     if own == wanted {
         return true;
     }
     // `softmax.k`: calls from the outside in, the last ones of the chain.
     let Some(calls) = wanted.strip_suffix(own).and_then(|c| c.strip_suffix('.')) else { return false };
-    let mut chain = s.origin().chain().iter().rev();
+    let mut chain = origin.chain().iter().rev();
     calls.rsplit('.').all(|call| chain.next().is_some_and(|c| c.function == call))
 }
 
@@ -120,5 +127,69 @@ fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
     match names.is_empty() {
         true => r.help("the program has no loops"),
         false => r.help(format!("there are {}", names.join(", "))),
+    }
+}
+
+/// A tensor, and where it is declared; parameters and results are nowhere.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// The declaration.
+    pub tensor: Arc<Tensor>,
+    /// The statement in whose body it is alive, for a local tensor.
+    pub stmt: Option<Stmt>,
+}
+
+impl Declared {
+    /// Its name.
+    pub fn symbol(&self) -> &Symbol {
+        &self.tensor.symbol
+    }
+}
+
+/// The tensors of a program: its interface, then those that are declared, in the order of the text.
+pub fn tensors(func: &Func) -> Vec<Declared> {
+    let mut all: Vec<Declared> = func.interface().map(|t| Declared { tensor: t.clone(), stmt: None }).collect();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            all.push(Declared { tensor: tensor.clone(), stmt: Some(s.clone()) });
+        }
+    });
+    all
+}
+
+/// The tensor that a selector names.
+pub fn tensor(func: &Func, selector: &str) -> Result<Declared, Refusal> {
+    let (name, number) = numbered(selector);
+    let all = tensors(func);
+    let fits = |d: &&Declared| {
+        let origin = d.stmt.as_ref().map_or(Origin::none(), |s| s.origin().clone());
+        called(d.symbol().name(), &origin, name)
+    };
+    let mut found: Vec<Declared> = all.iter().filter(fits).cloned().collect();
+    match (number, found.len()) {
+        (_, 0) => {
+            let mut names: Vec<&str> = Vec::new();
+            for d in &all {
+                if !names.contains(&d.symbol().name()) {
+                    names.push(d.symbol().name());
+                }
+            }
+            let r = Refusal::target(format!("there is no tensor `{name}`"));
+            Err(if names.is_empty() { r } else { r.help(format!("there are {}", names.join(", "))) })
+        }
+        (Some(n), count) if n == 0 || n > count => Err(Refusal::target(format!(
+            "there are {count} tensors `{name}`, counted from 1, and this asks for number {n}"
+        ))),
+        (Some(n), _) => Ok(found.swap_remove(n - 1)),
+        (None, 1) => Ok(found.swap_remove(0)),
+        (None, count) => {
+            let options: Vec<String> = (1..=count).map(|n| format!("\"{name}#{n}\"")).collect();
+            let mut r = Refusal::target(format!("`{name}` names {count} tensors"));
+            for (n, d) in found.iter().enumerate().take(6) {
+                let at = d.stmt.as_ref().map_or(weft_ast::Span::NONE, |s| s.origin().span());
+                r = r.label(at, format!("number {}", n + 1));
+            }
+            Err(r.help(format!("write {}", options.join(", "))))
+        }
     }
 }

@@ -137,15 +137,9 @@ fn statements(func: &Func) -> Vec<Stmt> {
     all
 }
 
-/// The tensors of a program: its interface, then those that are declared, in the order of the text.
-pub(crate) fn tensors(func: &Func) -> Vec<weft_ast::Symbol> {
-    let mut all: Vec<_> = func.interface().map(|t| t.symbol.clone()).collect();
-    func.body.walk(&mut |s| {
-        if let weft_ast::StmtKind::VarDef { tensor, .. } = s.kind() {
-            all.push(tensor.symbol.clone());
-        }
-    });
-    all
+/// The names of a program's tensors: its interface, then those that are declared, in the order of the text.
+fn tensors(func: &Func) -> Vec<weft_ast::Symbol> {
+    selector::tensors(func).into_iter().map(|d| d.tensor.symbol.clone()).collect()
 }
 
 impl Trace {

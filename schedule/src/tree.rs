@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_ast::expr::Access;
-use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use weft_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The statements from the root to the one with this id, both included.
 pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
@@ -228,4 +228,64 @@ pub fn mentions(e: &Expr, iters: &[&Symbol]) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if iters.contains(&s)));
     found
+}
+
+/// The statement with other accesses to a tensor: `f` gives the tensor and its indices from the old indices.
+pub fn retarget(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(Vec<Access>) -> (Symbol, Vec<Access>)) -> Stmt {
+    Retarget { tensor, f, done: FxHashMap::default() }.stmt(stmt)
+}
+
+struct Retarget<'a> {
+    tensor: &'a Symbol,
+    f: &'a dyn Fn(Vec<Access>) -> (Symbol, Vec<Access>),
+    done: FxHashMap<Expr, Expr>,
+}
+
+impl Retarget<'_> {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let here = s.map(&mut Stmt::clone, &mut |e| self.expr(e));
+        match here.kind() {
+            StmtKind::Store { tensor, indices, value } if tensor == self.tensor => {
+                let (tensor, indices) = (self.f)(indices.clone());
+                here.with_kind(StmtKind::Store { tensor, indices, value: value.clone() })
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } if tensor == self.tensor => {
+                let (tensor, indices) = (self.f)(indices.clone());
+                here.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value.clone() })
+            }
+            _ => here.map(&mut |s| self.stmt(s), &mut Expr::clone),
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) -> Expr {
+        if let Some(known) = self.done.get(e) {
+            return known.clone();
+        }
+        let inner = e.map_children(&mut |c| self.expr(c));
+        let new = match inner.kind() {
+            ExprKind::Load(t, indices) if t == self.tensor => {
+                let (tensor, indices) = (self.f)(indices.clone());
+                Expr::load(&tensor, indices, inner.dtype())
+            }
+            _ => inner,
+        };
+        self.done.insert(e.clone(), new.clone());
+        new
+    }
+}
+
+/// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of one element
+/// gets no loop.
+pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
+    let iters: Vec<Symbol> = (0..sizes.len()).map(|k| Symbol::new(format!("{name}.d{k}"))).collect();
+    let one = |k: usize| sizes[k].as_int() == Some(1);
+    let index = |k: usize| if one(k) { Expr::int(0) } else { Expr::var(&iters[k]) };
+    let indices: Vec<Expr> = (0..sizes.len()).map(index).collect();
+    let mut stmt = body(&indices);
+    for k in (0..sizes.len()).rev().filter(|k| !one(*k)) {
+        let extent = Extent::Range { begin: Expr::int(0), end: sizes[k].clone(), step: Expr::int(1) };
+        let kind = StmtKind::For { iter: iters[k].clone(), extent, props: weft_ast::LoopProps::default(), body: stmt };
+        stmt = Stmt::new(kind, origin.clone());
+    }
+    stmt
 }

@@ -63,7 +63,10 @@ fn steps_are_shown_recorded_and_taken_again() {
     assert_eq!(folder.succeeds(&["show", "rows.ft", "--schedule", "t.json", "--stage", "scheduled"]), by_name);
     assert_eq!(run(&folder, &["--schedule", "t.json"]), run(&folder, &[]));
 
-    folder.write("bad.json", b"{\"version\": 1, \"entry\": \"rows\", \"steps\": [{\"method\": \"split\", \"args\": []}]}");
+    folder.write(
+        "bad.json",
+        b"{\"version\": 1, \"entry\": \"rows\", \"steps\": [{\"method\": \"split\", \"args\": []}]}",
+    );
     let err = folder.fails(&["run", "rows.ft", "--schedule", "bad.json"]);
     assert!(err.contains("`loop` is missing") && err.contains("this is step 1 of bad.json"), "{err}");
     let err = folder.fails(&["run", "rows.ft", "--schedule", "missing.json"]);

@@ -88,7 +88,9 @@ fn later_commands_are_refused() {
         assert!(folder.fails(&["show", "f.ft", "pick", "--stage", stage]).contains("not supported yet"));
     }
     assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
-    assert!(folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("automatic schedules are not supported yet"));
+    assert!(
+        folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("automatic schedules are not supported yet")
+    );
     assert!(folder.fails(&["run", "one.ft", "--grad", "x"]).contains("not supported yet"));
 }
 

@@ -4,6 +4,8 @@
 //! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
 //! gives a plan or a refusal; `apply` cannot fail.
 
+mod cache;
+mod cache_reduction;
 mod fission;
 mod fuse;
 mod merge;
@@ -54,6 +56,8 @@ const ENTRIES: &[&Entry] = &[
     &merge::ENTRY,
     &fuse::ENTRY,
     &parallelize::ENTRY,
+    &cache::ENTRY,
+    &cache_reduction::ENTRY,
     &queries::LOOPS,
     &queries::INNERMOST,
     &queries::PARENT,
@@ -67,8 +71,6 @@ const LATER: &[&str] = &[
     "vectorize",
     "unroll",
     "blend",
-    "cache",
-    "cache_reduction",
     "set_mem_type",
     "var_split",
     "var_merge",

@@ -168,3 +168,44 @@ fn near(x: &Array, y: &Array) -> bool {
 pub fn call(s: &mut Schedule, method: &str, args: &[Arg]) -> Result<Vec<Value>, Refusal> {
     s.call(method, args).map(|v| handles(&v))
 }
+
+/// An entry of one of the repository's examples after the steps; it computes the same as before with these sizes.
+pub fn example(
+    file: &str,
+    name: &str,
+    sizes: &[(&str, i64)],
+    steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>,
+    expected: Expect,
+) {
+    let path = format!("{}/../examples/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("an example");
+    let program = Program::load(Source::inline(file, text), &Libop);
+    let func = program.elaborate(name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+    let mut s = Schedule::new(func.clone());
+    if let Err(r) = steps(&mut s) {
+        panic!("refused:\n{}", show(&r, program.sources()));
+    }
+    expected.assert_eq(&body(s.func()));
+    let sizes: BTreeMap<String, i64> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
+    let inputs = inputs(&func, &sizes, 7);
+    let run = |f: &Func| interp::run(f, &inputs).expect("runs");
+    assert!(close(&run(&func), &run(s.func())), "{}", print::func(s.func()));
+    replays(&func, &s);
+}
+
+/// The operators of the library, and no other files.
+struct Libop;
+
+impl weft_frontend::Loader for Libop {
+    fn load(&self, module: &str, _: Option<&std::path::Path>) -> Result<Source, String> {
+        Err(format!("there is no module `{module}`"))
+    }
+
+    fn prelude(&self, name: &str) -> Option<Source> {
+        weft_libop::source(name).map(|(file, text)| Source::inline(file, text))
+    }
+
+    fn prelude_names(&self) -> Vec<String> {
+        weft_libop::names().map(str::to_string).collect()
+    }
+}

@@ -1,0 +1,78 @@
+#![doc = include_str!("cache.md")]
+
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::stage::Stage;
+use crate::value::Args;
+use weft_analysis::query::reference::Use;
+use weft_ast::{Expr, StmtKind};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "cache",
+    signature: "t = s.cache(S, T)",
+    params: &["stmt", "tensor"],
+    summary: "Keeps the part of a tensor that a statement uses in a smaller one.",
+    doc: include_str!("cache.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    Ok(apply(s, &check(s, args)?))
+}
+
+struct Plan {
+    stage: Stage,
+    /// Whether the box is read before.
+    fetched: bool,
+    /// Whether it is written back.
+    stored: bool,
+}
+
+fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
+    // 1. A tensor of known shape, used in the statement.
+    let stage = Stage::of(s, args)?;
+    let mut facts = stage.facts(s.func());
+    let stored = stage.refs.iter().any(|r| r.kind != Use::Read);
+    let fetched = !stage.writes_all_first(s.func(), &mut facts);
+    // 2. Nothing is fetched that was never written.
+    if fetched && !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {
+        let name = &stage.tensor.symbol;
+        return Err(Refusal::illegal(
+            2,
+            format!("elements of `{name}` that may not have been written yet would be fetched before the statement"),
+        )
+        .label(stage.target.origin().span(), "this statement")
+        .help(format!("write all of `{name}` before it (`zeros` does), or choose a statement that does so itself")));
+    }
+    Ok(Plan { stage, fetched, stored })
+}
+
+fn apply(s: &Schedule, plan: &Plan) -> Change {
+    let Plan { stage, fetched, stored } = plan;
+    let large = &stage.tensor;
+    let (func, made) = stage.build(
+        s.func(),
+        "cache",
+        |small| {
+            fetched.then(|| {
+                stage.each(small.symbol.name(), &stage.origin("cache", "fetch"), |from, to| StmtKind::Store {
+                    tensor: small.symbol.clone(),
+                    indices: to,
+                    value: Expr::load(&large.symbol, from, large.dtype),
+                })
+            })
+        },
+        |small| {
+            let name = format!("{}.back", small.symbol.name());
+            stored.then(|| {
+                stage.each(&name, &stage.origin("cache", "store"), |to, from| StmtKind::Store {
+                    tensor: large.symbol.clone(),
+                    indices: to,
+                    value: Expr::load(&small.symbol, from, small.dtype),
+                })
+            })
+        },
+    );
+    Change::new(func, made)
+}

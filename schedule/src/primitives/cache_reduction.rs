@@ -1,0 +1,95 @@
+#![doc = include_str!("cache_reduction.md")]
+
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::stage::Stage;
+use crate::value::Args;
+use weft_analysis::query::reference::Use;
+use weft_ast::{Expr, ReduceOp, StmtKind};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "cache_reduction",
+    signature: "t = s.cache_reduction(S, T)",
+    params: &["stmt", "tensor"],
+    summary: "Reduces into a small tensor first, and that into the large one.",
+    doc: include_str!("cache_reduction.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let (stage, op) = check(s, args)?;
+    Ok(apply(s, &stage, op))
+}
+
+fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
+    // 1. A tensor of known shape, used in the statement.
+    let stage = Stage::of(s, args)?;
+    let name = &stage.tensor.symbol;
+    // 2. Reductions by one operator alone.
+    let first = stage.refs.iter().find_map(|r| match r.kind {
+        Use::Reduce(op) => Some(op),
+        _ => None,
+    });
+    let other = stage.refs.iter().find(|r| !matches!(r.kind, Use::Reduce(op) if Some(op) == first));
+    let op = match (first, other) {
+        (Some(op), None) => op,
+        (_, other) => {
+            let (what, at) = match other {
+                Some(r) if r.kind == Use::Read => ("is read", r.site.stmt.origin().span()),
+                Some(r) if r.kind == Use::Write => ("is overwritten", r.site.stmt.origin().span()),
+                Some(r) => ("is reduced into by another operator", r.site.stmt.origin().span()),
+                None => ("is not reduced into", stage.target.origin().span()),
+            };
+            let mut refusal = Refusal::illegal(2, format!("`{name}` {what} in the statement")).label(at, "here");
+            if s.can("cache", &[stage.target.id().into(), name_of(&stage)]).unwrap_or(false) {
+                refusal = refusal.help("`cache` keeps the values themselves, and is possible here");
+            }
+            return Err(refusal);
+        }
+    };
+    // 3. Nothing is reduced into that was never written.
+    let mut facts = stage.facts(s.func());
+    if !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {
+        let text = format!("elements of `{name}` that may not have been written yet would be reduced into");
+        return Err(Refusal::illegal(3, text)
+            .label(stage.target.origin().span(), "this statement")
+            .help(format!("write all of `{name}` before it (`zeros` does)")));
+    }
+    Ok((stage, op))
+}
+
+fn name_of(stage: &Stage) -> crate::value::Arg {
+    crate::value::Value::Handle(crate::value::Handle::Tensor(stage.tensor.symbol.clone())).into()
+}
+
+fn apply(s: &Schedule, stage: &Stage, op: ReduceOp) -> Change {
+    let large = &stage.tensor;
+    let (func, made) = stage.build(
+        s.func(),
+        "cache_reduction",
+        |small| {
+            let sizes: Vec<Expr> = small.shape.clone();
+            let origin = stage.origin("cache_reduction", "start");
+            Some(crate::tree::over_box(&sizes, small.symbol.name(), &origin, |indices| {
+                let kind = StmtKind::Store {
+                    tensor: small.symbol.clone(),
+                    indices: indices.iter().cloned().map(Into::into).collect(),
+                    value: Expr::literal(op.identity(small.dtype), small.dtype),
+                };
+                weft_ast::Stmt::new(kind, origin.clone())
+            }))
+        },
+        |small| {
+            let name = format!("{}.back", small.symbol.name());
+            let origin = stage.origin("cache_reduction", "reduce");
+            Some(stage.each(&name, &origin, |to, from| StmtKind::ReduceTo {
+                tensor: large.symbol.clone(),
+                indices: to,
+                op,
+                value: Expr::load(&small.symbol, from, small.dtype),
+            }))
+        },
+    );
+    Change::new(func, made)
+}

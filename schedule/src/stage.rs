@@ -1,0 +1,229 @@
+//! A small tensor that stands for a box of a larger one during a statement: what `cache` and `cache_reduction` share.
+
+use crate::refusal::Refusal;
+use crate::region::{self, Side};
+use crate::schedule::Schedule;
+use crate::selector::Declared;
+use crate::tree;
+use crate::value::{Args, Handle, Value};
+use std::sync::Arc;
+use weft_analysis::query::reference::{Reference, Step, Use, references};
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::expr::Modifier;
+use weft_ast::poly::tidy;
+use weft_ast::stmt::Role;
+use weft_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Tensor};
+
+/// A statement, a tensor that it uses, and the box of elements that it uses.
+pub(crate) struct Stage {
+    pub target: Stmt,
+    pub tensor: Arc<Tensor>,
+    /// The accesses in the statement.
+    pub refs: Vec<Reference>,
+    /// All accesses.
+    all: Vec<Reference>,
+    pub sides: Vec<Side>,
+}
+
+impl Stage {
+    /// The stage for the arguments `stmt` and `tensor` of a call. Condition 1: it can be made at all.
+    pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Stage, Refusal> {
+        let target = s.stmt(args.need("stmt")?)?;
+        let declared = s.tensor(args.need("tensor")?)?;
+        usable(s.func(), &declared)?;
+        let tensor = declared.tensor;
+        let name = &tensor.symbol;
+        let at = target.origin().span();
+        let refuse = |text: String| Err(Refusal::illegal(1, text).label(at, "this statement"));
+        if declared.stmt.is_some_and(|d| tree::find(&target, d.id()).is_some()) {
+            return refuse(format!("`{name}` is declared inside the statement"));
+        }
+        let all: Vec<Reference> = references(s.func()).into_iter().filter(|r| r.tensor == *name).collect();
+        let refs: Vec<Reference> = all.iter().filter(|r| r.site.inside(target.id())).cloned().collect();
+        if refs.is_empty() {
+            return refuse(format!("`{name}` is not used in the statement"));
+        }
+        let sides = region::around(s.func(), &target, &tensor, &refs.iter().collect::<Vec<_>>());
+        Ok(Stage { target, tensor, refs, all, sides })
+    }
+
+    /// What is known before the statement.
+    pub fn facts(&self, func: &Func) -> Context {
+        walk::at(func, self.target.id()).unwrap_or_else(|| Context::new(func))
+    }
+
+    /// Whether every element of the box was surely written before the statement runs, or can be read for another reason.
+    pub fn written_before(&self, func: &Func, facts: &mut Context) -> bool {
+        if matches!(self.tensor.role, Role::Input | Role::InOut) {
+            return true;
+        }
+        let Some(way) = tree::path(&func.body, self.target.id()) else { return false };
+        self.all.iter().filter(|r| r.kind == Use::Write && !r.site.inside(self.target.id())).any(|w| {
+            earlier(w, &way).is_some_and(|common| common >= w.scope() && region::covers(facts, w, common, &self.sides))
+        })
+    }
+
+    /// Whether the statement itself surely reads every element of the box as it was before.
+    pub fn reads_all(&self, facts: &mut Context) -> bool {
+        self.refs.iter().all(|r| r.kind != Use::Write)
+            && self.refs.iter().any(|r| region::covers(facts, r, self.from(r), &self.sides))
+    }
+
+    /// Whether the statement surely writes every element of the box, and reads none before it has written it.
+    pub fn writes_all_first(&self, func: &Func, facts: &mut Context) -> bool {
+        let writes: Vec<&Reference> = self.refs.iter().filter(|w| w.kind == Use::Write).collect();
+        let Some(all) = writes.iter().find(|w| region::covers(facts, w, self.from(w), &self.sides)) else {
+            return false;
+        };
+        // The outermost loop in which it happens: all of it is over when anything after the loop is read.
+        let nest = all.site.path[self.from(all)..].iter().find(|s| matches!(s, Step::Loop { .. }));
+        let nest = nest.map_or(all.site.stmt.id(), |s| s.stmt().id());
+        self.refs.iter().filter(|r| r.kind != Use::Write).all(|r| {
+            let after = !r.site.inside(nest) && all.site.before(&r.site);
+            after || self.written_in_iteration(func, &writes, r)
+        })
+    }
+
+    /// Whether the element that an access in the statement touches was written earlier in the same iteration.
+    fn written_in_iteration(&self, func: &Func, writes: &[&Reference], r: &Reference) -> bool {
+        let id = r.site.stmt.id();
+        let (Some(way), Some(mut facts)) = (tree::path(&func.body, id), walk::at(func, id)) else { return false };
+        let one = Expr::int(1);
+        let point = |index: &Expr| {
+            let (lo, end, size) = (index.clone(), index.plus(&one), one.clone());
+            Side { lo, end, size, before: false, behind: false }
+        };
+        let sides: Vec<Side> = r.indices.iter().flatten().map(point).collect();
+        for (cond, holds) in &r.guards {
+            if *holds { facts.assume(cond) } else { facts.assume_not(cond) }
+        }
+        writes.iter().any(|w| earlier(w, &way).is_some_and(|common| region::covers(&mut facts, w, common, &sides)))
+    }
+
+    fn from(&self, r: &Reference) -> usize {
+        r.site.path.len() - region::inside(r, self.target.id()).len()
+    }
+
+    /// The program with the small tensor around the statement, between what is to be done `before` and `after` it.
+    pub fn build(
+        &self,
+        func: &Func,
+        step: &'static str,
+        before: impl FnOnce(&Tensor) -> Option<Stmt>,
+        after: impl FnOnce(&Tensor) -> Option<Stmt>,
+    ) -> (Func, Value) {
+        let suffix = if step == "cache" { "cache" } else { "partial" };
+        let symbol = weft_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
+        let shape = self.sides.iter().map(|s| s.size.clone()).collect();
+        let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, shape, Role::Workspace));
+        let moved = tree::retarget(&self.target, &self.tensor.symbol, &|indices| {
+            let new = indices.iter().zip(&self.sides).map(|(a, side)| Access::from(tidy(&a.index.minus(&side.lo))));
+            (small.symbol.clone(), new.collect())
+        });
+        let origin = self.origin(step, "scope");
+        let body = Stmt::seq(before(&small).into_iter().chain([moved]).chain(after(&small)), origin.clone());
+        let value = Value::Handle(Handle::Tensor(small.symbol.clone()));
+        let scope = Stmt::new(StmtKind::VarDef { tensor: small, body }, origin);
+        (tree::replace(func, self.target.id(), &scope), value)
+    }
+
+    /// Statements that are made have no labels and calls: they are not what those name.
+    pub fn origin(&self, step: &'static str, role: &'static str) -> Origin {
+        Origin::source(self.target.origin().span()).derive(step, role)
+    }
+
+    /// A statement for every element of the box that is in the tensor: `make` gets the indices in the large tensor and in the small
+    /// one.
+    pub fn each(&self, name: &str, origin: &Origin, make: impl FnOnce(Vec<Access>, Vec<Access>) -> StmtKind) -> Stmt {
+        let sizes: Vec<Expr> = self.sides.iter().map(|s| s.size.clone()).collect();
+        tree::over_box(&sizes, name, origin, |indices| {
+            let large: Vec<Expr> = indices.iter().zip(&self.sides).map(|(k, side)| tidy(&side.lo.plus(k))).collect();
+            let mut inside = Expr::bool(true);
+            for ((index, side), dim) in large.iter().zip(&self.sides).zip(&self.tensor.shape) {
+                if side.before {
+                    inside = inside.and(&Expr::int(0).less_eq(index));
+                }
+                if side.behind {
+                    inside = inside.and(&index.less(dim));
+                }
+            }
+            let kind = make(
+                large.into_iter().map(Access::from).collect(),
+                indices.iter().cloned().map(Access::from).collect(),
+            );
+            let stmt = Stmt::new(kind, origin.clone());
+            if inside.as_bool() == Some(true) {
+                return stmt;
+            }
+            Stmt::new(StmtKind::If { cond: inside, then: stmt, otherwise: None }, origin.clone())
+        })
+    }
+}
+
+/// Where the way to a reference leaves the way to another statement, if it then runs earlier in the same iteration of the loops
+/// around both.
+fn earlier(r: &Reference, way: &[Stmt]) -> Option<usize> {
+    let common = r.site.path.iter().take_while(|step| leads(step, way)).count();
+    let Some(Step::Child { seq, position }) = r.site.path.get(common) else { return None };
+    let StmtKind::Seq(all) = seq.kind() else { return None };
+    let at = way.iter().position(|w| w.id() == seq.id())?;
+    let next = way.get(at + 1)?;
+    let ours = all.iter().position(|s| s.id() == next.id())?;
+    (*position < ours).then_some(common)
+}
+
+fn leads(step: &Step, way: &[Stmt]) -> bool {
+    let at = way.iter().position(|w| w.id() == step.stmt().id());
+    let Some(next) = at.and_then(|k| way.get(k + 1)) else { return false };
+    match step {
+        Step::Child { seq, position } => {
+            matches!(seq.kind(), StmtKind::Seq(all) if all.get(*position).is_some_and(|s| s.id() == next.id()))
+        }
+        Step::Branch { stmt, then, .. } => match stmt.kind() {
+            StmtKind::If { then: yes, .. } => (yes.id() == next.id()) == *then,
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+/// Condition 1 of everything that rewrites the accesses to a tensor: it is dense, no outside function has it, its subscripts
+/// are plain, and its shape stays what it is.
+pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
+    let tensor = &declared.tensor;
+    let name = &tensor.symbol;
+    let at = declared.stmt.as_ref().map_or(weft_ast::Span::NONE, |s| s.origin().span());
+    if !tensor.format.is_dense() {
+        return Err(Refusal::unsupported(1, format!("`{name}` is not stored densely")).label(at, "declared here"));
+    }
+    if tensor.shape.iter().any(|e| !effects::loads(e).is_empty()) {
+        let text = format!("the shape of `{name}` depends on data");
+        return Err(Refusal::illegal(1, text).label(at, "declared here"));
+    }
+    if let Some(r) = references(func).into_iter().find(|r| r.tensor == *name && r.indices.is_none()) {
+        let text = format!("`{name}` is given to a function outside the program");
+        return Err(Refusal::illegal(1, text).label(r.site.stmt.origin().span(), "here"));
+    }
+    let mut plain = true;
+    let mut look = |indices: &[Access]| plain &= indices.iter().all(|a| a.modifier == Modifier::None);
+    func.body.walk(&mut |s| {
+        if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
+            && tensor == name
+        {
+            look(indices);
+        }
+    });
+    func.body.walk_exprs(&mut |e| {
+        if let weft_ast::ExprKind::Load(t, indices) = e.kind()
+            && t == name
+        {
+            look(indices);
+        }
+    });
+    match plain {
+        true => Ok(()),
+        false => {
+            Err(Refusal::unsupported(1, format!("a subscript of `{name}` has a modifier")).label(at, "declared here"))
+        }
+    }
+}
