@@ -130,6 +130,13 @@ pub enum Memory {
     Arena,
 }
 
+impl Memory {
+    /// Largest array on the stack.
+    pub const STACK_ARRAY_BYTES: i64 = 16 << 10;
+    /// Most bytes of arrays on the stack in one entry: far below the 8 MiB of a main thread and the 2 MiB of others.
+    pub const STACK_TOTAL_BYTES: i64 = 128 << 10;
+}
+
 /// The declaration of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
@@ -152,6 +159,13 @@ impl Tensor {
     pub fn dense(symbol: Symbol, dtype: DType, shape: Vec<Expr>, role: Role) -> Tensor {
         let format = Format::dense(shape.len());
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
+    }
+
+    /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be counted.
+    pub fn constant_bytes(&self) -> Option<i64> {
+        let size = |d: &Expr| d.as_int().filter(|d| *d >= 0);
+        let count = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?))?;
+        count.max(1).checked_mul(self.dtype.size() as i64)
     }
 
     /// Number of dimensions.

@@ -21,6 +21,7 @@
 mod affine;
 mod block;
 mod expand;
+mod local;
 mod order;
 mod primitives;
 mod refusal;

@@ -11,7 +11,7 @@ mod specialise;
 mod supported;
 
 pub(crate) use parallel::length as unroll_length;
-pub use placement::{STACK_ARRAY_BYTES, STACK_TOTAL_BYTES, Slot};
+pub use placement::Slot;
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::body as specialise;
 

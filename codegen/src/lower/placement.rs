@@ -26,11 +26,6 @@ use std::sync::Arc;
 use weft_ast::stmt::Memory;
 use weft_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Largest array on the stack.
-pub const STACK_ARRAY_BYTES: i64 = 16 << 10;
-/// Most bytes of arrays on the stack in one entry: far below the 8 MiB of a main thread and the 2 MiB of others.
-pub const STACK_TOTAL_BYTES: i64 = 128 << 10;
-
 /// A piece of the arena.
 #[derive(Clone, Debug)]
 pub struct Slot {
@@ -81,7 +76,7 @@ impl Pass {
                 self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
                 let (innermost, stack) = (self.innermost, self.stack);
                 match memory {
-                    Memory::Stack => self.stack += constant_bytes(&tensor).unwrap_or(0),
+                    Memory::Stack => self.stack += tensor.constant_bytes().unwrap_or(0),
                     Memory::Arena => {
                         self.slots.push(Slot { tensor: tensor.clone(), behind: innermost });
                         self.innermost = Some(self.slots.len() - 1);
@@ -107,7 +102,9 @@ impl Pass {
         if t.ndim() == 0 {
             return Memory::Register;
         }
-        let fits = constant_bytes(t).is_some_and(|b| b <= STACK_ARRAY_BYTES && self.stack + b <= STACK_TOTAL_BYTES);
+        let fits = t
+            .constant_bytes()
+            .is_some_and(|b| b <= Memory::STACK_ARRAY_BYTES && self.stack + b <= Memory::STACK_TOTAL_BYTES);
         let by_sizes = self.parallel == 0 && t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
         match t.memory {
             Memory::Heap => Memory::Heap,
@@ -128,10 +125,4 @@ impl Pass {
         });
         ok
     }
-}
-
-/// The bytes of a tensor of constant shape; `None` if it has none, or if it is too large to matter.
-fn constant_bytes(t: &Tensor) -> Option<i64> {
-    let count = t.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int().filter(|d| *d >= 0)?))?;
-    count.max(1).checked_mul(t.dtype.size() as i64)
 }

@@ -14,8 +14,14 @@ mod parallelize;
 mod queries;
 mod reorder;
 mod reverse;
+mod set_mem_type;
 mod split;
 mod swap;
+mod var_merge;
+mod var_reorder;
+mod var_split;
+mod var_squeeze;
+mod var_unsqueeze;
 
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -58,6 +64,12 @@ const ENTRIES: &[&Entry] = &[
     &parallelize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,
+    &set_mem_type::ENTRY,
+    &var_split::ENTRY,
+    &var_merge::ENTRY,
+    &var_reorder::ENTRY,
+    &var_squeeze::ENTRY,
+    &var_unsqueeze::ENTRY,
     &queries::LOOPS,
     &queries::INNERMOST,
     &queries::PARENT,
@@ -71,12 +83,6 @@ const LATER: &[&str] = &[
     "vectorize",
     "unroll",
     "blend",
-    "set_mem_type",
-    "var_split",
-    "var_merge",
-    "var_reorder",
-    "var_squeeze",
-    "var_unsqueeze",
     "inline",
     "as_lib",
     "separate_tail",

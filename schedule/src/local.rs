@@ -1,0 +1,124 @@
+//! Local tensors and how they lie in memory: what the `var_…` primitives share. Parameters and results are the caller's.
+
+use crate::refusal::Refusal;
+use crate::region;
+use crate::schedule::Schedule;
+use crate::stage;
+use crate::tree;
+use crate::value::Args;
+use std::sync::Arc;
+use weft_analysis::query::{Context, walk};
+use weft_ast::format::Format;
+use weft_ast::stmt::{AssertKind, MessagePart};
+use weft_ast::{Access, Expr, Func, Stmt, StmtKind, Tensor};
+
+/// A tensor that is declared in the program.
+pub(crate) struct Local {
+    pub tensor: Arc<Tensor>,
+    /// Its declaration.
+    pub stmt: Stmt,
+    /// Where it is alive.
+    pub body: Stmt,
+}
+
+impl Local {
+    /// The local tensor that the argument `tensor` of a call names. Condition 1: there is nothing about it that forbids to
+    /// change its accesses.
+    pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Local, Refusal> {
+        let declared = s.tensor(args.need("tensor")?)?;
+        stage::usable(s.func(), &declared)?;
+        let name = declared.tensor.symbol.name().to_string();
+        match declared.stmt.as_ref().map(|d| (d, d.kind())) {
+            Some((stmt, StmtKind::VarDef { tensor, body })) => {
+                Ok(Local { tensor: tensor.clone(), stmt: stmt.clone(), body: body.clone() })
+            }
+            _ => Err(Refusal::illegal(
+                1,
+                format!("`{name}` is a parameter or a result: how it is stored is the caller's"),
+            )
+            .help(format!("use `s.cache(…, \"{name}\")`, and take this step on what it returns"))),
+        }
+    }
+
+    /// A dimension that is given as an argument: counted from 0, or from the end if it is negative. There are `count`.
+    pub fn dim(&self, args: &Args<'_>, count: usize) -> Result<usize, Refusal> {
+        let arg = args.need("dim")?;
+        let value = args.int("dim")?.unwrap_or(0);
+        let from_start = if value < 0 { value + count as i64 } else { value };
+        usize::try_from(from_start).ok().filter(|d| *d < count).ok_or_else(|| {
+            let text = format!(
+                "`dim` is between 0 and {} for `{}`, and this is {value}",
+                count as i64 - 1,
+                self.tensor.symbol
+            );
+            Refusal::usage(text).at(arg.span)
+        })
+    }
+
+    /// What is known where it is declared.
+    pub fn facts(&self, func: &Func) -> Context {
+        walk::at(func, self.stmt.id()).unwrap_or_else(|| Context::new(func))
+    }
+
+    /// Refuses accesses that are not proved to be in range in these dimensions: where an index is computed from the old ones, an
+    /// index out of range could become one that is in range.
+    pub fn in_range(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
+        let name = &self.tensor.symbol;
+        let mut out: Option<String> = None;
+        region::at_accesses(func, &self.body, name, &mut |c, indices| {
+            for k in dims {
+                if out.is_none() && !c.in_range(name, *k, &indices[*k].index) {
+                    out = Some(weft_ast::print::expr(&indices[*k].index));
+                }
+            }
+        });
+        let Some(index) = out else { return Ok(()) };
+        let text =
+            format!("the index `{index}` of `{name}` is not proved to be in range, and would not be checked any more");
+        Err(Refusal::illegal(condition, text)
+            .label(self.stmt.origin().span(), "declared here")
+            .help("assert before the access that it is in range"))
+    }
+
+    /// The program with another shape of the tensor and other indices. The sizes `checked` are asserted not to be negative where this is not
+    /// proved, since the new shape would not say so any more.
+    pub fn reshaped(
+        &self,
+        func: &Func,
+        step: &'static str,
+        shape: Vec<Expr>,
+        checked: &[usize],
+        indices: impl Fn(Vec<Access>) -> Vec<Access>,
+    ) -> Func {
+        let tensor = &self.tensor;
+        let body = tree::retarget(&self.body, &tensor.symbol, &|old| (tensor.symbol.clone(), indices(old)));
+        let format = Format::dense(shape.len());
+        let new = Arc::new(Tensor { shape, format, ..(**tensor).clone() });
+        let scope = self.stmt.with_kind(StmtKind::VarDef { tensor: new, body });
+        let mut facts = self.facts(func);
+        let asserts: Vec<Stmt> =
+            checked.iter().filter_map(|k| not_negative(&self.stmt, tensor, *k, step, &mut facts)).collect();
+        let stmt = match asserts.is_empty() {
+            true => scope,
+            false => Stmt::seq(asserts.into_iter().chain([scope]), weft_ast::Origin::none()),
+        };
+        tree::replace(func, self.stmt.id(), &stmt)
+    }
+}
+
+/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says.
+pub(crate) fn not_negative(
+    declaration: &Stmt,
+    tensor: &Tensor,
+    k: usize,
+    step: &'static str,
+    facts: &mut Context,
+) -> Option<Stmt> {
+    let cond = Expr::int(0).less_eq(&tensor.shape[k]);
+    if !facts.may_stop(&tensor.shape[k]) && facts.prove(&cond) {
+        return None;
+    }
+    let text = format!("dimension {k} of `{}` has a negative size", tensor.symbol);
+    let kind = StmtKind::Assert { cond, message: vec![MessagePart::Text(text)], kind: AssertKind::Program };
+    Some(Stmt::new(kind, weft_ast::Origin::source(declaration.origin().span()).derive(step, "size")))
+}

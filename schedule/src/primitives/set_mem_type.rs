@@ -1,0 +1,122 @@
+#![doc = include_str!("set_mem_type.md")]
+
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree;
+use crate::value::{Args, Value};
+use std::sync::Arc;
+use weft_ast::stmt::Memory;
+use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Tensor};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "set_mem_type",
+    signature: "s.set_mem_type(T, \"register\" | \"stack\" | \"heap\" | \"arena\")",
+    params: &["tensor", "place"],
+    summary: "Chooses where a local tensor is kept.",
+    doc: include_str!("set_mem_type.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let declared = s.tensor(args.need("tensor")?)?;
+    let arg = args.need("place")?;
+    let memory = match args.str("place")? {
+        Some("register") => Memory::Register,
+        Some("stack") => Memory::Stack,
+        Some("heap") => Memory::Heap,
+        Some("arena") => Memory::Arena,
+        other => {
+            let text = format!("there is no place `{}`", other.unwrap_or_default());
+            return Err(Refusal::usage(text)
+                .at(arg.span)
+                .help("there are \"register\", \"stack\", \"heap\", \"arena\""));
+        }
+    };
+    // 1. A local tensor.
+    let name = declared.symbol();
+    let Some((stmt, tensor, body)) = declared.stmt.as_ref().and_then(|d| match d.kind() {
+        StmtKind::VarDef { tensor, body } => Some((d, tensor, body)),
+        _ => None,
+    }) else {
+        return Err(Refusal::illegal(1, format!("`{name}` is a parameter or a result: the caller keeps it"))
+            .help(format!("use `s.cache(…, \"{name}\")`, and take this step on what it returns")));
+    };
+    check(s, stmt, tensor, memory)?;
+    let new = Arc::new(Tensor { memory, ..(**tensor).clone() });
+    let kind = StmtKind::VarDef { tensor: new, body: body.clone() };
+    Ok(Change::new(tree::replace(s.func(), stmt.id(), &stmt.with_kind(kind)), Value::None))
+}
+
+fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(), Refusal> {
+    let name = &tensor.symbol;
+    let refuse = |condition: u32, text: String, help: &str| {
+        Err(Refusal::illegal(condition, text).label(stmt.origin().span(), "declared here").help(help))
+    };
+    let scalar = tensor.ndim() == 0;
+    match memory {
+        Memory::Auto => Ok(()),
+        // 2. A variable is one element.
+        Memory::Register if !scalar => {
+            let text = format!("`{name}` is an array, and registers have no addresses");
+            refuse(
+                2,
+                text,
+                "use \"stack\": a small array whose indices are constants (after `unroll`) ends up in registers",
+            )
+        }
+        Memory::Register => Ok(()),
+        // 3. An array is no variable.
+        _ if scalar => refuse(3, format!("`{name}` is a scalar: it is a variable"), "use \"register\""),
+        // 4. The stack is small, and its arrays have constant sizes.
+        Memory::Stack => {
+            let Some(bytes) = tensor.constant_bytes() else {
+                return refuse(4, format!("the size of `{name}` is no constant"), "use \"arena\" or \"heap\"");
+            };
+            let used = around(s, stmt);
+            if bytes > Memory::STACK_ARRAY_BYTES || used + bytes > Memory::STACK_TOTAL_BYTES {
+                let text =
+                    format!("`{name}` has {bytes} bytes, and with {used} bytes around it there is room for less");
+                let most = Memory::STACK_ARRAY_BYTES.min(Memory::STACK_TOTAL_BYTES - used).max(0);
+                return refuse(4, text, &format!("at most {most} bytes fit there: use \"arena\" or \"heap\""));
+            }
+            Ok(())
+        }
+        // 5. The arena is laid out before the program runs.
+        Memory::Arena => {
+            let mut known = true;
+            for d in &tensor.shape {
+                known &= !d.may_fail();
+                d.walk(&mut |e: &Expr| match e.kind() {
+                    ExprKind::Var(v) => known &= s.func().sizes.contains(v),
+                    ExprKind::Load(..) => known = false,
+                    _ => {}
+                });
+            }
+            if !known {
+                let text = format!("the shape of `{name}` does not follow from the program's sizes alone");
+                return refuse(5, text, "use \"heap\"");
+            }
+            let parallel = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.parallel);
+            if s.around(stmt.id()).iter().any(parallel) {
+                let text = format!("`{name}` is in a parallel loop: every thread needs its own, and the arena is one");
+                return refuse(5, text, "use \"heap\" or \"stack\"");
+            }
+            Ok(())
+        }
+        Memory::Heap => Ok(()),
+    }
+}
+
+/// The bytes of arrays around a declaration that are surely on the stack.
+fn around(s: &Schedule, stmt: &Stmt) -> i64 {
+    let way = tree::path(&s.func().body, stmt.id()).unwrap_or_default();
+    let bytes = |outer: &Stmt| match outer.kind() {
+        StmtKind::VarDef { tensor, .. } if outer.id() != stmt.id() && tensor.ndim() > 0 => {
+            let small = tensor.constant_bytes().filter(|b| *b <= Memory::STACK_ARRAY_BYTES);
+            small.filter(|_| !matches!(tensor.memory, Memory::Heap | Memory::Arena)).unwrap_or(0)
+        }
+        _ => 0,
+    };
+    way.iter().map(bytes).sum::<i64>().min(Memory::STACK_TOTAL_BYTES)
+}

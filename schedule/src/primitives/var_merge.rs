@@ -1,0 +1,38 @@
+#![doc = include_str!("var_merge.md")]
+
+use super::{Entry, Run};
+use crate::local::Local;
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::value::{Args, Value};
+use weft_ast::Access;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "var_merge",
+    signature: "s.var_merge(T, dim)",
+    params: &["tensor", "dim"],
+    summary: "Merges a dimension of a local tensor with the next one.",
+    doc: include_str!("var_merge.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    // 1. A local tensor.
+    let local = Local::of(s, args)?;
+    let dim = local.dim(args, local.tensor.ndim().saturating_sub(1))?;
+    // 2. No access reaches another row.
+    local.in_range(s.func(), 2, &[dim, dim + 1])?;
+    Ok(apply(s, &local, dim))
+}
+
+fn apply(s: &Schedule, local: &Local, dim: usize) -> Change {
+    let mut shape = local.tensor.shape.clone();
+    let inner = shape[dim + 1].clone();
+    shape.splice(dim..dim + 2, [local.tensor.shape[dim].times(&inner)]);
+    let func = local.reshaped(s.func(), "var_merge", shape, &[dim, dim + 1], |mut indices| {
+        let merged = indices[dim].index.times(&inner).plus(&indices[dim + 1].index);
+        indices.splice(dim..dim + 2, [Access::from(merged)]);
+        indices
+    });
+    Change::new(func, Value::None)
+}
