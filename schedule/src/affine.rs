@@ -1,7 +1,8 @@
 //! Integer expressions as sums: coefficients times whatever is no sum.
 
+use crate::tree;
 use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind};
+use weft_ast::{Expr, ExprKind, Symbol};
 
 /// `Σ c · e + constant`. Arithmetic wraps in both forms alike, so that one may stand for the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,25 @@ impl Affine {
         }
         self.terms.retain(|(_, c)| *c != 0);
         Some(self)
+    }
+
+    /// The coefficient of an iterator.
+    pub fn coefficient(&self, of: &Symbol) -> i64 {
+        let iter = Expr::var(of);
+        self.terms.iter().find(|(e, _)| *e == iter).map_or(0, |(_, c)| *c)
+    }
+
+    /// Without the iterator's term.
+    pub fn without(&self, of: &Symbol) -> Affine {
+        let iter = Expr::var(of);
+        let terms = self.terms.iter().filter(|(e, _)| *e != iter).cloned().collect();
+        Affine { terms, constant: self.constant }
+    }
+
+    /// Whether one of the iterators stands in an expression of the sum, other than as a term.
+    pub fn hides(&self, iters: &[&Symbol]) -> bool {
+        let inside = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && tree::mentions(e, iters);
+        self.terms.iter().any(|(e, _)| inside(e))
     }
 
     /// As an expression: what is added first, then what is taken away.

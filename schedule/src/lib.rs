@@ -23,6 +23,7 @@ mod block;
 mod expand;
 mod local;
 mod order;
+mod polyhedron;
 mod primitives;
 mod refusal;
 mod region;

@@ -4,6 +4,7 @@
 //! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
 //! gives a plan or a refusal; `apply` cannot fail.
 
+mod blend;
 mod cache;
 mod cache_reduction;
 mod fission;
@@ -11,12 +12,14 @@ mod fuse;
 mod merge;
 mod move_to;
 mod parallelize;
+mod permute;
 mod queries;
 mod reorder;
 mod reverse;
 mod set_mem_type;
 mod split;
 mod swap;
+mod unroll;
 mod var_merge;
 mod var_reorder;
 mod var_split;
@@ -61,6 +64,9 @@ const ENTRIES: &[&Entry] = &[
     &reverse::ENTRY,
     &merge::ENTRY,
     &fuse::ENTRY,
+    &permute::ENTRY,
+    &unroll::ENTRY,
+    &blend::ENTRY,
     &parallelize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,
@@ -79,10 +85,7 @@ const ENTRIES: &[&Entry] = &[
 
 /// Primitives of the language that are not there yet.
 const LATER: &[&str] = &[
-    "permute",
     "vectorize",
-    "unroll",
-    "blend",
     "inline",
     "as_lib",
     "separate_tail",

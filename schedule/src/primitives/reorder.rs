@@ -245,7 +245,7 @@ impl Plan {
 }
 
 /// The bounds of a loop over all iterations of the loops that it leaves.
-struct Hull {
+pub(crate) struct Hull {
     position: usize,
     begin: Expr,
     end: Expr,
@@ -277,7 +277,7 @@ pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bo
 
 impl Nest {
     /// The statement, with its loops in this order.
-    fn build(&self, order: &[usize], hulls: &[Hull]) -> Stmt {
+    pub(crate) fn build(&self, order: &[usize], hulls: &[Hull]) -> Stmt {
         let mut body = self.core.clone();
         for h in hulls {
             let origin = self.loops[h.position].stmt.origin().derive("reorder", "bounds");

@@ -1,6 +1,7 @@
 //! Every primitive on small programs: what it makes of them, what it refuses and why, and that the program computes the same
 //! before and after, at several sizes (0 and 1 among them).
 
+mod blend;
 mod cache;
 mod cache_reduction;
 mod common;
@@ -10,9 +11,11 @@ mod layout;
 mod merge;
 mod move_to;
 mod parallelize;
+mod permute;
 mod reorder;
 mod reverse;
 mod set_mem_type;
 mod split;
 mod swap;
 mod trace;
+mod unroll;

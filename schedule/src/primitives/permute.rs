@@ -1,0 +1,296 @@
+#![doc = include_str!("permute.md")]
+
+use super::reorder::{Nest, chain, perfect};
+use super::{Entry, Run};
+use crate::affine::{self, Affine};
+use crate::polyhedron::{self, Constraint, Matrix};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use crate::{order, trace};
+use rustc_hash::FxHashSet;
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "permute",
+    signature: "s.permute([L, …], lambda i, j: (i + j, j))",
+    params: &["loops", "map"],
+    summary: "Runs a nest of loops over new indices.",
+    doc: include_str!("permute.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let loops = args.list("loops")?.iter().map(|a| s.loop_(a)).collect::<Result<Vec<_>, _>>()?;
+    let map = args.need("map")?;
+    let rows = match &map.value {
+        Value::Map(m) if m.params.len() == loops.len() && m.results.len() == loops.len() => trace::coefficients(m),
+        Value::Map(m) => {
+            let text = format!(
+                "there are {} loops, {} parameters and {} new indices",
+                loops.len(),
+                m.params.len(),
+                m.results.len()
+            );
+            return Err(Refusal::illegal(1, text).at(map.span));
+        }
+        other => {
+            return Err(Refusal::usage(format!("a function of indices is expected, and this is {}", other.describe()))
+                .at(map.span)
+                .help("write `lambda i, j: (i + j, j)`"));
+        }
+    };
+    let Some(rows) = rows else {
+        return Err(Refusal::illegal(3, "a new index is no sum of the old ones").at(map.span));
+    };
+    Ok(apply(s, &check(s, &loops, rows)?))
+}
+
+struct Plan {
+    nest: Nest,
+    /// New indices from the iterators of the nest, and the constants that are added.
+    map: Matrix,
+    constants: Vec<i64>,
+    inverse: Matrix,
+    bounds: Vec<Constraint>,
+}
+
+fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Refusal> {
+    // 1. Nested in each other.
+    let chain = chain(s, wanted)?;
+    let at = |l: &Loop| l.stmt.origin().span();
+    let count = chain.iter().filter(|s| matches!(s.kind(), StmtKind::For { .. })).count();
+    if count != wanted.len() {
+        return Err(Refusal::illegal(1, "another loop stands between the loops").label(at(&wanted[0]), "one of them"));
+    }
+    // 2. Perfect.
+    let nest = perfect(s, &chain).map_err(|mut r| {
+        r.condition = 2;
+        r
+    })?;
+    // The columns in the order of the nest.
+    let column = |l: &Loop| wanted.iter().position(|w| w.stmt.id() == l.stmt.id()).unwrap_or(0);
+    let columns: Vec<usize> = nest.loops.iter().map(column).collect();
+    let map: Matrix = rows.iter().map(|r| columns.iter().map(|c| r[*c]).collect()).collect();
+    let constants = rows.iter().map(|r| r[wanted.len()]).collect();
+    // 3. One to one.
+    let Some(inverse) = polyhedron::inverse(&map) else {
+        let text = "the new indices do not stand for every iteration exactly once: the determinant is not 1 or -1";
+        return Err(Refusal::illegal(3, text).label(at(&nest.loops[0]), "the nest"));
+    };
+    // 4. Steps.
+    for l in &nest.loops {
+        super::plain(4, l)?;
+        if !matches!(l.step.as_int(), Some(1 | -1)) {
+            let text = format!("the step of `{}` is neither 1 nor -1", l.iter);
+            return Err(Refusal::illegal(4, text).label(at(l), "this loop"));
+        }
+    }
+    // 5. Bounds.
+    let mut plan = Plan { nest, map, constants, inverse, bounds: Vec::new() };
+    let written = effects::writes(&plan.nest.loops[0].body);
+    for k in 0..plan.nest.loops.len() {
+        let l = &plan.nest.loops[k];
+        let loads: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
+        let found = plan.constraints(k).filter(|_| loads.is_disjoint(&written));
+        let Some(found) = found else {
+            let text = format!("the bounds of `{}` are no sums of iterators around it in the nest", l.iter);
+            return Err(Refusal::illegal(5, text).label(at(l), "this loop"));
+        };
+        plan.bounds.extend(found);
+    }
+    let sided = |c: &[Constraint], k: usize| c.iter().any(|c| c.new[k] > 0) && c.iter().any(|c| c.new[k] < 0);
+    let levels = polyhedron::levels(&plan.bounds, plan.nest.loops.len());
+    if !levels.iter().enumerate().all(|(k, c)| sided(c, k)) {
+        let text = "the coefficients of the new bounds are too large";
+        return Err(Refusal::illegal(5, text).label(at(&plan.nest.loops[0]), "the nest"));
+    }
+    // 6. Dependences, in the perfect nest in its old order.
+    let old: Vec<usize> = (0..plan.nest.loops.len()).collect();
+    let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
+    match plan.turned(&before) {
+        Some(d) => Err(Refusal::dependence(6, "it would turn a dependence round", d)),
+        None => Ok(plan),
+    }
+}
+
+impl Plan {
+    /// What the bounds of a loop say of the new indices.
+    fn constraints(&self, k: usize) -> Option<Vec<Constraint>> {
+        let l = &self.nest.loops[k];
+        let up = l.step.as_int() == Some(1);
+        // lowest <= i < highest, or lowest < i <= highest
+        let (lowest, highest) = if up { (&l.begin, &l.end) } else { (&l.end, &l.begin) };
+        let (below, above) = if up { (0, -1) } else { (-1, 0) };
+        let mut i = Affine::constant(0);
+        i.terms.push((Expr::var(&l.iter), 1));
+        let mut out = Vec::new();
+        for e in parts(lowest, Op::Max) {
+            out.push(self.constraint(&i.clone().plus(&e?, -1)?, below)?);
+        }
+        for e in parts(highest, Op::Min) {
+            out.push(self.constraint(&e?.plus(&i, -1)?, above)?);
+        }
+        Some(out)
+    }
+
+    /// `sum + constant >= 0` over the new indices.
+    fn constraint(&self, sum: &Affine, constant: i64) -> Option<Constraint> {
+        let iters: Vec<&Symbol> = self.nest.loops.iter().map(|l| &l.iter).collect();
+        if sum.hides(&iters) {
+            return None;
+        }
+        let old: Vec<i64> = iters.iter().map(|i| sum.coefficient(i)).collect();
+        let mut rest = iters.iter().fold(sum.clone(), |s, i| s.without(i));
+        rest.constant = rest.constant.checked_add(constant)?;
+        let new = polyhedron::times(&old, &self.inverse)?;
+        for (c, k) in new.iter().zip(&self.constants) {
+            rest.constant = rest.constant.checked_sub(c.checked_mul(*k)?)?;
+        }
+        Some(Constraint { new, rest })
+    }
+
+    /// The first dependence whose sink comes first in the new order.
+    fn turned(&self, before: &Func) -> Option<Dependence> {
+        let loops = &self.nest.loops;
+        let outermost = loops[0].stmt.id();
+        let around = order::around(before, outermost);
+        let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(outermost);
+        let index = |k: usize, of: &Iterators<'_>| -> Option<Expr> {
+            let mut sum = Affine::constant(0);
+            for (l, c) in loops.iter().zip(&self.map[k]) {
+                if *c != 0 {
+                    sum.terms.push((of.of(l.stmt.id())?, *c));
+                }
+            }
+            Some(sum.expr())
+        };
+        let all = Dependences::new(before);
+        (0..loops.len()).find_map(|m| {
+            all.first(&Ask {
+                source: &inside,
+                sink: &inside,
+                relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
+                extra: Some(&|source, sink| {
+                    let mut out = Vec::new();
+                    for k in 0..=m {
+                        if let (Some(a), Some(b)) = (index(k, source), index(k, sink)) {
+                            out.push(if k < m { b.equals(&a) } else { b.less(&a) });
+                        }
+                    }
+                    out
+                }),
+                ..Ask::default()
+            })
+        })
+    }
+
+    /// The loop of the nest that a new index is the iterator of.
+    fn itself(&self, k: usize) -> Option<usize> {
+        let old = self.map[k].iter().position(|c| *c == 1)?;
+        let alone = self.map[k].iter().filter(|c| **c != 0).count() == 1;
+        (alone && self.constants[k] == 0).then_some(old)
+    }
+}
+
+/// A bound as sums that must all hold: the operands of `min` or `max`.
+fn parts(e: &Expr, op: Op) -> Vec<Option<Affine>> {
+    match e.kind() {
+        ExprKind::Apply(o, a) if *o == op => a.iter().flat_map(|e| parts(e, op)).collect(),
+        _ => vec![Affine::of(e)],
+    }
+}
+
+fn apply(s: &Schedule, plan: &Plan) -> Change {
+    let loops = &plan.nest.loops;
+    let count = loops.len();
+    // A new index that is an old iterator keeps the loop; the other loops take the other places in their order.
+    let kept: Vec<Option<usize>> = (0..count).map(|k| plan.itself(k)).collect();
+    let mut free = (0..count).filter(|l| !kept.contains(&Some(*l)));
+    let statements: Vec<&Loop> = kept.iter().map(|k| &loops[k.or_else(|| free.next()).unwrap_or(0)]).collect();
+    let iters: Vec<Symbol> = (0..count)
+        .map(|k| match kept[k] {
+            Some(l) => loops[l].iter.clone(),
+            None => {
+                let used = loops.iter().zip(&plan.map[k]).filter(|(_, c)| **c != 0).map(|(l, _)| l.iter.name());
+                Symbol::new(used.collect::<Vec<_>>().join("~"))
+            }
+        })
+        .collect();
+    let mut body = plan.nest.core.clone();
+    for (l, row) in loops.iter().zip(&plan.inverse) {
+        let mut sum = Affine::constant(0);
+        for ((u, c), k) in iters.iter().zip(row).zip(&plan.constants) {
+            if *c != 0 {
+                sum.terms.push((Expr::var(u), *c));
+                sum.constant = sum.constant.wrapping_sub(c.wrapping_mul(*k));
+            }
+        }
+        body = tree::substitute(&body, &l.iter, &sum.expr());
+    }
+    let facts = walk::at(s.func(), loops[0].stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let ranges = ranges(facts, &plan.bounds, &iters);
+    for (k, (begin, end)) in ranges.into_iter().enumerate().rev() {
+        let extent = Extent::Range { begin, end, step: Expr::int(1) };
+        let kind = StmtKind::For { iter: iters[k].clone(), extent, props: LoopProps::default(), body };
+        body = statements[k].stmt.with_kind(kind);
+    }
+    for (stmt, tensor) in plan.nest.declared.iter().rev() {
+        body = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
+    }
+    let made: Vec<StmtId> = statements.iter().map(|l| l.stmt.id()).collect();
+    Change::new(
+        tree::replace(s.func(), loops[0].stmt.id(), &body),
+        Value::List(made.into_iter().map(Value::from).collect()),
+    )
+}
+
+/// Begin and end of each new loop, from the outside in.
+fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Vec<(Expr, Expr)> {
+    let levels = polyhedron::levels(bounds, iters.len());
+    let mut out = Vec::new();
+    for (k, level) in levels.iter().enumerate() {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for c in level {
+            // c · u + rest >= 0
+            let mut others = c.rest.clone();
+            others.terms.splice(0..0, (0..k).filter(|j| c.new[*j] != 0).map(|j| (Expr::var(&iters[j]), c.new[j])));
+            let own = c.new[k];
+            if own > 0 {
+                let negated = Affine::constant(0).plus(&others, -1).unwrap_or(others);
+                lower.push(affine::tidy(&tree::ceil_div(&negated.expr(), own)));
+            } else {
+                upper.push(affine::tidy(&others.expr().floor_div(&Expr::int(-own)).plus(&Expr::int(1))));
+            }
+        }
+        let begin = tightest(&mut facts, lower, false);
+        let end = tightest(&mut facts, upper, true);
+        let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
+        facts.enter_loop(&iters[k], &extent, &Stmt::nop());
+        out.push((begin, end));
+    }
+    out
+}
+
+/// The least or largest one of some bounds. What is proved not to matter is left out.
+fn tightest(facts: &mut Context, mut all: Vec<Expr>, least: bool) -> Expr {
+    let mut k = 0;
+    while k < all.len() {
+        let others = (0..all.len()).filter(|j| *j != k);
+        let needless = others.clone().any(|j| {
+            let cond = if least { all[j].less_eq(&all[k]) } else { all[k].less_eq(&all[j]) };
+            all[j] == all[k] || facts.prove(&cond)
+        });
+        if needless {
+            all.remove(k);
+        } else {
+            k += 1;
+        }
+    }
+    let join = |a: Expr, b: Expr| if least { a.min_with(&b) } else { a.max_with(&b) };
+    all.into_iter().reduce(join).unwrap_or_else(|| Expr::int(0))
+}

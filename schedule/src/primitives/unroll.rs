@@ -1,0 +1,94 @@
+#![doc = include_str!("unroll.md")]
+
+use super::{Entry, Run};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Args, Handle, Value};
+use weft_analysis::query::{effects, walk};
+use weft_ast::{Expr, Stmt, StmtId, StmtKind};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "unroll",
+    signature: "s.unroll(L, factor=…)",
+    params: &["loop", "factor"],
+    summary: "Replaces a loop by copies of its body.",
+    doc: include_str!("unroll.md"),
+    run: Run::Primitive(run),
+};
+
+/// The largest number of copies.
+const MOST: i64 = 64;
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
+    // 2. Before the split, which makes plain loops.
+    super::plain(2, &l)?;
+    if factor > MOST || l.length().is_none() {
+        let text = format!("`{}` would have {factor} copies, or its step is no constant", l.iter);
+        return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
+    }
+    let mut split = s.clone();
+    let made = split.call("split", &[Arg::from(l.stmt.id()), Arg::from(factor)])?;
+    let outer = match made {
+        Value::List(v) => v.first().cloned().unwrap_or(Value::None),
+        other => other,
+    };
+    let inner = split.loop_(&Arg::from(l.stmt.id()))?;
+    let change = apply(&split, &check(&split, &inner)?);
+    let made = match outer {
+        Value::Handle(Handle::Stmt(id)) => id.into(),
+        other => other,
+    };
+    Ok(Change { made, ..change })
+}
+
+/// The body once for each iteration, in order, and whose place the first copy takes.
+pub(crate) struct Copies {
+    pub target: Loop,
+    pub bodies: Vec<Stmt>,
+}
+
+/// Whether the loop can be replaced by copies, with these conditions; gives them.
+pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
+    let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
+    // 1. A small constant length.
+    let Some(length) = l.length() else { return refuse(1, format!("the step of `{}` is no constant", l.iter)) };
+    let mut facts = walk::at(s.func(), l.stmt.id());
+    let constant = facts.as_mut().and_then(|f| f.constant(&length)).unwrap_or(length).as_int();
+    let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MOST) else {
+        let found = constant.map_or("is no constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
+        return refuse(1, format!("the length of `{}` {found}", l.iter))
+            .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
+    };
+    // 2. Nothing special.
+    super::plain(2, l)?;
+    // 3. Iterations are counted from the begin.
+    if !effects::writes(&l.body).is_disjoint(&effects::loads(&l.begin)) {
+        return refuse(3, format!("the begin of `{}` changes in its body", l.iter));
+    }
+    let bodies = (0..count)
+        .map(|k| {
+            // The first copy is the old body, so that what pointed into it still does.
+            let body = if k == 0 { l.body.clone() } else { tree::copy(&l.body, "unroll", "copy").0 };
+            tree::substitute(&body, &l.iter, &l.value(&Expr::int(k)))
+        })
+        .collect();
+    Ok(Copies { target: l.clone(), bodies })
+}
+
+fn apply(s: &Schedule, plan: &Copies) -> Change {
+    let new = Stmt::seq(plan.bodies.iter().cloned(), plan.target.stmt.origin().derive("unroll", "copies"));
+    replaced(s, &plan.target, &new)
+}
+
+/// The program with a statement in the place of a loop; returns the statements that it is.
+pub(crate) fn replaced(s: &Schedule, l: &Loop, new: &Stmt) -> Change {
+    let ids: Vec<StmtId> = match new.kind() {
+        StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
+        _ => vec![new.id()],
+    };
+    let made = Value::List(ids.iter().map(|id| Value::from(*id)).collect());
+    Change::new(tree::replace(s.func(), l.stmt.id(), new), made).moved(l.stmt.id(), ids)
+}
