@@ -48,6 +48,8 @@ pub use expr::{Access, Expr, ExprKind, Literal};
 pub use func::{Func, Param, ParamMode};
 pub use op::{Op, ReduceOp};
 pub use span::{FileId, SourceMap, Span};
-pub use stmt::{Extent, LoopProps, Origin, Stmt, StmtId, StmtKind, Tensor};
+pub use stmt::{
+    Distribution, Extent, LoopProps, Origin, Parallel, Reduction, Sharing, Stmt, StmtId, StmtKind, Tensor, Vectorize,
+};
 pub use symbol::Symbol;
 pub use value::{Buffer, Value};

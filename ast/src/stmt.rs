@@ -196,15 +196,93 @@ pub enum Extent {
     Reals,
 }
 
-/// How a loop runs. Schedules set these; the front end makes plain loops.
+/// How a loop runs. Schedules set these; the front end makes plain loops. They change nothing of what a program means, but
+/// for the order in which reductions are made: the interpreter ignores them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LoopProps {
     /// On several threads.
-    pub parallel: bool,
+    pub parallel: Option<Parallel>,
     /// By vector instructions.
-    pub vectorize: bool,
+    pub vectorize: Option<Vectorize>,
     /// As copies of its body.
     pub unroll: bool,
+    /// Reductions in the body that meet in one element in several iterations, of a loop that runs in any order. A tensor is listed
+    /// once for each operator.
+    pub reductions: Vec<Reduction>,
+}
+
+impl LoopProps {
+    /// Whether iterations may run in any order, or at the same time.
+    pub fn is_concurrent(&self) -> bool {
+        self.parallel.is_some() || self.vectorize.is_some()
+    }
+
+    /// How the body's reductions of that operator into the tensor are kept from meeting; `None` if they never do.
+    pub fn sharing(&self, tensor: &Symbol, op: ReduceOp) -> Option<Sharing> {
+        self.reductions.iter().find(|r| r.tensor == *tensor && r.op == op).map(|r| r.sharing)
+    }
+}
+
+/// How iterations are shared out among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Parallel {
+    /// Which thread gets which.
+    pub distribution: Distribution,
+    /// How many of them a thread gets at once (with `Guided` at least).
+    pub chunk: Option<u32>,
+}
+
+/// Which thread gets which iterations, as in OpenMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Distribution {
+    /// Decided when the loop starts: equal shares.
+    #[default]
+    Static,
+    /// Whoever is done takes the next.
+    Dynamic,
+    /// Likewise, in shares that get smaller.
+    Guided,
+}
+
+impl Distribution {
+    /// All of them.
+    pub const ALL: [Distribution; 3] = [Distribution::Static, Distribution::Dynamic, Distribution::Guided];
+
+    /// What schedules and OpenMP call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Distribution::Static => "static",
+            Distribution::Dynamic => "dynamic",
+            Distribution::Guided => "guided",
+        }
+    }
+}
+
+/// How a loop is made of vector instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Vectorize {
+    /// Iterations at once; if it is not given, what fits the machine.
+    pub width: Option<u32>,
+}
+
+/// A reduction that meets in one element in several iterations of a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    /// What is reduced into.
+    pub tensor: Symbol,
+    /// By which operator.
+    pub op: ReduceOp,
+    /// What keeps it right.
+    pub sharing: Sharing,
+}
+
+/// How reductions that meet in one element are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Every thread (or vector lane) reduces into partial results of its own, which are combined at the end.
+    Partial,
+    /// Every update is atomic.
+    Atomic,
 }
 
 /// A piece of a [`Message`].

@@ -81,6 +81,35 @@ static inline WEFT_UNUSED int wf_threads(const weft_ctx *ctx) {
 #endif
 }
 
+/* Partial results that threads beyond the first one reduce into take at most this many bytes; where they would take more, fewer
+   threads run. */
+#define WEFT_PARTIAL_BYTES ((size_t)1 << 28)
+
+/* Threads of a parallel loop of which each but the first needs so many bytes. */
+static inline WEFT_UNUSED int wf_team(const weft_ctx *ctx, size_t bytes) {
+    int threads = wf_threads(ctx);
+    if (bytes > 0 && (size_t)(threads > 1 ? threads - 1 : 0) > WEFT_PARTIAL_BYTES / bytes)
+        threads = 1 + (int)(WEFT_PARTIAL_BYTES / bytes);
+    return threads;
+}
+
+/* The number of this thread in its team, and how many there are. */
+static inline WEFT_UNUSED int wf_thread(void) {
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+static inline WEFT_UNUSED int wf_team_size(void) {
+#ifdef _OPENMP
+    return omp_get_num_threads();
+#else
+    return 1;
+#endif
+}
+
 /* Iterations of range(begin, end, step), for a step that is not 0. */
 static inline WEFT_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;

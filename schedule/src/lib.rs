@@ -20,6 +20,7 @@
 
 mod affine;
 mod block;
+mod concurrent;
 mod expand;
 mod local;
 mod order;

@@ -1,5 +1,6 @@
 //! A program under a schedule: the steps that were taken, and where things went.
 
+use crate::concurrent;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
 use crate::selector::{self, Declared};
@@ -7,7 +8,6 @@ use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::FxHashMap;
-use weft_analysis::query::depend::{Ask, Dependences, Relation};
 use weft_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
 /// What a step made of the program.
@@ -84,8 +84,8 @@ impl Schedule {
             primitives::Run::Query(f) => f(self, &Args::bind(entry.signature, entry.params, args)?),
             primitives::Run::Meta(f) => f(self, args),
             primitives::Run::Primitive(f) => {
-                let change = f(self, &Args::bind(entry.signature, entry.params, args)?)?;
-                self.keeps_parallel(&change)?;
+                let mut change = f(self, &Args::bind(entry.signature, entry.params, args)?)?;
+                self.renew(&mut change)?;
                 self.take(entry, args, change)
             }
         }
@@ -115,23 +115,28 @@ impl Schedule {
         Ok(change.made)
     }
 
-    /// Loops that earlier steps made parallel or vectorised must still be allowed to: what they carry may have changed.
-    fn keeps_parallel(&self, change: &Change) -> Result<(), Refusal> {
+    /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be something else now.
+    fn renew(&self, change: &mut Change) -> Result<(), Refusal> {
         let mut marked = Vec::new();
         change.func.body.walk(&mut |s| {
-            if let StmtKind::For { props, iter, .. } = s.kind()
-                && (props.parallel || props.vectorize)
-                && tree::find(&self.func.body, s.id()).is_some_and(|old| is_marked(&old))
-            {
-                marked.push((s.clone(), iter.clone()));
+            if concurrent::is_marked(s) {
+                marked.push(s.id());
             }
         });
-        for (s, iter) in marked {
-            if let Some(d) = carried(&change.func, &s, true) {
-                let message =
-                    format!("the loop `{iter}` runs in any order since an earlier step, and would not be allowed to");
-                return Err(Refusal::dependence(Refusal::ORDER_FREE, message, d)
-                    .help("take that step first, and make loops parallel at the end"));
+        for id in marked {
+            let Some(Loop { stmt, iter, .. }) = tree::find(&change.func.body, id).as_ref().and_then(Loop::of) else {
+                continue;
+            };
+            match concurrent::shared(&change.func, &stmt) {
+                Ok(shared) => change.func = tree::replace(&change.func, id, &concurrent::with_shared(&stmt, shared)),
+                Err(obstacle) => {
+                    let message = format!(
+                        "the loop `{iter}` runs in any order since an earlier step, and would not be allowed to"
+                    );
+                    return Err(obstacle
+                        .refusal(Refusal::ORDER_FREE, message)
+                        .help("take that step first, and make loops parallel at the end"));
+                }
             }
         }
         Ok(())
@@ -211,30 +216,4 @@ impl Schedule {
         all.retain(|s| matches!(s.kind(), StmtKind::For { .. }));
         all
     }
-}
-
-fn is_marked(s: &Stmt) -> bool {
-    matches!(s.kind(), StmtKind::For { props, .. } if props.parallel || props.vectorize)
-}
-
-/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around it.
-pub(crate) fn carried(func: &Func, stmt: &Stmt, commute: bool) -> Option<weft_analysis::query::depend::Dependence> {
-    let id = stmt.id();
-    let around: Vec<StmtId> = tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect();
-    let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(id) && r.site.stmt.id() != id;
-    Dependences::new(func).first(&Ask {
-        source: &inside,
-        sink: &inside,
-        relate: &|s| {
-            if s.id() == id {
-                Relation::Later
-            } else if around.contains(&s.id()) {
-                Relation::Same
-            } else {
-                Relation::Any
-            }
-        },
-        commute,
-        ..Ask::default()
-    })
 }

@@ -160,7 +160,9 @@ impl Copier {
                     Extent::Reals => Extent::Reals,
                 };
                 let iter = self.fresh(iter);
-                StmtKind::For { iter, extent, props: props.clone(), body: self.stmt(body) }
+                let mut props = props.clone();
+                props.reductions.iter_mut().for_each(|r| r.tensor = self.name(&r.tensor));
+                StmtKind::For { iter, extent, props, body: self.stmt(body) }
             }
             StmtKind::Store { tensor, indices, value } => {
                 StmtKind::Store { tensor: self.name(tensor), indices: self.accesses(indices), value: self.expr(value) }

@@ -130,6 +130,12 @@ impl Survey {
 fn without(stmt: &Stmt, tensor: &Symbol) -> Stmt {
     match stmt.kind() {
         StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
+        StmtKind::For { iter, extent, props, body } if props.reductions.iter().any(|r| r.tensor == *tensor) => {
+            let mut props = props.clone();
+            props.reductions.retain(|r| r.tensor != *tensor);
+            let (iter, extent, body) = (iter.clone(), extent.clone(), without(body, tensor));
+            stmt.with_kind(StmtKind::For { iter, extent, props, body })
+        }
         _ => stmt.map(&mut |s| without(s, tensor), &mut weft_ast::Expr::clone),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind, Modifier};
-use crate::stmt::{Extent, Message, MessagePart, Stmt, StmtKind, Tensor};
+use crate::stmt::{Extent, LoopProps, Message, MessagePart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
@@ -88,13 +88,24 @@ impl Matcher {
             }
     }
 
+    fn props(&self, a: &LoopProps, b: &LoopProps) -> bool {
+        a.parallel == b.parallel
+            && a.vectorize == b.vectorize
+            && a.unroll == b.unroll
+            && a.reductions.len() == b.reductions.len()
+            && a.reductions
+                .iter()
+                .zip(&b.reductions)
+                .all(|(r, s)| self.symbol(&r.tensor, &s.tensor) && r.op == s.op && r.sharing == s.sharing)
+    }
+
     fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
         use StmtKind::*;
         match (a.kind(), b.kind()) {
             (Seq(x), Seq(y)) => x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.stmt(s, t)),
             (VarDef { tensor: t, body: x }, VarDef { tensor: u, body: y }) => self.declare(t, u) && self.stmt(x, y),
             (For { iter: i, extent: e, props: p, body: x }, For { iter: j, extent: g, props: q, body: y }) => {
-                p == q && self.extent(e, g) && self.bind(i, j) && self.stmt(x, y)
+                self.props(p, q) && self.extent(e, g) && self.bind(i, j) && self.stmt(x, y)
             }
             (If { cond: c, then: t, otherwise: o }, If { cond: d, then: u, otherwise: v }) => {
                 self.expr(c, d)

@@ -7,7 +7,8 @@ use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
-    AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Stmt, StmtKind, Tensor,
+    AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Parallel, Sharing, Stmt, StmtKind,
+    Tensor,
 };
 use crate::symbol::Symbol;
 use rustc_hash::FxHashSet;
@@ -131,7 +132,7 @@ impl Printer {
             StmtKind::For { iter, extent, props, body } => {
                 let range = self.extent(extent);
                 self.names.bind(iter, true);
-                let header = format!("for {} in {range}:{}", self.names.text(iter), properties(props));
+                let header = format!("for {} in {range}:{}", self.names.text(iter), properties(props, &self.names));
                 self.line(&header);
                 self.indented(body);
                 self.names.unbind(iter);
@@ -295,11 +296,35 @@ fn format_text(f: &Format) -> String {
     format!("format({})", parts.join(", "))
 }
 
-fn properties(p: &LoopProps) -> String {
-    let words: Vec<&str> = [(p.parallel, "parallel"), (p.vectorize, "vectorize"), (p.unroll, "unroll")]
-        .into_iter()
-        .filter_map(|(set, word)| set.then_some(word))
-        .collect();
+/// How a loop runs: `# parallel(schedule=dynamic, chunk=4), partial(total +), atomic(y max)`.
+fn properties(p: &LoopProps, names: &Names) -> String {
+    let with = |word: &str, options: Vec<String>| match options.is_empty() {
+        true => word.to_string(),
+        false => format!("{word}({})", options.join(", ")),
+    };
+    let mut words = Vec::new();
+    if let Some(parallel) = &p.parallel {
+        let schedule = (*parallel != Parallel::default()).then(|| format!("schedule={}", parallel.distribution.name()));
+        let chunk = parallel.chunk.map(|c| format!("chunk={c}"));
+        words.push(with("parallel", schedule.into_iter().chain(chunk).collect()));
+    }
+    if let Some(vector) = &p.vectorize {
+        words.push(with("vectorize", vector.width.map(|w| format!("width={w}")).into_iter().collect()));
+    }
+    if p.unroll {
+        words.push("unroll".to_string());
+    }
+    for (sharing, word) in [(Sharing::Partial, "partial"), (Sharing::Atomic, "atomic")] {
+        let shared: Vec<String> = p
+            .reductions
+            .iter()
+            .filter(|r| r.sharing == sharing)
+            .map(|r| format!("{} {}", names.text(&r.tensor), r.op.info().op.info().name))
+            .collect();
+        if !shared.is_empty() {
+            words.push(with(word, shared));
+        }
+    }
     if words.is_empty() { String::new() } else { format!("  # {}", words.join(", ")) }
 }
 

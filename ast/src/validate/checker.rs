@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
                 self.stmt(body);
                 self.tensors.remove(&tensor.symbol);
             }
-            StmtKind::For { iter, extent, body, .. } => {
+            StmtKind::For { iter, extent, props, body } => {
                 let dtype = match extent {
                     Extent::Range { begin, end, step } => {
                         [begin, end, step].into_iter().for_each(|e| self.integer(e, "a bound of a loop"));
@@ -137,6 +137,13 @@ impl<'a> Checker<'a> {
                     }
                     Extent::Reals => DType::F64,
                 };
+                for r in &props.reductions {
+                    self.alive(&r.tensor);
+                    let once = props.reductions.iter().filter(|o| o.tensor == r.tensor && o.op == r.op).count() == 1;
+                    self.require(once && props.is_concurrent(), Invariant::Reduction, || {
+                        format!("`{}` is listed as shared by iterations that do not share it", r.tensor)
+                    });
+                }
                 self.bind(iter);
                 self.vars.insert(iter, dtype);
                 self.stmt(body);

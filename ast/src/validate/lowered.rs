@@ -38,7 +38,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
         | StmtKind::Structured { .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
         }
-        StmtKind::For { props, .. } => parallel |= props.parallel,
+        StmtKind::For { props, .. } => parallel |= props.parallel.is_some(),
         StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } if modified(indices) => {
             checker.violation(Invariant::Plain, s.origin(), "an index modifier");
         }

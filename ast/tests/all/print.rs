@@ -5,7 +5,10 @@ use std::sync::Arc;
 use weft_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
 use weft_ast::expr::{Literal, round_to};
 use weft_ast::stmt::{AssertKind, Memory, MessagePart};
-use weft_ast::{DType, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Span, Stmt, StmtKind, Symbol, Tensor, print};
+use weft_ast::{
+    DType, Expr, Extent, LoopProps, Op, Origin, Parallel, ReduceOp, Span, Stmt, StmtKind, Symbol, Tensor, Vectorize,
+    print,
+};
 
 fn check(text: &str, expected: &Expect) {
     expected.assert_eq(text);
@@ -262,7 +265,11 @@ fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
             StmtKind::For {
                 iter: i,
                 extent: Extent::Range { begin: Expr::int(0), end: n, step: Expr::int(1) },
-                props: LoopProps { parallel: true, vectorize: true, unroll: false },
+                props: LoopProps {
+                    parallel: Some(Parallel::default()),
+                    vectorize: Some(Vectorize::default()),
+                    ..LoopProps::default()
+                },
                 body: Stmt::nop(),
             },
             labelled,

@@ -6,7 +6,9 @@ use weft_ast::expr::{Access, Literal, Measure, Modifier};
 use weft_ast::format::{Format, LevelKind};
 use weft_ast::stmt::{Lifecycle, Memory, Role};
 use weft_ast::validate::{Invalid, Invariant, logical, lowered};
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{
+    DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, Parallel, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
+};
 
 fn names(r: Result<(), Invalid>) -> Vec<Invariant> {
     r.err().map_or_else(Vec::new, |e| e.0.into_iter().map(|v| v.invariant).collect())
@@ -295,7 +297,7 @@ fn placed_somewhere() {
                 StmtKind::For { iter, extent, body, .. } => s.with_kind(StmtKind::For {
                     iter: iter.clone(),
                     extent: extent.clone(),
-                    props: LoopProps { parallel, ..LoopProps::default() },
+                    props: LoopProps { parallel: parallel.then(Parallel::default), ..LoopProps::default() },
                     body: body.clone(),
                 }),
                 _ => s,

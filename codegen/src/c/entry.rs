@@ -223,6 +223,10 @@ impl Unit {
                 _ => (Place::Array, format!("{c} *restrict {name}")),
             };
             e.declare(&t.symbol, place);
+            e.dtypes.insert(t.symbol.clone(), t.dtype);
+            if t.ndim() > 0 {
+                e.counts.insert(t.symbol.clone(), crate::lower::count(&t.shape));
+            }
             params.push(param);
         }
         let func = e.lowered.func();

@@ -15,6 +15,8 @@ pub(super) struct Helpers {
     /// Conversions of 16-bit floats, on which others rely.
     conversions: BTreeMap<String, String>,
     functions: BTreeMap<String, String>,
+    /// Reductions that OpenMP does not have, which call functions.
+    reductions: BTreeMap<String, String>,
 }
 
 /// Functions of glibc's libmvec since 2.22; the others came with 2.35.
@@ -27,7 +29,7 @@ const NEW_VECTOR: [&str; 15] = [
 impl Helpers {
     /// All of them, for the head of the file.
     pub fn text(&self) -> String {
-        let groups = [&self.simd, &self.conversions, &self.functions];
+        let groups = [&self.simd, &self.conversions, &self.functions, &self.reductions];
         let mut out = String::new();
         for group in groups.into_iter().filter(|g| !g.is_empty()) {
             for text in group.values() {
@@ -71,6 +73,22 @@ impl Helpers {
         format!("wf_{name}_{what}")
     }
 
+    /// A reduction of OpenMP clauses: from `start`, combined by a statement on `omp_out` and `omp_in`.
+    pub fn reduction(&mut self, name: &str, dtype: DType, start: &str, combine: &str) {
+        let c = types::stored(dtype);
+        let text = format!("#pragma omp declare reduction({name} : {c} : {combine}) initializer(omp_priv = {start})");
+        self.reductions.insert(name.to_string(), text);
+    }
+
+    /// An atomic update of one element.
+    pub fn atomic(&mut self, what: &str, dtype: DType, combine: &str) -> String {
+        let name = format!("wf_atomic_{what}_{}", dtype.name());
+        let text = ATOMIC.replace("NAME", &name).replace("COMBINE", combine);
+        let text = text.replace("STORED", types::stored(dtype)).replace("VALUE", types::value(dtype));
+        self.reductions.insert(name.clone(), text);
+        name
+    }
+
     /// An operator on values of one type.
     pub fn operator(&mut self, what: &str, dtype: DType) -> String {
         let dtype = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
@@ -89,6 +107,16 @@ impl Helpers {
         name
     }
 }
+
+/// Tried again until nobody else has changed the element in between.
+const ATOMIC: &str = "static inline WEFT_UNUSED void NAME(STORED *at, VALUE value) {
+    STORED seen, made;
+    __atomic_load(at, &seen, __ATOMIC_RELAXED);
+    do {
+        made = seen;
+        COMBINE
+    } while (!__atomic_compare_exchange(at, &seen, &made, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}";
 
 fn order(suffix: &str) -> u8 {
     match suffix {

@@ -2,6 +2,7 @@
 //! an entry and its ABI around it.
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
+//! - `loops`, `reduce`: loops on threads and vector lanes, and what keeps their reductions right.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed.
 //!
 //! On a [`Lowered`] program nothing here can fail.
@@ -15,8 +16,10 @@
 mod entry;
 mod expr;
 mod helpers;
+mod loops;
 pub mod names;
 mod ranges;
+mod reduce;
 mod stmt;
 mod types;
 mod writer;

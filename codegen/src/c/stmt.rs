@@ -2,10 +2,11 @@
 //!
 //! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
 //! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
-//! status in the context tells the other threads and, after the loop, the function.
+//! status in the context tells the other threads and, after the loop, the function. Loops are in `loops`, reductions in `reduce`.
 
 use super::expr::prec;
 use super::helpers::Helpers;
+use super::loops::{Loop, Shared};
 use super::names::Names;
 use super::ranges::Ranges;
 use super::types;
@@ -14,8 +15,8 @@ use crate::lower::Lowered;
 use crate::signature::{Place as SourcePlace, Site};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use weft_ast::stmt::{AssertKind, LoopProps, Memory, Message, MessagePart};
-use weft_ast::{Access, DType, Expr, ExprKind, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::stmt::{AssertKind, Memory, Message, MessagePart};
+use weft_ast::{DType, Expr, ExprKind, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
 
 /// How a tensor's elements are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(super) enum Place {
 
 /// How an error leaves the present place.
 #[derive(Clone, Debug)]
-enum Leave {
+pub(super) enum Leave {
     /// `return`
     Return,
     /// `goto` the label.
@@ -47,11 +48,16 @@ pub(super) struct Emitter<'a> {
     pub out: Writer,
     pub sites: IndexSet<Site>,
     places: FxHashMap<Symbol, Place>,
+    pub dtypes: FxHashMap<Symbol, DType>,
+    /// The number of elements of arrays.
+    pub counts: FxHashMap<Symbol, Expr>,
+    /// How reductions are kept apart in the parallel loop around.
+    pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
     /// The members of the plan that say where tensors lie in the arena.
     pub offsets: FxHashMap<Symbol, String>,
-    leave: Leave,
+    pub leave: Leave,
     /// How often an error leaves by the present `leave`.
-    leaves: usize,
+    pub leaves: usize,
     /// The comment that was printed last.
     shown: String,
 }
@@ -67,6 +73,9 @@ impl<'a> Emitter<'a> {
             out: Writer::default(),
             sites: IndexSet::new(),
             places: FxHashMap::default(),
+            dtypes: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            shared: FxHashMap::default(),
             offsets: FxHashMap::default(),
             leave: Leave::Return,
             leaves: 0,
@@ -95,7 +104,7 @@ impl<'a> Emitter<'a> {
             StmtKind::VarDef { tensor, body } => self.var_def(s, tensor, body),
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
                 self.show(s);
-                self.for_loop(iter, [begin, end, step], props, body);
+                self.for_loop(&Loop { iter, bounds: [begin, end, step], props, body });
             }
             StmtKind::If { .. } => {
                 self.show(s);
@@ -169,115 +178,14 @@ impl<'a> Emitter<'a> {
         self.out.close("}");
     }
 
-    fn reduce(&mut self, tensor: &Symbol, indices: &[Access], op: ReduceOp, value: &Expr) {
-        let target = self.element(tensor, indices);
-        let dtype = value.dtype();
-        let plain = !types::is_narrow_float(dtype);
-        let operator = match op {
-            ReduceOp::Add if plain => "+=",
-            ReduceOp::Mul if plain => "*=",
-            // The value has no effect and cannot fail, so that it may be computed in any case.
-            ReduceOp::And | ReduceOp::BitAnd => "&=",
-            ReduceOp::Or | ReduceOp::BitOr => "|=",
-            _ => {
-                let element = Expr::load(tensor, indices.to_vec(), dtype);
-                let new = Expr::raw(ExprKind::Apply(op.info().op, vec![element, value.clone()]), dtype);
-                let new = self.stored(&new);
-                return self.out.line(format!("{} = {new};", target.text));
-            }
-        };
-        let value = self.expr(value);
-        self.out.line(format!("{} {operator} {value};", target.text));
-    }
-
-    fn for_loop(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3], props: &LoopProps, body: &Stmt) {
-        let i = self.names.get(iter);
-        let begin_text = self.expr(begin);
-        let end_text = self.loop_end(&i, end);
-        let header = match step.as_int() {
-            Some(1) => format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"),
-            Some(-1) => format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"),
-            Some(s)
-                if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) =>
-            {
-                let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
-                format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs())
-            }
-            // Counted, since the last step could wrap around.
-            _ => {
-                let left = self.names.fresh(&format!("{i}_left"));
-                let step_name = self.names.fresh(&format!("{i}_step"));
-                let step = self.expr(step);
-                self.out.line(format!("const int64_t {step_name} = {step};"));
-                self.out.line(format!("uint64_t {left} = wf_trips({begin_text}, {end_text}, {step_name});"));
-                format!("int64_t {i} = {begin_text}; {left} > 0; {i} += {step_name}, {left}--")
-            }
-        };
-        if let Some(s) = step.as_int() {
-            self.ranges.iterator(iter, begin, end, s);
-        }
-        self.loop_pragma(props, &Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() });
-        self.out.open(format!("for ({header}) {{"));
-        let may_fail = props.parallel && self.parallel_body(&i, body);
-        if !props.parallel {
-            self.stmt(body);
-        }
-        self.out.close("}");
-        if may_fail {
-            self.out.open("if (wf_failed(ctx)) {");
-            self.leave_failed();
-            self.out.close("}");
-        }
-    }
-
-    /// The end of a loop, in a variable of its own where the loop's body could change its value.
-    fn loop_end(&mut self, i: &str, end: &Expr) -> String {
-        let mut loads = false;
-        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
-        let text = self.text(end).at(prec::SUM);
-        if !loads {
-            return text;
-        }
-        let name = self.names.fresh(&format!("{i}_end"));
-        self.out.line(format!("const int64_t {name} = {text};"));
-        name
-    }
-
-    fn loop_pragma(&mut self, props: &LoopProps, extent: &Extent) {
-        match (props.parallel, props.vectorize) {
-            (true, true) => self.out.pragma("omp parallel for simd schedule(static) num_threads(wf_threads(ctx))"),
-            (true, false) => self.out.pragma("omp parallel for schedule(static) num_threads(wf_threads(ctx))"),
-            (false, true) => self.out.pragma("omp simd"),
-            (false, false) => {}
-        }
-        if props.unroll && !props.parallel && !props.vectorize {
-            let length = crate::lower::unroll_length(extent).unwrap_or(1);
-            self.out.pragma(&format!("GCC unroll {}", length.max(1)));
-        }
-    }
-
-    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there can be
-    /// an error.
-    fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
-        let label = self.names.fresh(&format!("next_{i}"));
-        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
-        let outer_leaves = std::mem::take(&mut self.leaves);
-        let start = self.out.position();
-        self.stmt(body);
-        let may_fail = self.leaves > 0;
-        if may_fail {
-            self.out.insert(start, &format!("if (wf_failed(ctx)) goto {label};"));
-            self.out.label(&label);
-        }
-        self.leave = outer;
-        self.leaves = outer_leaves;
-        may_fail
-    }
-
     fn var_def(&mut self, s: &Stmt, tensor: &Tensor, body: &Stmt) {
         self.show(s);
         let t = self.names.get(&tensor.symbol);
         let c = types::stored(tensor.dtype);
+        self.dtypes.insert(tensor.symbol.clone(), tensor.dtype);
+        if let Some(count) = tensor.shape.first() {
+            self.counts.insert(tensor.symbol.clone(), count.clone());
+        }
         match tensor.memory {
             Memory::Auto | Memory::Register => {
                 self.declare(&tensor.symbol, Place::Variable);
@@ -427,7 +335,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Leaves because of an error that is recorded already.
-    fn leave_failed(&mut self) {
+    pub fn leave_failed(&mut self) {
         match self.leave.clone() {
             Leave::Return => self.out.line("return ctx->status;"),
             Leave::Goto(label) => {

@@ -7,11 +7,14 @@ mod checks;
 mod flatten;
 mod parallel;
 mod placement;
+mod reductions;
 mod specialise;
 mod supported;
 
+pub(crate) use flatten::count;
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
+pub(crate) use reductions::neutral;
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::body as specialise;
 
@@ -91,7 +94,10 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // leave too, which brings locals that still need a place.
     let func = weft_analysis::pass::hoist::run(&func);
 
-    // Loops that a schedule made parallel or vectorised must be so in C without races.
+    // Partial results are tensors like others and need their places. Their combination is not checked again.
+    let func = reductions::run(&func);
+
+    // What a schedule asked of loops must be something that C can say.
     parallel::check(&func)?;
 
     // Places are chosen by shape, so before shapes are flattened to element counts.

@@ -1,40 +1,61 @@
-//! Whether loops that a schedule made parallel or vectorised can be written so in C without a race.
+//! Whether what schedules ask of loops can be written in C.
 //!
-//! *does*: refuses a parallel or vectorised loop in which a reduction may meet itself in another iteration, a vectorised
-//! one with checks left in it or that is not innermost, and an unrolled one of unknown length. Stores are not asked
-//! about: that they do not meet is what made the schedule legal.
-//! *requires*: `hoist`, since it moves checks out. *leaves alone*: the program.
-//!
-//! A reduction `t[…] += v` does not meet itself if one index is `c * i + r`, with `i` the loop's iterator, `c` a constant
-//! other than 0 and `r` the same in all iterations of the loop.
+//! *does*: refuses parallel loops inside parallel or vectorised ones, a vectorised loop that is not innermost, has checks left in it or
+//! shares what lanes cannot share, and an unrolled loop of unknown length. That iterations do not meet but in the reductions that the
+//! loop lists is what made the schedule legal; it is not asked about here.
+//! *requires*: `hoist`, since it moves checks out, and `reductions`. *leaves alone*: the program.
 
 use rustc_hash::FxHashSet;
-use weft_ast::expr::Access;
-use weft_ast::poly::Poly;
-use weft_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
+use weft_analysis::query::effects;
+use weft_ast::{Diagnostic, Diagnostics, Extent, Func, Sharing, Stmt, StmtKind, Symbol};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     let mut found = Vec::new();
+    let (mut registers, mut unsure) = (FxHashSet::default(), FxHashSet::default());
     func.body.walk(&mut |s| {
-        if let StmtKind::For { iter, extent, props, body } = s.kind() {
-            let refuse = |what: String| {
-                Diagnostic::new("lower::loop", format!("the loop `{iter}` cannot be {what}")).at(s.origin().span())
-            };
-            if props.parallel || props.vectorize {
-                let how = if props.parallel { "parallel" } else { "vectorised" };
-                for tensor in reductions(iter, body) {
-                    found.push(refuse(format!("{how} yet: iterations may reduce into the same element of `{tensor}`")));
-                }
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            if tensor.ndim() == 0 {
+                registers.insert(tensor.symbol.clone());
             }
-            if props.vectorize && !is_plain(body) {
-                found.push(refuse("vectorised yet: its body has checks, branches or loops in it".into()));
-            }
-            if props.unroll && !props.parallel && length(extent).is_none() {
-                found.push(refuse("unrolled: its length is not a constant up to 64".into()));
+            if tensor.shape.iter().any(|d| !effects::loads(d).is_empty()) {
+                unsure.insert(tensor.symbol.clone());
             }
         }
     });
+    walk(&func.body, false, [&registers, &unsure], &mut found);
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+}
+
+/// `concurrent`: inside a loop that runs in any order. `tensors`: local scalars, and arrays whose shapes are read from memory.
+fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<Diagnostic>) {
+    let [registers, unsure] = tensors;
+    let mut concurrent = concurrent;
+    if let StmtKind::For { iter, extent, props, body } = s.kind() {
+        let refuse = |what: &str| {
+            Diagnostic::new("lower::loop", format!("the loop `{iter}` cannot be {what}")).at(s.origin().span())
+        };
+        if props.parallel.is_some() && concurrent {
+            found.push(refuse("parallel: it is inside a loop that is"));
+        }
+        let copied = |r: &&weft_ast::Reduction| r.sharing == Sharing::Partial;
+        if props.reductions.iter().filter(copied).any(|r| unsure.contains(&r.tensor)) {
+            found.push(refuse("parallel: the shape of what it reduces into may have changed since it was declared"));
+        }
+        if props.vectorize.is_some() {
+            if !is_plain(body) {
+                found.push(refuse("vectorised yet: its body has checks, branches or loops in it"));
+            }
+            let alone = |r: &weft_ast::Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
+            if !props.reductions.iter().all(alone) {
+                found.push(refuse("vectorised: lanes would update one element at the same time"));
+            }
+        }
+        if props.unroll && props.parallel.is_none() && length(extent).is_none() {
+            found.push(refuse("unrolled: its length is not a constant up to 64"));
+        }
+        concurrent |= props.is_concurrent();
+    }
+    s.kind().children().into_iter().for_each(|c| walk(c, concurrent, tensors, found));
 }
 
 /// The length of a loop that can be unrolled.
@@ -47,60 +68,6 @@ pub(crate) fn length(extent: &Extent) -> Option<i64> {
         s => begin.checked_sub(end)?.max(0).checked_add(s.checked_neg()? - 1)? / s.checked_neg()?,
     };
     (length <= 64).then_some(length)
-}
-
-/// Tensors declared outside of the loop into which two iterations may reduce the same element.
-fn reductions(iter: &Symbol, body: &Stmt) -> Vec<Symbol> {
-    let mut inside: FxHashSet<Symbol> = FxHashSet::default();
-    body.walk(&mut |s| match s.kind() {
-        StmtKind::For { iter, .. } => drop(inside.insert(iter.clone())),
-        StmtKind::VarDef { tensor, .. } => drop(inside.insert(tensor.symbol.clone())),
-        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => drop(inside.insert(tensor.clone())),
-        _ => {}
-    });
-    let mut local: FxHashSet<Symbol> = FxHashSet::default();
-    body.walk(&mut |s| {
-        if let StmtKind::VarDef { tensor, .. } = s.kind() {
-            local.insert(tensor.symbol.clone());
-        }
-    });
-    let mut found = Vec::new();
-    body.walk(&mut |s| {
-        if let StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
-            && !local.contains(tensor)
-            && !indices.iter().any(|a: &Access| separates(&a.index, iter, &inside))
-            && !found.contains(tensor)
-        {
-            found.push(tensor.clone());
-        }
-    });
-    found
-}
-
-/// Whether `index` is `c * iter + r` with `r` free of what changes inside the loop.
-fn separates(index: &Expr, iter: &Symbol, inside: &FxHashSet<Symbol>) -> bool {
-    let Some(poly) = Poly::of(index) else { return false };
-    let mut linear = false;
-    for (monomial, _) in poly.terms() {
-        if let [e] = monomial
-            && matches!(e.kind(), ExprKind::Var(v) if v == iter)
-        {
-            linear = true;
-            continue;
-        }
-        let mut varies = false;
-        for e in monomial {
-            e.walk(&mut |e| {
-                if let ExprKind::Var(v) | ExprKind::Load(v, _) = e.kind() {
-                    varies |= v == iter || inside.contains(v);
-                }
-            });
-        }
-        if varies {
-            return false;
-        }
-    }
-    linear
 }
 
 /// Stores and reductions, one after the other.

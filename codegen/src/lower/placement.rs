@@ -88,7 +88,7 @@ impl Pass {
                 s.with_kind(StmtKind::VarDef { tensor, body })
             }
             StmtKind::For { props, .. } => {
-                let parallel = usize::from(props.parallel);
+                let parallel = usize::from(props.parallel.is_some());
                 self.parallel += parallel;
                 let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
                 self.parallel -= parallel;

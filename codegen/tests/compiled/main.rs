@@ -9,5 +9,6 @@ mod random;
 mod refusals;
 mod run;
 mod sanitized;
+mod scheduled;
 mod storage;
 mod text;

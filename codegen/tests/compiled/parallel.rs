@@ -1,9 +1,9 @@
 //! Loops with properties that schedules set: the same results on every number of threads, and errors that come out.
 
-use crate::programs::{self, Builder, load, local, range, reduce, store, var_def};
+use crate::programs::{self, Builder, load, local, range, store, var_def};
 use crate::run::{compare, compile, f32s};
-use weft_ast::stmt::LoopProps;
-use weft_ast::{DType, Expr, Func, ReduceOp, Stmt, StmtKind};
+use weft_ast::stmt::{LoopProps, Parallel, Vectorize};
+use weft_ast::{DType, Expr, Func, Stmt, StmtKind};
 use weft_codegen::{LowerOptions, lower};
 
 /// Sets properties of all loops with that name.
@@ -24,7 +24,7 @@ fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
 }
 
 fn parallel() -> LoopProps {
-    LoopProps { parallel: true, ..LoopProps::default() }
+    LoopProps { parallel: Some(Parallel::default()), ..LoopProps::default() }
 }
 
 #[test]
@@ -77,23 +77,12 @@ fn threads_have_memory_of_their_own() {
 }
 
 #[test]
-fn what_would_race_is_refused() {
-    let mut b = Builder::default();
-    let n = b.size("n");
-    let x = b.input("x", DType::F32, &[&n]);
-    let total = b.result("total", DType::F32, &[]);
-    let body = range(1, "i", &n, |i| vec![reduce(2, &total, &[], ReduceOp::Add, load(&x, &[i]))]);
-    let func = b.func("total", vec![body]);
-    for props in [parallel(), LoopProps { vectorize: true, ..LoopProps::default() }] {
-        let refused = lower(&with_props(&func, "i", &props), &LowerOptions::default()).expect_err("it would race");
-        assert_eq!(refused.0[0].code, "lower::loop");
-        assert!(refused.0[0].message.contains("may reduce into the same element of `total`"), "{refused}");
-    }
-}
-
-#[test]
 fn vectorised_and_unrolled_loops_compute_the_same() {
-    let vectorized = with_props(&programs::jacobi(), "j", &LoopProps { vectorize: true, ..LoopProps::default() });
+    let vectorized = with_props(
+        &programs::jacobi(),
+        "j",
+        &LoopProps { vectorize: Some(Vectorize::default()), ..LoopProps::default() },
+    );
     let compiled = compile(&vectorized, &LowerOptions::default());
     let x = f32s(&[19, 23], |i| ((i * 31) % 17) as f32);
     compare(&vectorized, &compiled, std::slice::from_ref(&x), &[]).expect("it runs");

@@ -1,8 +1,9 @@
 #![doc = include_str!("reverse.md")]
 
 use super::{Entry, Run};
+use crate::concurrent::carried;
 use crate::refusal::Refusal;
-use crate::schedule::{Change, Schedule, carried};
+use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use weft_analysis::query::walk;
@@ -31,7 +32,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
             .label(l.stmt.origin().span(), "this loop"));
     };
     // 2. Dependences.
-    if let Some(d) = carried(s.func(), &l.stmt, true) {
+    if let Some(d) = carried(s.func(), &l.stmt) {
         return Err(Refusal::dependence(2, format!("iterations of `{}` depend on each other", l.iter), d));
     }
     let last = l.value(&length.minus(&Expr::int(1)));

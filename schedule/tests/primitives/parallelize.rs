@@ -100,3 +100,150 @@ def f(x: inout[f32[n, m]]):
         "#]],
     );
 }
+
+#[test]
+fn shares_reductions() {
+    let program = "
+def f(x: f32[n], k: i32[n], a: f32[n, m], y: inout[f32[m]], z: inout[f32[m]], h: inout[i32[9]]) -> f32:
+    total: f32 = 0
+    for i in range(n):
+        total += x[i]
+        z[k[i]] = max(z[k[i]], x[i])
+        h[k[i] % 9] += 1
+        for j in range(m):
+            y[j] += a[i, j]
+    return total
+";
+    check(
+        program,
+        |s| call(s, "parallelize", args!["i"; schedule = "dynamic", chunk = 4]).map(drop),
+        expect![[r#"
+            total = empty((), f32)
+            total = 0.0
+            for i in range(n):  # parallel(schedule=dynamic, chunk=4), partial(total +, h +, y +), atomic(z max)
+                total += x[i]
+                z[cast(k[i], i64)] = max(z[cast(k[i], i64)], x[i])
+                h[cast(k[i] % 9, i64)] += 1
+                for j in range(m):
+                    y[j] += a[i, j]
+            return total
+        "#]],
+    );
+    // Options of the call.
+    let wrong = |value: &'static str| {
+        refused(
+            program,
+            move |s| call(s, "parallelize", args!["i"; schedule = value]).map(drop),
+            expect![[r#"
+            schedule::argument (0): there is no schedule "auto"
+              help: it is "static", "dynamic" or "guided"
+        "#]],
+        )
+    };
+    wrong("auto");
+    refused(
+        program,
+        |s| call(s, "parallelize", args!["i"; chunk = 0]).map(drop),
+        expect![[r#"
+        schedule::argument (0): `chunk` is at least 1, and this is 0
+    "#]],
+    );
+}
+
+#[test]
+fn reads_of_what_is_reduced_are_dependences() {
+    refused(
+        "
+def f(x: f32[n], y: inout[f32[n]]):
+    total: f32 = 0
+    for i in range(n):
+        total += x[i]
+        y[i] = total
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): iterations of `i` depend on each other
+              `total += x[i]` first updates `total` at i = 0
+              `y[i] = total` then reads `total` at i = 1
+              note: what is read was written before (RAW), carried by the loop `i`
+        "#]],
+    );
+    // Two operators do not commute.
+    refused(
+        "
+def f(x: f32[n]) -> f32:
+    total: f32 = 0
+    for i in range(n):
+        total += x[i]
+        total = max(total, x[i])
+    return total
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): iterations of `i` depend on each other
+              `total += x[i]` first updates `total` at i = 0
+              `total = max(total, x[i])` then updates `total` at i = 1
+              note: what is read was written before (RAW), carried by the loop `i`
+        "#]],
+    );
+}
+
+#[test]
+fn elements_of_one_iteration_are_not_shared() {
+    check(
+        "
+def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[2]]):
+    for i in range(n):
+        for j in range(m):
+            y[i] += x[i, j]
+            z[0] += x[i, j]
+            z[1] = min(z[1], x[i, j])
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            for i in range(n):  # parallel, partial(z +, z min)
+                for j in range(m):
+                    y[i] += x[i, j]
+                    z[0] += x[i, j]
+                    z[1] = min(z[1], x[i, j])
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_shared_is_found_again_after_every_step() {
+    check(
+        "
+def f(x: f32[n, m], y: inout[f32[m]]):
+    for i in range(n):
+        for j in range(m):
+            y[j] += x[i, j]
+",
+        |s| {
+            // Inside `i` nothing meets in `j`; when `j` is around `i`, likewise. `i` shares in both orders.
+            call(s, "parallelize", args!["i"])?;
+            call(s, "reorder", args![list(&["j", "i"])]).map(drop)
+        },
+        expect![[r#"
+            for j in range(m):
+                for i in range(n):  # parallel, partial(y +)
+                    y[j] += x[i, j]
+        "#]],
+    );
+    refused(
+        "
+def f(x: f32[n, m], y: inout[f32[m]]):
+    for i in range(n):
+        for j in range(m):
+            y[j] += x[i, j]
+",
+        |s| {
+            call(s, "parallelize", args!["i"])?;
+            call(s, "parallelize", args!["i"]).map(drop)
+        },
+        expect![[r#"
+            schedule::illegal (1): the loop is parallel already
+              `for i in range(n):` this loop
+        "#]],
+    );
+}

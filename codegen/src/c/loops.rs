@@ -1,0 +1,305 @@
+//! Loops: one after the other, on threads, and on vector lanes.
+//!
+//! ```text
+//! #pragma omp parallel for schedule(dynamic, 4) reduction(wf_add_all_f32: total) num_threads(wf_threads(ctx))
+//! for (int64_t i = 0; i < n; i++) { … }
+//! ```
+//!
+//! Arrays of partial results: the first thread reduces into the array itself, each of the others into a copy.
+//!
+//! ```text
+//! const size_t i_bytes = (sizeof(float) * (size_t)m + 63) / 64 * 64;
+//! int i_team = wf_team(ctx, i_bytes);
+//! char *i_copies = …
+//! #pragma omp parallel num_threads(i_team)
+//! {
+//!     float *y_own = wf_thread() == 0 ? y : (float *)(i_copies + …);
+//!     …
+//! #pragma omp for schedule(static)
+//!     for (int64_t i = 0; i < n; i++) { … y_own[j] += …; }
+//! #pragma omp for schedule(static)
+//!     for (int64_t k = 0; k < m; k++) …
+//! }
+//! ```
+
+use super::expr::prec;
+pub(super) use super::reduce::Shared;
+use super::stmt::{Emitter, Leave};
+use super::types;
+use weft_ast::stmt::{LoopProps, Parallel};
+use weft_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
+
+/// A loop over integers.
+pub(super) struct Loop<'s> {
+    pub iter: &'s Symbol,
+    /// Begin, end, step.
+    pub bounds: [&'s Expr; 3],
+    pub props: &'s LoopProps,
+    pub body: &'s Stmt,
+}
+
+/// An array of which every thread has a copy.
+struct Copied {
+    tensor: Symbol,
+    op: ReduceOp,
+    dtype: DType,
+    /// The array.
+    name: String,
+    /// The thread's copy.
+    own: String,
+    /// The number of elements.
+    count: String,
+    /// The bytes of the copies before it.
+    offset: String,
+}
+
+/// Threads with copies of arrays.
+struct Team {
+    /// The variable with the bytes that each thread but the first needs.
+    bytes: String,
+    /// That with the number of threads.
+    threads: String,
+    /// That with the memory of the copies.
+    copies: String,
+    arrays: Vec<Copied>,
+}
+
+impl Emitter<'_> {
+    pub fn for_loop(&mut self, l: &Loop<'_>) {
+        let i = self.names.get(l.iter);
+        let (header, first) = self.header(&i, l);
+        let team = if l.props.parallel.is_some() { self.copied(&i, l) } else { None };
+        let before = self.shared.clone();
+        if l.props.parallel.is_some() {
+            for r in l.props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic) {
+                self.shared.insert((r.tensor.clone(), r.op), Shared::Atomic);
+            }
+        }
+        if let Some(team) = &team {
+            self.open_team(team);
+        }
+        self.loop_pragma(l, team.is_some());
+        self.out.open(format!("for ({header}) {{"));
+        if let Some(first) = first {
+            self.out.line(first);
+        }
+        let may_fail = l.props.parallel.is_some() && self.parallel_body(&i, l.body);
+        if l.props.parallel.is_none() {
+            self.stmt(l.body);
+        }
+        self.out.close("}");
+        if let Some(team) = &team {
+            self.close_team(team);
+        }
+        self.shared = before;
+        if may_fail {
+            self.out.open("if (wf_failed(ctx)) {");
+            self.leave_failed();
+            self.out.close("}");
+        }
+    }
+
+    /// The head of a loop, and what its body starts with.
+    fn header(&mut self, i: &str, l: &Loop<'_>) -> (String, Option<String>) {
+        let [begin, end, step] = l.bounds;
+        let begin_text = self.expr(begin);
+        let end_text = self.loop_end(i, end);
+        let header = match step.as_int() {
+            Some(1) => (format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"), None),
+            Some(-1) => (format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"), None),
+            Some(s)
+                if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) =>
+            {
+                let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
+                (format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs()), None)
+            }
+            // Counted, since the last step could wrap around.
+            _ => {
+                let left = self.names.fresh(&format!("{i}_left"));
+                let step_name = self.names.fresh(&format!("{i}_step"));
+                let step = self.expr(step);
+                self.out.line(format!("const int64_t {step_name} = {step};"));
+                if l.props.is_concurrent() {
+                    // OpenMP takes loops in one variable alone.
+                    let (start, count) = (self.names.fresh(&format!("{i}_begin")), self.names.fresh(&format!("{i}_k")));
+                    self.out.line(format!("const int64_t {start} = {begin_text};"));
+                    self.out
+                        .line(format!("const int64_t {left} = (int64_t)wf_trips({start}, {end_text}, {step_name});"));
+                    (
+                        format!("int64_t {count} = 0; {count} < {left}; {count}++"),
+                        Some(format!("const int64_t {i} = {start} + {count} * {step_name};")),
+                    )
+                } else {
+                    self.out.line(format!("uint64_t {left} = wf_trips({begin_text}, {end_text}, {step_name});"));
+                    (format!("int64_t {i} = {begin_text}; {left} > 0; {i} += {step_name}, {left}--"), None)
+                }
+            }
+        };
+        if let Some(s) = step.as_int() {
+            self.ranges.iterator(l.iter, begin, end, s);
+        }
+        header
+    }
+
+    /// The end of a loop, in a variable of its own where the loop's body could change its value.
+    fn loop_end(&mut self, i: &str, end: &Expr) -> String {
+        let mut loads = false;
+        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+        let text = self.text(end).at(prec::SUM);
+        if !loads {
+            return text;
+        }
+        let name = self.names.fresh(&format!("{i}_end"));
+        self.out.line(format!("const int64_t {name} = {text};"));
+        name
+    }
+
+    /// `inside`: of a team of threads that runs already.
+    fn loop_pragma(&mut self, l: &Loop<'_>, inside: bool) {
+        let mut text = String::from("omp");
+        if l.props.parallel.is_some() {
+            text.push_str(if inside { " for" } else { " parallel for" });
+        }
+        if l.props.vectorize.is_some() {
+            text.push_str(" simd");
+        }
+        if let Some(parallel) = &l.props.parallel {
+            text.push_str(&format!(" {}", schedule(parallel)));
+        }
+        if let Some(width) = l.props.vectorize.and_then(|v| v.width) {
+            text.push_str(&format!(" simdlen({width})"));
+        }
+        if l.props.is_concurrent() {
+            for clause in self.clauses(&l.props.reductions) {
+                text.push_str(&format!(" {clause}"));
+            }
+            if l.props.parallel.is_some() && !inside {
+                text.push_str(" num_threads(wf_threads(ctx))");
+            }
+            return self.out.pragma(&text);
+        }
+        if l.props.unroll {
+            let [begin, end, step] = l.bounds.map(Expr::clone);
+            let length = crate::lower::unroll_length(&Extent::Range { begin, end, step }).unwrap_or(1);
+            self.out.pragma(&format!("GCC unroll {}", length.max(1)));
+        }
+    }
+
+    /// `reduction(+: a, b)` for the scalars.
+    fn clauses(&mut self, reductions: &[Reduction]) -> Vec<String> {
+        let mut by_name: Vec<(String, Vec<String>)> = Vec::new();
+        for r in reductions.iter().filter(|r| r.sharing == Sharing::Partial) {
+            let Some(dtype) = self.dtypes.get(&r.tensor).copied() else { continue };
+            if self.counts.contains_key(&r.tensor) {
+                continue;
+            }
+            let (clause, name) = (self.clause(r.op, dtype), self.names.get(&r.tensor));
+            match by_name.iter_mut().find(|(c, _)| *c == clause) {
+                Some((_, names)) => names.push(name),
+                None => by_name.push((clause, vec![name])),
+            }
+        }
+        by_name.into_iter().map(|(c, names)| format!("reduction({c}: {})", names.join(", "))).collect()
+    }
+
+    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there can be
+    /// an error.
+    fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
+        let label = self.names.fresh(&format!("next_{i}"));
+        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
+        let outer_leaves = std::mem::take(&mut self.leaves);
+        let start = self.out.position();
+        self.stmt(body);
+        let may_fail = self.leaves > 0;
+        if may_fail {
+            self.out.insert(start, &format!("if (wf_failed(ctx)) goto {label};"));
+            self.out.label(&label);
+        }
+        self.leave = outer;
+        self.leaves = outer_leaves;
+        may_fail
+    }
+
+    /// The arrays of which every thread needs a copy, with the bytes of all.
+    fn copied(&mut self, i: &str, l: &Loop<'_>) -> Option<Team> {
+        let mut arrays: Vec<Copied> = Vec::new();
+        let bytes = self.names.fresh(&format!("{i}_bytes"));
+        let mut offset = "0".to_string();
+        for r in l.props.reductions.iter().filter(|r| r.sharing == Sharing::Partial) {
+            let (Some(count), Some(dtype)) = (self.counts.get(&r.tensor).cloned(), self.dtypes.get(&r.tensor).copied())
+            else {
+                continue;
+            };
+            let name = self.names.get(&r.tensor);
+            let own = self.names.fresh(&format!("{name}_own"));
+            let (count_name, end) =
+                (self.names.fresh(&format!("{name}_count")), self.names.fresh(&format!("{name}_end")));
+            let value = self.expr(&count);
+            self.out.line(format!("const int64_t {count_name} = {value};"));
+            let size = format!("((size_t){count_name} * sizeof({}) + 63) / 64 * 64", types::stored(dtype));
+            let before = if offset == "0" { String::new() } else { format!("{offset} + ") };
+            self.out.line(format!("const size_t {end} = {before}{size};"));
+            let (tensor, op) = (r.tensor.clone(), r.op);
+            arrays.push(Copied { tensor, op, dtype, name, own, count: count_name, offset });
+            offset = end;
+        }
+        if arrays.is_empty() {
+            return None;
+        }
+        self.out.line(format!("const size_t {bytes} = {offset};"));
+        let (threads, copies) = (self.names.fresh(&format!("{i}_team")), self.names.fresh(&format!("{i}_copies")));
+        Some(Team { bytes, threads, copies, arrays })
+    }
+
+    /// Starts the threads, each with its copies.
+    fn open_team(&mut self, team: &Team) {
+        let Team { bytes, threads: team, copies, arrays } = team;
+        self.out.line(format!("int {team} = wf_team(ctx, {bytes});"));
+        self.out.line(format!(
+            "char *{copies} = {team} > 1 ? (char *)wf_heap_take(ctx, (size_t)({team} - 1) * {bytes}) : NULL;"
+        ));
+        // Without memory for copies one thread does it all.
+        self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? (size_t)({team} - 1) * {bytes} : 0;"));
+        self.out.line(format!("if ({copies} == NULL) {team} = 1;"));
+        self.out.pragma(&format!("omp parallel num_threads({team})"));
+        self.out.open("{");
+        for c in arrays {
+            let Copied { tensor, op, dtype, name, own, count, offset } = c;
+            let t = types::stored(*dtype);
+            let at = format!("{copies} + (size_t)(wf_thread() - 1) * {bytes} + {offset}");
+            self.out.line(format!("{t} *{own} = wf_thread() == 0 ? {name} : ({t} *)({at});"));
+            let k = self.names.fresh("k");
+            let start = self.neutral(*op, *dtype);
+            self.out.line(format!(
+                "if (wf_thread() > 0) for (int64_t {k} = 0; {k} < {count}; {k}++) {own}[{k}] = {start};"
+            ));
+            self.shared.insert((tensor.clone(), *op), Shared::Copy(own.clone()));
+        }
+    }
+
+    /// Combines the copies, in the order of the threads.
+    fn close_team(&mut self, team: &Team) {
+        let Team { bytes, copies, arrays, .. } = team;
+        for c in arrays {
+            let Copied { op, dtype, name, count, offset, .. } = c;
+            let t = types::stored(*dtype);
+            let (k, thread) = (self.names.fresh("k"), self.names.fresh("thread"));
+            self.out.pragma("omp for schedule(static)");
+            self.out.open(format!("for (int64_t {k} = 0; {k} < {count}; {k}++) {{"));
+            self.out.open(format!("for (int {thread} = 1; {thread} < wf_team_size(); {thread}++) {{"));
+            let other = format!("(({t} *)({copies} + (size_t)({thread} - 1) * {bytes} + {offset}))[{k}]");
+            let text = self.combine(*op, *dtype, &format!("{name}[{k}]"), &other);
+            self.out.line(text);
+            self.out.close("}");
+            self.out.close("}");
+        }
+        self.out.close("}");
+        self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
+    }
+}
+
+/// `schedule(dynamic, 4)`
+fn schedule(p: &Parallel) -> String {
+    let chunk = p.chunk.map_or(String::new(), |c| format!(", {c}"));
+    format!("schedule({}{chunk})", p.distribution.name())
+}

@@ -1,0 +1,297 @@
+//! Partial results of loops that run in any order.
+//!
+//! *does*: where a schedule says that a loop keeps the reductions into a tensor right by partial results, makes the tensor
+//! that holds them, as small as it can be: a scalar for every element that is the same in all iterations, and for an
+//! array only the dimensions that change. After the loop they are combined with what the tensor held.
+//!
+//! *requires*: `checks` (what is added here is in range, under conditions of its own where that is not proved), and `hoist`.
+//! *ensures*: of a parallel or vectorised loop, each tensor that is listed as `Partial` is a local scalar or (if it is parallel) a
+//! whole array, of which every thread can have a copy. Ids and origins of what was there are kept.
+//!
+//! ```text
+//! for i in range(n):  # parallel, partial(y +)
+//!     for j in range(m):
+//!         y[b, j] += a[i, j]
+//!                                    →
+//! y_part = empty((m,), f32)
+//! for y_part.d0 in range(m):
+//!     y_part[y_part.d0] = -0.0
+//! for i in range(n):  # parallel, partial(y_part +)
+//!     for j in range(m):
+//!         y_part[j] += a[i, j]
+//! for y_part.d0 in range(m):
+//!     y[b, y_part.d0] += y_part[y_part.d0]
+//! ```
+//!
+//! *leaves alone*: local scalars with one operator, and arrays all of whose dimensions change: C makes copies of them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::expr::Access;
+use weft_ast::stmt::{LoopProps, Role};
+use weft_ast::{
+    DType, Expr, ExprKind, Extent, Func, Literal, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol, Tensor,
+};
+
+pub(super) fn run(func: &Func) -> Func {
+    let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
+    let mut pass = Pass { tensors, locals: FxHashSet::default() };
+    let body = pass.stmt(&func.body, &mut Context::new(func));
+    func.with_body(body)
+}
+
+/// What partial results start from. A float sum starts from -0.0, so that adding it to -0.0 changes nothing.
+pub(crate) fn neutral(op: ReduceOp, dtype: DType) -> Literal {
+    match op.identity(dtype) {
+        Literal::Float(0.0) => Literal::Float(-0.0),
+        other => other,
+    }
+}
+
+struct Pass {
+    tensors: FxHashMap<Symbol, Arc<Tensor>>,
+    /// Those that are declared in the program.
+    locals: FxHashSet<Symbol>,
+}
+
+/// A tensor of partial results.
+struct Partial {
+    tensor: Arc<Tensor>,
+    /// What it is a part of.
+    of: Arc<Tensor>,
+    op: ReduceOp,
+    /// For each dimension of the whole: the index, if it is the same in all iterations.
+    fixed: Vec<Option<Expr>>,
+}
+
+impl Partial {
+    /// Whether reductions at these indices go into it.
+    fn holds(&self, indices: &[Access]) -> bool {
+        self.fixed.iter().zip(indices).all(|(f, a)| f.as_ref().is_none_or(|f| *f == a.index))
+    }
+
+    /// The indices in it.
+    fn indices(&self, indices: &[Access]) -> Vec<Access> {
+        self.fixed.iter().zip(indices).filter(|(f, _)| f.is_none()).map(|(_, a)| a.clone()).collect()
+    }
+}
+
+impl Pass {
+    fn stmt(&mut self, s: &Stmt, facts: &mut Context) -> Stmt {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            self.tensors.insert(tensor.symbol.clone(), tensor.clone());
+            self.locals.insert(tensor.symbol.clone());
+        }
+        let partials = self.partials(s, facts);
+        let renamed = renamed(s, &partials);
+        for p in &partials {
+            self.tensors.insert(p.tensor.symbol.clone(), p.tensor.clone());
+            self.locals.insert(p.tensor.symbol.clone());
+        }
+        let mut inner = Vec::new();
+        walk::inside(&renamed, facts, &mut |inside, facts| {
+            // Facts about the tensors that were made here are not needed inside.
+            inner.push(self.stmt(inside, facts));
+        });
+        let mut inner = inner.into_iter();
+        let mut new = renamed.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone);
+        if !partials.is_empty() {
+            new = around(new, s, &partials, facts);
+        }
+        facts.after(s);
+        new
+    }
+
+    /// The partial results that a loop needs.
+    fn partials(&self, s: &Stmt, facts: &mut Context) -> Vec<Partial> {
+        let StmtKind::For { props, .. } = s.kind() else { return Vec::new() };
+        let variant = variant(s);
+        let mut out: Vec<Partial> = Vec::new();
+        for Reduction { tensor, op, sharing } in &props.reductions {
+            let Some(of) = self.tensors.get(tensor) else { continue };
+            let alone = props.reductions.iter().filter(|r| r.tensor == *tensor).count() == 1;
+            if *sharing != Sharing::Partial || (of.ndim() == 0 && self.locals.contains(tensor) && alone) {
+                continue;
+            }
+            let mut same = |k: usize, e: &Expr| {
+                let known = effects::loads(&of.shape[k]).is_empty() || facts.in_range(tensor, k, e);
+                known && !changes(e, &variant) && !facts.may_stop(e)
+            };
+            let (mut whole, mut parts): (Vec<Option<Expr>>, Vec<Vec<Option<Expr>>>) = (Vec::new(), Vec::new());
+            let mut first = true;
+            s.walk(&mut |inner| {
+                let StmtKind::ReduceTo { tensor: t, indices, op: o, .. } = inner.kind() else { return };
+                if t != tensor || o != op {
+                    return;
+                }
+                let fixed: Vec<Option<Expr>> =
+                    indices.iter().enumerate().map(|(k, a)| same(k, &a.index).then(|| a.index.clone())).collect();
+                if fixed.iter().all(Option::is_some) {
+                    if !parts.contains(&fixed) {
+                        parts.push(fixed);
+                    }
+                } else if std::mem::take(&mut first) {
+                    whole = fixed;
+                } else {
+                    whole.iter_mut().zip(fixed).for_each(|(w, f)| *w = w.take().filter(|w| Some(w) == f.as_ref()));
+                }
+            });
+            // Elements that change with a vector lane do not meet.
+            if props.parallel.is_some() && whole.iter().any(Option::is_some) {
+                parts.push(whole);
+            }
+            out.extend(parts.into_iter().map(|fixed| partial(of, *op, fixed)));
+        }
+        out
+    }
+}
+
+fn partial(of: &Arc<Tensor>, op: ReduceOp, fixed: Vec<Option<Expr>>) -> Partial {
+    let shape = fixed.iter().zip(&of.shape).filter(|(f, _)| f.is_none()).map(|(_, d)| d.clone()).collect();
+    let symbol = Symbol::new(format!("{}_part", of.symbol));
+    let tensor = Arc::new(Tensor::dense(symbol, of.dtype, shape, Role::Workspace));
+    Partial { tensor, of: of.clone(), op, fixed }
+}
+
+/// What may be another one in another iteration.
+fn variant(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut symbols = effects::writes(s);
+    s.walk(&mut |s| {
+        if let StmtKind::For { iter, .. } = s.kind() {
+            symbols.insert(iter.clone());
+        }
+    });
+    symbols
+}
+
+fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| {
+        if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
+            found |= variant.contains(s);
+        }
+    });
+    found
+}
+
+/// The partial result that a reduction goes into: the smallest one.
+fn target<'p>(partials: &'p [Partial], tensor: &Symbol, op: ReduceOp, indices: &[Access]) -> Option<&'p Partial> {
+    let fits = partials.iter().filter(|p| p.of.symbol == *tensor && p.op == op && p.holds(indices));
+    fits.min_by_key(|p| p.tensor.ndim())
+}
+
+/// The statement, with the reductions in it going into partial results.
+fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
+    if partials.is_empty() {
+        return s.clone();
+    }
+    match s.kind() {
+        StmtKind::ReduceTo { tensor, indices, op, value } => match target(partials, tensor, *op, indices) {
+            Some(p) => s.with_kind(StmtKind::ReduceTo {
+                tensor: p.tensor.symbol.clone(),
+                indices: p.indices(indices),
+                op: *op,
+                value: value.clone(),
+            }),
+            None => s.clone(),
+        },
+        StmtKind::For { iter, extent, props, body } => {
+            // What this loop (and those inside of it) listed is now what the reductions inside go into.
+            let mut reductions: Vec<Reduction> = Vec::new();
+            for r in &props.reductions {
+                body.walk(&mut |inner| {
+                    let StmtKind::ReduceTo { tensor, indices, op, .. } = inner.kind() else { return };
+                    if *tensor == r.tensor && *op == r.op {
+                        let part = target(partials, tensor, *op, indices);
+                        // Lanes never meet in an array: its elements change with them.
+                        let lanes = props.parallel.is_none() && partials.iter().any(|p| p.of.symbol == *tensor);
+                        if part.is_none() && lanes {
+                            return;
+                        }
+                        let to = part.map_or(tensor, |p| &p.tensor.symbol);
+                        let new = Reduction { tensor: to.clone(), ..r.clone() };
+                        if !reductions.contains(&new) {
+                            reductions.push(new);
+                        }
+                    }
+                });
+            }
+            let props = LoopProps { reductions, ..props.clone() };
+            let (iter, extent, body) = (iter.clone(), extent.clone(), renamed(body, partials));
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
+        _ => s.map(&mut |inner| renamed(inner, partials), &mut Expr::clone),
+    }
+}
+
+/// The loop between making the partial results and combining them.
+fn around(new: Stmt, s: &Stmt, partials: &[Partial], facts: &mut Context) -> Stmt {
+    let origin = s.origin().derive("reductions", "partial");
+    let clear = partials.iter().map(|p| {
+        let start = Expr::literal(neutral(p.op, p.tensor.dtype), p.tensor.dtype);
+        over(&p.tensor, &origin, |at| {
+            let indices = at.iter().cloned().map(Access::from).collect();
+            StmtKind::Store { tensor: p.tensor.symbol.clone(), indices, value: start }
+        })
+    });
+    let combine = partials.iter().map(|p| combine(s, p, &origin, facts));
+    let body = Stmt::seq(clear.chain([new]).chain(combine), origin.clone());
+    partials
+        .iter()
+        .rev()
+        .fold(body, |body, p| Stmt::new(StmtKind::VarDef { tensor: p.tensor.clone(), body }, origin.clone()))
+}
+
+/// What follows the loop: partial results go into what they are a part of.
+fn combine(s: &Stmt, p: &Partial, origin: &Origin, facts: &mut Context) -> Stmt {
+    let combine = over(&p.tensor, origin, |at| {
+        let mut rest = at.iter();
+        let index = |f: &Option<Expr>| f.clone().or_else(|| rest.next().cloned()).map(Access::from);
+        let indices = p.fixed.iter().filter_map(index).collect();
+        let value = p.tensor.load(at.iter().cloned());
+        StmtKind::ReduceTo { tensor: p.of.symbol.clone(), indices, op: p.op, value }
+    });
+    // The loop may not run, or may not reach the reduction, and then the element may not be one.
+    let mut cond = match s.kind() {
+        // What the bounds read may have changed in the loop.
+        StmtKind::For { extent: Extent::Range { begin, end, step }, body, .. }
+            if effects::loads(begin).union(&effects::loads(end)).all(|t| !effects::writes(body).contains(t)) =>
+        {
+            runs([begin, end, step], facts)
+        }
+        _ => Expr::bool(true),
+    };
+    for (k, index) in p.fixed.iter().enumerate() {
+        let Some(index) = index else { continue };
+        if !facts.in_range(&p.of.symbol, k, index) {
+            cond = cond.and(&Expr::int(0).less_eq(index)).and(&index.less(&p.of.shape[k]));
+        }
+    }
+    match cond.as_bool() {
+        Some(true) => combine,
+        _ => Stmt::new(StmtKind::If { cond, then: combine, otherwise: None }, origin.clone()),
+    }
+}
+
+/// Whether a loop has iterations, as a condition.
+fn runs([begin, end, step]: [&Expr; 3], facts: &mut Context) -> Expr {
+    let cond = match step.as_int().map(i64::signum) {
+        Some(1) => begin.less(end),
+        Some(-1) => end.less(begin),
+        _ => begin.less(end).or(&end.less(begin)),
+    };
+    if facts.prove(&cond) { Expr::bool(true) } else { cond }
+}
+
+/// A statement for every element of a tensor.
+fn over(t: &Tensor, origin: &Origin, inner: impl FnOnce(&[Expr]) -> StmtKind) -> Stmt {
+    let iters: Vec<Symbol> = (0..t.ndim()).map(|d| Symbol::new(format!("{}.d{d}", t.symbol))).collect();
+    let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
+    let mut s = Stmt::new(inner(&at), origin.clone());
+    for (iter, end) in iters.into_iter().zip(&t.shape).rev() {
+        let extent = Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
+        s = Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body: s }, origin.clone());
+    }
+    s
+}

@@ -1,0 +1,268 @@
+//! Programs under schedules, through C, on 1, 2 and 4 threads: as the interpreter computes them without one.
+
+use crate::run::{assert_same, compile_with, scratch_dir};
+use std::collections::BTreeMap;
+use weft_ast::interp::{self, Inputs};
+use weft_ast::{Buffer, DType, Expr, ExprKind, Func, Literal, Value};
+use weft_codegen::call::Context;
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_codegen::{LowerOptions, c, lower};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use weft_schedule::{Arg, Schedule};
+
+/// The first entry of a program, and it under a schedule.
+fn scheduled(text: &str, steps: &[(&str, &[Arg])]) -> (Func, Func, Program) {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    assert!(!program.entries().is_empty(), "{:?}", program.check(&NoHooks));
+    let name = program.entries()[0].name.clone();
+    let func = program.elaborate(&name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+    let mut s = Schedule::new(func.clone());
+    for (method, args) in steps {
+        s.call(method, args).unwrap_or_else(|r| panic!("{method} is refused: {r:?}"));
+    }
+    (func, s.into_func(), program)
+}
+
+/// The C of a program under a schedule, after it was run at several sizes and on several numbers of threads. Inputs are small
+/// integers, so that sums are exact in any order.
+fn check(text: &str, steps: &[(&str, &[Arg])]) -> String {
+    let (func, after, program) = scheduled(text, steps);
+    let lowered = lower(&after, &LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let source = c::emit(&lowered, program.sources());
+    let dir = scratch_dir();
+    Toolchain::write(&source, &dir, "program").expect("the directory can be written");
+    let flags = CompileOptions { contract: false, ..CompileOptions::default() };
+    let compiler = Toolchain::find().expect("a C compiler");
+    let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let compiled = weft_codegen::Compiled::load(&library, source.signature).expect("it can be loaded");
+    for (seed, size) in [0, 1, 2, 3, 7, 33, 100].into_iter().enumerate() {
+        let sizes: BTreeMap<String, i64> = func
+            .sizes
+            .iter()
+            .enumerate()
+            .map(|(k, s)| (s.name().to_string(), size + (k as i64 % 3) * size.min(1)))
+            .collect();
+        let params = inputs(&func, &sizes, seed as u64);
+        let expected = interp::run(&func, &Inputs { sizes: sizes.clone(), params: params.clone() });
+        for threads in [1, 2, 4] {
+            let mut given = params.clone();
+            let named: Vec<(&str, i64)> = sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+            let got = compiled.call_values(&mut Context::new(threads), &mut given, &named);
+            match (&expected, got) {
+                (Ok(want), Ok((results, _))) => {
+                    want.results.iter().zip(&results).for_each(|(want, have)| assert_same(want, have, &[]));
+                    want.params.iter().zip(&given).for_each(|(want, have)| assert_same(want, have, &[]));
+                }
+                (Err(want), Err(have)) => assert_eq!(want.kind.code(), have.kind.code()),
+                (want, have) => panic!("{sizes:?}, {threads} threads: {want:?} is not {have:?}\n{}", source.code),
+            }
+        }
+    }
+    source.code
+}
+
+/// Small integers of every type; as indices they are in range.
+fn inputs(func: &Func, sizes: &BTreeMap<String, i64>, seed: u64) -> Vec<Value> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    };
+    let least = sizes.values().copied().filter(|v| *v > 0).min().unwrap_or(1) as u64;
+    let size = |e: &Expr| {
+        let known = e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) => sizes.get(s.name()).map_or(e.clone(), |v| Expr::int(*v)),
+            _ => e,
+        });
+        known.as_int().expect("a shape of sizes").max(0) as usize
+    };
+    let params = func.params.iter().map(|p| {
+        let mut v = Value::zeros(p.tensor.dtype, p.tensor.shape.iter().map(size).collect()).expect("small");
+        for k in 0..v.data().len() {
+            let r = next();
+            let x = match p.tensor.dtype {
+                DType::Bool => Literal::Bool(r % 5 != 0),
+                t if t.is_int() => Literal::Int(i128::from(r % least)),
+                _ => Literal::Float((r % 9) as f64 - 4.0),
+            };
+            v.data_mut().set(k, x);
+        }
+        v
+    });
+    params.collect()
+}
+
+fn text(value: &str) -> Arg {
+    Arg::from(value)
+}
+
+#[test]
+fn scalars_are_partial_results() {
+    let program = "
+def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
+    total: f32 = 1
+    count: i32 = 0
+    for i in range(n):
+        total += x[i]
+        y[...] = max(y, x[i])
+        z[...] *= 2.0
+        if x[i] > 0:
+            count += 1
+    y[...] += total
+    return count
+";
+    for args in [&[text("i")][..], &[text("i"), Arg::named("schedule", "dynamic"), Arg::named("chunk", 4)][..]] {
+        let code = check(program, &[("parallelize", args)]);
+        assert!(code.contains("reduction(wf_add_all_f32: total)"), "{code}");
+        assert!(code.contains("reduction(+: count_part)"), "{code}");
+        assert!(code.contains("reduction(wf_max_all_f32: y_part)"), "{code}");
+    }
+}
+
+#[test]
+fn arrays_are_copied_for_every_thread() {
+    let columns = "
+def f(a: f32[n, m], y: inout[f32[m]], h: inout[i32[m, 5]]):
+    for i in range(n):
+        for j in range(m):
+            y[j] += a[i, j]
+            if a[i, j] > 0:
+                h[j, 2] += 1
+";
+    let code = check(columns, &[("parallelize", &[text("i")])]);
+    assert!(code.contains("y_own[j] +="), "{code}");
+    // Of `h` one column alone.
+    assert!(code.contains("h_part_own[j] +=") || code.contains("h_part_own[j]++"), "{code}");
+    let slices = "
+def f(a: i64[b, n, m], y: inout[i64[b, m]]):
+    for k in range(b):
+        for i in range(n):
+            for j in range(m):
+                y[k, j] += a[k, i, j]
+";
+    let code = check(slices, &[("parallelize", &[text("i"), Arg::named("schedule", "guided")])]);
+    assert!(code.contains("y_part_own[j] +="), "{code}");
+}
+
+#[test]
+fn random_accesses_are_atomic() {
+    for (dtype, op) in [
+        ("f32", "y[k[i]] += x[i]"),
+        ("f64", "y[k[i]] *= x[i]"),
+        ("i32", "y[k[i]] = max(y[k[i]], x[i])"),
+        ("f32", "y[k[i]] = min(y[k[i]], x[i])"),
+        ("u8", "y[k[i]] += x[i]"),
+        ("i64", "y[k[i]] |= x[i]"),
+        ("i16", "y[k[i]] &= x[i]"),
+        ("bool", "y[k[i]] &= x[i]"),
+        ("bool", "y[k[i]] |= x[i]"),
+        ("f16", "y[k[i]] += x[i]"),
+        ("bf16", "y[k[i]] = max(y[k[i]], x[i])"),
+    ] {
+        let program = format!(
+            "
+def f(x: {dtype}[n], k: i32[n], y: inout[{dtype}[m]]):
+    for i in range(n):
+        {op}
+"
+        );
+        let code = check(&program, &[("parallelize", &[text("i")])]);
+        assert!(code.contains("omp atomic") || code.contains("wf_atomic"), "{code}");
+    }
+}
+
+#[test]
+fn small_arrays_are_copied_whatever_the_index() {
+    let code = check(
+        "
+def f(k: i32[n], x: f32[n], h: inout[f32[256]], c: inout[bf16[256]]):
+    for i in range(n):
+        h[k[i]] += x[i]
+        c[k[i]] = max(c[k[i]], cast(x[i], bf16))
+",
+        &[("parallelize", &[text("i")])],
+    );
+    assert!(code.contains("h_own[") && code.contains("c_own["), "{code}");
+}
+
+#[test]
+fn truth_values_and_bits() {
+    check(
+        "
+def f(x: i32[n], a: bool[n]) -> (bool, bool, i32, u8, i8):
+    every: bool = True
+    some: bool = False
+    bits: i32 = 0
+    sum: u8 = 250
+    product: i8 = 3
+    for i in range(n):
+        every &= a[i]
+        some |= a[i]
+        bits |= x[i]
+        sum += cast(x[i], u8)
+        product *= cast(x[i] + 2, i8)
+    return every, some, bits, sum, product
+",
+        &[("parallelize", &[text("i")])],
+    );
+}
+
+#[test]
+fn errors_leave_the_loop() {
+    // An index beyond `n` where the input says so: the interpreter stops there, and every number of threads does.
+    check(
+        "
+def f(k: i32[n], x: f32[n], y: inout[f32[n]], h: inout[f32[8]]):
+    for i in range(n):
+        y[k[i] + k[i] // 2] += x[i]
+        h[i % 8] += x[i]
+",
+        &[("parallelize", &[text("i")])],
+    );
+}
+
+#[test]
+fn a_loop_with_a_step_that_is_not_known() {
+    check(
+        "
+def f(b: i32, s: i32, x: inout[f32[n]]) -> f32:
+    total: f32 = 0
+    for i in range(b, n, s + 1):
+        total += x[i]
+        x[i] = 0
+    return total
+",
+        &[("parallelize", &[text("i")])],
+    );
+}
+
+#[test]
+fn signs_of_zero_and_nan_stay() {
+    let (_, after, _) = scheduled(
+        "
+def f(x: f32[n], s: inout[f32], least: inout[f32]):
+    for i in range(n):
+        s[...] += x[i]
+        least[...] = min(least, x[i])
+",
+        &[("parallelize", &[text("i")])],
+    );
+    let compiled = compile_with(&after, &LowerOptions::default(), &CompileOptions::default());
+    for n in [0usize, 1, 9] {
+        for threads in [1, 2, 4] {
+            let scalar = |x: f32| Value::new(vec![], Buffer::F32(vec![x])).expect("a scalar");
+            let x = Value::new(vec![n], Buffer::F32(vec![-0.0; n])).expect("n numbers");
+            let mut given = vec![x, scalar(-0.0), scalar(1.0)];
+            compiled.call_values(&mut Context::new(threads), &mut given, &[]).expect("it runs");
+            assert_eq!(given[1].data().get_f64(0).to_bits(), (-0.0f64).to_bits(), "{n} zeros on {threads} threads");
+            let mut numbers = vec![2.0f32; n];
+            numbers.iter_mut().last().into_iter().for_each(|x| *x = f32::NAN);
+            let mut given =
+                vec![Value::new(vec![n], Buffer::F32(numbers)).expect("n numbers"), scalar(0.0), scalar(1.0)];
+            compiled.call_values(&mut Context::new(threads), &mut given, &[]).expect("it runs");
+            assert_eq!(given[2].data().get_f64(0).is_nan(), n > 0);
+        }
+    }
+}

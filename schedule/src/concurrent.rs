@@ -1,0 +1,173 @@
+//! Loops whose iterations run in any order or at the same time: whether they may, and what keeps the reductions right that
+//! meet in one element.
+//!
+//! ```text
+//! total += x[i]        every iteration, one element               partial results, combined at the end
+//! y[j] += a[i, j]      an array, at indices that are affine       likewise, an array of them for each thread
+//! y[k[i]] += v[i]      wherever an index tensor says              atomic updates
+//! h[k[i]] += 1         likewise, into a small array (h: [256])    partial results again
+//! ```
+
+use crate::refusal::Refusal;
+use crate::tree;
+use rustc_hash::FxHashSet;
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use weft_analysis::query::effects;
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::{Expr, ExprKind, Func, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
+
+/// An array of at most so many bytes is copied for every thread, even if an index tensor says where it is updated.
+const SMALL_BYTES: i64 = 64 << 10;
+/// An array of more bytes than this is never copied for every thread. (Of arrays of unknown size, fewer threads than there are
+/// may run, so that copies stay within a limit.)
+const LARGE_BYTES: i64 = 64 << 20;
+
+/// Whether a loop's iterations run in any order.
+pub(crate) fn is_marked(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent())
+}
+
+/// The loop with another list of shared reductions.
+pub(crate) fn with_shared(stmt: &Stmt, shared: Vec<Reduction>) -> Stmt {
+    let StmtKind::For { iter, extent, props, body } = stmt.kind() else { return stmt.clone() };
+    if props.reductions == shared {
+        return stmt.clone();
+    }
+    let mut props = props.clone();
+    props.reductions = shared;
+    stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+}
+
+/// Why iterations cannot run in any order.
+pub(crate) enum Obstacle {
+    /// One needs what another one does.
+    Dependence(Box<Dependence>),
+    /// A reduction that cannot be kept apart, and the reason.
+    Reduction(Box<Dependence>, &'static str),
+}
+
+impl Obstacle {
+    /// As a refusal.
+    pub fn refusal(self, condition: u32, message: String) -> Refusal {
+        match self {
+            Obstacle::Dependence(d) => Refusal::dependence(condition, message, *d),
+            Obstacle::Reduction(d, reason) => Refusal::dependence(condition, message, *d).note(reason),
+        }
+    }
+}
+
+/// The references in a loop's body, and how the loops around it are related for what the loop carries.
+fn ask<'a>(
+    stmt: &'a Stmt,
+    around: &'a [StmtId],
+) -> (impl Fn(&Reference) -> bool + Sync + 'a, impl Fn(&Stmt) -> Relation + Sync + 'a) {
+    let id = stmt.id();
+    let inside = move |r: &Reference| r.site.inside(id) && r.site.stmt.id() != id;
+    let relate = move |s: &Stmt| match s.id() {
+        s if s == id => Relation::Later,
+        s if around.contains(&s) => Relation::Same,
+        _ => Relation::Any,
+    };
+    (inside, relate)
+}
+
+/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around it. Pairs
+/// of reductions by one operator are left out.
+pub(crate) fn carried(func: &Func, stmt: &Stmt) -> Option<Dependence> {
+    let around: Vec<StmtId> = tree::path(&func.body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect();
+    let (inside, relate) = ask(stmt, &around);
+    Dependences::new(func).first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
+}
+
+/// The reductions that meet in one element in several iterations of a loop that is marked to run in any order, each with what
+/// keeps it right; or what stands against running it so.
+pub(crate) fn shared(func: &Func, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacle> {
+    let StmtKind::For { props, .. } = stmt.kind() else { return Ok(Vec::new()) };
+    if let Some(d) = carried(func, stmt) {
+        return Err(Obstacle::Dependence(Box::new(d)));
+    }
+    let around: Vec<StmtId> = tree::path(&func.body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect();
+    let (inside, relate) = ask(stmt, &around);
+    let reduces = |r: &Reference| inside(r) && matches!(r.kind, Use::Reduce(_));
+    let all = Dependences::new(func);
+    let met = all.all(&Ask { source: &reduces, sink: &reduces, relate: &relate, commute: false, ..Ask::default() });
+    let variant = Variant::of(stmt);
+    let mut shared: Vec<Reduction> = Vec::new();
+    for d in met {
+        let Use::Reduce(op) = d.source.kind else { continue };
+        let tensor = d.source.tensor.clone();
+        let same = |r: &Reference| inside(r) && r.tensor == tensor && r.kind == Use::Reduce(op);
+        if props.vectorize.is_some() && ![&d.source, &d.sink].iter().all(|r| variant.is_fixed(r)) {
+            let reason = "vector lanes would update the element at the same time";
+            return Err(Obstacle::Reduction(Box::new(d), reason));
+        }
+        if shared.iter().any(|r| r.tensor == tensor && r.op == op) {
+            continue;
+        }
+        let sites: Vec<&Reference> = all.references().iter().filter(|r| same(r)).collect();
+        let sharing = if props.vectorize.is_some() { Sharing::Partial } else { variant.sharing(&sites) };
+        if sharing == Sharing::Atomic && sites.iter().any(|r| in_vector_loop(r)) {
+            let reason = "the update would be atomic, and stands in a vectorised loop";
+            return Err(Obstacle::Reduction(Box::new(d), reason));
+        }
+        shared.push(Reduction { tensor, op, sharing });
+    }
+    Ok(shared)
+}
+
+fn in_vector_loop(r: &Reference) -> bool {
+    r.site.loops().any(|(l, _)| matches!(l.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()))
+}
+
+/// What changes in a loop.
+pub(crate) struct Variant(FxHashSet<Symbol>);
+
+impl Variant {
+    pub fn of(stmt: &Stmt) -> Variant {
+        let mut symbols = effects::writes(stmt);
+        stmt.walk(&mut |s| {
+            if let StmtKind::For { iter, .. } = s.kind() {
+                symbols.insert(iter.clone());
+            }
+        });
+        Variant(symbols)
+    }
+
+    /// Whether an expression may have another value in another iteration, or within one.
+    pub fn changes(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |e| {
+            if let ExprKind::Var(s) | ExprKind::Load(s, _) | ExprKind::Measure(_, s) = e.kind() {
+                found |= self.0.contains(s);
+            }
+        });
+        found
+    }
+
+    /// Whether it is one element in all iterations.
+    fn is_fixed(&self, r: &Reference) -> bool {
+        r.indices.as_ref().is_some_and(|i| !i.iter().any(|e| self.changes(e)))
+    }
+
+    /// What keeps the reductions of one operator into one tensor right on several threads.
+    fn sharing(&self, sites: &[&Reference]) -> Sharing {
+        let reads = |e: &Expr| !effects::loads(e).is_empty();
+        let Some(tensor) = sites.first().map(|r| &r.declared) else { return Sharing::Atomic };
+        if sites.iter().all(|r| self.is_fixed(r)) {
+            return Sharing::Partial;
+        }
+        // What the shape says must still be true where the copies are made.
+        if tensor.shape.iter().any(reads) {
+            return Sharing::Atomic;
+        }
+        let anywhere =
+            sites.iter().any(|r| r.indices.as_ref().is_none_or(|i| i.iter().any(|e| reads(e) && self.changes(e))));
+        let elements = tensor.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int()?));
+        match elements.and_then(|n| n.checked_mul(tensor.dtype.size() as i64)) {
+            Some(bytes) if bytes <= SMALL_BYTES => Sharing::Partial,
+            Some(bytes) if bytes > LARGE_BYTES => Sharing::Atomic,
+            _ if anywhere => Sharing::Atomic,
+            _ => Sharing::Partial,
+        }
+    }
+}
