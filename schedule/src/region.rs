@@ -408,12 +408,14 @@ pub(crate) fn covers(facts: &mut Context, r: &Reference, from: usize, sides: &[S
 }
 
 /// The iteration that touches an element.
-struct Witness {
-    values: FxHashMap<Symbol, Expr>,
+pub(crate) struct Witness {
+    /// Iterators of loops, by the element's indices.
+    pub values: FxHashMap<Symbol, Expr>,
 }
 
 impl Witness {
-    fn of(steps: &[Step], indices: &[Expr], element: &[Expr]) -> Option<Witness> {
+    /// A guess of the iteration of the loops on the way `steps` in which `indices` are those of `element`: to be proved.
+    pub fn of(steps: &[Step], indices: &[Expr], element: &[Expr]) -> Option<Witness> {
         let mut w = Witness { values: FxHashMap::default() };
         let loops: Vec<(&Symbol, &Expr)> = steps
             .iter()
@@ -422,10 +424,12 @@ impl Witness {
                 _ => None,
             })
             .collect();
-        // Solving one dimension may make another one solvable.
-        for _ in 0..indices.len() {
-            for (index, x) in indices.iter().zip(element) {
-                w.solve(&loops, index, x);
+        // Solving one dimension may make another one solvable. Those with one iterator come first.
+        for most in [1, usize::MAX, 1] {
+            for _ in 0..indices.len() {
+                for (index, x) in indices.iter().zip(element) {
+                    w.solve(&loops, index, x, most);
+                }
             }
         }
         // Any iteration will do for the rest: the first one.
@@ -438,8 +442,8 @@ impl Witness {
         Some(w)
     }
 
-    /// Finds the iterators of an index that is a sum of them with constant factors: `4*i + j = x` by `i = x // 4, j = x % 4`.
-    fn solve(&mut self, loops: &[(&Symbol, &Expr)], index: &Expr, x: &Expr) -> Option<()> {
+    /// Finds the iterators of an index that is a sum of at most so many of them with constant factors: `4*i + j = x` by `i = x // 4, j = x % 4`.
+    fn solve(&mut self, loops: &[(&Symbol, &Expr)], index: &Expr, x: &Expr, most: usize) -> Option<()> {
         let index = self.value(index);
         let mut rest = Expr::int(0);
         let mut unknown: Vec<(i64, &Symbol, &Expr)> = Vec::new();
@@ -455,13 +459,19 @@ impl Witness {
                 _ => rest = rest.plus(&monomial.iter().fold(Expr::int(c), |p, f| f.times(&p))),
             }
         }
+        if unknown.len() > most {
+            return None;
+        }
         let target = tidy(&x.minus(&rest));
-        if let [(-1, iter, _)] = unknown.as_slice() {
-            let value = tidy(&Expr::int(0).minus(&target));
+        if let [(c @ (1 | -1), iter, _)] = unknown.as_slice() {
+            let value = if *c == 1 { target } else { tidy(&Expr::int(0).minus(&target)) };
             self.values.insert((*iter).clone(), value);
             return Some(());
         }
         unknown.sort_by_key(|(c, ..)| std::cmp::Reverse(*c));
+        if unknown.last().is_some_and(|(c, ..)| *c < 1) || unknown.windows(2).any(|w| w[0].0 == w[1].0) {
+            return None;
+        }
         let mut left = target;
         for (c, _, begin) in &unknown {
             left = left.minus(&self.value(begin).times(&Expr::int(*c)));
@@ -469,9 +479,6 @@ impl Witness {
         left = tidy(&left);
         let count = unknown.len();
         for (k, (c, iter, begin)) in unknown.into_iter().enumerate() {
-            if c < 1 {
-                return None;
-            }
             let number = left.floor_div(&Expr::int(c));
             let value = tidy(&self.value(begin).plus(&number));
             self.values.insert(iter.clone(), value);
@@ -483,7 +490,7 @@ impl Witness {
     }
 
     /// An expression in this iteration.
-    fn value(&self, e: &Expr) -> Expr {
+    pub fn value(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Var(s) => self.values.get(s).cloned().unwrap_or(e),
             _ => e,

@@ -291,3 +291,25 @@ pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&
     }
     stmt
 }
+
+/// The statement with an expression for every load from a tensor, made from its indices.
+pub fn map_loads(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr) -> Stmt {
+    fn expr(e: &Expr, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Expr {
+        if let Some(known) = done.get(e) {
+            return known.clone();
+        }
+        // What stands in a subscript comes first.
+        let inner = e.map_children(&mut |c| expr(c, tensor, f, done));
+        let new = match inner.kind() {
+            ExprKind::Load(t, indices) if t == tensor => f(indices),
+            _ => inner,
+        };
+        done.insert(e.clone(), new.clone());
+        new
+    }
+    fn walk(s: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
+        let here = s.map(&mut Stmt::clone, &mut |e| expr(e, tensor, f, done));
+        here.map(&mut |s| walk(s, tensor, f, done), &mut Expr::clone)
+    }
+    walk(stmt, tensor, f, &mut FxHashMap::default())
+}

@@ -9,6 +9,7 @@ mod cache;
 mod cache_reduction;
 mod fission;
 mod fuse;
+mod inline;
 mod merge;
 mod move_to;
 mod parallelize;
@@ -70,6 +71,7 @@ const ENTRIES: &[&Entry] = &[
     &parallelize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,
+    &inline::ENTRY,
     &set_mem_type::ENTRY,
     &var_split::ENTRY,
     &var_merge::ENTRY,
@@ -84,18 +86,8 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &[
-    "vectorize",
-    "inline",
-    "as_lib",
-    "separate_tail",
-    "specialize",
-    "polyhedral",
-    "tile",
-    "auto",
-    "auto_fuse",
-    "set_format",
-];
+const LATER: &[&str] =
+    &["vectorize", "as_lib", "separate_tail", "specialize", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

@@ -7,6 +7,7 @@ mod cache_reduction;
 mod common;
 mod fission;
 mod fuse;
+mod inline;
 mod layout;
 mod merge;
 mod move_to;

@@ -1,0 +1,327 @@
+#![doc = include_str!("inline.md")]
+
+use super::{Entry, Run};
+use crate::local::{self, Local};
+use crate::refusal::Refusal;
+use crate::region::Witness;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use weft_analysis::pass::substitute;
+use weft_analysis::query::depend::{Ask, Dependences, Relation};
+use weft_analysis::query::reference::{Reference, Step, Use, references};
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::poly::tidy;
+use weft_ast::{Access, Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "inline",
+    signature: "s.inline(T)",
+    params: &["tensor"],
+    summary: "Computes the elements of a local tensor where they are read.",
+    doc: include_str!("inline.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    // 1. A local tensor.
+    let local = Local::of(s, args)?;
+    let plan = check(s, local)?;
+    Ok(apply(s, &plan))
+}
+
+struct Plan {
+    local: Local,
+    /// The statement that writes the tensor.
+    store: Stmt,
+    /// The tensor's scope with the expression for every read.
+    body: Stmt,
+}
+
+fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
+    let func = s.func();
+    let name = local.tensor.symbol.clone();
+    let all: Vec<Reference> = references(func).into_iter().filter(|r| r.tensor == name).collect();
+    // 2. One definition.
+    let write = one_definition(&local, &all)?;
+    let StmtKind::Store { indices, value, .. } = write.site.stmt.kind() else {
+        return Err(Refusal::illegal(2, format!("`{name}` is not stored into")));
+    };
+    let at = write.site.stmt.origin().span();
+    // 3. The iteration that wrote an element is known from its indices.
+    let element: Vec<Symbol> = indices.iter().map(|_| Symbol::new("x")).collect();
+    let way = &write.site.path[write.scope()..];
+    let witness = solved(func, write, way, &element).ok_or_else(|| {
+        let text =
+            format!("the iteration that writes an element of `{name}` does not follow from the element's indices");
+        Refusal::illegal(3, text).label(at, "written here")
+    })?;
+    // 4. No access is out of range: there would be nothing to be out of the range of.
+    let dims: Vec<usize> = (0..local.tensor.ndim()).collect();
+    local.in_range(func, 4, &dims)?;
+    // 5. What stops the program still does.
+    stops_alike(func, &local, write, &all)?;
+    // 6. Every read comes after the write of its element.
+    let around: Vec<StmtId> = s.around(local.stmt.id()).iter().map(Stmt::id).collect();
+    let relate = |l: &Stmt| if around.contains(&l.id()) { Relation::Same } else { Relation::Any };
+    let early = Dependences::new(func).first(&Ask {
+        source: &|r| r.tensor == name && r.kind == Use::Read,
+        sink: &|r| r.tensor == name && r.kind == Use::Write,
+        relate: &relate,
+        ..Ask::default()
+    });
+    if let Some(d) = early {
+        return Err(Refusal::dependence(6, format!("an element of `{name}` is read before it is written"), d));
+    }
+    // 7. What the value reads is there, and the same, where the tensor is read.
+    let value = witness.value(value);
+    let (body, made) = replaced(&local.body, &name, &element, &value);
+    let readers: FxHashSet<StmtId> = all.iter().filter(|r| r.kind == Use::Read).map(|r| r.site.stmt.id()).collect();
+    alive(&local, write, &value, &readers)?;
+    let scope = local.stmt.with_kind(StmtKind::VarDef { tensor: local.tensor.clone(), body: body.clone() });
+    let after = tree::replace(func, local.stmt.id(), &scope);
+    unchanged(&after, &local, write.site.stmt.id(), &value, &readers, &made, &relate)?;
+    let store = write.site.stmt.clone();
+    Ok(Plan { local, store, body })
+}
+
+fn apply(s: &Schedule, plan: &Plan) -> Change {
+    let Plan { local, store, body } = plan;
+    let func = s.func();
+    let mut gone = vec![local.stmt.id()];
+    let mut facts = local.facts(func);
+    let sizes = (0..local.tensor.ndim())
+        .filter_map(|k| local::not_negative(&local.stmt, &local.tensor, k, "inline", &mut facts))
+        .collect::<Vec<_>>();
+    let body = pruned(func, body, store.id(), &mut gone);
+    let new = Stmt::seq(sizes.into_iter().chain([body]), Origin::none());
+    let change = Change::new(tree::replace(func, local.stmt.id(), &new), Value::None);
+    gone.into_iter().fold(change, |c, id| c.moved(id, []))
+}
+
+/// The only write of the tensor, under no condition, which does not read it.
+fn one_definition<'a>(local: &Local, all: &'a [Reference]) -> Result<&'a Reference, Refusal> {
+    let name = &local.tensor.symbol;
+    let refuse = |text: String| Refusal::illegal(2, text);
+    let writes: Vec<&Reference> = all.iter().filter(|r| r.kind != Use::Read).collect();
+    let write = match writes.as_slice() {
+        [one] if one.kind == Use::Write => *one,
+        [] => {
+            return Err(refuse(format!("`{name}` is never written")).label(local.stmt.origin().span(), "declared here"));
+        }
+        many => {
+            let mut r = refuse(format!("`{name}` is written by more than one statement, or by a reduction"));
+            for w in many.iter().take(3) {
+                r = r.label(w.site.stmt.origin().span(), "written here");
+            }
+            return Err(r);
+        }
+    };
+    let at = write.site.stmt.origin().span();
+    if write.site.path[write.scope()..]
+        .iter()
+        .any(|s| matches!(s, Step::Branch { .. } | Step::Loop { bounds: None, .. }))
+    {
+        return Err(refuse(format!("`{name}` is written under a condition")).label(at, "written here"));
+    }
+    if all.iter().any(|r| r.kind == Use::Read && r.site.stmt.id() == write.site.stmt.id()) {
+        return Err(refuse(format!("`{name}` is computed from itself")).label(at, "written here"));
+    }
+    Ok(write)
+}
+
+/// The iteration of the loops on the way in which an element is written, proved to be the only one.
+fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> Option<Witness> {
+    let indices = write.indices.as_ref()?;
+    let vars: Vec<Expr> = element.iter().map(Expr::var).collect();
+    let witness = Witness::of(way, indices, &vars)?;
+    let own: FxHashMap<&Symbol, &Expr> = element.iter().zip(indices).collect();
+    // Nothing of the loops themselves is left in it.
+    let iters: Vec<&Symbol> = way
+        .iter()
+        .filter_map(|s| match s {
+            Step::Loop { iter, .. } => Some(iter),
+            _ => None,
+        })
+        .collect();
+    if witness.values.values().any(|v| tree::mentions(v, &iters)) {
+        return None;
+    }
+    let mut facts = walk::at(func, write.site.stmt.id())?;
+    let sure = way.iter().all(|step| {
+        let Step::Loop { iter, .. } = step else { return true };
+        let Some(value) = witness.values.get(iter) else { return false };
+        let here = value.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) => own.get(s).map_or(e.clone(), |i| (*i).clone()),
+            _ => e,
+        });
+        facts.prove(&here.equals(&Expr::var(iter)))
+    });
+    sure.then_some(witness)
+}
+
+/// Computing the value cannot stop the program, or it is surely computed right behind as well.
+fn stops_alike(func: &Func, local: &Local, write: &Reference, all: &[Reference]) -> Result<(), Refusal> {
+    let StmtKind::Store { value, .. } = write.site.stmt.kind() else { return Ok(()) };
+    let Some(mut facts) = walk::at(func, write.site.stmt.id()) else { return Ok(()) };
+    if !facts.may_stop(value) {
+        return Ok(());
+    }
+    let own = &write.site.path;
+    let behind = |r: &&Reference| {
+        let there = &r.site.path;
+        let last = match (own.last(), there.last()) {
+            (Some(Step::Child { seq, position }), Some(Step::Child { seq: other, position: later })) => {
+                seq.id() == other.id() && position < later
+            }
+            _ => false,
+        };
+        last && own.len() == there.len() && r.guards.is_empty() && r.indices == write.indices
+    };
+    if all.iter().filter(|r| r.kind == Use::Read).any(|r| behind(&r)) {
+        return Ok(());
+    }
+    let text = format!(
+        "computing the value of `{}` may stop the program, and would not happen any more where it is not read",
+        local.tensor.symbol
+    );
+    Err(Refusal::illegal(5, text)
+        .label(write.site.stmt.origin().span(), "written here")
+        .help("assert before that its indices are in range"))
+}
+
+/// Tensors and their subscripts.
+type Loads = FxHashSet<(Symbol, Vec<Expr>)>;
+
+/// The statement with the value for every read of the tensor, and what these values load.
+fn replaced(body: &Stmt, tensor: &Symbol, element: &[Symbol], value: &Expr) -> (Stmt, Loads) {
+    let made = RefCell::new(Loads::default());
+    let of = |indices: &[Access]| {
+        let own: FxHashMap<&Symbol, &Expr> = element.iter().zip(indices.iter().map(|a| &a.index)).collect();
+        let mut done = FxHashMap::default();
+        let mut f = |e: &Expr| match e.kind() {
+            ExprKind::Var(s) => own.get(s).map(|i| (*i).clone()),
+            _ => None,
+        };
+        let new = substitute::rewrite_expr(value, &mut f, &mut done);
+        let mut shorter = |e: &Expr| match e.kind() {
+            ExprKind::Load(t, indices) => {
+                Some(Expr::load(t, indices.iter().map(|a| a.map(&mut tidy)).collect(), e.dtype()))
+            }
+            _ => None,
+        };
+        let new = substitute::rewrite_expr(&new, &mut shorter, &mut FxHashMap::default());
+        new.walk(&mut |e| {
+            if let ExprKind::Load(t, indices) = e.kind() {
+                made.borrow_mut().insert((t.clone(), indices.iter().map(|a| a.index.clone()).collect()));
+            }
+        });
+        new
+    };
+    let stmt = tree::map_loads(body, tensor, &of);
+    (stmt, made.into_inner())
+}
+
+/// What the value reads is alive, and the same tensor, at every read of the tensor.
+fn alive(local: &Local, write: &Reference, value: &Expr, readers: &FxHashSet<StmtId>) -> Result<(), Refusal> {
+    let loaded = effects::loads(value);
+    let mut declared: Vec<Stmt> = Vec::new();
+    local.body.walk(&mut |s| {
+        if matches!(s.kind(), StmtKind::VarDef { tensor, .. } if loaded.contains(&tensor.symbol)) {
+            declared.push(s.clone());
+        }
+    });
+    for d in declared {
+        let way = tree::path(&local.body, d.id()).unwrap_or_default();
+        let repeated = way.iter().any(|s| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
+        if repeated || readers.iter().any(|r| tree::find(&d, *r).is_none()) {
+            let text = format!("what `{}` is computed from is not alive where it is read", local.tensor.symbol);
+            return Err(Refusal::illegal(7, text)
+                .label(write.site.stmt.origin().span(), "written here")
+                .label(d.origin().span(), "this tensor"));
+        }
+    }
+    Ok(())
+}
+
+/// What the value reads is not overwritten between the write of the tensor and its reads. `after` is the program in which
+/// the values were put in the place of the reads, and the write is still there.
+fn unchanged(
+    after: &Func,
+    local: &Local,
+    write: StmtId,
+    value: &Expr,
+    readers: &FxHashSet<StmtId>,
+    made: &Loads,
+    relate: &(dyn Fn(&Stmt) -> Relation + Sync),
+) -> Result<(), Refusal> {
+    let written = effects::writes(&local.body);
+    let loaded: FxHashSet<Symbol> = effects::loads(value).intersection(&written).cloned().collect();
+    if loaded.is_empty() {
+        return Ok(());
+    }
+    let scope = local.stmt.id();
+    let all = Dependences::new(after);
+    // What overwrites an operand after the value was computed …
+    let later = all.all(&Ask {
+        source: &|r| r.kind == Use::Read && r.site.stmt.id() == write && loaded.contains(&r.tensor),
+        sink: &|r| r.kind.writes() && r.site.inside(scope),
+        relate,
+        ..Ask::default()
+    });
+    let overwriting: FxHashSet<StmtId> = later.iter().map(|d| d.sink.site.stmt.id()).collect();
+    // … and what of that happens before the value is computed now.
+    let made_here = |r: &Reference| {
+        let key = r.indices.clone().map(|i| (r.tensor.clone(), i));
+        readers.contains(&r.site.stmt.id()) && key.is_some_and(|k| made.contains(&k))
+    };
+    let found = all.first(&Ask {
+        source: &|r| r.kind.writes() && overwriting.contains(&r.site.stmt.id()),
+        sink: &|r| r.kind == Use::Read && made_here(r),
+        relate,
+        ..Ask::default()
+    });
+    match found {
+        None => Ok(()),
+        Some(d) => {
+            let text = format!("what `{}` is computed from is overwritten before it is read", local.tensor.symbol);
+            Err(Refusal::dependence(7, text, d))
+        }
+    }
+}
+
+/// The statement without the store, and without the loops that are empty then and cannot stop the program.
+fn pruned(func: &Func, stmt: &Stmt, store: StmtId, gone: &mut Vec<StmtId>) -> Stmt {
+    if stmt.id() == store {
+        gone.push(store);
+        return Stmt::nop();
+    }
+    if tree::find(stmt, store).is_none() {
+        return stmt.clone();
+    }
+    let new = match stmt.kind() {
+        StmtKind::Seq(all) => {
+            let kept = all.iter().map(|s| pruned(func, s, store, gone)).filter(|s| !s.is_nop()).collect::<Vec<_>>();
+            let flat = Stmt::seq(kept, stmt.origin().clone());
+            return match flat.kind() {
+                StmtKind::Seq(_) => stmt.with_kind(flat.kind().clone()),
+                _ => flat,
+            };
+        }
+        _ => stmt.map(&mut |s| pruned(func, s, store, gone), &mut Expr::clone),
+    };
+    if let Some(l) = Loop::of(&new)
+        && l.body.is_nop()
+    {
+        let mut facts = walk::at(func, stmt.id()).unwrap_or_else(|| Context::new(func));
+        let quiet =
+            [&l.begin, &l.end].into_iter().all(|e| !facts.may_stop(e)) && l.step.as_int().is_some_and(|s| s != 0);
+        if quiet {
+            gone.push(stmt.id());
+            return Stmt::nop();
+        }
+    }
+    new
+}
