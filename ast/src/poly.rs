@@ -8,7 +8,7 @@ use crate::expr::{Expr, ExprKind, Literal, wrap_to};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 
-/// A polynomial: for every monomial (atoms sorted by their hash order of first appearance) its coefficient, never 0.
+/// A polynomial: for every monomial (atoms in a fixed order) its coefficient, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Poly {
     terms: FxHashMap<Vec<Expr>, i128>,
@@ -44,9 +44,11 @@ impl Poly {
         }
     }
 
-    /// The terms: atoms of each monomial and its coefficient, in no particular order.
+    /// The terms: atoms of each monomial and its coefficient, in an order that is the same in every run of the compiler.
     pub fn terms(&self) -> impl Iterator<Item = (&[Expr], i128)> {
-        self.terms.iter().map(|(m, c)| (m.as_slice(), *c))
+        let mut all: Vec<(&[Expr], i128)> = self.terms.iter().map(|(m, c)| (m.as_slice(), *c)).collect();
+        all.sort_by_cached_key(|(m, _)| order_of(m));
+        all.into_iter()
     }
 
     fn add_term(&mut self, monomial: Vec<Expr>, c: i128) -> Option<()> {
@@ -108,18 +110,7 @@ fn nodes(e: &Expr) -> usize {
 impl Poly {
     /// As an expression of an integer type: what is added first, then what is subtracted, then the constant.
     pub fn expression(&self, dtype: DType) -> Option<Expr> {
-        // Symbols are numbered in the order of the text.
-        let place = |m: &[Expr]| {
-            let mut first = u64::MAX;
-            m.iter().for_each(|e| {
-                e.walk(&mut |e| {
-                    if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
-                        first = first.min(s.id());
-                    }
-                });
-            });
-            first
-        };
+        let place = |m: &[Expr]| m.iter().map(first_symbol).min().unwrap_or(u64::MAX);
         let int = |c: i128| Expr::literal(Literal::Int(c), dtype);
         let mut terms: Vec<(&[Expr], i128)> = self.terms().collect();
         if terms.iter().any(|(_, c)| wrap_to(*c, dtype) != *c || c.checked_neg().is_none_or(|n| wrap_to(n, dtype) != n))
@@ -145,16 +136,27 @@ impl Poly {
     }
 }
 
-fn order_of(m: &[Expr]) -> Vec<u64> {
+fn order_of(m: &[Expr]) -> Vec<(u64, u64)> {
     m.iter().map(order).collect()
 }
 
-/// An order of atoms within a monomial: any will do, as long as equal atoms get equal keys.
-fn order(e: &Expr) -> u64 {
+/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the text.
+fn order(e: &Expr) -> (u64, u64) {
     use std::hash::{Hash, Hasher};
     let mut h = rustc_hash::FxHasher::default();
     e.hash(&mut h);
-    h.finish()
+    (first_symbol(e), h.finish())
+}
+
+/// Symbols are numbered in the order of the text.
+fn first_symbol(e: &Expr) -> u64 {
+    let mut first = u64::MAX;
+    e.walk(&mut |e| {
+        if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
+            first = first.min(s.id());
+        }
+    });
+    first
 }
 
 /// Whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none (`Some(false)`), or it

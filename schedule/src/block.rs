@@ -132,7 +132,8 @@ impl Block {
         let mut scopes: Vec<Scope<'_>> = Vec::new();
         for d in &self.decls {
             let uses = |s: &Stmt| mentions(s, &d.tensor.symbol);
-            let from = items.iter().position(uses).unwrap_or(items.len());
+            // What nothing uses opens with the last statement, inside whatever its shape needs.
+            let from = items.iter().position(uses).unwrap_or(items.len().saturating_sub(1));
             let last = items.iter().rposition(uses).map_or(from, |k| k + 1);
             scopes.push(Scope { decl: d, from, to: if d.to_end { items.len() } else { last } });
         }

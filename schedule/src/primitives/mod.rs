@@ -151,3 +151,16 @@ pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal
         .label(l.stmt.origin().span(), "this loop")
         .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
 }
+
+/// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
+pub(crate) fn steady(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+    use weft_analysis::query::effects;
+    let written = effects::writes(&l.body);
+    let changes = |e: &weft_ast::Expr| !effects::loads(e).is_disjoint(&written);
+    if ![&l.begin, &l.end, &l.step].into_iter().any(changes) {
+        return Ok(());
+    }
+    Err(Refusal::illegal(condition, format!("the bounds of `{}` change in its body", l.iter))
+        .label(l.stmt.origin().span(), "this loop")
+        .help("give the bound a name before the loop: `last = …`, and `range(…, last)`"))
+}

@@ -134,7 +134,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
             StmtKind::Seq(all) => {
                 let at = chain.get(k + 1).and_then(|n| all.iter().position(|c| c.id() == n.id())).unwrap_or(0);
                 let (before, after) = (all[..at].to_vec(), all[at + 1..].to_vec());
-                wrappers.push((depth, Wrapper::Beside(before, after)));
+                wrappers.push((depth, Wrapper::Beside { block: stmt.id(), before, after }));
             }
             _ => return Err(Refusal::illegal(1, "the loops are not nested in each other")),
         }
@@ -150,21 +150,23 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
 enum Wrapper {
     /// An `if` without `else`.
     Guard(Stmt),
-    /// Statements before and after the next loop.
-    Beside(Vec<Stmt>, Vec<Stmt>),
+    /// Statements before and after the next loop, in a block.
+    Beside { block: StmtId, before: Vec<Stmt>, after: Vec<Stmt> },
 }
 
 impl Wrapper {
     /// The core of the nest with this moved into it, from inside `depth` of its loops.
     fn around(self, s: &Schedule, nest: &Nest, depth: usize) -> Result<Stmt, Refusal> {
         let core = nest.core.clone();
-        let (before, after) = match self {
+        let (block, before, after) = match self {
             Wrapper::Guard(stmt) => {
                 let StmtKind::If { cond, .. } = stmt.kind() else { return Ok(core) };
                 return Ok(stmt.with_kind(StmtKind::If { cond: cond.clone(), then: core, otherwise: None }));
             }
-            Wrapper::Beside(before, after) => (before, after),
+            Wrapper::Beside { block, before, after } => (block, before, after),
         };
+        // What is known where the statements stand: conditions further in do not guard them.
+        let mut facts = walk::at(s.func(), block);
         let (mut first, mut last) = (Expr::bool(true), Expr::bool(true));
         for l in &nest.loops[depth..] {
             // 2. The loop surely runs, the same way wherever the statement stands.
@@ -179,13 +181,15 @@ impl Wrapper {
             };
             let Some(length) = l.length() else { return refuse(format!("the step of `{}` is no constant", l.iter)) };
             let runs = Expr::int(1).less_eq(&length);
-            let proved = walk::at(s.func(), l.stmt.id()).is_some_and(|mut facts| facts.prove(&runs));
-            if !proved {
+            if !facts.as_mut().is_some_and(|f| f.prove(&runs)) {
                 return refuse(format!("the nest is not perfect, and `{}` may not run at all", l.iter));
             }
             let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
             if before.iter().chain(&after).any(|s| !effects::writes(s).is_disjoint(&bounds)) {
                 return refuse(format!("the bounds of `{}` change in the statement beside it", l.iter));
+            }
+            if let (Some(f), StmtKind::For { iter, extent, body, .. }) = (&mut facts, l.stmt.kind()) {
+                f.enter_loop(iter, extent, body);
             }
             let i = Expr::var(&l.iter);
             first = first.and(&i.equals(&l.begin));

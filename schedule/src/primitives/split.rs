@@ -54,6 +54,8 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     };
     // 2. Nothing special.
     super::plain(2, &target)?;
+    // 3. The bounds are evaluated in the body.
+    super::steady(3, &target)?;
     if shift < 0 {
         return Err(Refusal::usage(format!("`shift` is at least 0, and this is {shift}")));
     }

@@ -58,6 +58,9 @@ fn check(s: &Schedule, wanted: &[Stmt]) -> Result<Plan, Refusal> {
 }
 
 fn apply(s: &Schedule, plan: &Plan) -> Change {
+    if plan.order.is_sorted() {
+        return Change::new(s.func().clone(), Value::None);
+    }
     let items: Vec<Stmt> = plan.order.iter().map(|p| plan.block.items[*p].clone()).collect();
     let new = plan.block.build(&items);
     Change::new(tree::replace(s.func(), plan.block.root.id(), &new), Value::None)

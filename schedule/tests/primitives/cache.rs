@@ -461,7 +461,7 @@ def f(x: f32[n * m], y: inout[f32[n, m]]):
             for i in range(n):
                 x_cache = empty((m,), f32)
                 for x.cache.d0 in range(m):
-                    x_cache[x.cache.d0] = x[m * i + x.cache.d0]
+                    x_cache[x.cache.d0] = x[i * m + x.cache.d0]
                 for j in range(m):
                     y[i, j] = x_cache[j]
         "#]],

@@ -265,3 +265,22 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
         "#]],
     );
 }
+
+#[test]
+fn a_loop_that_runs_only_under_a_condition_may_not_run() {
+    not_taken(
+        "
+def f(x: inout[f32[n, n]], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = 0
+        if i > 0:
+            for j in range(i):
+                x[i, j] = 1
+",
+        expect![[r#"
+            schedule::illegal (2): the nest is not perfect, and `j` may not run at all
+              `y[i] = 0` stands beside the loop `j`
+              help: split the nest there first: `s.fission(…)`, or move the statement out of the loop `j`
+        "#]],
+    );
+}

@@ -1,0 +1,161 @@
+//! Random calls of primitives, with arguments that often make sense.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use weft_ast::{Stmt, StmtKind, Symbol};
+use weft_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
+
+/// Chooses steps; the same seed chooses the same ones.
+pub struct Chooser {
+    rng: StdRng,
+    methods: Vec<&'static str>,
+}
+
+/// Unimodular maps of two and three loops, with rows of coefficients and a constant.
+const MAPS: [&[&[i64]]; 6] = [
+    &[&[1, 1, 0], &[0, 1, 0]],
+    &[&[0, 1, 0], &[1, 0, 0]],
+    &[&[1, 0, 0], &[1, 1, 0]],
+    &[&[-1, 0, 3], &[0, 1, 0]],
+    &[&[1, 1, 0, 0], &[0, 1, 0, 0], &[0, 0, 1, 0]],
+    &[&[0, 0, 1, 0], &[1, 0, 0, 0], &[0, 1, 0, 0]],
+];
+
+impl Chooser {
+    pub fn new(seed: u64) -> Chooser {
+        const QUERIES: [&str; 5] = ["loops", "innermost", "parent", "length", "can"];
+        let methods = documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect();
+        Chooser { rng: StdRng::seed_from_u64(seed), methods }
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.rng.random_range(0..n.max(1))
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
+        if from.is_empty() { None } else { Some(from[self.below(from.len())].clone()) }
+    }
+
+    fn number(&mut self, lo: i64, hi: i64) -> i64 {
+        self.rng.random_range(lo..=hi)
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A primitive and its arguments, if the program has what it needs.
+    pub fn step(&mut self, s: &Schedule) -> Option<(String, Vec<Arg>)> {
+        let method = self.pick(&self.methods.clone())?;
+        let mut all = Vec::new();
+        s.func().body.walk(&mut |s| all.push(s.clone()));
+        let loops: Vec<Stmt> = all.iter().filter(|s| matches!(s.kind(), StmtKind::For { .. })).cloned().collect();
+        let l = self.pick(&loops);
+        let stmt = self.pick(&all)?;
+        let handle = |s: &Stmt| Arg::from(s.id());
+        let args = match method {
+            "split" => {
+                let mut args = vec![handle(&l?)];
+                let n = self.number(1, 4);
+                args.push(if self.one_in(3) { Arg::named("parts", n) } else { Arg::from(n) });
+                if self.one_in(4) {
+                    args.push(Arg::named("shift", self.number(0, 3)));
+                }
+                args
+            }
+            "reorder" => vec![Arg::from(self.nested(s, &l?))],
+            "tile" => {
+                let loops = self.nested(s, &l?);
+                let sizes: Vec<Value> = (0..loops.len()).map(|_| Value::Int(self.number(1, 3))).collect();
+                vec![Arg::from(loops), Arg::from(sizes)]
+            }
+            "permute" => {
+                let loops = self.nested(s, &l?);
+                let rows = self.pick(&MAPS)?;
+                let map = IndexMap::affine(&rows.iter().map(|r| r.to_vec()).collect::<Vec<_>>());
+                vec![Arg::from(loops), Arg { name: None, value: Value::Map(map), span: weft_ast::Span::NONE }]
+            }
+            "merge" => {
+                let inner = l?;
+                vec![handle(s.around(inner.id()).last()?), handle(&inner)]
+            }
+            "fuse" => {
+                let mut args = self.neighbours(&all, true)?;
+                if self.one_in(4) {
+                    args.push(Arg::named("shift", self.number(-2, 2)));
+                }
+                args
+            }
+            "swap" => {
+                let pair: Vec<Value> = self.neighbours(&all, false)?.into_iter().map(|a| a.value).collect();
+                vec![Arg::from(pair)]
+            }
+            "fission" => {
+                let l = l?;
+                let mut inside = Vec::new();
+                l.walk(&mut |s| inside.push(s.clone()));
+                let at = self.pick(&inside)?;
+                vec![handle(&l), Arg::named(if self.one_in(2) { "after" } else { "before" }, at.id())]
+            }
+            "move_to" => {
+                let to = self.pick(&all)?;
+                vec![handle(&stmt), Arg::named(if self.one_in(2) { "after" } else { "before" }, to.id())]
+            }
+            "unroll" if self.one_in(2) => vec![handle(&l?), Arg::named("factor", self.number(1, 4))],
+            "specialize" => {
+                let cond = self.pick(&["n % 2 == 0", "n > 2", "m < n"])?;
+                vec![handle(&l?), Arg::from(cond)]
+            }
+            "cache" | "cache_reduction" => vec![handle(&stmt), self.tensor(s)?],
+            "set_mem_type" => {
+                let kind = self.pick(&["register", "stack", "heap", "arena"])?;
+                vec![self.tensor(s)?, Arg::from(kind)]
+            }
+            "var_split" => vec![self.tensor(s)?, Arg::from(self.number(0, 1)), Arg::from(self.number(1, 4))],
+            "var_merge" | "var_squeeze" | "var_unsqueeze" => vec![self.tensor(s)?, Arg::from(self.number(0, 1))],
+            "var_reorder" => vec![self.tensor(s)?, Arg::from(vec![1i64, 0])],
+            "inline" => vec![self.tensor(s)?],
+            _ => vec![handle(&l?)],
+        };
+        Some((method.to_string(), args))
+    }
+
+    /// Some of the loops around a loop and itself, in any order.
+    fn nested(&mut self, s: &Schedule, l: &Stmt) -> Vec<Value> {
+        let mut chain: Vec<Value> = s.around(l.id()).iter().chain([l]).map(|s| Value::from(s.id())).collect();
+        let count = 2 + self.below(2);
+        while chain.len() > count {
+            chain.remove(self.below(chain.len()));
+        }
+        for k in (1..chain.len()).rev() {
+            let other = self.below(k + 1);
+            chain.swap(k, other);
+        }
+        chain
+    }
+
+    /// Two statements that follow each other.
+    fn neighbours(&mut self, all: &[Stmt], loops: bool) -> Option<Vec<Arg>> {
+        let is_loop = |s: &Stmt| matches!(s.kind(), StmtKind::For { .. });
+        let mut pairs = Vec::new();
+        for s in all {
+            if let StmtKind::Seq(v) = s.kind() {
+                let wanted: Vec<&Stmt> = v.iter().filter(|s| !loops || is_loop(s)).collect();
+                pairs.extend(wanted.windows(2).map(|w| vec![Arg::from(w[0].id()), Arg::from(w[1].id())]));
+            }
+        }
+        self.pick(&pairs)
+    }
+
+    fn tensor(&mut self, s: &Schedule) -> Option<Arg> {
+        let mut all: Vec<Symbol> = s.func().interface().map(|t| t.symbol.clone()).collect();
+        s.func().body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                // Locals are what most primitives are about.
+                all.extend([tensor.symbol.clone(), tensor.symbol.clone()]);
+            }
+        });
+        let t = self.pick(&all)?;
+        Some(Arg { name: None, value: Value::Handle(Handle::Tensor(t)), span: weft_ast::Span::NONE })
+    }
+}
