@@ -21,6 +21,7 @@
 mod affine;
 mod block;
 mod concurrent;
+mod condition;
 mod expand;
 mod local;
 mod order;
@@ -30,6 +31,7 @@ mod refusal;
 mod region;
 mod schedule;
 pub mod selector;
+mod settle;
 mod show;
 mod stage;
 mod trace;

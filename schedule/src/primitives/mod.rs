@@ -17,7 +17,9 @@ mod permute;
 mod queries;
 mod reorder;
 mod reverse;
+mod separate_tail;
 mod set_mem_type;
+mod specialize;
 mod split;
 mod swap;
 mod unroll;
@@ -68,6 +70,8 @@ const ENTRIES: &[&Entry] = &[
     &permute::ENTRY,
     &unroll::ENTRY,
     &blend::ENTRY,
+    &separate_tail::ENTRY,
+    &specialize::ENTRY,
     &parallelize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,

@@ -1,6 +1,7 @@
 //! Every primitive on small programs: what it makes of them, what it refuses and why, and that the program computes the same
 //! before and after, at several sizes (0 and 1 among them).
 
+mod assumptions;
 mod blend;
 mod cache;
 mod cache_reduction;
@@ -15,7 +16,9 @@ mod parallelize;
 mod permute;
 mod reorder;
 mod reverse;
+mod separate_tail;
 mod set_mem_type;
+mod specialize;
 mod split;
 mod swap;
 mod trace;

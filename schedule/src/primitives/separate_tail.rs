@@ -1,0 +1,248 @@
+#![doc = include_str!("separate_tail.md")]
+
+use super::reorder::extreme;
+use super::{Entry, Run};
+use crate::affine::{self, Affine};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::settle::{self, Settled};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use rustc_hash::FxHashSet;
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "separate_tail",
+    signature: "s.separate_tail(L)",
+    params: &["loop"],
+    summary: "Cuts the range of a loop where conditions inside become constant.",
+    doc: include_str!("separate_tail.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    Ok(apply(check(s, &l)?))
+}
+
+struct Plan {
+    settled: Settled,
+    parts: Vec<StmtId>,
+}
+
+fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
+    let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
+    // 1. The range can be cut.
+    if l.step.as_int() != Some(1) {
+        return refuse(1, format!("the step of `{}` is not 1", l.iter));
+    }
+    let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
+    if !effects::writes(&l.body).is_disjoint(&bounds) {
+        return refuse(1, format!("the bounds of `{}` change in its body", l.iter));
+    }
+    // 2. Where to.
+    let mut known: Vec<Symbol> = s.func().sizes.clone();
+    known.extend(s.around(l.stmt.id()).iter().filter_map(Loop::of).map(|l| l.iter));
+    let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let mut cuts = Cuts { target: l, known, inner: Vec::new(), from: Vec::new(), to: Vec::new() };
+    cuts.collect(&l.body, &mut facts);
+    if cuts.from.is_empty() && cuts.to.is_empty() {
+        return refuse(2, format!("no condition in `{}` becomes constant in a part of its range", l.iter));
+    }
+    // 3. What is known there.
+    let (new, main, mut parts) = cuts.parts(&mut facts);
+    if facts.prove(&main.end.less_eq(&main.begin)) {
+        return refuse(3, format!("the conditions in `{}` do not hold together in any part of its range", l.iter));
+    }
+    let mut settled = settle::settle(&tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id());
+    if settled.count == 0 {
+        return refuse(3, format!("no condition in `{}` is proved to hold in a part of its range", l.iter));
+    }
+    for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
+        settled.func = settle::settle(&settled.func, *other).func;
+        // Nothing may be left of it.
+        if tree::find(&settled.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| is_empty(&p.body)) {
+            settled.func = tree::replace(&settled.func, *other, &Stmt::nop());
+            parts.retain(|p| p != other);
+        }
+    }
+    Ok(Plan { settled, parts })
+}
+
+fn apply(plan: Plan) -> Change {
+    let made = Value::List(plan.parts.into_iter().map(Value::from).collect());
+    Change { func: plan.settled.func, made, moved: plan.settled.moved }
+}
+
+/// Whether nothing is left of a statement but what does nothing.
+fn is_empty(s: &Stmt) -> bool {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().all(is_empty),
+        StmtKind::VarDef { .. } => false,
+        StmtKind::If { cond, then, otherwise } => {
+            !cond.may_fail() && is_empty(then) && otherwise.as_ref().is_none_or(is_empty)
+        }
+        StmtKind::For { body, .. } => {
+            let bounds = s.kind().exprs();
+            let steps = Loop::of(s).is_some_and(|l| l.step.as_int().is_some_and(|s| s != 0));
+            steps && bounds.iter().all(|e| !e.may_fail()) && is_empty(body)
+        }
+        _ => false,
+    }
+}
+
+/// Where the range of a loop is to be cut.
+struct Cuts<'a> {
+    target: &'a Loop,
+    /// Sizes, and iterators around the loop.
+    known: Vec<Symbol>,
+    /// Loops on the way to a condition.
+    inner: Vec<Loop>,
+    /// From these iterations on, a condition holds.
+    from: Vec<Expr>,
+    /// Before these iterations, a condition holds.
+    to: Vec<Expr>,
+}
+
+impl Cuts<'_> {
+    fn collect(&mut self, s: &Stmt, facts: &mut Context) {
+        if let StmtKind::If { cond, .. } = s.kind() {
+            for c in settle::conjuncts(cond) {
+                self.condition(&c, facts);
+            }
+        }
+        let l = Loop::of(s);
+        if let Some(l) = &l {
+            self.bound(&l.begin, facts);
+            self.bound(&l.end, facts);
+            self.inner.push(l.clone());
+        }
+        for c in s.kind().children() {
+            self.collect(c, facts);
+        }
+        if l.is_some() {
+            self.inner.pop();
+        }
+    }
+
+    /// In the main part, `min` and `max` are the operand that changes with the loop.
+    fn bound(&mut self, e: &Expr, facts: &mut Context) {
+        let ExprKind::Apply(op @ (Op::Min | Op::Max), a) = e.kind() else { return };
+        let ours = |e: &Expr| tree::mentions(e, &[&self.target.iter]);
+        let (x, y) = if ours(&a[0]) { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
+        let cond = if *op == Op::Min { x.less_eq(y) } else { y.less_eq(x) };
+        self.condition(&cond, facts);
+        self.bound(&a[0], facts);
+        self.bound(&a[1], facts);
+    }
+
+    fn condition(&mut self, cond: &Expr, facts: &mut Context) {
+        let ExprKind::Apply(op, a) = cond.kind() else { return };
+        if a.len() != 2 || a[0].dtype() != DType::I64 {
+            return;
+        }
+        let one = Expr::int(1);
+        // Where this is at least 0.
+        match op {
+            Op::Lt => self.at_least_0(&a[1].minus(&a[0]).minus(&one)),
+            Op::Le => self.at_least_0(&a[1].minus(&a[0])),
+            Op::Gt => self.at_least_0(&a[0].minus(&a[1]).minus(&one)),
+            Op::Ge => self.at_least_0(&a[0].minus(&a[1])),
+            Op::Eq | Op::Ne => self.equal(&a[0].minus(&a[1]), facts),
+            _ => {}
+        }
+    }
+
+    /// A form in the loop's iterator alone: its coefficient, and the rest.
+    fn form(&self, e: &Expr) -> Option<(i64, Affine)> {
+        let sum = Affine::of(e)?;
+        let c = sum.coefficient(&self.target.iter);
+        let rest = sum.without(&self.target.iter);
+        let whole = rest.expr();
+        let mut free = !whole.may_fail() && effects::loads(&whole).is_empty();
+        whole.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Var(v) if !self.known.contains(v)));
+        (c != 0 && free).then_some((c, rest))
+    }
+
+    fn at_least_0(&mut self, e: &Expr) {
+        // The worst iteration of the loops inside.
+        let mut e = affine::tidy(e);
+        for l in self.inner.iter().rev() {
+            let (Some(length), Some(step)) = (l.length(), l.step.as_int()) else { return };
+            let last = l.value(&length.minus(&Expr::int(1)));
+            let (lo, hi) = if step > 0 { (&l.begin, &last) } else { (&last, &l.begin) };
+            let Some(least) = extreme(&e, &l.iter, lo, hi, false) else { return };
+            e = affine::tidy(&least);
+        }
+        let Some((c, rest)) = self.form(&e) else { return };
+        if c > 0 {
+            // i >= ceil(-rest / c)
+            let Some(negated) = Affine::constant(0).plus(&rest, -1) else { return };
+            self.from.push(affine::tidy(&tree::ceil_div(&negated.expr(), c)));
+        } else if let Some(d) = c.checked_neg() {
+            self.to.push(affine::tidy(&rest.expr().floor_div(&Expr::int(d)).plus(&Expr::int(1))));
+        }
+    }
+
+    /// One iteration apart from the rest: the first one or the last one.
+    fn equal(&mut self, e: &Expr, facts: &mut Context) {
+        let Some((c, rest)) = self.form(&affine::tidy(e)) else { return };
+        let at = match c {
+            1 => Affine::constant(0).plus(&rest, -1).map(|r| r.expr()),
+            -1 => Some(rest.expr()),
+            _ => None,
+        };
+        let Some(at) = at else { return };
+        let next = affine::tidy(&at.plus(&Expr::int(1)));
+        if facts.prove(&at.less_eq(&self.target.begin)) {
+            self.from.push(next);
+        } else if facts.prove(&self.target.end.less_eq(&next)) {
+            self.to.push(at);
+        }
+    }
+
+    /// The parts as statements, the main one, and the loops of all.
+    fn parts(&self, facts: &mut Context) -> (Stmt, Loop, Vec<StmtId>) {
+        let l = self.target;
+        let join = |all: &[Expr], largest: bool| {
+            let mut distinct: Vec<Expr> = Vec::new();
+            all.iter().for_each(|e| {
+                if !distinct.contains(e) {
+                    distinct.push(e.clone());
+                }
+            });
+            distinct.into_iter().reduce(|a, b| if largest { a.max_with(&b) } else { a.min_with(&b) })
+        };
+        let larger = |a: &Expr, b: &Expr, facts: &mut Context| match () {
+            () if facts.prove(&b.less_eq(a)) => a.clone(),
+            () if facts.prove(&a.less_eq(b)) => b.clone(),
+            () => a.max_with(b),
+        };
+        let smaller = |a: &Expr, b: &Expr, facts: &mut Context| match () {
+            () if facts.prove(&a.less_eq(b)) => a.clone(),
+            () if facts.prove(&b.less_eq(a)) => b.clone(),
+            () => a.min_with(b),
+        };
+        // The main part runs from `first` to `last`, and may be empty; the head ends where it begins, but not after the end of
+        // the loop, and the tail begins where both have ended.
+        let first = join(&self.from, true).map(|e| larger(&facts.shorten(&e), &l.begin, facts));
+        let begin = first.clone().unwrap_or_else(|| l.begin.clone());
+        let last = join(&self.to, false).map(|e| smaller(&facts.shorten(&e), &l.end, facts));
+        let head_end = first.as_ref().map(|e| smaller(e, &l.end, facts));
+        let tail_begin = last.as_ref().map(|e| larger(e, &begin, facts));
+        let copy = |lo: &Expr, hi: &Expr, role| {
+            let (new, _) = tree::copy(&l.stmt, "separate_tail", role);
+            Loop::of(&new).map(|n| n.with(lo.clone(), hi.clone(), l.step.clone(), n.body.clone()))
+        };
+        let head = head_end.as_ref().and_then(|e| copy(&l.begin, e, "head"));
+        let tail = tail_begin.as_ref().and_then(|e| copy(e, &l.end, "tail"));
+        let end = last.unwrap_or_else(|| l.end.clone());
+        let main = l.with(begin.clone(), end.clone(), l.step.clone(), l.body.clone());
+        let all: Vec<Stmt> = head.into_iter().chain([main.clone()]).chain(tail).collect();
+        let ids = all.iter().map(Stmt::id).collect();
+        let main = Loop { stmt: main, begin, end, ..l.clone() };
+        (Stmt::seq(all, l.stmt.origin().derive("separate_tail", "parts")), main, ids)
+    }
+}
