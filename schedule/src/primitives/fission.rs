@@ -172,6 +172,8 @@ impl Plan {
         if passed(&self.first, name) || passed(&self.second, name) {
             return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
         }
+        // The number of the iteration is counted from the begin, in both halves.
+        super::steady(4, l)?;
         let written = effects::writes(&l.body);
         let last = l.value(&length.minus(&Expr::int(1)));
         let (lo, hi) = if l.step.as_int() > Some(0) { (&l.begin, &last) } else { (&last, &l.begin) };

@@ -290,6 +290,26 @@ def f(y: inout[f32[n]], z: inout[f32[n]]):
 }
 
 #[test]
+fn refuses_to_count_from_a_begin_that_changes() {
+    refused(
+        "
+def f(x: inout[f32[n]], k: inout[i64]):
+    for i in range(k % 3, n):
+        t = x[i] * 2
+        label(\"B\")
+        x[i] = t
+        k[...] = i
+",
+        |s| call(s, "fission", args!["i"; before = "B"]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): the bounds of `i` change in its body
+              `for i in range(k % 3, n):` this loop
+              help: give the bound a name before the loop: `last = …`, and `range(…, last)`
+        "#]],
+    );
+}
+
+#[test]
 fn refuses_dependences() {
     // The first half reads what the second half wrote one iteration before.
     refused(

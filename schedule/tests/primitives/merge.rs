@@ -157,4 +157,19 @@ def f(x: inout[f32[n, n]]):
               `for j in range(i):` the inner loop
         "#]],
     );
+    refused(
+        "
+def f(x: inout[f32[n]], k: inout[i64]):
+    for i in range(k % 3, n):
+        for j in range(4):
+            k[...] = j
+            x[i] = 0
+",
+        |s| call(s, "merge", args!["i", "j"]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): the bounds of `i` change in its body
+              `for i in range(k % 3, n):` this loop
+              help: give the bound a name before the loop: `last = …`, and `range(…, last)`
+        "#]],
+    );
 }
