@@ -169,6 +169,46 @@ def f(x: inout[i64[n]], y: inout[i64[n]]):
 }
 
 #[test]
+fn quotient_and_remainder_are_one_number() {
+    check(
+        "
+def f(x: inout[f32[n, m]]):
+    for k in range(n * m):
+        x[k // m, k % m] = x[k // m, k % m] + 1
+",
+        expect![[""]],
+    );
+    // Split once more.
+    check(
+        "
+def f(x: inout[f32[n, m]]):
+    for k in range(n * m):
+        for l in range(8):
+            if k * 8 + l < n * m:
+                x[(k * 8 + l) // m, (k * 8 + l) % m] = 0
+",
+        expect![[""]],
+    );
+    // The remainder alone is no number of its own.
+    check(
+        "
+def f(x: inout[f32[m]], y: f32[n]):
+    for k in range(n * m):
+        x[k % m] = k
+    for k in range(n * m):
+        x[k // m % m] += x[k % m]
+",
+        expect![[r#"
+            WAW x [k<]: x[k % m] = cast(k, f32) -> x[k % m] = cast(k, f32)  at m=1,n=0 (k=0) (k=1) Some([0]) ?
+            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at m=1,n=0 (k=0) (k=0) Some([0]) ?
+            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at m=1,n=0 (k=0) (k=0) Some([0]) ?
+            WAR x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at m=2,n=0 (k=0) (k=1) Some([0]) ?
+            RAW x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at m=2,n=0 (k=0) (k=1) Some([1]) ?
+        "#]],
+    );
+}
+
+#[test]
 fn products_modulo_steps_and_bounds() {
     check(
         "

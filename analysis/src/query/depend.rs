@@ -22,7 +22,8 @@ use super::linear::Linear;
 use super::point::Apart;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
-use weft_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// In which iteration of a loop the sink is, as seen from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -313,6 +314,7 @@ impl<'f> Prover<'f> {
             pair.suppose(&cond, true);
         }
         let element = here.clone();
+        pair.apart.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
             pair.apart.impossible |= pair.ctx.differ(&x, &y);
             pair.suppose(&x.equals(&y), true);
@@ -383,6 +385,47 @@ impl<'f> Prover<'f> {
         }
         Some(Witness { sizes, source, sink, element, assumed, exact: point.exact })
     }
+}
+
+/// Divisions by unknowns that are put together again, at most for one pair of instances.
+const MOST_DIVISIONS: usize = 2;
+
+/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the solvers do not
+/// see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these products.
+fn recombined<'e>(
+    here: impl Iterator<Item = &'e Expr>,
+    there: impl Iterator<Item = &'e Expr>,
+) -> Vec<[(Expr, bool); 2]> {
+    let (ours, theirs) = (divisions(here), divisions(there));
+    let pairs = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
+    pairs
+        .filter(|((a, d), (b, e))| d == e && a != b)
+        .map(|((a, d), (b, _))| {
+            let same = a.floor_div(d).equals(&b.floor_div(d));
+            let product = |x: &Expr| x.minus(&x.modulo(d));
+            [(same.and(&product(a).equals(&product(b))), true), (same, false)]
+        })
+        .take(MOST_DIVISIONS)
+        .collect()
+}
+
+/// What is divided in some indices by what is no constant.
+fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
+    let mut out = Vec::new();
+    for e in indices {
+        e.walk(&mut |e| {
+            if let ExprKind::Apply(Op::FloorDiv | Op::Mod, args) = e.kind()
+                && e.dtype() == DType::I64
+                && args[1].as_int().is_none()
+            {
+                let both = (args[0].clone(), args[1].clone());
+                if !out.contains(&both) {
+                    out.push(both);
+                }
+            }
+        });
+    }
+    out
 }
 
 /// The outermost statement inside which everything happens between source and sink.

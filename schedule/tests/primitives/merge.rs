@@ -13,13 +13,11 @@ def f(x: inout[f32[n, m]]):
 ",
         |s| {
             let l = call(s, "merge", args!["i", "j"])?;
-            call(s, "split", args![l[0].clone(), 8]).map(drop)
+            call(s, "parallelize", args![l[0].clone()]).map(drop)
         },
         expect![[r#"
-            for i_j_o in range((n * m + 7) // 8):
-                for i_j_i in range(8):
-                    if i_j_o * 8 + i_j_i < n * m:
-                        x[(i_j_o * 8 + i_j_i) // m, (i_j_o * 8 + i_j_i) % m] = x[(i_j_o * 8 + i_j_i) // m, (i_j_o * 8 + i_j_i) % m] * 2.0 + cast((i_j_o * 8 + i_j_i) // m, f32)
+            for i_j in range(n * m):  # parallel
+                x[i_j // m, i_j % m] = x[i_j // m, i_j % m] * 2.0 + cast(i_j // m, f32)
         "#]],
     );
     // Negative steps, a range that may be negative, statements beside the inner loop, a local in between.
