@@ -11,7 +11,7 @@
 use crate::refusal::Refusal;
 use crate::tree;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use weft_analysis::query::depend::{Ask, Dependence, Dependences, Order, Relation};
 use weft_analysis::query::effects;
 use weft_analysis::query::reference::{Reference, Use};
 use weft_ast::{Expr, ExprKind, Func, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
@@ -105,7 +105,26 @@ pub(crate) fn shared(func: &Func, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacl
             continue;
         }
         let sites: Vec<&Reference> = all.references().iter().filter(|r| same(r)).collect();
-        let sharing = if props.vectorize.is_some() { Sharing::Partial } else { variant.sharing(&sites) };
+        // A partial result hides the update from the rest of its iteration.
+        let hidden = |r: &Reference| same(r) && (props.parallel.is_some() || variant.is_fixed(r));
+        let other = |r: &Reference| inside(r) && r.tensor == tensor && r.kind != Use::Reduce(op);
+        let together = |s: &Stmt| if s.id() == stmt.id() { Relation::Same } else { relate(s) };
+        let seen = all.first(&Ask {
+            source: &hidden,
+            sink: &other,
+            relate: &together,
+            order: Order::Either,
+            ..Ask::default()
+        });
+        let sharing = match seen {
+            Some(d) if props.vectorize.is_some() => {
+                let reason = "the element is used in the same iteration, and the update would wait in a partial result";
+                return Err(Obstacle::Reduction(Box::new(d), reason));
+            }
+            Some(_) => Sharing::Atomic,
+            None if props.vectorize.is_some() => Sharing::Partial,
+            None => variant.sharing(&sites),
+        };
         if sharing == Sharing::Atomic && sites.iter().any(|r| in_vector_loop(r)) {
             let reason = "the update would be atomic, and stands in a vectorised loop";
             return Err(Obstacle::Reduction(Box::new(d), reason));

@@ -19,12 +19,14 @@ pub(crate) struct Change {
     pub made: Value,
     /// Statements that are gone, and what took their place (nothing, if empty). What keeps its id need not be told.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
 }
 
 impl Change {
     /// A change that removes nothing.
     pub fn new(func: Func, made: Value) -> Change {
-        Change { func, made, moved: Vec::new() }
+        Change { func, made, moved: Vec::new(), notes: Vec::new() }
     }
 
     /// Tells where statements went.
@@ -106,7 +108,7 @@ impl Schedule {
     fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
         debug_assert_eq!(weft_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
         let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
-        self.trace.steps.push(Step { method: entry.name.into(), args });
+        self.trace.steps.push(Step { method: entry.name.into(), args, notes: change.notes });
         let number = self.trace.steps.len();
         for (from, to) in change.moved {
             self.moved.insert(from, Moved { step: (number, entry.name), to });
@@ -127,15 +129,20 @@ impl Schedule {
             let Some(Loop { stmt, iter, .. }) = tree::find(&change.func.body, id).as_ref().and_then(Loop::of) else {
                 continue;
             };
+            let again = "take that step first, and make loops parallel at the end";
+            if matches!(stmt.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()) {
+                primitives::vectorize::body_fits(&change.func, &stmt).map_err(|mut r| {
+                    r.condition = Refusal::ORDER_FREE;
+                    r.help(again)
+                })?;
+            }
             match concurrent::shared(&change.func, &stmt) {
                 Ok(shared) => change.func = tree::replace(&change.func, id, &concurrent::with_shared(&stmt, shared)),
                 Err(obstacle) => {
                     let message = format!(
                         "the loop `{iter}` runs in any order since an earlier step, and would not be allowed to"
                     );
-                    return Err(obstacle
-                        .refusal(Refusal::ORDER_FREE, message)
-                        .help("take that step first, and make loops parallel at the end"));
+                    return Err(obstacle.refusal(Refusal::ORDER_FREE, message).help(again));
                 }
             }
         }

@@ -29,6 +29,9 @@ pub struct Step {
     pub method: String,
     /// Its arguments.
     pub args: Vec<Argument>,
+    /// What was said of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// An argument of a step.

@@ -10,6 +10,7 @@ mod placement;
 mod reductions;
 mod specialise;
 mod supported;
+mod vectorise;
 
 pub(crate) use flatten::count;
 pub(crate) use parallel::length as unroll_length;
@@ -93,6 +94,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly invariants
     // leave too, which brings locals that still need a place.
     let func = weft_analysis::pass::hoist::run(&func);
+
+    // What is left in vectorised loops leaves them now that checks are where they stay.
+    let func = vectorise::run(&func);
 
     // Partial results are tensors like others and need their places. Their combination is not checked again.
     let func = reductions::run(&func);

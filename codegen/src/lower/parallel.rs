@@ -43,7 +43,7 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
         }
         if props.vectorize.is_some() {
             if !is_plain(body) {
-                found.push(refuse("vectorised yet: its body has checks, branches or loops in it"));
+                found.push(refuse("vectorised: its body has loops, arrays or checks that depend on it"));
             }
             let alone = |r: &weft_ast::Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
             if !props.reductions.iter().all(alone) {
@@ -70,11 +70,12 @@ pub(crate) fn length(extent: &Extent) -> Option<i64> {
     (length <= 64).then_some(length)
 }
 
-/// Stores and reductions, one after the other.
+/// Stores and reductions, and branches, which become masks.
 fn is_plain(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Seq(v) => v.iter().all(is_plain),
         StmtKind::VarDef { tensor, body } => tensor.ndim() == 0 && is_plain(body),
+        StmtKind::If { then, otherwise, .. } => is_plain(then) && otherwise.as_ref().is_none_or(is_plain),
         StmtKind::Store { .. } | StmtKind::ReduceTo { .. } | StmtKind::Assume { .. } => true,
         _ => false,
     }

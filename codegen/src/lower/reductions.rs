@@ -199,13 +199,15 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
         StmtKind::For { iter, extent, props, body } => {
             // What this loop (and those inside of it) listed is now what the reductions inside go into.
             let mut reductions: Vec<Reduction> = Vec::new();
+            let variant = variant(s);
             for r in &props.reductions {
                 body.walk(&mut |inner| {
                     let StmtKind::ReduceTo { tensor, indices, op, .. } = inner.kind() else { return };
                     if *tensor == r.tensor && *op == r.op {
                         let part = target(partials, tensor, *op, indices);
-                        // Lanes never meet in an array: its elements change with them.
-                        let lanes = props.parallel.is_none() && partials.iter().any(|p| p.of.symbol == *tensor);
+                        // Lanes never meet in elements that change with them. (What does not change and is still listed has no
+                        // partial result, and is refused later.)
+                        let lanes = props.parallel.is_none() && indices.iter().any(|a| changes(&a.index, &variant));
                         if part.is_none() && lanes {
                             return;
                         }

@@ -173,6 +173,25 @@ def f(x: {dtype}[n], k: i32[n], y: inout[{dtype}[m]]):
     }
 }
 
+/// The element is read where it was updated, so that the update cannot wait in a copy.
+#[test]
+fn an_update_is_seen_in_its_iteration() {
+    let code = check(
+        "
+def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
+    for i in range(n):
+        y[0] += x[i]
+        y[i + 1] += x[i]
+        z[i] = y[i + 1]
+        w[min(i, 5)] += x[i]
+        if i < 3:
+            w[i] = max(w[i], 0)
+",
+        &[("parallelize", &[text("i")])],
+    );
+    assert_eq!(code.matches("omp atomic").count(), 3, "{code}");
+}
+
 #[test]
 fn small_arrays_are_copied_whatever_the_index() {
     let code = check(
@@ -265,4 +284,179 @@ def f(x: f32[n], s: inout[f32], least: inout[f32]):
             assert_eq!(given[2].data().get_f64(0).is_nan(), n > 0);
         }
     }
+}
+
+/// The heads of the loops after `omp simd`, each with whether gcc made vector code of it.
+fn vectorised(code: &str) -> Vec<(String, bool)> {
+    let compiler = Toolchain::find().expect("a C compiler");
+    let dir = scratch_dir();
+    for (name, text) in [("p.c", code), ("weft.h", c::WEFT_H), ("weft_runtime.h", c::WEFT_RUNTIME_H)] {
+        std::fs::write(dir.join(name), text).expect("the directory can be written");
+    }
+    let output = std::process::Command::new(compiler.program())
+        .args(Toolchain::flags(&CompileOptions::default()))
+        .args(["-fopenmp", "-c", "p.c", "-o", "p.o", "-fopt-info-vec-optimized"])
+        .current_dir(&dir)
+        .output()
+        .expect("it can be run");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}");
+    // gcc names the place of some statement of the loop.
+    let places: Vec<usize> = report
+        .lines()
+        .filter(|l| l.contains("loop vectorized"))
+        .filter_map(|l| l.strip_prefix("p.c:")?.split(':').next()?.parse().ok())
+        .collect();
+    let lines: Vec<&str> = code.lines().collect();
+    let loops = (1..lines.len()).filter(|k| lines[k - 1].starts_with("#pragma omp") && lines[k - 1].contains(" simd"));
+    loops
+        .map(|k| {
+            let depth = lines[k].len() - lines[k].trim_start().len();
+            let end = (k..lines.len()).find(|e| lines[*e] == format!("{}}}", " ".repeat(depth))).unwrap_or(k);
+            (lines[k].trim().to_string(), places.iter().any(|p| (k + 1..=end).contains(p)))
+        })
+        .collect()
+}
+
+/// Whether the compiler is one that says what it vectorised, for a machine with vectors.
+fn reports() -> bool {
+    let compiler = Toolchain::find().expect("a C compiler");
+    let clang = compiler.program().canonicalize().is_ok_and(|p| p.to_string_lossy().contains("clang"));
+    cfg!(all(target_arch = "x86_64", target_env = "gnu")) && !clang
+}
+
+/// The program computes the same, and all of its vectorised loops are vector code.
+fn check_vector(text: &str, steps: &[(&str, &[Arg])]) -> String {
+    let code = check(text, steps);
+    is_vector_code(&code);
+    code
+}
+
+fn is_vector_code(code: &str) {
+    if reports() {
+        let loops = vectorised(code);
+        assert!(!loops.is_empty(), "no vectorised loop:\n{code}");
+        loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is no vector code:\n{code}"));
+    }
+}
+
+#[test]
+fn contiguous_loops_are_vector_code() {
+    for dtype in ["f32", "f64", "i32"] {
+        let program = format!(
+            "
+def f(a: {dtype}[n], x: {dtype}[n], y: inout[{dtype}[n]]):
+    for i in range(n):
+        t = a[i] * x[i]
+        y[i] = t + y[i] if t > 0 else -t
+"
+        );
+        check_vector(&program, &[("vectorize", &[text("i")])]);
+        check_vector(&program, &[("vectorize", &[text("i"), Arg::named("width", 8)])]);
+    }
+}
+
+#[test]
+fn reductions_are_vector_code() {
+    for dtype in ["f32", "f64", "i32"] {
+        for op in ["y[i] += a[i, j] * x[j]", "y[i] = max(y[i], a[i, j])", "y[i] = min(y[i], a[i, j] + x[j])"] {
+            let program = format!(
+                "
+def f(a: {dtype}[n, m], x: {dtype}[m], y: inout[{dtype}[n]]):
+    for i in range(n):
+        for j in range(m):
+            {op}
+"
+            );
+            let code = check_vector(&program, &[("vectorize", &[text("j")])]);
+            assert!(code.contains("y_part"), "{code}");
+            check_vector(&program, &[("vectorize", &[text("j")]), ("parallelize", &[text("i")])]);
+        }
+    }
+}
+
+#[test]
+fn guards_of_a_split_become_bounds() {
+    let program = "
+def f(x: f32[n], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = x[i] * 2 + 1
+";
+    let code = check_vector(program, &[("split", &[text("i"), Arg::from(32)]), ("vectorize", &[text("i~i")])]);
+    assert!(code.contains("wf_min_i64(32, n - ") && !code.contains("if (i"), "{code}");
+    let shifted = [
+        ("split", &[text("i"), Arg::from(8), Arg::named("shift", 3)][..]),
+        ("vectorize", &[text("i~i")][..]),
+        ("parallelize", &[text("i~o")][..]),
+    ];
+    check(program, &shifted);
+}
+
+#[test]
+fn branches_become_masks_and_checks_run_before() {
+    check_vector(
+        "
+def f(x: f32[n], y: inout[f32[n]]) -> f32:
+    total: f32 = 0
+    for i in range(n):
+        if x[i] > 0:
+            y[i] = x[i] + 1
+            total += x[i]
+    return total
+",
+        &[("vectorize", &[text("i")])],
+    );
+    let code = check_vector(
+        "
+def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
+    for i in range(n):
+        p = k[i] + k[i] // 2
+        y[i] = x[p] * 2
+",
+        &[("vectorize", &[text("i")])],
+    );
+    assert_eq!(code.matches("for (int64_t i").count(), 2, "{code}");
+}
+
+#[test]
+fn mathematical_functions_are_vector_code() {
+    let (_, after, program) = scheduled(
+        "
+def f(x: f32[n], z: f64[n], y: inout[f32[n]], w: inout[f64[n]]):
+    for i in range(n):
+        y[i] = exp(x[i]) + sqrt(abs(x[i]))
+    for j in range(n):
+        w[j] = exp(z[j]) * sin(z[j]) if z[j] > 0 else 0
+",
+        &[("vectorize", &[text("i")]), ("vectorize", &[text("j")])],
+    );
+    let lowered = lower(&after, &LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
+    let code = c::emit(&lowered, program.sources()).code;
+    is_vector_code(&code);
+}
+
+#[test]
+fn several_elements_of_one_tensor_have_accumulators_of_their_own() {
+    let code = check_vector(
+        "
+def f(x: f32[n], k: i32[2], y: inout[f32[n + 2]], z: inout[f32[n, 3]]):
+    for i in range(n):
+        y[0] += x[i]
+        y[1] += x[i] * 2
+        z[i, 1] += x[i]
+",
+        &[("vectorize", &[text("i")])],
+    );
+    assert!(code.contains("reduction(wf_add_all_f32: y_part, y_part_2)"), "{code}");
+    // An index that a tensor holds, and that may be out of range where the loop does not run.
+    check(
+        "
+def f(x: f32[n], k: i32[m], y: inout[f32[m]]):
+    for j in range(m):
+        for i in range(n):
+            if x[i] > 1:
+                y[k[j] + k[j] // 2] += x[i]
+",
+        &[("parallelize", &[text("i")])],
+    );
 }

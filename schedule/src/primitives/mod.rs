@@ -28,6 +28,7 @@ mod var_reorder;
 mod var_split;
 mod var_squeeze;
 mod var_unsqueeze;
+pub(crate) mod vectorize;
 
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -73,6 +74,7 @@ const ENTRIES: &[&Entry] = &[
     &separate_tail::ENTRY,
     &specialize::ENTRY,
     &parallelize::ENTRY,
+    &vectorize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,
     &inline::ENTRY,
@@ -91,7 +93,7 @@ const ENTRIES: &[&Entry] = &[
 
 /// Primitives of the language that are not there yet.
 const LATER: &[&str] =
-    &["vectorize", "as_lib", "separate_tail", "specialize", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
+    &["as_lib", "separate_tail", "specialize", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

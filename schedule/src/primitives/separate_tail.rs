@@ -73,7 +73,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
 
 fn apply(plan: Plan) -> Change {
     let made = Value::List(plan.parts.into_iter().map(Value::from).collect());
-    Change { func: plan.settled.func, made, moved: plan.settled.moved }
+    Change { func: plan.settled.func, made, moved: plan.settled.moved, notes: Vec::new() }
 }
 
 /// Whether nothing is left of a statement but what does nothing.

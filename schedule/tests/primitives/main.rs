@@ -23,3 +23,4 @@ mod split;
 mod swap;
 mod trace;
 mod unroll;
+mod vectorize;

@@ -247,3 +247,30 @@ def f(x: f32[n, m], y: inout[f32[m]]):
         "#]],
     );
 }
+
+/// A partial result would hide an update from what reads the element in the same iteration.
+#[test]
+fn what_is_read_in_the_same_iteration_is_updated_in_place() {
+    check(
+        "
+def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
+    for i in range(n):
+        y[0] += x[i]
+        y[i + 1] += x[i]
+        z[i] = y[i + 1]
+        w[min(i, 5)] += x[i]
+        if i < 3:
+            w[i] = max(w[i], 0)
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            for i in range(n):  # parallel, atomic(y +, w +)
+                y[0] += x[i]
+                y[i + 1] += x[i]
+                z[i] = y[i + 1]
+                w[min(i, 5)] += x[i]
+                if i < 3:
+                    w[i] = max(w[i], 0.0)
+        "#]],
+    );
+}

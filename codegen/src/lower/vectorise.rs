@@ -1,0 +1,265 @@
+//! Loops that become vector code: their bodies have no way out, and no guard that could be a bound.
+//!
+//! *does*, for each vectorised loop:
+//! - conditions around the whole body that are affine in the iterator become bounds of the loop, where that is proved to be the same;
+//! - assertions in it move into a loop of their own before it, with the branches and the local scalars that they need.
+//!
+//! *requires*: `checks` and `hoist`; the schedule has seen to it that assertions do not depend on what the loop writes.
+//! *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop has written anything.
+//!
+//! ```text
+//! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):
+//!     if o * 32 + j < n:                               assert k[o * 32 + j] < m
+//!         assert k[o * 32 + j] < m          →      for j in range(min(32, n - o * 32)):  # vectorize
+//!         y[o * 32 + j] = x[k[o * 32 + j]]             y[o * 32 + j] = x[k[o * 32 + j]]
+//! ```
+//!
+//! *leaves alone*: other loops; conditions that depend on data, which become masks; assertions that depend on what the loop writes
+//! (`parallel` refuses them).
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::expr::Access;
+use weft_ast::poly::Poly;
+use weft_ast::stmt::LoopProps;
+use weft_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+
+pub(super) fn run(func: &Func) -> Func {
+    func.with_body(stmt(&func.body, &mut Context::new(func)))
+}
+
+fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
+    if let StmtKind::For { extent: Extent::Range { .. }, props, .. } = s.kind()
+        && props.vectorize.is_some()
+    {
+        let new = checked_before(&bounded(s, facts));
+        facts.after(s);
+        return new;
+    }
+    let mut inner = Vec::new();
+    walk::inside(s, facts, &mut |inside, facts| inner.push(stmt(inside, facts)));
+    facts.after(s);
+    let mut inner = inner.into_iter();
+    s.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone)
+}
+
+// ---- guards
+
+/// The loop with guards around its whole body as bounds.
+fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
+    let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else {
+        return s.clone();
+    };
+    let StmtKind::If { cond, then, otherwise: None } = body.kind() else { return s.clone() };
+    if step.as_int() != Some(1) {
+        return s.clone();
+    }
+    let (mut first, mut last, mut rest) = (begin.clone(), end.clone(), Expr::bool(true));
+    for part in conjuncts(cond) {
+        let found = bound(&part, iter).filter(|b| {
+            // Integers wrap; so it must be proved that both say the same.
+            let i = Expr::var(iter);
+            let inside = match b {
+                Bound::Below(e) => i.less(e),
+                Bound::From(e) => e.less_eq(&i),
+            };
+            facts.scoped(|c| {
+                c.enter_loop(iter, &Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() }, body);
+                let mark = c.mark();
+                c.assume(&part);
+                let there = c.prove(&inside);
+                c.pop(mark);
+                c.assume_not(&part);
+                there && c.refute(&inside)
+            })
+        });
+        match found {
+            Some(Bound::Below(e)) => last = Expr::apply(Op::Min, vec![last, e]),
+            Some(Bound::From(e)) => first = Expr::apply(Op::Max, vec![first, e]),
+            None => rest = rest.and(&part),
+        }
+    }
+    if rest == *cond {
+        return s.clone();
+    }
+    let inner = match rest.as_bool() {
+        Some(true) => then.clone(),
+        _ => body.with_kind(StmtKind::If { cond: rest, then: then.clone(), otherwise: None }),
+    };
+    let extent = Extent::Range { begin: first, end: last, step: step.clone() };
+    let new = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: inner });
+    // A guard inside the guard.
+    bounded(&new, facts)
+}
+
+fn conjuncts(e: &Expr) -> Vec<Expr> {
+    match e.kind() {
+        ExprKind::Apply(Op::And, args) => args.iter().flat_map(conjuncts).collect(),
+        _ => vec![e.clone()],
+    }
+}
+
+enum Bound {
+    /// `i < e`
+    Below(Expr),
+    /// `e <= i`
+    From(Expr),
+}
+
+/// A comparison of integers as a bound of the iterator, which it mentions with the coefficient 1 or -1.
+fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
+    let ExprKind::Apply(op, args) = cond.kind() else { return None };
+    let (small, large, or_equal) = match op {
+        Op::Lt => (&args[0], &args[1], 0),
+        Op::Le => (&args[0], &args[1], 1),
+        Op::Gt => (&args[1], &args[0], 0),
+        Op::Ge => (&args[1], &args[0], 1),
+        _ => return None,
+    };
+    if small.dtype() != weft_ast::DType::I64 {
+        return None;
+    }
+    // `0 < large - small (+ 1)`
+    let room = large.minus(small).plus(&Expr::int(or_equal));
+    let mut factor = 0;
+    for (monomial, c) in Poly::of(&room)?.terms() {
+        match monomial {
+            [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
+            other if other.iter().any(|e| mentions(e, iter)) => return None,
+            _ => {}
+        }
+    }
+    // Bounds are computed whether or not there are iterations, and before what the loop writes.
+    let rest = room.rewrite(&mut |e| match e.kind() {
+        ExprKind::Var(v) if v == iter => Expr::int(0),
+        _ => e,
+    });
+    if rest.may_fail() || !effects::loads(&rest).is_empty() {
+        return None;
+    }
+    match factor {
+        -1 => Some(Bound::Below(rest)),
+        1 => Some(Bound::From(Expr::int(1).minus(&rest))),
+        _ => None,
+    }
+}
+
+fn mentions(e: &Expr, iter: &Symbol) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(v) if v == iter));
+    found
+}
+
+// ---- checks
+
+/// The loop, after a loop with the assertions in it.
+fn checked_before(s: &Stmt) -> Stmt {
+    let StmtKind::For { iter, extent, body, .. } = s.kind() else { return s.clone() };
+    let Some(needed) = needed(body) else { return s.clone() };
+    let origin = s.origin().derive("vectorise", "checks");
+    let mut copy = Copy { needed, names: FxHashMap::default() };
+    let new = iter.fresh();
+    copy.names.insert(iter.clone(), new.clone());
+    let Some(checks) = copy.stmt(body) else { return s.clone() };
+    let kind = StmtKind::For { iter: new, extent: extent.clone(), props: LoopProps::default(), body: checks };
+    Stmt::seq([Stmt::new(kind, origin.clone()), without(s)], origin)
+}
+
+/// The local scalars that assertions in a loop's body need; `None` if there are no assertions, or they need what the
+/// loop writes.
+fn needed(body: &Stmt) -> Option<FxHashSet<Symbol>> {
+    let (mut locals, mut needed) = (FxHashSet::default(), FxHashSet::default());
+    let mut any = false;
+    body.walk(&mut |s| match s.kind() {
+        StmtKind::VarDef { tensor, .. } => drop(locals.insert(tensor.symbol.clone())),
+        StmtKind::Assert { .. } => {
+            any = true;
+            s.kind().exprs().into_iter().for_each(|e| needed.extend(effects::loads(e)));
+        }
+        _ => {}
+    });
+    if !any {
+        return None;
+    }
+    for _ in 0..=locals.len() {
+        body.walk(&mut |s| match s.kind() {
+            StmtKind::If { cond, .. } => needed.extend(effects::loads(cond)),
+            StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. }
+                if locals.contains(tensor) && needed.contains(tensor) =>
+            {
+                needed.extend(effects::loads(value));
+            }
+            _ => {}
+        });
+    }
+    let written = effects::writes(body);
+    let early = needed.iter().all(|t| locals.contains(t) || !written.contains(t));
+    early.then(|| needed.intersection(&locals).cloned().collect())
+}
+
+/// The statement without assertions.
+fn without(s: &Stmt) -> Stmt {
+    match s.kind() {
+        StmtKind::Assert { .. } => Stmt::nop(),
+        _ => s.map(&mut without, &mut Expr::clone),
+    }
+}
+
+/// A copy of the assertions and what they need, with names of its own.
+struct Copy {
+    needed: FxHashSet<Symbol>,
+    names: FxHashMap<Symbol, Symbol>,
+}
+
+impl Copy {
+    fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        let origin = s.origin().derive("vectorise", "check");
+        let kind = match s.kind() {
+            StmtKind::Seq(v) => {
+                let all: Vec<Stmt> = v.iter().filter_map(|s| self.stmt(s)).collect();
+                return (!all.is_empty()).then(|| Stmt::seq(all, origin));
+            }
+            StmtKind::VarDef { tensor, body } if self.needed.contains(&tensor.symbol) => {
+                let symbol = tensor.symbol.fresh();
+                self.names.insert(tensor.symbol.clone(), symbol.clone());
+                let tensor = Arc::new(Tensor { symbol, ..(**tensor).clone() });
+                StmtKind::VarDef { tensor, body: self.stmt(body)? }
+            }
+            StmtKind::VarDef { body, .. } => return self.stmt(body),
+            StmtKind::If { cond, then, otherwise } => {
+                let cond = self.expr(cond);
+                let (then, otherwise) = (self.stmt(then), otherwise.as_ref().and_then(|o| self.stmt(o)));
+                if then.is_none() && otherwise.is_none() {
+                    return None;
+                }
+                StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise }
+            }
+            StmtKind::Store { tensor, value, .. } if self.needed.contains(tensor) => {
+                StmtKind::Store { tensor: self.name(tensor), indices: Vec::new(), value: self.expr(value) }
+            }
+            StmtKind::ReduceTo { tensor, op, value, .. } if self.needed.contains(tensor) => {
+                let (tensor, value) = (self.name(tensor), self.expr(value));
+                StmtKind::ReduceTo { tensor, indices: Vec::new(), op: *op, value }
+            }
+            StmtKind::Assert { .. } => s.map(&mut Stmt::clone, &mut |e| self.expr(e)).kind().clone(),
+            _ => return None,
+        };
+        Some(Stmt::new(kind, origin))
+    }
+
+    fn name(&self, s: &Symbol) -> Symbol {
+        self.names.get(s).unwrap_or(s).clone()
+    }
+
+    fn expr(&self, e: &Expr) -> Expr {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) if self.names.contains_key(s) => Expr::var(&self.name(s)),
+            ExprKind::Load(t, indices) if self.names.contains_key(t) => {
+                let indices: Vec<Access> = indices.clone();
+                Expr::load(&self.name(t), indices, e.dtype())
+            }
+            _ => e,
+        })
+    }
+}

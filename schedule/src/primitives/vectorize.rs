@@ -1,0 +1,268 @@
+#![doc = include_str!("vectorize.md")]
+
+use super::{Entry, Run};
+use crate::concurrent::{self, Obstacle, Variant};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::Args;
+use rustc_hash::FxHashSet;
+use weft_analysis::query::walk::{self, Visitor};
+use weft_analysis::query::{Context, effects};
+use weft_ast::op::Op;
+use weft_ast::poly::Poly;
+use weft_ast::{Access, Expr, ExprKind, Func, LoopProps, Stmt, StmtKind, Symbol, Vectorize, print};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "vectorize",
+    signature: "s.vectorize(L, width=…)",
+    params: &["loop", "width"],
+    summary: "Runs several iterations of a loop at once, by vector instructions.",
+    doc: include_str!("vectorize.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    let width = args.positive("width")?;
+    if let Some(w) = width.filter(|w| !(2..=64).contains(w) || w.count_ones() != 1) {
+        return Err(Refusal::usage(format!("`width` is a power of two from 2 to 64, and this is {w}"))
+            .at(args.get("width").map_or(weft_ast::Span::NONE, |a| a.span)));
+    }
+    let new = check(s, &l, Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) })?;
+    let mut change = Change::new(tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id().into());
+    change.notes = access_notes(&l);
+    Ok(change)
+}
+
+/// The loop as it will be.
+fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
+    let StmtKind::For { iter, extent, props, body } = l.stmt.kind() else { return Ok(l.stmt.clone()) };
+    if props.vectorize.is_some() {
+        return Err(Refusal::illegal(1, "the loop is vectorised already").label(l.stmt.origin().span(), "this loop"));
+    }
+    // 1. and 4. What vector code can be made of.
+    body_fits(s.func(), &l.stmt)?;
+    let props = LoopProps { vectorize: Some(vector), ..props.clone() };
+    let marked =
+        l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
+    match concurrent::shared(&tree::replace(s.func(), l.stmt.id(), &marked), &marked) {
+        Ok(shared) => {
+            let marked = concurrent::with_shared(&marked, shared);
+            atomic_around(s, l, &marked)?;
+            Ok(marked)
+        }
+        // 2. Dependences.
+        Err(o @ Obstacle::Dependence(_)) => {
+            Err(o.refusal(2, format!("iterations of `{}` depend on each other", l.iter)))
+        }
+        // 3. Reductions.
+        Err(o @ Obstacle::Reduction(..)) => Err(o
+            .refusal(3, format!("iterations of `{}` reduce into elements that change with them", l.iter))
+            .help("make the loop parallel instead: its updates are then atomic, or go into partial results")),
+    }
+}
+
+/// 3. What a parallel loop around updates atomically cannot be updated by lanes.
+fn atomic_around(s: &Schedule, l: &Loop, marked: &Stmt) -> Result<(), Refusal> {
+    let after = tree::replace(s.func(), l.stmt.id(), marked);
+    for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
+        let Some(outer) = tree::find(&after.body, outer.id()) else { continue };
+        if let Err(o) = concurrent::shared(&after, &outer) {
+            return Err(o.refusal(3, format!("updates in `{}` are atomic in the parallel loop around it", l.iter)));
+        }
+    }
+    Ok(())
+}
+
+/// 1. and 4. Whether a loop's body is one that vector code can be made of.
+pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
+    let Some(l) = Loop::of(stmt) else { return Ok(()) };
+    let refuse = |at: &Stmt, text: &str, word: &str| {
+        Err(Refusal::illegal(1, format!("the loop `{}` {text}", l.iter)).label(at.origin().span(), word))
+    };
+    // 1. Innermost, in constant steps.
+    if l.step.as_int().is_none_or(|s| s == 0) {
+        return refuse(stmt, "has a step that is no constant", "this loop");
+    }
+    let mut inner = None;
+    l.body.walk(&mut |s| {
+        let what = match s.kind() {
+            StmtKind::For { .. } | StmtKind::While { .. } => ("is not innermost", "a loop inside"),
+            StmtKind::VarDef { tensor, .. } if tensor.ndim() > 0 => ("declares an array", "declared here"),
+            StmtKind::Eval { .. } | StmtKind::Structured { .. } => ("calls a function", "this call"),
+            _ => return,
+        };
+        inner.get_or_insert((s.clone(), what));
+    });
+    if let Some((at, (text, word))) = inner {
+        return refuse(&at, text, word).map_err(|r| match text {
+            "is not innermost" => {
+                r.help("vectorise the innermost loop (`s.innermost`), or `s.unroll` the loops inside")
+            }
+            _ => r,
+        });
+    }
+    // 4. Checks can run before.
+    let mut checks = Checks { inside: FxHashSet::default(), needed: Vec::new() };
+    l.body.walk(&mut |s| {
+        checks.inside.insert(s.id());
+    });
+    walk::walk(&func.body, &mut Context::new(func), &mut checks);
+    let (mut locals, written) = (FxHashSet::default(), effects::writes(&l.body));
+    l.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            locals.insert(tensor.symbol.clone());
+        }
+    });
+    for (at, mut needed) in checks.needed {
+        // What decides whether the check is reached, and what the locals that it reads are made of.
+        for _ in 0..=locals.len() {
+            l.body.walk(&mut |s| match s.kind() {
+                StmtKind::If { cond, .. } => needed.extend(effects::loads(cond)),
+                StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. }
+                    if locals.contains(tensor) && needed.contains(tensor) =>
+                {
+                    needed.extend(effects::loads(value));
+                }
+                _ => {}
+            });
+        }
+        if let Some(t) = needed.iter().find(|t| written.contains(*t) && !locals.contains(*t)) {
+            let text = format!("a check in the loop `{}` depends on `{t}`, which the loop writes", l.iter);
+            return Err(Refusal::illegal(4, text)
+                .label(at.origin().span(), "checked here")
+                .help("split the loop there (`s.fission`), so that the check is in a loop of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// The tensors that checks in a loop's body read.
+struct Checks {
+    inside: FxHashSet<weft_ast::StmtId>,
+    needed: Vec<(Stmt, FxHashSet<Symbol>)>,
+}
+
+impl Visitor for Checks {
+    fn stmt(&mut self, s: &Stmt, facts: &mut Context) {
+        if !self.inside.contains(&s.id()) {
+            return;
+        }
+        let mut needed = FxHashSet::default();
+        let mut found = false;
+        match s.kind() {
+            StmtKind::Assert { cond, .. } => {
+                found = true;
+                needed.extend(effects::loads(cond));
+            }
+            StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
+                element(tensor, indices, facts, &mut found, &mut needed);
+                stops(value, facts, &mut found, &mut needed);
+            }
+            StmtKind::Assume { .. } => {}
+            other => other.exprs().into_iter().for_each(|e| stops(e, facts, &mut found, &mut needed)),
+        }
+        if found {
+            self.needed.push((s.clone(), needed));
+        }
+    }
+}
+
+fn element(t: &Symbol, indices: &[Access], facts: &mut Context, found: &mut bool, needed: &mut FxHashSet<Symbol>) {
+    for (k, a) in indices.iter().enumerate() {
+        stops(&a.index, facts, found, needed);
+        if !facts.in_range(t, k, &a.index) {
+            *found = true;
+            needed.extend(effects::loads(&a.index));
+        }
+    }
+}
+
+/// Adds what is read to decide whether evaluating an expression stops the program.
+fn stops(e: &Expr, facts: &mut Context, found: &mut bool, needed: &mut FxHashSet<Symbol>) {
+    if !facts.may_stop(e) {
+        return;
+    }
+    match e.kind() {
+        ExprKind::Load(t, indices) => element(t, indices, facts, found, needed),
+        ExprKind::Apply(op, args) if op.is_lazy() => {
+            stops(&args[0], facts, found, needed);
+            let before = *found;
+            *found = false;
+            let mark = facts.enter_guard(&args[0], *op != Op::Or);
+            stops(&args[1], facts, found, needed);
+            facts.leave_guard(mark);
+            if *op == Op::Select {
+                let mark = facts.enter_guard(&args[0], false);
+                stops(&args[2], facts, found, needed);
+                facts.leave_guard(mark);
+            }
+            if *found {
+                needed.extend(effects::loads(&args[0]));
+            }
+            *found |= before;
+        }
+        _ => {
+            e.children().into_iter().for_each(|c| stops(c, facts, found, needed));
+            let own = matches!(e.kind(), ExprKind::Apply(op, _) if op.info().may_fail_on_int && e.dtype().is_int())
+                || matches!(e.kind(), ExprKind::Cast(inner) if inner.dtype().is_float() && e.dtype().is_int());
+            if own {
+                *found = true;
+                needed.extend(effects::loads(e));
+            }
+        }
+    }
+}
+
+/// What is said of accesses that are not contiguous.
+fn access_notes(l: &Loop) -> Vec<String> {
+    let variant = Variant::of(&l.stmt);
+    let mut notes = Vec::new();
+    let mut say = |t: &Symbol, indices: &[Access]| {
+        let index: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
+        let Some(how) = stride(&index, &l.iter, &variant) else { return };
+        let text = index.iter().map(|e| print::expr(e)).collect::<Vec<_>>().join(", ");
+        let note = format!("`{t}[{text}]` is {how}");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    };
+    l.body.walk(&mut |s| {
+        if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
+            say(tensor, indices);
+        }
+        for e in s.kind().exprs() {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(t, indices) = e.kind() {
+                    say(t, indices);
+                }
+            });
+        }
+    });
+    notes
+}
+
+/// How iterations address elements, if they are neither the same one nor neighbours.
+fn stride(index: &[&Expr], iter: &Symbol, variant: &Variant) -> Option<String> {
+    let changing: Vec<usize> = (0..index.len()).filter(|d| variant.changes(index[*d])).collect();
+    let (first, last) = (*changing.first()?, index.len() - 1);
+    let factor = |e: &Expr| -> Option<i128> {
+        let mut factor = 0;
+        for (monomial, c) in Poly::of(e)?.terms() {
+            match monomial {
+                [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
+                other if other.iter().any(|e| variant.changes(e)) => return None,
+                _ => {}
+            }
+        }
+        Some(factor)
+    };
+    let factors: Option<Vec<i128>> = changing.iter().map(|d| factor(index[*d])).collect();
+    match factors.as_deref() {
+        None => Some("gathered: every lane addresses an element of its own".into()),
+        Some([1 | -1]) if first == last => None,
+        Some([c]) if first == last => Some(format!("strided: lanes are {} elements apart", c.abs())),
+        Some(_) => Some(format!("strided: lanes are apart in dimension {first}, and not in the last one alone")),
+    }
+}

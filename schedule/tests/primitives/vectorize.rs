@@ -1,0 +1,180 @@
+//! `vectorize`: what it lists, what it refuses, and what it says of accesses.
+
+use crate::args;
+use crate::common::{call, check, entry, refused};
+use expect_test::expect;
+use weft_schedule::Schedule;
+
+const ROWS: &str = "
+def f(x: f32[n, m], y: inout[f32[n]]):
+    for i in range(n):
+        for j in range(m):
+            y[i] += x[i, j]
+";
+
+#[test]
+fn marks_the_loop() {
+    check(
+        ROWS,
+        |s| call(s, "vectorize", args!["j"]).map(drop),
+        expect![[r#"
+        for i in range(n):
+            for j in range(m):  # vectorize, partial(y +)
+                y[i] += x[i, j]
+    "#]],
+    );
+    check(
+        "
+def f(x: f32[n], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = max(x[i], 0)
+",
+        |s| {
+            let made = call(s, "split", args!["i", 32])?;
+            call(s, "vectorize", &[made[1].clone().into(), weft_schedule::Arg::named("width", 16)])?;
+            call(s, "parallelize", &[made[0].clone().into()]).map(drop)
+        },
+        expect![[r#"
+            for i_o in range((n + 31) // 32):  # parallel
+                for i_i in range(32):  # vectorize(width=16)
+                    if i_o * 32 + i_i < n:
+                        y[i_o * 32 + i_i] = max(x[i_o * 32 + i_i], 0.0)
+        "#]],
+    );
+}
+
+#[test]
+fn refuses() {
+    // 1.
+    refused(
+        ROWS,
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+        schedule::illegal (1): the loop `i` is not innermost
+          `for j in range(m):` a loop inside
+          help: vectorise the innermost loop (`s.innermost`), or `s.unroll` the loops inside
+    "#]],
+    );
+    refused(
+        "
+def f(x: inout[f32[n]], k: i32):
+    for i in range(0, n, k):
+        x[i] = 0
+",
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::illegal (1): the loop `i` has a step that is no constant
+              `for i in range(0, n, k):` this loop
+        "#]],
+    );
+    // 2.
+    refused(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(1, n):
+        x[i] = x[i - 1] + 1
+",
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): iterations of `i` depend on each other
+              `x[i] = x[i - 1] + 1` writes `x[i]` at i = 1, then reads `x[i - 1]` at i = 2
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is x[1] with n = 3
+        "#]],
+    );
+    // 3.
+    refused(
+        "
+def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
+    for i in range(n):
+        y[k[i]] += x[i]
+",
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (3): iterations of `i` reduce into elements that change with them
+              `y[k[i]] += x[i]` updates `y[cast(k[i], i64)]` at i = 0, then updates `y[cast(k[i], i64)]` at i = 1
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is y[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
+              note: vector lanes would update the element at the same time
+              help: make the loop parallel instead: its updates are then atomic, or go into partial results
+        "#]],
+    );
+    refused(
+        "
+def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            y[k[i], j] += x[i, j]
+",
+        |s| {
+            call(s, "parallelize", args!["i"])?;
+            call(s, "vectorize", args!["j"]).map(drop)
+        },
+        expect![[r#"
+            schedule::dependence (3): updates in `j` are atomic in the parallel loop around it
+              `y[k[i], j] += x[i, j]` updates `y[cast(k[i], i64), j]` at i = 0, j = 0, then updates `y[cast(k[i], i64), j]` at i = 1, j = 0
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
+              note: the update would be atomic, and stands in a vectorised loop
+        "#]],
+    );
+    // 4.
+    refused(
+        "
+def f(x: f32[n], k: inout[i32[n]], y: inout[f32[n]]):
+    for i in range(n):
+        k[i] += 1
+        y[i] = x[k[i]]
+",
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): a check in the loop `i` depends on `k`, which the loop writes
+              `y[i] = x[k[i]]` checked here
+              help: split the loop there (`s.fission`), so that the check is in a loop of its own
+        "#]],
+    );
+    refused(
+        ROWS,
+        |s| call(s, "vectorize", args!["j"; width = 12]).map(drop),
+        expect![[r#"
+        schedule::argument (0): `width` is a power of two from 2 to 64, and this is 12
+    "#]],
+    );
+    // A later step that puts a loop into it, or a dependence.
+    refused(
+        "
+def f(x: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            x[i, j] = 0
+",
+        |s| {
+            call(s, "vectorize", args!["j"])?;
+            call(s, "reorder", args![crate::common::list(&["j", "i"])]).map(drop)
+        },
+        expect![[r#"
+            schedule::illegal (100): the loop `j` is not innermost
+              `for i in range(n):` a loop inside
+              help: take that step first, and make loops parallel at the end
+        "#]],
+    );
+}
+
+#[test]
+fn says_what_is_strided_or_gathered() {
+    let (func, _) = entry(
+        "
+def f(x: f32[n, m], w: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[2 * n]]):
+    for i in range(n):
+        y[i] = x[i, 0] + w[k[i]] * x[0, 0] + w[n - 1 - i]
+        z[2 * i] = 1
+",
+    );
+    let mut s = Schedule::new(func);
+    call(&mut s, "vectorize", args!["i"]).expect("nothing is carried");
+    expect![[r#"
+        `x[i, 0]` is strided: lanes are apart in dimension 0, and not in the last one alone
+        `w[cast(k[i], i64)]` is gathered: every lane addresses an element of its own
+        `z[i * 2]` is strided: lanes are 2 elements apart"#]]
+    .assert_eq(&s.trace().steps[0].notes.join("\n"));
+}
