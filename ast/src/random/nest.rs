@@ -178,7 +178,7 @@ impl Gen {
         let (indices, guard) = self.indices(&t);
         let load = t.load(indices);
         match guard {
-            Some(g) => g.select(&load, &self.number(0, 3)),
+            Some(g) => g.select(&load, &self.number(0, 3).cast(t.dtype)),
             None => load,
         }
     }
