@@ -228,6 +228,42 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
+    /// Compiles an entry as a schedule made it.
+    ///
+    /// ```
+    /// use weft::schedule::SplitBy;
+    /// use weft::{Options, Program};
+    /// let program = Program::from_source("p.ft", "
+    /// def scale(x: inout[f32[n]], a: f32):
+    ///     for i in range(n):
+    ///         x[i] = a * x[i]
+    /// ")?;
+    /// let mut s = program.scheduled("scale", &Options::default())?;
+    /// let (outer, inner) = s.split("i", SplitBy::Factor(256)).expect("is always legal");
+    /// s.parallelize(&outer).expect("iterations are independent");
+    /// let refused = s.reorder(weft::schedule::targets![&outer, &outer]).unwrap_err();
+    /// assert_eq!(refused.message, "the loop `i~o` is given twice");
+    /// let scale = program.compile_scheduled(&s, &Options::default())?;
+    /// let mut x = ndarray::arr1(&[1.0f32, 2.0, 3.0]);
+    /// scale.call().inout("x", x.view_mut()).scalar("a", 2.0f32).run()?;
+    /// assert_eq!(x, ndarray::arr1(&[2.0, 4.0, 6.0]));
+    /// # Ok::<(), weft::Error>(())
+    /// ```
+    ///
+    /// `options` are those that the schedule was begun with ([`Program::scheduled`]).
+    ///
+    /// # Errors
+    ///
+    /// A C compiler that is missing; what cannot be lowered.
+    pub fn compile_scheduled(&self, schedule: &Schedule, options: &Options) -> Result<Function, Error> {
+        let entry = &schedule.func().name;
+        let texts = weft_codegen::cache::key(&[&self.texts_key(), &schedule.trace().to_json()]);
+        let function = Function::new(&texts, entry, options, self.timings.clone(), |_| {
+            Ok((self.sources.clone(), schedule.func().clone()))
+        })?;
+        Ok(function.with_sources(&self.sources))
+    }
+
     /// The C that is compiled, with the headers' declarations in it.
     ///
     /// # Errors

@@ -36,12 +36,14 @@ mod show;
 mod stage;
 mod trace;
 mod tree;
+mod typed;
 mod value;
 
 pub use primitives::{Documentation, documentation};
 pub use refusal::{Reason, Refusal};
 pub use schedule::Schedule;
 pub use trace::{Argument, Recorded, Step, Trace};
+pub use typed::{Place, SplitBy};
 pub use value::{Arg, Handle, IndexMap, Value};
 
 use weft_ast::{Diagnostic, Span};
