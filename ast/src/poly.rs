@@ -73,7 +73,7 @@ impl Poly {
         for (m1, c1) in &self.terms {
             for (m2, c2) in &other.terms {
                 let mut m: Vec<Expr> = m1.iter().chain(m2).cloned().collect();
-                m.sort_by_key(order);
+                m.sort_by_cached_key(order);
                 product.add_term(m, c1.checked_mul(*c2)?)?;
             }
         }
@@ -95,6 +95,13 @@ pub fn tidy(e: &Expr) -> Expr {
 
 /// The number of nodes, at most a few hundred of them.
 fn nodes(e: &Expr) -> usize {
+    let mut count = 0;
+    visit(e, &mut |_| count += 1);
+    count
+}
+
+/// Calls `f` on the nodes of an expression, at most a few hundred of them: shared operands are visited once for every way to them.
+fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
     let mut left = vec![e];
     let mut count = 0;
     while let Some(e) = left.pop() {
@@ -102,22 +109,21 @@ fn nodes(e: &Expr) -> usize {
         if count > 400 {
             break;
         }
+        f(e);
         left.extend(e.children());
     }
-    count
 }
 
 impl Poly {
     /// As an expression of an integer type: what is added first, then what is subtracted, then the constant.
     pub fn expression(&self, dtype: DType) -> Option<Expr> {
-        let place = |m: &[Expr]| m.iter().map(first_symbol).min().unwrap_or(u64::MAX);
         let int = |c: i128| Expr::literal(Literal::Int(c), dtype);
         let mut terms: Vec<(&[Expr], i128)> = self.terms().collect();
         if terms.iter().any(|(_, c)| wrap_to(*c, dtype) != *c || c.checked_neg().is_none_or(|n| wrap_to(n, dtype) != n))
         {
             return None;
         }
-        terms.sort_by_key(|(m, c)| (m.is_empty(), *c < 0, place(m), order_of(m)));
+        terms.sort_by_cached_key(|(m, c)| (m.is_empty(), *c < 0, m.iter().map(|f| order(f).0).min(), order_of(m)));
         let mut sum: Option<Expr> = None;
         for (m, c) in terms {
             let size = if sum.is_some() { c.abs() } else { c };
@@ -136,27 +142,34 @@ impl Poly {
     }
 }
 
-fn order_of(m: &[Expr]) -> Vec<(u64, u64)> {
+fn order_of(m: &[Expr]) -> Vec<Order> {
     m.iter().map(order).collect()
 }
 
-/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the text.
-fn order(e: &Expr) -> (u64, u64) {
-    use std::hash::{Hash, Hasher};
-    let mut h = rustc_hash::FxHasher::default();
-    e.hash(&mut h);
-    (first_symbol(e), h.finish())
-}
+/// What terms and factors are sorted by.
+type Order = (u64, Vec<(u8, u64)>, u64);
 
-/// Symbols are numbered in the order of the text.
-fn first_symbol(e: &Expr) -> u64 {
-    let mut first = u64::MAX;
-    e.walk(&mut |e| {
+/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the text, then by
+/// what they look like. It is the same in every run, since it depends on which symbol is older alone; what is too large to be looked
+/// at as a whole is told apart by its hash.
+fn order(e: &Expr) -> Order {
+    use std::hash::{Hash, Hasher};
+    let (mut first, mut look) = (u64::MAX, Vec::new());
+    visit(e, &mut |e| {
+        look.push(match e.kind() {
+            ExprKind::Var(s) => (0, s.id()),
+            ExprKind::Load(s, _) => (1, s.id()),
+            ExprKind::Const(Literal::Int(c)) => (2, *c as u64),
+            ExprKind::Apply(op, _) => (3, *op as u64),
+            _ => (4, 0),
+        });
         if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
             first = first.min(s.id());
         }
     });
-    first
+    let mut h = rustc_hash::FxHasher::default();
+    e.hash(&mut h);
+    (first, look, h.finish())
 }
 
 /// Whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none (`Some(false)`), or it

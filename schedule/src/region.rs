@@ -1,9 +1,9 @@
 //! The box of elements of a tensor that a statement touches (FreeTensor, section 4.2 and Figure 14), and whether all of a box is touched.
 //!
 //! A box is *guessed* from the subscripts: iterators of loops inside the statement are replaced by the ends of their ranges, from
-//! the inside out, and the tightest bounds are kept that do not mention them. It is then *proved* at every access, by all
-//! that is known there, that the access lies in the box; a dimension where the proof fails is taken whole. So a
-//! wrong guess costs memory and nothing else.
+//! the inside out, and the tightest bounds are kept that do not mention them. Bounds that mention what the statement writes
+//! are none: they would mean something else at every access. It is then *proved* at every access, by all that is known there, that
+//! the access lies in the box; a dimension where the proof fails is taken whole. So a wrong guess costs memory and nothing else.
 //!
 //! That *all* of a box is touched is proved with a witness: the iteration that touches element `x` is computed from `x` (by
 //! solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
@@ -41,7 +41,7 @@ const MOST_BOUNDS: usize = 4;
 /// `refs` are those accesses; all of them have subscripts, and the tensor's shape has no loads.
 pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Reference]) -> Vec<Side> {
     let Some(mut facts) = walk::at(func, stmt.id()) else { return whole(tensor) };
-    let bound = bound_inside(stmt);
+    let bound = changes_inside(stmt);
     let guesses: Vec<Option<(Expr, Expr)>> =
         (0..tensor.ndim()).map(|k| guess(&mut facts, stmt, &bound, refs, k)).collect();
     // Where an access may be out of range of the tensor, it must be out of range of the box as well.
@@ -141,7 +141,7 @@ fn guess(
             hi = tidy(&range.extreme(facts, &hi, true)?);
         }
         for e in [&lo, &hi] {
-            // What is declared inside, or cannot be evaluated before, is not known there.
+            // What is another one inside, or cannot be evaluated before, is not known there.
             let mut known = !facts.may_stop(e);
             e.walk(&mut |e| {
                 if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
@@ -284,17 +284,13 @@ pub(crate) fn inside(r: &Reference, id: StmtId) -> &[Step] {
     &path[from..]
 }
 
-/// Iterators and tensors that are bound in a statement.
-fn bound_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
-    let mut out = FxHashSet::default();
-    stmt.walk(&mut |s| match s.kind() {
-        StmtKind::For { iter, .. } => {
+/// Iterators that are bound in a statement, and tensors that are declared or written in it: what has other values inside.
+fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = effects::writes(stmt);
+    stmt.walk(&mut |s| {
+        if let StmtKind::For { iter, .. } = s.kind() {
             out.insert(iter.clone());
         }
-        StmtKind::VarDef { tensor, .. } => {
-            out.insert(tensor.symbol.clone());
-        }
-        _ => {}
     });
     out
 }

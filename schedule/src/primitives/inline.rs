@@ -138,7 +138,7 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
     let vars: Vec<Expr> = element.iter().map(Expr::var).collect();
     let witness = Witness::of(way, indices, &vars)?;
     let own: FxHashMap<&Symbol, &Expr> = element.iter().zip(indices).collect();
-    // Nothing of the loops themselves is left in it.
+    // Nothing of the loops themselves is left in it, nor data that may be other ones where the tensor is read.
     let iters: Vec<&Symbol> = way
         .iter()
         .filter_map(|s| match s {
@@ -146,7 +146,7 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
             _ => None,
         })
         .collect();
-    if witness.values.values().any(|v| tree::mentions(v, &iters)) {
+    if witness.values.values().any(|v| tree::mentions(v, &iters) || !effects::loads(v).is_empty()) {
         return None;
     }
     let mut facts = walk::at(func, write.site.stmt.id())?;

@@ -296,6 +296,70 @@ def f(x: inout[f32[n]], p: inout[i32[2]]):
 }
 
 #[test]
+fn bounds_that_change_inside_are_none() {
+    // What the subscript reads is written in the statement: it is another element every time.
+    cached(
+        "
+def f(a: i64[n], s: inout[i64], y: inout[i64[n]]):
+    for i in range(n):
+        s[...] = a[s % n]
+        y[i] = s
+",
+        "i",
+        "a",
+        expect![[r#"
+            a_cache = empty((n,), i64)
+            for a.cache.d0 in range(n):
+                a_cache[a.cache.d0] = a[a.cache.d0]
+            for i in range(n):
+                s[...] = a_cache[s % n]
+                y[i] = s
+        "#]],
+    );
+    cached(
+        "
+def f(x: inout[i64[n]], k: inout[i64[n]]):
+    for i in range(n):
+        x[k[0] % n] = x[k[0] % n] + 1
+        k[0] = k[0] + x[i]
+",
+        "i",
+        "x",
+        expect![[r#"
+            x_cache = empty((n,), i64)
+            for x.cache.d0 in range(n):
+                x_cache[x.cache.d0] = x[x.cache.d0]
+            for i in range(n):
+                x_cache[k[0] % n] += 1
+                k[0] += x_cache[i]
+            for x.cache.back.d0 in range(n):
+                x[x.cache.back.d0] = x_cache[x.cache.back.d0]
+        "#]],
+    );
+    // The tensor itself.
+    cached(
+        "
+def f(x: inout[i64[n]]):
+    for i in range(n):
+        for j in range(2):
+            x[x[i] % n] = j + i
+",
+        "j",
+        "x",
+        expect![[r#"
+            for i in range(n):
+                x_cache = empty((n,), i64)
+                for x.cache.d0 in range(n):
+                    x_cache[x.cache.d0] = x[x.cache.d0]
+                for j in range(2):
+                    x_cache[x_cache[i] % n] = j + i
+                for x.cache.back.d0 in range(n):
+                    x[x.cache.back.d0] = x_cache[x.cache.back.d0]
+        "#]],
+    );
+}
+
+#[test]
 fn rows_of_a_sparse_matrix() {
     cached(
         "

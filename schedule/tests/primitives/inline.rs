@@ -355,6 +355,26 @@ def f(x: f32[n, 2], y: inout[f32[n]]):
 }
 
 #[test]
+fn refuses_iterations_that_follow_from_data() {
+    not_inlined(
+        "
+def f(x: f32[n], p: inout[i64[1]], y: inout[f32[n]]):
+    assert 0 <= p[0] <= n
+    t = empty((n,), f32)
+    for i in range(p[0], n):
+        t[i - p[0]] = x[i]
+    p[0] = 0
+    for i in range(n):
+        y[i] = t[i]
+",
+        expect![[r#"
+            schedule::illegal (3): the iteration that writes an element of `t` does not follow from the element's indices
+              `t[i - p[0]] = x[i]` written here
+        "#]],
+    );
+}
+
+#[test]
 fn what_stops_the_program_still_does() {
     not_inlined(
         "
