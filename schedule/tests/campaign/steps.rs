@@ -93,9 +93,25 @@ impl Chooser {
             "fission" => {
                 let l = l?;
                 let mut inside = Vec::new();
-                l.walk(&mut |s| inside.push(s.clone()));
+                l.walk(&mut |s| {
+                    if let StmtKind::Seq(all) = s.kind() {
+                        // Where there is something on both sides.
+                        inside.extend(all[..all.len().saturating_sub(1)].iter().cloned());
+                    }
+                });
+                if inside.is_empty() || self.one_in(4) {
+                    l.walk(&mut |s| inside.push(s.clone()));
+                }
                 let at = self.pick(&inside)?;
                 vec![handle(&l), Arg::named(if self.one_in(2) { "after" } else { "before" }, at.id())]
+            }
+            "move_to" if self.one_in(2) => {
+                let mut pair = self.neighbours(&all, false)?;
+                if self.one_in(2) {
+                    pair.swap(0, 1);
+                }
+                let to = pair.pop()?;
+                vec![pair.pop()?, Arg::named(if self.one_in(2) { "after" } else { "before" }, to.value)]
             }
             "move_to" => {
                 let to = self.pick(&all)?;
