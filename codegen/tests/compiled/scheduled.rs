@@ -460,3 +460,29 @@ def f(x: f32[n], k: i32[m], y: inout[f32[m]]):
         &[("parallelize", &[text("i")])],
     );
 }
+
+#[test]
+fn threads_and_lanes_together() {
+    let columns = "
+def f(a: f32[n, m], y: inout[f32[m]], z: inout[f64[m]]):
+    for i in range(n):
+        for j in range(m):
+            y[j] += a[i, j]
+            z[0] += cast(a[i, j], f64)
+";
+    let code = check_vector(columns, &[("parallelize", &[text("i")]), ("vectorize", &[text("j")])]);
+    assert!(code.contains("y_own[j] +=") && code.contains("reduction(wf_add_all_f64: z_part"), "{code}");
+    let both = "
+def f(x: f32[n], y: inout[f32[n]]) -> (f32, i32):
+    least: f32 = 3
+    count: i32 = 0
+    for i in range(n):
+        least = min(least, x[i])
+        count += 1
+        y[i] = x[i] * 2
+    return least, count
+";
+    let code =
+        check_vector(both, &[("parallelize", &[text("i")]), ("vectorize", &[text("i"), Arg::named("width", 16)])]);
+    assert!(code.contains("omp parallel for simd schedule(static) simdlen(16)"), "{code}");
+}
