@@ -146,7 +146,20 @@ static inline WEFT_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
     return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-/* The bytes of `n_dims` sizes, rounded up to 64. False if a size is negative or there are more than WEFT_MAX_SIZE elements,
+/* Local tensors end at multiples of this, so that the next one in the arena is aligned. Where AddressSanitizer watches, memory
+   of their own ends with their elements, so that it sees one element beyond. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_LOCAL_UNIT ((size_t)1)
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_LOCAL_UNIT ((size_t)1)
+#endif
+#endif
+#ifndef WEFT_LOCAL_UNIT
+#define WEFT_LOCAL_UNIT ((size_t)64)
+#endif
+
+/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than WEFT_MAX_SIZE elements,
    sizes of 0 counted as 1: index arithmetic may then rely on that. */
 static inline WEFT_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
@@ -157,7 +170,7 @@ static inline WEFT_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t s
         empty |= dims[d] == 0;
         if (__builtin_mul_overflow(count, dims[d] == 0 ? 1 : dims[d], &count) || count > WEFT_MAX_SIZE) return false;
     }
-    if (!empty) *bytes = ((size_t)count * size + 63) & ~(size_t)63;
+    if (!empty) *bytes = ((size_t)count * size + WEFT_LOCAL_UNIT - 1) & ~(WEFT_LOCAL_UNIT - 1);
     return true;
 }
 
@@ -182,6 +195,7 @@ static inline WEFT_UNUSED bool wf_local(weft_ctx *ctx, int site, int line, const
 static inline WEFT_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
     wf_room(dims, n_dims, size, &bytes);
+    bytes = (bytes + 63) & ~(size_t)63;
     if (__builtin_add_overflow(start, bytes, &end)) end = SIZE_MAX;
     if (end > *arena) *arena = end;
     return end;

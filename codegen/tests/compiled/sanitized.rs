@@ -2,12 +2,12 @@
 //! operation, and the interpreter's results or error. The repository's own programs are in `tests/suite/sanitized.rs`.
 
 use crate::driver::{Call, Outcome, run, status};
-use crate::programs::sources;
+use crate::programs::{Builder, load, local, range, sources, store, var_def};
 use crate::run::{assert_same, scratch_dir};
 use weft_ast::func::ParamMode;
 use weft_ast::interp;
 use weft_ast::random::{Case, Floats, Options, program};
-use weft_ast::{Func, Value};
+use weft_ast::{Buffer, DType, Expr, Func, Value};
 use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, c, lower};
 
@@ -59,6 +59,43 @@ fn random_programs_have_no_undefined_behaviour() {
             Outcome::Stopped(why) => panic!("seed {}: {why}", program.seed),
             Outcome::Returned(found, written) if program.exact => compare(program, found, &written),
             Outcome::Returned(..) => {}
+        }
+    }
+}
+
+/// The net has no holes: one element beyond an argument, and beyond a local tensor of its own memory, stops the process, and
+/// the statement is named.
+#[test]
+fn one_element_beyond_is_found() {
+    let mut b = Builder::default();
+    let n = b.size("n");
+    let x = b.input("x", DType::F64, &[&n]);
+    let y = b.result("y", DType::F64, &[&n]);
+    let body = range(1, "i", &n, |i| {
+        let row = local("row", DType::F64, vec![i.plus(&Expr::int(1))]);
+        let stores = vec![store(3, &row, &[i], load(&x, &[i])), store(4, &y, &[i], load(&row, &[i]))];
+        vec![var_def(2, &row, stores)]
+    });
+    let lowered = lower(&b.func("rows", vec![body]), &LowerOptions::default()).expect("it can be lowered");
+    let source = c::emit(&lowered, &sources());
+    let params = [Value::new(vec![3], Buffer::F64(vec![1.0, 2.0, 3.0])).expect("three numbers")];
+    let outcome = |source: &CSource| {
+        let call = Call { source, params: &params, sizes: &[3] };
+        run(&[call], &scratch_dir()).pop().expect("one call")
+    };
+    match outcome(&source) {
+        Outcome::Returned(0, written) => assert_eq!(written, params),
+        other => panic!("{other:?}"),
+    }
+    for (right, wrong) in [("row[i] = x[i];", "row[i] = x[i + 1];"), ("row[i] = x[i];", "row[i + 1] = x[i];")] {
+        let code = source.code.replace(right, wrong);
+        assert_ne!(code, source.code, "there is no `{right}` in\n{code}");
+        match outcome(&CSource { code, ..source.clone() }) {
+            Outcome::Stopped(why) => {
+                assert!(why.contains("heap-buffer-overflow"), "{wrong}: {why}");
+                assert!(why.starts_with("at test.ft:3: "), "{wrong}: {why}");
+            }
+            other => panic!("{wrong}: {other:?}"),
         }
     }
 }
