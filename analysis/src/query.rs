@@ -3,7 +3,7 @@
 //! - [`Context`]: what is known at a point of a program: ranges of iterators, conditions of the branches around, assertions
 //!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
 //! - [`walk`]: goes through a program and keeps a context on the way.
-//! - [`depend`]: which statement instances touch the same element, in which iterations; [`reference`] lists what they touch.
+//! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what they touch.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!

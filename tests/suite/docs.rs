@@ -93,3 +93,30 @@ fn every_command_of_the_book_prints_what_the_book_says() {
     }
     assert!(stale.is_empty(), "run with UPDATE_EXPECT=1 and read the difference:\n{}", stale.join("\n"));
 }
+
+/// The page of the primitives: the head of every primitive's file, in the order of the registry.
+fn primitives() -> String {
+    let mut out = String::from(
+        "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of the condition that does not hold, the two\nstatement instances that would be reordered, and what would work. `L` is a loop, `S` a statement, `T` a tensor: selectors or handles.\nThis page is made of the heads of the files in `schedule/src/primitives/`.\n",
+    );
+    let all: Vec<_> = weft_schedule::documentation().collect();
+    let (steps, questions): (Vec<_>, Vec<_>) = all.into_iter().partition(|d| !d.text.is_empty());
+    for d in steps {
+        write!(out, "\n## {}\n\n`{}`\n\n{}\n\n{}\n", d.name, d.signature, d.summary, d.text.trim()).unwrap();
+    }
+    out.push_str("\n## Questions\n\n| | |\n|---|---|\n");
+    for d in questions {
+        writeln!(out, "| `{}` | {} |", d.signature, d.summary).unwrap();
+    }
+    out
+}
+
+#[test]
+fn the_page_of_primitives_is_made_of_their_files() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/reference/primitives.md");
+    let now = primitives();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap_or_default() == now, "run with UPDATE_EXPECT=1");
+}

@@ -3,7 +3,7 @@
 //!
 //! A question is asked about every pair of [`Reference`]s to one tensor: is there a state in which both are executed, in iterations
 //! related as asked, and address the same element? Bounds, conditions, assertions and subscripts become facts about two
-//! [instances](super::instance); isl decides whether they have a common point. Where none exists, that is a proof. Where
+//! instances (`instance.rs`); isl decides whether they have a common point. Where none exists, that is a proof. Where
 //! one exists it is the *witness*: two concrete instances and the element that they share, exact unless it rests on values that the
 //! program reads (which are then named).
 //!
