@@ -116,6 +116,17 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                     let text = format!("the shape of `{}` changes in the nest", tensor.symbol);
                     return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
                 }
+                // Out of the nest it is made even where the nest does not run.
+                let mut facts = walk::at(s.func(), chain[0].id());
+                let sound =
+                    |e: &Expr| facts.as_mut().is_some_and(|f| !f.may_stop(e) && f.prove(&Expr::int(0).less_eq(e)));
+                if !tensor.shape.iter().all(sound) {
+                    let text = format!(
+                        "the size of `{}` is not proved to be sound where the nest does not run",
+                        tensor.symbol
+                    );
+                    return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
+                }
                 nest.declared.push((stmt.clone(), tensor.clone()));
             }
             StmtKind::If { cond, otherwise, .. } => {

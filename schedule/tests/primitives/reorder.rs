@@ -284,3 +284,20 @@ def f(x: inout[f32[n, n]], y: inout[f32[n]]):
         "#]],
     );
 }
+
+#[test]
+fn a_declaration_stays_where_its_size_may_be_negative_outside() {
+    not_taken(
+        "
+def f(x: inout[f32[n, 8]]):
+    for i in range(n):
+        t = zeros((2 * n - 1,), f32)
+        for j in range(8):
+            x[i, j] = x[i, j] + t[i]
+",
+        expect![[r#"
+            schedule::illegal (3): the size of `t` is not proved to be sound where the nest does not run
+              `t = zeros((2 * n - 1,), f32)` declared between the loops
+        "#]],
+    );
+}
