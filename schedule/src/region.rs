@@ -41,7 +41,14 @@ const MOST_BOUNDS: usize = 4;
 /// `refs` are those accesses; all of them have subscripts, and the tensor's shape has no loads.
 pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Reference]) -> Vec<Side> {
     let Some(mut facts) = walk::at(func, stmt.id()) else { return whole(tensor) };
-    let bound = changes_inside(stmt);
+    let mut bound = changes_inside(stmt);
+    // Before the statement, locals and results may hold nothing yet: only parameters surely can be read there.
+    bound.extend(func.results.iter().map(|t| t.symbol.clone()));
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            bound.insert(tensor.symbol.clone());
+        }
+    });
     let guesses: Vec<Option<(Expr, Expr)>> =
         (0..tensor.ndim()).map(|k| guess(&mut facts, stmt, &bound, refs, k)).collect();
     // Where an access may be out of range of the tensor, it must be out of range of the box as well.
@@ -53,7 +60,10 @@ pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Referen
     });
     let mut sides = whole(tensor);
     for (k, guess) in guesses.into_iter().enumerate() {
-        if let Some((lo, end)) = guess {
+        if let Some((lo, end)) = guess
+            && !facts.may_stop(&lo)
+            && !facts.may_stop(&end)
+        {
             sides[k] = side(&mut facts, lo, end, &tensor.shape[k], in_range[k]);
         }
     }

@@ -954,3 +954,30 @@ fn convolution() {
         "#]],
     );
 }
+
+#[test]
+fn bounds_do_not_read_what_may_hold_nothing() {
+    check(
+        "
+def f(y: inout[f32[n]], k: i32[n]):
+    for i in range(n):
+        t = empty((), i64)
+        label(\"L\")
+        if k[i] < 0:
+            y[t] = y[t] + 1
+",
+        |s| call(s, "cache", args!["L", "y"]).map(drop),
+        expect![[r#"
+            for i in range(n):
+                t = empty((), i64)
+                y_cache = empty((n,), f32)
+                for y.cache.d0 in range(n):
+                    y_cache[y.cache.d0] = y[y.cache.d0]
+                label("L")
+                if k[i] < 0:
+                    y_cache[t] += 1.0
+                for y.cache.back.d0 in range(n):
+                    y[y.cache.back.d0] = y_cache[y.cache.back.d0]
+        "#]],
+    );
+}
