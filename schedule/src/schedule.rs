@@ -30,7 +30,6 @@ impl Change {
     }
 
     /// Tells where statements went.
-    #[allow(dead_code)] // for primitives that remove statements
     pub fn moved(mut self, from: StmtId, to: impl IntoIterator<Item = StmtId>) -> Change {
         self.moved.push((from, to.into_iter().collect()));
         self

@@ -117,14 +117,12 @@ pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
 }
 
 /// A copy of a statement: ids, iterators and tensors that are declared in it are new. Also gives where every id went.
-#[allow(dead_code)] // for primitives that duplicate statements
 pub fn copy(stmt: &Stmt, step: &'static str, role: &'static str) -> (Stmt, Vec<(StmtId, StmtId)>) {
     let mut c = Copier { step, role, names: FxHashMap::default(), ids: Vec::new() };
     let new = c.stmt(stmt);
     (new, c.ids)
 }
 
-#[allow(dead_code)]
 struct Copier {
     step: &'static str,
     role: &'static str,
@@ -132,7 +130,6 @@ struct Copier {
     ids: Vec<(StmtId, StmtId)>,
 }
 
-#[allow(dead_code)]
 impl Copier {
     fn fresh(&mut self, s: &Symbol) -> Symbol {
         let new = s.fresh();

@@ -187,7 +187,6 @@ impl<'a> Args<'a> {
     }
 
     /// A string, if it was given.
-    #[allow(dead_code)] // for primitives with options
     pub fn str(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
         match self.get(name).map(|a| (&a.value, a)) {
             None => Ok(None),

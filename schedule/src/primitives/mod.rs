@@ -92,7 +92,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["as_lib", "specialize", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
+const LATER: &[&str] = &["as_lib", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
