@@ -290,3 +290,19 @@ fn a_while_evaluates_its_condition_before_every_iteration() {
     "#]]
     .assert_eq(&found);
 }
+
+/// A branch in which one operand of `or` cannot hold says that the other one does: its two sides are still a choice.
+#[test]
+fn a_witness_stays_off_the_one_value_that_is_left_out() {
+    check(
+        "
+def f(s: inout[f32], n_: i32[n]):
+    for i in range(1, n):
+        if i < i or i + 2 != n:
+            s[...] = 1
+",
+        expect![[r#"
+            WAW s [i<]: s = 1.0 -> s = 1.0  at n=5 (i=1) (i=2) Some([])
+        "#]],
+    );
+}

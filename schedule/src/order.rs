@@ -1,8 +1,8 @@
-//! Whether a new order of loops keeps every dependence.
+//! Whether a new order of loops keeps every dependence, and how to tell of one that it does not keep.
 
 use crate::tree;
 use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use weft_ast::{Func, StmtId};
+use weft_ast::{Func, StmtId, StmtKind, Symbol};
 
 /// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand in the
 /// program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
@@ -33,4 +33,23 @@ pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
     let mut path = tree::path(&func.body, id).unwrap_or_default();
     path.pop();
     path.iter().map(weft_ast::Stmt::id).collect()
+}
+
+/// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved into.
+pub(crate) fn told(func: &Func, mut d: Dependence) -> Dependence {
+    let iters = |id: StmtId| -> Vec<Symbol> {
+        let path = tree::path(&func.body, id).unwrap_or_default();
+        let iter = |s: &weft_ast::Stmt| match s.kind() {
+            StmtKind::For { iter, .. } => Some(iter.clone()),
+            _ => None,
+        };
+        path.iter().filter(|s| s.id() != id).filter_map(iter).collect()
+    };
+    let (source, sink) = (iters(d.source.site.stmt.id()), iters(d.sink.site.stmt.id()));
+    d.witness.source.retain(|(s, _)| source.contains(s));
+    d.witness.sink.retain(|(s, _)| sink.contains(s));
+    d.loops.retain(
+        |(l, _)| matches!(l.kind(), StmtKind::For { iter, .. } if source.contains(iter) && sink.contains(iter)),
+    );
+    d
 }

@@ -80,8 +80,8 @@ pub enum Recorded {
 }
 
 impl Argument {
-    /// An argument as it is recorded.
-    pub(crate) fn of(arg: &Arg, s: &Schedule) -> Argument {
+    /// An argument as it is recorded, in a call on this program.
+    pub fn of(arg: &Arg, s: &Schedule) -> Argument {
         Argument { name: arg.name.clone(), value: record(&arg.value, s) }
     }
 }
@@ -196,7 +196,11 @@ impl Trace {
 }
 
 impl Recorded {
-    fn revive(&self, func: &Func) -> Result<Value, Refusal> {
+    /// What it means on a program.
+    ///
+    /// # Errors
+    /// If the program has no such statement or tensor.
+    pub fn revive(&self, func: &Func) -> Result<Value, Refusal> {
         let changed =
             |what: &str| Refusal::target(format!("{what} is not there: the program is not the one that was recorded"));
         Ok(match self {

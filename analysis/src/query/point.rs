@@ -69,7 +69,9 @@ impl Context {
     /// A condition holds, or does not. Facts are learnt, choices are kept.
     pub(super) fn take_apart(&mut self, cond: &Expr, holds: bool, apart: &mut Apart) {
         match self.known(cond) {
-            Some(known) if known == holds => return,
+            // That two numbers differ can be known without it being known which one is larger.
+            Some(known) if known == holds && !self.differ_somehow(cond, holds) => return,
+            Some(known) if known == holds => {}
             Some(_) => apart.impossible = true,
             None => {}
         }
@@ -98,6 +100,12 @@ impl Context {
                 apart.vague = true;
             }
         }
+    }
+
+    /// Whether a condition says that two integers differ, and nothing is known of which one is larger.
+    fn differ_somehow(&mut self, cond: &Expr, holds: bool) -> bool {
+        let ExprKind::Apply(op @ (Op::Ne | Op::Eq), args) = cond.kind() else { return false };
+        (*op == Op::Ne) == holds && args[0].dtype().is_int() && self.known(&args[0].less(&args[1])).is_none()
     }
 
     fn know_that(&mut self, cond: &Expr, holds: bool) {

@@ -20,6 +20,7 @@
 //!
 //! When a test fails, [`shrink`] makes the program small.
 
+pub mod dense;
 mod exprs;
 pub mod nest;
 mod shrink;

@@ -113,7 +113,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     let old: Vec<usize> = (0..plan.nest.loops.len()).collect();
     let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
     match plan.turned(&before) {
-        Some(d) => Err(Refusal::dependence(6, "it would turn a dependence round", d)),
+        Some(d) => Err(plan.nest.turned(s.func(), d)),
         None => Ok(plan),
     }
 }

@@ -8,9 +8,10 @@ use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use weft_analysis::query::depend::Dependence;
 use weft_analysis::query::{effects, walk};
 use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use weft_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reorder",
@@ -63,7 +64,7 @@ fn check(s: &Schedule, wanted: &[Loop]) -> Result<Plan, Refusal> {
     let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
     let ids: Vec<StmtId> = plan.nest.loops.iter().map(|l| l.stmt.id()).collect();
     match order::reversed(&before, &ids, &plan.order) {
-        Some(d) => Err(Refusal::dependence(6, "it would turn a dependence round", d)),
+        Some(d) => Err(plan.nest.turned(s.func(), d)),
         None => Ok(plan),
     }
 }
@@ -291,6 +292,16 @@ pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bo
 }
 
 impl Nest {
+    /// The refusal of an order in which the nest, made perfect, would not keep a dependence.
+    pub(crate) fn turned(&self, func: &Func, d: Dependence) -> Refusal {
+        let t = d.source.tensor.clone();
+        let r = Refusal::dependence(6, "it would turn a dependence round", order::told(func, d));
+        match self.declared.iter().any(|(_, declared)| declared.symbol == t) {
+            true => r.note(format!("`{t}` would be declared before the nest, and be one tensor in all iterations")),
+            false => r,
+        }
+    }
+
     /// The statement, with its loops in this order.
     pub(crate) fn build(&self, order: &[usize], hulls: &[Hull]) -> Stmt {
         let mut body = self.core.clone();

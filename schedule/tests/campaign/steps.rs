@@ -21,11 +21,15 @@ const MAPS: [&[&[i64]]; 6] = [
     &[&[0, 0, 1, 0], &[1, 0, 0, 0], &[0, 1, 0, 0]],
 ];
 
+/// What changes programs, of everything that is registered.
+pub fn primitives() -> Vec<&'static str> {
+    const QUERIES: [&str; 5] = ["loops", "innermost", "parent", "length", "can"];
+    documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect()
+}
+
 impl Chooser {
     pub fn new(seed: u64) -> Chooser {
-        const QUERIES: [&str; 5] = ["loops", "innermost", "parent", "length", "can"];
-        let methods = documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect();
-        Chooser { rng: StdRng::seed_from_u64(seed), methods }
+        Chooser { rng: StdRng::seed_from_u64(seed), methods: primitives() }
     }
 
     fn below(&mut self, n: usize) -> usize {

@@ -1,5 +1,6 @@
 //! One way in for all tests: a program, steps, and the expected text.
 
+use crate::confirm::{self, Seen};
 use expect_test::Expect;
 use std::collections::BTreeMap;
 use weft_ast::interp::{self, Inputs, Outputs};
@@ -48,14 +49,25 @@ pub fn check(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal
     replays(&func, &s);
 }
 
-/// The refusal of the last step; the program is unchanged by it.
+/// The refusal of the last step; the program is unchanged by it. Where it names two instances, a run shows them.
 pub fn refused(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) -> Refusal {
     let (func, program) = entry(text);
     let mut s = Schedule::new(func.clone());
     let Err(r) = steps(&mut s) else { panic!("was taken:\n{}", body(s.func())) };
     expected.assert_eq(&show(&r, program.sources()));
     same(&func, s.func());
+    shown(s.func(), &r);
     r
+}
+
+/// Whether the two instances that a refusal names are there when the program is run at the sizes that it names.
+pub fn shown(func: &Func, r: &Refusal) {
+    let named = |sizes: &[i64]| func.sizes.iter().zip(sizes).map(|(s, v)| (s.name().to_string(), *v)).collect();
+    let seen = confirm::seen(func, r, &|sizes| inputs(func, &named(sizes), 1));
+    if let Some(seen) = seen {
+        println!("the witness is {}", seen.word());
+        assert!(!matches!(seen, Seen::Wrong(_)), "{}: {seen:?}\n{}", r.message, print::func(func));
+    }
 }
 
 /// The text of a program without its first line, moved to the margin.

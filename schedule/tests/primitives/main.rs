@@ -6,6 +6,8 @@ mod blend;
 mod cache;
 mod cache_reduction;
 mod common;
+#[path = "../campaign/confirm.rs"]
+mod confirm;
 mod fission;
 mod fuse;
 mod inline;

@@ -178,8 +178,9 @@ def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
         expect![[r#"
             schedule::dependence (6): it would turn a dependence round
               `t += x[i, j]` first updates `t` at i = 0, j = 1
-              `t: f32 = 0` then writes `t` at i = 1, j = 0
+              `t: f32 = 0` then writes `t` at i = 1
               note: what was written is overwritten (WAW), carried by the loop `i`
+              note: `t` would be declared before the nest, and be one tensor in all iterations
         "#]],
     );
 }

@@ -1,0 +1,312 @@
+//! Random programs such as people schedule: loops over whole tensors of floats and integers, one after another, with sums into
+//! scalars, rows and columns, tables that are counted into, recurrences, products, and local tensors between them. In them every
+//! primitive of schedules finds what it is for, which arbitrary nests hardly have.
+//!
+//! Floats are small integers, so that sums are exact in any order.
+
+use crate::build::{Builder, block, branch, local, range, reduce, store, var_def};
+use crate::dtype::DType;
+use crate::expr::Expr;
+use crate::func::Func;
+use crate::op::ReduceOp;
+use crate::stmt::{Stmt, Tensor};
+use crate::symbol::Symbol;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+
+/// The program of a seed.
+pub fn dense(seed: u64) -> Func {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut b = Builder::new("dense");
+    let (n, m) = (b.size("n"), b.size("m"));
+    let float = [DType::F32, DType::F64][rng.random_range(0..2)];
+    let int = [DType::I32, DType::I64][rng.random_range(0..2)];
+    let inputs = vec![
+        b.input("a", float, [&n, &m]),
+        b.input("b", float, [&m, &n]),
+        b.input("v", float, [&n]),
+        b.input("k", DType::I64, [&n]),
+        b.input("u", int, [&n, &m]),
+    ];
+    let outputs = vec![
+        b.inout("x", float, [&n, &m]),
+        b.inout("y", float, [&n]),
+        b.inout("z", float, [&m]),
+        b.inout("s", float, []),
+        b.inout("h", int, [&m]),
+        b.inout("c", int, []),
+    ];
+    let mut g = Gen { rng, sizes: [n, m], inputs, outputs, locals: Vec::new() };
+    let count = 2 + g.below(3);
+    let body = g.block(count);
+    b.finish(body)
+}
+
+/// An iterator and the dimension that it runs over.
+#[derive(Clone)]
+struct Iter {
+    value: Expr,
+    size: Expr,
+}
+
+struct Gen {
+    rng: ChaCha8Rng,
+    sizes: [Expr; 2],
+    inputs: Vec<Arc<Tensor>>,
+    outputs: Vec<Arc<Tensor>>,
+    locals: Vec<Arc<Tensor>>,
+}
+
+const NAMES: [&str; 4] = ["i", "j", "l", "r"];
+
+impl Gen {
+    fn below(&mut self, n: usize) -> usize {
+        self.rng.random_range(0..n.max(1))
+    }
+
+    fn chance(&mut self, p: f64) -> bool {
+        self.rng.random_bool(p)
+    }
+
+    fn size(&mut self) -> Expr {
+        let k = self.below(2);
+        self.sizes[k].clone()
+    }
+
+    // ---- statements
+
+    /// Loops one after the other; a local tensor is filled first, and there for those that follow.
+    fn block(&mut self, count: usize) -> Stmt {
+        let mut stmts = Vec::new();
+        for left in (0..count).rev() {
+            if self.locals.len() < 2 && self.chance(0.4) {
+                let t = self.declared();
+                self.locals.push(t.clone());
+                let first = self.filled(&t);
+                let then = self.block(left + 1);
+                self.locals.pop();
+                stmts.push(var_def(&t, block([first, then])));
+                break;
+            }
+            stmts.push(self.part());
+        }
+        block(stmts)
+    }
+
+    fn declared(&mut self) -> Arc<Tensor> {
+        let float = self.inputs[0].dtype;
+        let [n, m] = self.sizes.clone();
+        match self.below(4) {
+            0 => local("t", float, []),
+            1 => local("t", float, [&n]),
+            2 => local("t", float, [&n, &m]),
+            _ => local("t", float, [&Expr::int(1), &m]),
+        }
+    }
+
+    /// Writes every element of a tensor, and sometimes reduces into them.
+    fn filled(&mut self, t: &Arc<Tensor>) -> Stmt {
+        let shape = t.shape.clone();
+        let mut around = Vec::new();
+        let zero = self.chance(0.4);
+        let done = self.nest(&shape, false, &mut around, &mut |g, iters| {
+            let at: Vec<Expr> = iters.iter().map(|i| i.value.clone()).collect();
+            let value = if zero { Expr::float(0.0, t.dtype) } else { g.value(t, iters) };
+            store(t, &at, &value)
+        });
+        if !zero {
+            return done;
+        }
+        let over = self.size();
+        let shape: Vec<Expr> = shape.into_iter().chain([over]).collect();
+        let sum = self.nest(&shape, false, &mut Vec::new(), &mut |g, iters| {
+            let at: Vec<Expr> = iters[..t.ndim()].iter().map(|i| i.value.clone()).collect();
+            reduce(t, &at, ReduceOp::Add, &g.value(t, iters))
+        });
+        block([done, sum])
+    }
+
+    /// A nest over this shape; iterators that others made come first.
+    fn nest(
+        &mut self,
+        shape: &[Expr],
+        varied: bool,
+        iters: &mut Vec<Iter>,
+        body: &mut dyn FnMut(&mut Gen, &[Iter]) -> Stmt,
+    ) -> Stmt {
+        let Some((size, rest)) = shape.split_first() else { return body(self, iters) };
+        let i = Symbol::new(NAMES[iters.len() % NAMES.len()]);
+        let int = Expr::int;
+        let [begin, end, step] = match self.below(if varied { 8 } else { 1 }) {
+            4 => [int(1), size.clone(), int(1)],
+            5 => [size.minus(&int(1)), int(-1), int(-1)],
+            6 => [int(0), size.clone(), int(2)],
+            7 => [int(0), size.minus(&int(1)), int(1)],
+            _ => [int(0), size.clone(), int(1)],
+        };
+        iters.push(Iter { value: Expr::var(&i), size: size.clone() });
+        let inner = self.nest(rest, varied, iters, body);
+        iters.pop();
+        range(&i, [&begin, &end, &step], inner)
+    }
+
+    fn part(&mut self) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        let varied = self.chance(0.4);
+        match self.below(10) {
+            0 | 1 => {
+                let shape = [vec![n.clone()], vec![n, m.clone()], vec![m]][self.below(3)].clone();
+                self.nest(&shape, varied, &mut Vec::new(), &mut |g, iters| g.body(iters))
+            }
+            2 => self.nest(&[n, m], varied, &mut Vec::new(), &mut |g, iters| g.body(iters)),
+            3 => self.nest(&[n.clone(), m, n], varied, &mut Vec::new(), &mut |g, iters| {
+                let (x, a, b) = (g.outputs[0].clone(), g.inputs[0].clone(), g.inputs[1].clone());
+                let [i, j, l] = [0, 1, 2].map(|k| iters[k].value.clone());
+                let product = a.load([l.clone(), j.clone()]).times(&b.load([j.clone(), i.clone()]));
+                reduce(&x, [&i, &j], ReduceOp::Add, &product)
+            }),
+            4 => self.recurrence(),
+            5 => self.counted(),
+            6 => self.private(),
+            7 => {
+                // Two loops of one length, of which the second one may read what the first one writes.
+                let over = self.size();
+                let both = [0, 1].map(|_| {
+                    self.nest(std::slice::from_ref(&over), false, &mut Vec::new(), &mut |g, iters| g.body(iters))
+                });
+                block(both)
+            }
+            _ => {
+                let over = self.size();
+                self.nest(&[over], varied, &mut Vec::new(), &mut |g, iters| {
+                    let (first, second) = (g.body(iters), g.body(iters));
+                    block([first, second])
+                })
+            }
+        }
+    }
+
+    /// What stands in a loop: a store or a reduction, under a condition now and then.
+    fn body(&mut self, iters: &[Iter]) -> Stmt {
+        let done = self.assigned(iters);
+        if !self.chance(0.15) {
+            return done;
+        }
+        let i = &iters[self.below(iters.len())].value;
+        let cond = match self.below(3) {
+            0 => i.modulo(&Expr::int(2)).equals(&Expr::int(0)),
+            1 => i.less(&Expr::int(2)),
+            _ => self.size().less_eq(&i.plus(&Expr::int(2))),
+        };
+        let otherwise = self.chance(0.3).then(|| self.assigned(iters));
+        branch(&cond, done, otherwise)
+    }
+
+    fn assigned(&mut self, iters: &[Iter]) -> Stmt {
+        let mut targets: Vec<Arc<Tensor>> = self.outputs.iter().chain(&self.locals).cloned().collect();
+        // Where every dimension has an iterator.
+        targets.retain(|t| t.shape.iter().all(|d| d.as_int().is_some() || iters.iter().any(|i| i.size == *d)));
+        let t = targets[self.below(targets.len())].clone();
+        let at = self.indices(&t, iters);
+        let value = self.value(&t, iters);
+        // Where an iterator is left, all of its iterations meet in the element.
+        let meets = at.len() < iters.len();
+        if self.chance(if meets { 0.85 } else { 0.25 }) && value != t.load(at.iter().cloned()) {
+            let op = [ReduceOp::Add, ReduceOp::Add, ReduceOp::Min, ReduceOp::Max][self.below(4)];
+            return reduce(&t, &at, op, &value);
+        }
+        store(&t, &at, &value)
+    }
+
+    /// `y[i] = y[i - 1] + …`, in a loop over time or not.
+    fn recurrence(&mut self) -> Stmt {
+        let n = self.sizes[0].clone();
+        let (y, v) = (self.outputs[1].clone(), self.inputs[2].clone());
+        let [i, time] = ["i", "t"].map(Symbol::new);
+        let (at, one) = (Expr::var(&i), Expr::int(1));
+        let near = [at.minus(&one), at.plus(&one), at.clone()][self.below(3)].clone();
+        let value = y.load([near]).plus(&v.load([at.clone()]));
+        let loop_ = range(&i, [&one, &n.minus(&one), &one], store(&y, [&at], &value));
+        if self.chance(0.5) {
+            return range(&time, [&Expr::int(0), &Expr::int(3), &one], loop_);
+        }
+        loop_
+    }
+
+    /// Counts into places that the input decides.
+    fn counted(&mut self) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        let (h, k, z) = (self.outputs[4].clone(), self.inputs[3].clone(), self.outputs[2].clone());
+        self.nest(&[n], false, &mut Vec::new(), &mut |g, iters| {
+            let at = k.load([iters[0].value.clone()]).modulo(&m);
+            if g.chance(0.5) {
+                return reduce(&h, [&at], ReduceOp::Add, &Expr::int(1).cast(h.dtype));
+            }
+            reduce(&z, [&at], ReduceOp::Add, &g.value(&z, iters))
+        })
+    }
+
+    /// A local tensor in every iteration.
+    fn private(&mut self) -> Stmt {
+        let over = self.sizes[0].clone();
+        let float = self.inputs[0].dtype;
+        let m = self.sizes[1].clone();
+        let shape = if self.chance(0.5) { vec![] } else { vec![m] };
+        let t = local("w", float, &shape);
+        self.nest(&[over], false, &mut Vec::new(), &mut |g, iters| {
+            let mut inside = iters.to_vec();
+            let first = g.nest(&shape, false, &mut inside, &mut |g, iters| {
+                let at: Vec<Expr> = iters[1..].iter().map(|i| i.value.clone()).collect();
+                store(&t, &at, &g.value(&t, iters))
+            });
+            g.locals.push(t.clone());
+            let then = g.nest(&shape, false, &mut inside, &mut |g, iters| g.body(iters));
+            g.locals.pop();
+            var_def(&t, block([first, then]))
+        })
+    }
+
+    // ---- expressions
+
+    /// Indices of an element: for every dimension an iterator over it.
+    fn indices(&mut self, t: &Tensor, iters: &[Iter]) -> Vec<Expr> {
+        let mut at = Vec::new();
+        for d in &t.shape {
+            let fit: Vec<Expr> = iters.iter().filter(|i| i.size == *d).map(|i| i.value.clone()).collect();
+            at.push(match fit.len() {
+                0 => Expr::int(0),
+                len => fit[self.below(len)].clone(),
+            });
+        }
+        at
+    }
+
+    /// A value for an element of a tensor, of what the iterators reach.
+    fn value(&mut self, t: &Tensor, iters: &[Iter]) -> Expr {
+        let first = self.leaf(t, iters);
+        match self.below(5) {
+            0 | 1 => first.plus(&self.leaf(t, iters)),
+            2 if t.dtype.is_float() => first.times(&Expr::float(2.0, t.dtype)).minus(&self.leaf(t, iters)),
+            3 => first.max_with(&self.leaf(t, iters)),
+            _ => first,
+        }
+    }
+
+    fn leaf(&mut self, t: &Tensor, iters: &[Iter]) -> Expr {
+        let all = self.inputs.iter().chain(&self.outputs).chain(&self.locals);
+        let mut fit: Vec<Arc<Tensor>> = all.filter(|o| o.dtype == t.dtype && o.symbol != t.symbol).cloned().collect();
+        fit.retain(|o| o.shape.iter().all(|d| d.as_int().is_some() || iters.iter().any(|i| i.size == *d)));
+        // What was made before is what steps are about.
+        let local: Vec<Arc<Tensor>> =
+            fit.iter().filter(|o| self.locals.iter().any(|l| l.symbol == o.symbol)).cloned().collect();
+        if !local.is_empty() && self.chance(0.4) {
+            fit = local;
+        }
+        let Some(from) = fit.get(self.below(fit.len())).cloned() else {
+            return Expr::int(self.rng.random_range(1..4)).cast(t.dtype);
+        };
+        let at = self.indices(&from, iters);
+        from.load(at)
+    }
+}

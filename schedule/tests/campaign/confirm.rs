@@ -1,0 +1,111 @@
+//! Refusals against brute force: the program is run at the sizes of the witness, by a run that notes what every instance touches,
+//! and both instances must be there, the source first, with the element that is named, one of them writing it.
+
+use weft_analysis::query::depend::Dependence;
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::interp::Inputs;
+use weft_ast::random::trace::{Event, Fault, Touch, trace};
+use weft_ast::{Func, Symbol, print};
+use weft_schedule::Refusal;
+
+/// Sizes of witnesses that are run, and how long their runs may be.
+const LARGEST: i64 = 24;
+const MOST_EVENTS: usize = 60_000;
+
+/// What a run says of a witness.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// Both instances happen, in this order, and touch the element.
+    Confirmed,
+    /// It rests on what the program reads, or is only not excluded: no run has to show it.
+    Conservative,
+    /// It is about the program that the step would have made, of which nothing is left.
+    After,
+    /// The run ends before, at a subscript out of range or an assertion, or would be too long.
+    Stopped,
+    /// It does not happen.
+    Wrong(String),
+}
+
+impl Seen {
+    /// In one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Seen::Confirmed => "confirmed",
+            Seen::Conservative => "conservative",
+            Seen::After => "of the program after the step",
+            Seen::Stopped => "not reached",
+            Seen::Wrong(_) => "wrong",
+        }
+    }
+}
+
+/// What a run at the witness' sizes says of a refusal, if it names a dependence.
+pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -> Option<Seen> {
+    let d = refusal.dependence.as_ref()?;
+    if refusal.condition == Refusal::ORDER_FREE || ![&d.source, &d.sink].iter().all(|r| stands(func, r)) {
+        return Some(Seen::After);
+    }
+    if !d.witness.exact || !d.witness.assumed.is_empty() || d.witness.element.is_none() {
+        return Some(Seen::Conservative);
+    }
+    Some(run(func, d, inputs))
+}
+
+/// Whether the program has the statement of a reference as it is said to be.
+fn stands(func: &Func, r: &Reference) -> bool {
+    let mut found = false;
+    let stmt = &r.site.stmt;
+    func.body.walk(&mut |s| found |= s.id() == stmt.id() && print::stmt(s) == print::stmt(stmt));
+    found
+}
+
+fn run(func: &Func, d: &Dependence, inputs: &dyn Fn(&[i64]) -> Inputs) -> Seen {
+    let w = &d.witness;
+    let size = |s: &Symbol| w.sizes.iter().find(|(x, _)| x == s).map(|(_, v)| *v);
+    let sizes: Option<Vec<i64>> = func.sizes.iter().map(size).collect();
+    let Some(sizes) = sizes.filter(|v| v.iter().all(|s| *s <= LARGEST)) else { return Seen::Stopped };
+    let trace = trace(func, &inputs(&sizes), Fault::Stops, MOST_EVENTS);
+    let events = |r: &Reference, at: &[(Symbol, i64)]| -> Vec<&Event> {
+        let fits = |e: &&Event| {
+            e.instance.stmt == r.site.stmt.id()
+                && e.tensor == r.tensor
+                && same_use(e.touch, r.kind)
+                && e.instance.loops.len() == at.len()
+                && e.instance.loops.iter().zip(at).all(|(l, (_, v))| l.value == *v)
+                && w.element.as_ref() == Some(&e.element)
+        };
+        trace.events.iter().filter(fits).collect()
+    };
+    let (sources, sinks) = (events(&d.source, &w.source), events(&d.sink, &w.sink));
+    let ordered = |a: &&Event| sinks.iter().any(|b| a.allocation == b.allocation && a.time < b.time);
+    // A declaration that would leave its loop makes one tensor of those that the iterations have.
+    let apart = |a: &&Event| sinks.iter().any(|b| a.allocation != b.allocation && a.time < b.time);
+    if sources.iter().any(apart) && !sources.iter().any(ordered) {
+        return Seen::After;
+    }
+    if (d.source.kind.writes() || d.sink.kind.writes()) && sources.iter().any(ordered) {
+        return Seen::Confirmed;
+    }
+    if !trace.finished {
+        return Seen::Stopped;
+    }
+    Seen::Wrong(format!(
+        "{} of `{}` at {sizes:?}: {:?} and then {:?} touch {:?}, one of them writing, but {} and {} of them happen",
+        d.kind.short(),
+        d.source.tensor,
+        w.source,
+        w.sink,
+        w.element,
+        sources.len(),
+        sinks.len()
+    ))
+}
+
+fn same_use(touch: Touch, kind: Use) -> bool {
+    match (touch, kind) {
+        (Touch::Read, Use::Read) | (Touch::Write, Use::Write) => true,
+        (Touch::Reduce(a), Use::Reduce(b)) => a == b,
+        _ => false,
+    }
+}

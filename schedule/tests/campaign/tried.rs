@@ -1,0 +1,272 @@
+//! One case of the campaign: a random program, random steps, and what is wrong with it, made small.
+//!
+//! A [`Case`] is a program and the steps as they are recorded; [`problem`] takes them one by one and says what is wrong, so the same
+//! function finds failures, makes them small, and repeats one that was kept.
+
+use crate::confirm::{self, Seen};
+use crate::steps::Chooser;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+use weft_ast::interp::{self, Inputs, Outputs};
+use weft_ast::random::nest::{Class, inputs, nest};
+use weft_ast::random::shrink;
+use weft_ast::{DType, Func, Span, Value as Array, print};
+use weft_schedule::{Arg, Argument, Recorded, Refusal, Schedule, Step, Trace};
+
+/// Sizes that programs are run at.
+const SIZES: [i64; 5] = [0, 1, 2, 3, 6];
+/// Steps that are tried on a program.
+const TRIED: usize = 8;
+/// A failure that is as small after this as it was made by then is shown as it is.
+const SHRINKING: Duration = Duration::from_secs(60);
+
+/// What a campaign has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// How often a primitive was asked for, and how often it was taken.
+    pub steps: BTreeMap<String, (u64, u64)>,
+    /// Refusals that name a dependence, by what a run says of it.
+    pub refusals: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    /// Adds those of another program.
+    pub fn add(&mut self, other: &Counts) {
+        for (k, (asked, taken)) in &other.steps {
+            let c = self.steps.entry(k.clone()).or_default();
+            *c = (c.0 + asked, c.1 + taken);
+        }
+        for (k, n) in &other.refusals {
+            *self.refusals.entry(k).or_default() += n;
+        }
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let steps: Vec<String> = self.steps.iter().map(|(k, (a, t))| format!("{k} {t}/{a}")).collect();
+        let refusals: Vec<String> = self.refusals.iter().map(|(k, n)| format!("{n} {k}")).collect();
+        write!(f, "taken/asked: {}\nrefusals with a witness: {}", steps.join(", "), refusals.join(", "))
+    }
+}
+
+/// A program, and steps on it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The program.
+    pub func: Func,
+    /// Of the inputs.
+    pub seed: u64,
+    /// The steps.
+    pub trace: Trace,
+}
+
+/// Inputs of which a program without steps comes to its end, and what it computes then.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What it is run on.
+    pub inputs: Inputs,
+    /// What it computes.
+    pub before: Outputs,
+}
+
+/// Runs that come to their end; which error stops a program may change.
+pub fn runs(func: &Func, seed: u64) -> Vec<Run> {
+    let mut out = Vec::new();
+    for (k, n) in SIZES.iter().enumerate() {
+        let sizes: Vec<i64> = (0..func.sizes.len()).map(|i| n + (i as i64 + k as i64) % 2).collect();
+        let inputs = inputs(func, &sizes, seed + k as u64);
+        if let Ok(before) = interp::run(func, &inputs) {
+            out.push(Run { inputs, before });
+        }
+    }
+    out
+}
+
+/// What a program under a schedule is tried with, beyond the interpreter: given the program, it after the steps, and the runs.
+pub type Further<'a> = &'a dyn Fn(&Func, &Func, &[Run]) -> Option<String>;
+
+/// Takes random steps on the program of a seed: the case with those that were taken, and what is wrong, if anything is.
+pub fn random(seed: u64, class: Class, counts: &mut Counts) -> (Case, Option<String>) {
+    let func = nest(seed, class);
+    let runs = runs(&func, seed);
+    let mut s = Schedule::new(func.clone());
+    let mut choose = Chooser::new(seed);
+    let mut wrong = None;
+    for _ in 0..TRIED {
+        let Some((method, args)) = choose.step(&s) else { continue };
+        let count = counts.steps.entry(method.clone()).or_default();
+        count.0 += 1;
+        match step(&mut s, &method, &args, seed, counts) {
+            Ok(true) => {
+                counts.steps.entry(method).or_default().1 += 1;
+                wrong = fault(&runs, s.func()).or_else(|| again(&func, &s));
+            }
+            Ok(false) => {}
+            Err(what) => {
+                // The step that is not in the trace, because it never ended.
+                let mut trace = s.trace().clone();
+                let args = args.iter().map(|a| Argument::of(a, &s)).collect();
+                trace.steps.push(Step { method, args, notes: Vec::new() });
+                return (Case { func, seed, trace }, Some(what));
+            }
+        }
+        if wrong.is_some() {
+            break;
+        }
+    }
+    let trace = s.trace().clone();
+    (Case { func, seed, trace }, wrong)
+}
+
+/// Takes a step, and looks at its refusal.
+fn step(s: &mut Schedule, method: &str, args: &[Arg], seed: u64, counts: &mut Counts) -> Result<bool, String> {
+    let before = s.clone();
+    let called = catch_unwind(AssertUnwindSafe(|| s.call(method, args)));
+    let Ok(answer) = called else {
+        *s = before;
+        return Err(format!("{method} panics"));
+    };
+    let Err(refusal) = answer else { return Ok(true) };
+    if print::func(s.func()) != print::func(before.func()) {
+        return Err(format!("{method} was refused and changed the program: {}", refusal.message));
+    }
+    refused(before.func(), method, &refusal, seed, counts).map_or(Ok(false), Err)
+}
+
+/// What is wrong with a refusal.
+fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut Counts) -> Option<String> {
+    let seen = confirm::seen(func, refusal, &|sizes| inputs(func, sizes, seed))?;
+    *counts.refusals.entry(seen.word()).or_default() += 1;
+    match seen {
+        Seen::Wrong(what) => Some(format!("{method} is refused wrongly: {}: {what}", refusal.message)),
+        _ => None,
+    }
+}
+
+/// What a program computes otherwise than before.
+fn fault(runs: &[Run], now: &Func) -> Option<String> {
+    if let Err(e) = weft_ast::validate::logical(now) {
+        return Some(format!("the program is invalid: {e}"));
+    }
+    runs.iter().find_map(|r| match interp::run(now, &r.inputs) {
+        Ok(after) if close(&r.before, &after) => None,
+        Ok(after) => Some(format!("another result: at {:?}\nbefore {:?}\nafter  {:?}", r.inputs, r.before, after)),
+        Err(e) => Some(format!("it stops: at {:?}: {e}", r.inputs)),
+    })
+}
+
+/// What is otherwise when the recorded steps are taken again.
+fn again(func: &Func, s: &Schedule) -> Option<String> {
+    match s.trace().replay(func.clone()) {
+        Ok(again) if print::func(again.func()) == print::func(s.func()) => None,
+        Ok(again) => Some(format!("taken again: it is another program:\n{}", print::func(again.func()))),
+        Err((k, r)) => Some(format!("taken again: step {k} is refused: {}", r.message)),
+    }
+}
+
+/// What is wrong with a case, with the steps as far as they could be taken. Steps that are refused are left out: a smaller program
+/// may have no place for them.
+pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
+    let func = &case.func;
+    let runs = runs(func, case.seed);
+    let mut s = Schedule::new(func.clone());
+    let found = |s: &Schedule, last: Option<&Step>, what: String| {
+        let mut trace = s.trace().clone();
+        trace.steps.extend(last.cloned());
+        Some((Case { trace, ..case.clone() }, what))
+    };
+    for next in &case.trace.steps {
+        for back in 0..=MOST_BACK {
+            let recorded = next.args.iter().map(|a| Argument { value: moved(&a.value, back), ..a.clone() }).collect();
+            let next = Step { args: recorded, ..next.clone() };
+            let value = |a: &Argument| {
+                Some(Arg { name: a.name.clone(), value: a.value.revive(s.func()).ok()?, span: Span::NONE })
+            };
+            let Some(args) = next.args.iter().map(value).collect::<Option<Vec<Arg>>>() else { continue };
+            match step(&mut s, &next.method, &args, case.seed, &mut Counts::default()) {
+                Ok(true) => {
+                    if let Some(what) = fault(&runs, s.func()).or_else(|| again(func, &s)) {
+                        return found(&s, None, what);
+                    }
+                    break;
+                }
+                Ok(false) => {}
+                Err(what) => return found(&s, Some(&next), what),
+            }
+        }
+    }
+    let what = further(func, s.func(), &runs)?;
+    found(&s, None, what)
+}
+
+/// How far back a step looks for what it points at.
+const MOST_BACK: usize = 4;
+
+/// The same in a program that has some statements fewer before what is meant.
+fn moved(value: &Recorded, back: usize) -> Recorded {
+    match value {
+        Recorded::Stmt { place, name } => Recorded::Stmt { place: place.saturating_sub(back), name: name.clone() },
+        Recorded::List(v) => Recorded::List(v.iter().map(|v| moved(v, back)).collect()),
+        other => other.clone(),
+    }
+}
+
+/// What went wrong, without how: up to what differs from program to program.
+fn kind(problem: &str) -> &str {
+    problem.split(['\n', ':']).next().unwrap_or_default()
+}
+
+/// The case with as few steps as show the same problem, of a program as small.
+pub fn small(case: &Case, what: &str, further: Further<'_>) -> (Case, String) {
+    let start = Instant::now();
+    let fails = |case: &Case| problem(case, further).filter(|(_, found)| kind(found) == kind(what));
+    let mut best = (case.clone(), what.to_string());
+    let mut k = 0;
+    while k < best.0.trace.steps.len() && start.elapsed() < SHRINKING {
+        let mut fewer = best.0.clone();
+        fewer.trace.steps.remove(k);
+        match fails(&fewer) {
+            Some(found) => best = found,
+            None => k += 1,
+        }
+    }
+    let program = weft_ast::random::Case { func: best.0.func.clone(), inputs: Inputs::default() };
+    shrink(&program, &mut |smaller| {
+        if start.elapsed() > SHRINKING {
+            return false;
+        }
+        let found = fails(&Case { func: smaller.func.clone(), ..best.0.clone() });
+        let is = found.is_some();
+        best = found.unwrap_or_else(|| best.clone());
+        is
+    });
+    best
+}
+
+/// A case for people: the program, the steps, the program after them, and what is wrong.
+pub fn show(case: &Case, what: &str) -> String {
+    let steps: Vec<String> = case.trace.steps.iter().map(ToString::to_string).collect();
+    let after = case.trace.replay(case.func.clone()).map_or(String::new(), |s| print::func(s.func()));
+    format!("seed {}\n{}\n{}\n\n{after}\n{what}", case.seed, print::func(&case.func), steps.join("\n"))
+}
+
+/// Whether both are the same but for the rounding of sums that were taken in another order.
+pub fn close(a: &Outputs, b: &Outputs) -> bool {
+    a.unwritten == b.unwritten
+        && a.params.iter().chain(&a.results).zip(b.params.iter().chain(&b.results)).all(|(x, y)| near(x, y))
+}
+
+/// Equal but for rounding.
+pub fn near(x: &Array, y: &Array) -> bool {
+    let all = |v: &Array| (0..v.data().len()).map(|k| v.data().get_f64(k)).collect::<Vec<f64>>();
+    let (xs, ys) = (all(x), all(y));
+    let most = xs.iter().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));
+    let tolerance = if x.dtype() == DType::F64 { 1e-9 } else { 1e-4 };
+    x.shape() == y.shape()
+        && (0..x.data().len()).all(|k| match (x.data().get_int(k), y.data().get_int(k)) {
+            (Some(a), Some(b)) => a == b,
+            _ => xs[k] == ys[k] || (xs[k].is_nan() && ys[k].is_nan()) || (xs[k] - ys[k]).abs() <= tolerance * most,
+        })
+}
