@@ -1,12 +1,21 @@
 //! The random campaigns, for as long as you like: `make fuzz MINUTES=60`.
 //!
-//! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be found, and
-//! some hundred texts, mutated programs and broken data files that nothing may panic on. A failure is printed when it is
-//! found, with the command that does it again, and added to `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it.
+//! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be found, four batches
+//! of programs under random schedules that must compute the same by the interpreter and in C (`schedules`; with four that must come back
+//! from their files, `kept`), and some hundred texts, mutated programs and
+//! broken data files that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
+//! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it, and a schedule's
+//! steps in another one: `WEFT_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
 //! `fuzz/running.txt` names what runs now, should compiled code take the process with it.
 //! `WEFT_FUZZ_MINUTES` says how long, `WEFT_FUZZ_SEED` where to begin. Without them, as in `make test`, a few fixed seeds
 //! show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
+#[path = "../../codegen/tests/compiled/batch.rs"]
+mod batch;
+#[path = "../../schedule/tests/campaign/confirm.rs"]
+mod confirm;
+#[path = "../../codegen/tests/compiled/driver.rs"]
+mod driver;
 #[path = "../../frontend/tests/parser/generate.rs"]
 mod generate;
 #[path = "../../frontend/tests/elaborate/mutate.rs"]
@@ -14,9 +23,17 @@ mod mutate;
 #[path = "../../analysis/tests/oracle/check.rs"]
 mod nests;
 mod programs;
+#[path = "../../codegen/tests/compiled/random_schedules.rs"]
+mod random_schedules;
 mod readers;
+mod schedules;
+#[path = "../../schedule/tests/campaign/steps.rs"]
+mod steps;
 mod texts;
+#[path = "../../schedule/tests/campaign/tried.rs"]
+mod tried;
 
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -26,10 +43,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A campaign: what it is called, how many cases a seed makes, and what is wrong with case `k` of a seed.
 type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);
 
-/// What is wrong, and what it is wrong with: the contents of a file and how its name ends.
+/// What is wrong, and what it is wrong with: how the names of files end, and their contents.
 struct Finding {
     what: String,
-    file: Option<(&'static str, Vec<u8>)>,
+    files: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// What a panic says.
@@ -46,7 +63,7 @@ fn variable(name: &str) -> Option<u64> {
 /// What a case finds; a panic is a finding.
 fn finding(case: impl FnOnce() -> Option<Finding>) -> Option<Finding> {
     let found = catch_unwind(AssertUnwindSafe(case));
-    found.unwrap_or_else(|panic| Some(Finding { what: panic_text(&*panic), file: None }))
+    found.unwrap_or_else(|panic| Some(Finding { what: panic_text(&*panic), files: Vec::new() }))
 }
 
 /// The command that runs the cases of a seed, and of three more, again.
@@ -56,11 +73,12 @@ fn again(round: u64) -> String {
 
 /// The text about a finding, printed and added to the list; its file is written beside the list.
 fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
-    let kept = finding.file.map_or(String::new(), |(extension, bytes)| {
+    let keep = |(extension, bytes): (&str, Vec<u8>)| {
         let path = folder.join(format!("{name}-{seed}.{extension}"));
         std::fs::write(&path, bytes).expect("the target directory can be written");
         format!("kept in {}\n", path.display())
-    });
+    };
+    let kept: String = finding.files.into_iter().map(keep).collect();
     let text = format!("{name}, seed {seed}: {}\n{kept}{}\n", finding.what, again(round));
     println!("{text}");
     let mut list = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("failures.txt"));
@@ -70,7 +88,18 @@ fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
         .expect("so can the list");
 }
 
+/// What is wrong with the dependences of a nest.
+fn nest(seed: u64, counts: &RefCell<nests::Counts>) -> Option<Finding> {
+    let what = nests::either(seed, &mut counts.borrow_mut())?;
+    Some(Finding { what, files: Vec::new() })
+}
+
 fn main() -> ExitCode {
+    if let Some(path) = std::env::var_os("WEFT_FUZZ_CASE") {
+        let (text, good) = schedules::again(Path::new(&path));
+        println!("{text}");
+        return ExitCode::from(u8::from(!good));
+    }
     let minutes = variable("WEFT_FUZZ_MINUTES");
     let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |t| t.as_secs() % 1_000_000 * 1_000_000);
     let first = variable("WEFT_FUZZ_SEED").unwrap_or_else(|| if minutes.is_some() { fresh() } else { 1 });
@@ -78,9 +107,12 @@ fn main() -> ExitCode {
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
-    let campaigns: [Campaign<'_>; 5] = [
+    let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
+    let campaigns: [Campaign<'_>; 7] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
-        ("nests", 10, Box::new(|seed| nests::either(seed).map(|what| Finding { what, file: None }))),
+        ("nests", 10, Box::new(|seed| nest(seed, &nested))),
+        ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
+        ("kept", 4, Box::new(schedules::kept)),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
         ("files", 40, Box::new(|seed| readers::fault(seed, scratch.path()))),
@@ -94,7 +126,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 5], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 7], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             for k in 0..*cases {
@@ -115,6 +147,7 @@ fn main() -> ExitCode {
     }
     let ran: Vec<String> = campaigns.iter().zip(counts).map(|((name, ..), n)| format!("{n} {name}")).collect();
     println!("fuzz: {} in {} s, {failures} failures", ran.join(", "), start.elapsed().as_secs());
+    println!("dependences: {:?}\nschedules: {}", nested.borrow(), stepped.borrow());
     if failures == 0 {
         return ExitCode::SUCCESS;
     }

@@ -38,7 +38,7 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     });
     let what = problem(&small, in_c, scratch).unwrap_or(first);
     let text = file(&small);
-    Some(Finding { what: format!("{what}\n{text}"), file: Some(("ft", text.into_bytes())) })
+    Some(Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.into_bytes())] })
 }
 
 /// What went wrong, without how: the first line, up to what differs from program to program.

@@ -48,5 +48,5 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let source = Source::File { path, part: part.filter(|_| rng.random()).map(str::to_string) };
     let outcome = std::panic::catch_unwind(|| drop(read(&source, &want)));
     let what = |panic: Box<dyn std::any::Any + Send>| format!("{} on reading {want:?} from it", panic_text(&*panic));
-    outcome.err().map(|panic| Finding { what: what(panic), file: Some((extension, bytes)) })
+    outcome.err().map(|panic| Finding { what: what(panic), files: vec![(extension, bytes)] })
 }

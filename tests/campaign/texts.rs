@@ -27,7 +27,7 @@ pub fn parser(seed: u64) -> Option<Finding> {
 /// A finding, if there is one, about a text.
 fn about(found: std::thread::Result<Option<String>>, text: &str) -> Option<Finding> {
     let what = found.unwrap_or_else(|panic| Some(panic_text(&*panic)))?;
-    Some(Finding { what, file: Some(("ft", text.as_bytes().to_vec())) })
+    Some(Finding { what, files: vec![("ft", text.as_bytes().to_vec())] })
 }
 
 /// The programs of the repository.

@@ -16,3 +16,5 @@ mod programs;
 mod python;
 mod random;
 mod sanitized;
+#[path = "../../codegen/tests/compiled/status.rs"]
+mod status;

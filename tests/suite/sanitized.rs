@@ -6,6 +6,7 @@ use crate::case::{Case, difference, tolerance};
 use crate::differential::all_programs;
 use crate::driver::{self, Call, Outcome};
 use crate::programs;
+use crate::status;
 use std::collections::BTreeMap;
 use weft::{Error, Timings, inputs, pipeline};
 use weft_ast::func::ParamMode;
@@ -46,7 +47,7 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
     match (&prepared.expected, outcome) {
         (_, Outcome::Stopped(why)) => Some(why),
         (Err(e), Outcome::Returned(status, _)) => {
-            let expected = driver::status(e.kind.code());
+            let expected = status::status(e.kind.code());
             (status != expected).then(|| format!("status {status}, and the interpreter stops with {e}"))
         }
         (Ok(_), Outcome::Returned(status @ 1.., _)) => {

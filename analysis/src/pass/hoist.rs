@@ -183,8 +183,7 @@ impl Hoister {
         if let Some(guard) = self.runs(bounds)
             && let StmtKind::For { body, .. } = stmt.kind()
         {
-            guards.extend(guard.as_bool().is_none().then_some(guard));
-            self.collect(body, &mut guards, variant, &mut out);
+            self.under(guard, body, &mut guards, variant, &mut out);
         }
         out
     }

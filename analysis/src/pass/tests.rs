@@ -409,6 +409,24 @@ fn hoist_example() {
 }
 
 #[test]
+fn hoist_leaves_what_is_in_a_loop_that_never_runs() {
+    let p = Program::new();
+    let i = Symbol::new("i");
+    let never = build::range(&i, [&int(2), &int(2), &int(1)], check_that(p.n.equals(&p.m)));
+    check(
+        hoist::run,
+        &p.func(vec![never]),
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            for i in range(2, 2):
+                assert n == m  # index
+            return y
+    "#]],
+    );
+}
+
+#[test]
 fn hoist_stops_where_something_changes() {
     let p = Program::new();
     let (i, j, k) = (Symbol::new("i"), Symbol::new("j"), Symbol::new("k"));

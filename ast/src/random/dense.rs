@@ -97,11 +97,12 @@ impl Gen {
     fn declared(&mut self) -> Arc<Tensor> {
         let float = self.inputs[0].dtype;
         let [n, m] = self.sizes.clone();
+        let name = ["t", "g"][self.locals.len() % 2];
         match self.below(4) {
-            0 => local("t", float, []),
-            1 => local("t", float, [&n]),
-            2 => local("t", float, [&n, &m]),
-            _ => local("t", float, [&Expr::int(1), &m]),
+            0 => local(name, float, []),
+            1 => local(name, float, [&n]),
+            2 => local(name, float, [&n, &m]),
+            _ => local(name, float, [&Expr::int(1), &m]),
         }
     }
 
@@ -223,11 +224,16 @@ impl Gen {
     fn recurrence(&mut self) -> Stmt {
         let n = self.sizes[0].clone();
         let (y, v) = (self.outputs[1].clone(), self.inputs[2].clone());
-        let [i, time] = ["i", "t"].map(Symbol::new);
+        let [i, time] = ["i", "time"].map(Symbol::new);
         let (at, one) = (Expr::var(&i), Expr::int(1));
         let near = [at.minus(&one), at.plus(&one), at.clone()][self.below(3)].clone();
-        let value = y.load([near]).plus(&v.load([at.clone()]));
-        let loop_ = range(&i, [&one, &n.minus(&one), &one], store(&y, [&at], &value));
+        let more = v.load([at.clone()]);
+        // Of the element itself it is a reduction, as the front end takes it.
+        let done = match near == at {
+            true => reduce(&y, [&at], ReduceOp::Add, &more),
+            false => store(&y, [&at], &y.load([near]).plus(&more)),
+        };
+        let loop_ = range(&i, [&one, &n.minus(&one), &one], done);
         if self.chance(0.5) {
             return range(&time, [&Expr::int(0), &Expr::int(3), &one], loop_);
         }
@@ -284,11 +290,13 @@ impl Gen {
 
     /// A value for an element of a tensor, of what the iterators reach.
     fn value(&mut self, t: &Tensor, iters: &[Iter]) -> Expr {
-        let first = self.leaf(t, iters);
+        let (first, second) = (self.leaf(t, iters), self.leaf(t, iters));
         match self.below(5) {
-            0 | 1 => first.plus(&self.leaf(t, iters)),
-            2 if t.dtype.is_float() => first.times(&Expr::float(2.0, t.dtype)).minus(&self.leaf(t, iters)),
-            3 => first.max_with(&self.leaf(t, iters)),
+            // The front end would take `max(x, x)` for `x`.
+            _ if first == second => first,
+            0 | 1 => first.plus(&second),
+            2 if t.dtype.is_float() => first.times(&Expr::float(2.0, t.dtype)).minus(&second),
+            3 => first.max_with(&second),
             _ => first,
         }
     }

@@ -29,18 +29,6 @@ pub enum Outcome {
     Stopped(String),
 }
 
-/// The status of a call that stops with an error of that code.
-pub fn status(code: &str) -> i32 {
-    match code {
-        "run::assert" => 1,
-        "run::index" => 2,
-        "run::arithmetic" => 3,
-        "run::shape" => 6,
-        "run::size" => 10,
-        other => panic!("no entry stops with {other}"),
-    }
-}
-
 /// Compiles and runs the calls; `dir` is an empty directory.
 pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     let stem = |k: usize| format!("call_{k}");

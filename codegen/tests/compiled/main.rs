@@ -1,14 +1,24 @@
 //! Programs built by hand, compiled to C and run: results are those of the reference interpreter.
 
 mod abi;
+mod batch;
+mod campaign;
+#[path = "../../../schedule/tests/campaign/confirm.rs"]
+mod confirm;
 mod driver;
 mod operators;
 mod parallel;
 mod programs;
 mod random;
+mod random_schedules;
 mod refusals;
 mod run;
 mod sanitized;
 mod scheduled;
+mod status;
+#[path = "../../../schedule/tests/campaign/steps.rs"]
+mod steps;
 mod storage;
 mod text;
+#[path = "../../../schedule/tests/campaign/tried.rs"]
+mod tried;

@@ -1,9 +1,10 @@
 //! Random programs under AddressSanitizer and UndefinedBehaviorSanitizer: no access outside of an array, no undefined
 //! operation, and the interpreter's results or error. The repository's own programs are in `tests/suite/sanitized.rs`.
 
-use crate::driver::{Call, Outcome, run, status};
+use crate::driver::{Call, Outcome, run};
 use crate::programs::{Builder, load, local, range, sources, store, var_def};
 use crate::run::{assert_same, scratch_dir};
+use crate::status::status;
 use weft_ast::func::ParamMode;
 use weft_ast::interp;
 use weft_ast::random::{Case, Floats, Options, program};

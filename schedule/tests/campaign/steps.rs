@@ -2,7 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use weft_ast::{Stmt, StmtKind, Symbol};
+use weft_ast::{Stmt, StmtKind, Symbol, Tensor};
 use weft_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
 /// Chooses steps; the same seed chooses the same ones.
@@ -126,15 +126,23 @@ impl Chooser {
                 let cond = self.pick(&["n % 2 == 0", "n > 2", "m < n"])?;
                 vec![handle(&l?), Arg::from(cond)]
             }
+            "cache_reduction" if !self.one_in(4) => {
+                let (around, t) = self.reduced(&loops)?;
+                vec![handle(&around), tensor(t)]
+            }
             "cache" | "cache_reduction" => vec![handle(&stmt), self.tensor(s)?],
             "set_mem_type" => {
                 let kind = self.pick(&["register", "stack", "heap", "arena"])?;
                 vec![self.tensor(s)?, Arg::from(kind)]
             }
-            "var_split" => vec![self.tensor(s)?, Arg::from(self.number(0, 1)), Arg::from(self.number(1, 4))],
-            "var_merge" | "var_squeeze" | "var_unsqueeze" => vec![self.tensor(s)?, Arg::from(self.number(0, 1))],
-            "var_reorder" => vec![self.tensor(s)?, Arg::from(vec![1i64, 0])],
-            "inline" => vec![self.tensor(s)?],
+            "var_split" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1)), Arg::from(self.number(1, 4))],
+            "var_merge" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(0)],
+            "var_squeeze" => {
+                vec![self.local(s, |t| t.shape.iter().any(|d| d.as_int() == Some(1)))?, Arg::from(self.number(0, 1))]
+            }
+            "var_unsqueeze" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1))],
+            "var_reorder" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(vec![1i64, 0])],
+            "inline" => vec![self.local(s, |_| true)?],
             _ => vec![handle(&l?)],
         };
         Some((method.to_string(), args))
@@ -167,6 +175,36 @@ impl Chooser {
         self.pick(&pairs)
     }
 
+    /// A loop, and a tensor that is reduced into in it.
+    fn reduced(&mut self, loops: &[Stmt]) -> Option<(Stmt, Symbol)> {
+        let mut all = Vec::new();
+        for l in loops {
+            l.walk(&mut |s| {
+                if let StmtKind::ReduceTo { tensor, .. } = s.kind() {
+                    all.push((l.clone(), tensor.clone()));
+                }
+            });
+        }
+        self.pick(&all)
+    }
+
+    /// Most often a local tensor of that kind, if there is one.
+    fn local(&mut self, s: &Schedule, fits: impl Fn(&Tensor) -> bool) -> Option<Arg> {
+        let mut all = Vec::new();
+        s.func().body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind()
+                && fits(tensor)
+            {
+                all.push(tensor.symbol.clone());
+            }
+        });
+        if all.is_empty() || self.one_in(8) {
+            return self.tensor(s);
+        }
+        self.pick(&all).map(tensor)
+    }
+
+    /// A tensor of the interface or a local one.
     fn tensor(&mut self, s: &Schedule) -> Option<Arg> {
         let mut all: Vec<Symbol> = s.func().interface().map(|t| t.symbol.clone()).collect();
         s.func().body.walk(&mut |s| {
@@ -175,7 +213,10 @@ impl Chooser {
                 all.extend([tensor.symbol.clone(), tensor.symbol.clone()]);
             }
         });
-        let t = self.pick(&all)?;
-        Some(Arg { name: None, value: Value::Handle(Handle::Tensor(t)), span: weft_ast::Span::NONE })
+        self.pick(&all).map(tensor)
     }
+}
+
+fn tensor(t: Symbol) -> Arg {
+    Arg { name: None, value: Value::Handle(Handle::Tensor(t)), span: weft_ast::Span::NONE }
 }

@@ -1,0 +1,70 @@
+//! Many programs in one translation unit and one library: the start of the C compiler, and what it reads before it comes to the
+//! program, would take most of the time.
+
+use std::collections::HashSet;
+use std::path::Path;
+use weft_ast::interp::Outputs;
+use weft_ast::{Func, SourceMap, Value};
+use weft_codegen::c::{self, CSource};
+use weft_codegen::call::Context;
+use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_codegen::{Compiled, LowerOptions, lower};
+
+/// The C of an entry, under a name that no other one of the batch has.
+pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
+    let named = Func { name: format!("case_{number}"), ..func.clone() };
+    let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses it: {d}"))?;
+    Ok(c::emit(&lowered, &SourceMap::default()))
+}
+
+/// Compiles entries together, into an empty directory.
+pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
+    let Some(first) = sources.first() else { return Ok(Vec::new()) };
+    let together = CSource { code: joined(sources), ..first.clone() };
+    Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
+    let compiler = Toolchain::find().map_err(|d| d.to_string())?;
+    let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
+    sources.iter().map(|s| Compiled::load(&library, s.signature.clone()).map_err(|d| d.to_string())).collect()
+}
+
+/// One file of several; what they have in common, helpers and includes, once.
+fn joined(sources: &[CSource]) -> String {
+    let (mut out, mut seen) = (String::new(), HashSet::new());
+    for item in sources.iter().flat_map(|s| items(&s.code)) {
+        if seen.insert(item.clone()) {
+            out += &item;
+        }
+    }
+    out
+}
+
+/// What stands at the top of a file, one after the other: a directive, a declaration or a function.
+fn items(code: &str) -> Vec<String> {
+    let (mut out, mut item) = (Vec::new(), String::new());
+    for line in code.lines() {
+        item += line;
+        item.push('\n');
+        let continued = line.ends_with('\\');
+        let ends = !continued
+            && !line.starts_with(' ')
+            && (item.starts_with('#')
+                || line.ends_with('}')
+                || line.ends_with(';')
+                || line.ends_with("*/")
+                || line.is_empty());
+        if ends {
+            out.push(std::mem::take(&mut item));
+        }
+    }
+    out.push(item);
+    out
+}
+
+/// What an entry computes, as the interpreter says it; or the code of its error.
+pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&str, i64)]) -> Result<Outputs, String> {
+    let mut given = params.to_vec();
+    match compiled.call_values(&mut Context::new(threads), &mut given, sizes) {
+        Ok((results, _)) => Ok(Outputs { params: given, unwritten: vec![Vec::new(); results.len()], results }),
+        Err(e) => Err(e.kind.code().to_string()),
+    }
+}

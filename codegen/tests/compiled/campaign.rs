@@ -1,0 +1,83 @@
+//! Random programs under random schedules, through the interpreter and through C. `FIRST` and `MOST` in the environment choose other
+//! seeds; `make fuzz` takes new ones for as long as you like.
+
+use crate::random_schedules::{CLASSES, faults, in_c, undefined};
+use crate::steps::primitives;
+use crate::tried::{Case, Counts, problem, random, runs, show, small};
+use weft_ast::build::{block, store};
+use weft_ast::random::nest::Class;
+use weft_ast::{DType, Expr, Func};
+
+/// Programs of one library.
+const TOGETHER: u64 = 40;
+
+fn number(name: &str, or: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or)
+}
+
+fn none(failures: &[(Case, String)]) {
+    let text: Vec<String> = failures.iter().take(3).map(|(case, what)| show(case, what)).collect();
+    assert!(text.is_empty(), "{} failures\n{}", failures.len(), text.join("\n\n"));
+}
+
+#[test]
+fn scheduled_programs() {
+    let (first, most) = (number("FIRST", 0), number("MOST", 3 * TOGETHER));
+    let start = std::time::Instant::now();
+    let mut all = Counts::default();
+    for class in CLASSES {
+        let mut counts = Counts::default();
+        let starts = (first..first + most).step_by(TOGETHER as usize);
+        let batch = |from| faults(from..(from + TOGETHER).min(first + most), class, &mut counts);
+        let failures: Vec<(Case, String)> = starts.flat_map(batch).collect();
+        println!("{class:?}, {most} programs through C by {:.0?}; {counts}", start.elapsed());
+        none(&failures);
+        all.add(&counts);
+    }
+    println!("all of them: {all}");
+    let never: Vec<&str> =
+        primitives().into_iter().filter(|p| all.steps.get(*p).is_none_or(|(_, taken)| *taken == 0)).collect();
+    assert!(never.is_empty(), "never taken: {never:?}");
+}
+
+#[test]
+fn scheduled_programs_have_no_undefined_behaviour() {
+    let first = number("FIRST", 0);
+    let seeds = (first..first + 6).flat_map(|seed| CLASSES.map(|class| random(seed, class, &mut Counts::default()).0));
+    none(&undefined(seeds));
+}
+
+/// A program that computes something else in the end is found, by the interpreter and in C.
+#[test]
+fn what_is_otherwise_is_found() {
+    let (case, wrong) = random(1, Class::Dense, &mut Counts::default());
+    assert_eq!(wrong, None);
+    let runs = runs(&case.func, case.seed);
+    assert!(!runs.is_empty());
+    assert_eq!(in_c(&case.func, &case.func, &runs), None);
+    let s = case.func.params.iter().find(|p| p.tensor.symbol.name() == "s").expect("a scalar");
+    let more = store(&s.tensor, [], &Expr::float(1e6, DType::F64).cast(s.tensor.dtype));
+    let other: Func = case.func.with_body(block([case.func.body.clone(), more]));
+    let what = in_c(&case.func, &other, &runs).expect("it is another program");
+    assert!(what.starts_with("in C it is otherwise"), "{what}");
+}
+
+/// Of a failing case the steps and statements go that have nothing to do with it.
+#[test]
+fn failures_are_made_small() {
+    let splits = |_: &Func, after: &Func, _: &[crate::tried::Run]| {
+        let mut found = false;
+        after.body.walk(&mut |s| {
+            found |= matches!(s.kind(), weft_ast::StmtKind::For { iter, .. } if iter.name().ends_with("~o"));
+        });
+        found.then(|| "a loop is split".to_string())
+    };
+    let seeds = (0..).map(|seed| random(seed, Class::Dense, &mut Counts::default()).0);
+    let large = |c: &Case| c.trace.steps.len() > 3 && problem(c, &splits).is_some();
+    let case = seeds.into_iter().find(large).expect("some program is split");
+    let (case, what) = small(&case, "a loop is split", &splits);
+    assert_eq!(what, "a loop is split");
+    assert_eq!(case.trace.steps.len(), 1, "{}", case.trace.to_json());
+    let text = weft_ast::print::stmt(&case.func.body);
+    assert_eq!(text.lines().count(), 2, "{text}");
+}

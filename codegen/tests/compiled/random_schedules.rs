@@ -1,0 +1,137 @@
+//! Random programs under random schedules through C: what the interpreter computes without steps, it computes after them, and
+//! compiled C on one thread, on two, and on more than the machine may have; and under the sanitizers.
+
+use crate::batch;
+use crate::driver::{self, Call, Outcome};
+use crate::tried::{Case, Counts, Further, Run, close, problem, random, runs, small};
+use weft_ast::Func;
+use weft_ast::func::ParamMode;
+use weft_ast::interp::Outputs;
+use weft_ast::random::nest::Class;
+use weft_codegen::Compiled;
+use weft_codegen::c::CSource;
+use weft_codegen::toolchain::CompileOptions;
+
+/// How many threads run what is compiled.
+const THREADS: [usize; 3] = [1, 2, 4];
+/// What programs are of.
+pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
+
+fn flags() -> CompileOptions {
+    CompileOptions { contract: false, optimize: false, ..CompileOptions::default() }
+}
+
+/// What compiled code computes otherwise than the interpreter did without steps.
+fn differs(compiled: &Compiled, runs: &[Run]) -> Option<String> {
+    for r in runs {
+        let sizes: Vec<(&str, i64)> = r.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        for threads in THREADS {
+            let found = batch::call(compiled, threads, &r.inputs.params, &sizes);
+            if !found.as_ref().is_ok_and(|out| close(&r.before, out)) {
+                return Some(format!(
+                    "in C it is otherwise: on {threads} threads at {:?}\nbefore {:?}\nin C   {found:?}",
+                    r.inputs, r.before
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// What is wrong with one program in C, compiled alone.
+pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let compiled = batch::source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), &flags()));
+    match compiled.map(|c| differs(&c[0], runs)) {
+        Ok(found) => found,
+        Err(refused) => Some(format!("it is not compiled: {refused}")),
+    }
+}
+
+/// What is wrong with the programs of some seeds, made small.
+pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) -> Vec<(Case, String)> {
+    let (mut wrong, mut cases, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    for seed in seeds {
+        let (case, what) = random(seed, class, counts);
+        if let Some(what) = what {
+            wrong.push(small(&case, &what, &|_, _, _| None));
+            continue;
+        }
+        let after = case.trace.replay(case.func.clone()).map(|s| s.into_func()).expect("it was taken before");
+        match batch::source(&after, cases.len()) {
+            Ok(s) => {
+                sources.push(s);
+                cases.push(case);
+            }
+            Err(what) => wrong.push(small(&case, &format!("it is not compiled: {what}"), &in_c)),
+        }
+    }
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let suspects: Vec<usize> = match batch::compile(&sources, dir.path(), &flags()) {
+        Ok(compiled) => {
+            let bad = |(case, compiled): (&Case, &Compiled)| differs(compiled, &runs(&case.func, case.seed)).is_some();
+            let all: Vec<bool> = cases.iter().zip(&compiled).map(bad).collect();
+            (0..cases.len()).filter(|k| all[*k]).collect()
+        }
+        // Which of them, each tells alone.
+        Err(_) => (0..cases.len()).collect(),
+    };
+    for case in suspects.into_iter().map(|k| &cases[k]) {
+        let alone: Further<'_> = &in_c;
+        match problem(case, alone) {
+            Some((case, what)) => wrong.push(small(&case, &what, alone)),
+            None => wrong.push((case.clone(), "it is otherwise in C with other programs, and not alone".to_string())),
+        }
+    }
+    wrong
+}
+
+/// What is wrong with cases under AddressSanitizer and UndefinedBehaviorSanitizer, each at one of its sizes.
+pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
+    let mut all = Vec::new();
+    for case in cases {
+        let runs = runs(&case.func, case.seed);
+        // Without a run, or with what the other campaign is about, there is nothing to ask.
+        let Some(run) = runs.get(case.seed as usize % runs.len().max(1)).cloned() else { continue };
+        let Ok(after) = case.trace.replay(case.func.clone()) else { continue };
+        if let Ok(source) = batch::source(after.func(), all.len()) {
+            all.push((case, run, source));
+        }
+    }
+    let sizes: Vec<Vec<i64>> = all.iter().map(|(_, run, source)| sizes(run, source)).collect();
+    let calls: Vec<Call<'_>> = all
+        .iter()
+        .zip(&sizes)
+        .map(|((_, run, source), sizes)| Call { source, params: &run.inputs.params, sizes })
+        .collect();
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let outcomes = driver::run(&calls, dir.path());
+    let wrong = |((case, run, _), outcome): (&(Case, Run, CSource), Outcome)| {
+        let what = match outcome {
+            Outcome::Stopped(why) => format!("a sanitizer stops it: at {:?}\n{why}", run.inputs),
+            Outcome::Returned(0, written) if close(&written_only(&case.func, &run.before), &plain(written.clone())) => {
+                return None;
+            }
+            Outcome::Returned(status, written) => {
+                format!("under the sanitizers it is otherwise: at {:?}\nstatus {status}: {written:?}", run.inputs)
+            }
+        };
+        Some((case.clone(), what))
+    };
+    all.iter().zip(outcomes).filter_map(wrong).collect()
+}
+
+/// In the order of the signature; -1 where a shape fixes it.
+fn sizes(run: &Run, source: &CSource) -> Vec<i64> {
+    source.signature.sizes.iter().map(|s| run.inputs.sizes.get(&s.name).copied().unwrap_or(-1)).collect()
+}
+
+/// Of what the interpreter leaves, the tensors that a program writes.
+fn written_only(func: &Func, out: &Outputs) -> Outputs {
+    let written = func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+    plain(written.map(|(_, v)| v.clone()).chain(out.results.iter().cloned()).collect())
+}
+
+fn plain(params: Vec<weft_ast::Value>) -> Outputs {
+    Outputs { params, results: Vec::new(), unwritten: Vec::new() }
+}

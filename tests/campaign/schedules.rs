@@ -1,0 +1,90 @@
+//! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and now and then C under
+//! the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which `WEFT_FUZZ_CASE` names to try it again.
+
+use crate::Finding;
+use crate::random_schedules::{CLASSES, faults, in_c, undefined};
+use crate::tried::{Case, Counts, problem, random, show};
+use std::path::Path;
+use weft_ast::random::nest::Class;
+use weft_ast::{Func, func, print};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use weft_schedule::Trace;
+
+/// Programs of one library, and of one C program under the sanitizers.
+const TOGETHER: u64 = 20;
+const SANITIZED: u64 = 6;
+
+/// What is wrong with a batch of programs.
+pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
+    let mut counts = Counts::default();
+    let class = CLASSES[(seed % 4) as usize];
+    let first = seed / 4 * TOGETHER;
+    let wrong = match seed / 4 % 8 {
+        7 => undefined((first..first + SANITIZED).map(|seed| random(seed, class, &mut counts).0)),
+        _ => faults(first..first + TOGETHER, class, &mut counts),
+    };
+    all.add(&counts);
+    let more = wrong.len().saturating_sub(1);
+    let (case, what) = wrong.into_iter().next()?;
+    let more = if more > 0 { format!("; {more} more programs of this batch fail") } else { String::new() };
+    // Nests are made of what no text says, `assume` and branches that are decided.
+    let kept = self::case(&text_of(&case), &case.trace.to_json());
+    let repeats = kept.is_ok_and(|kept| func::same(&kept.func, &case.func));
+    let how = if repeats { "WEFT_FUZZ_CASE names its file" } else { "its text says it in part: take the seed" };
+    let text = format!("{class:?}{more}, {}\nto try it again: {how}", show(&case, &what));
+    Some(Finding {
+        what: text,
+        files: vec![("ft", text_of(&case).into_bytes()), ("json", case.trace.to_json().into_bytes())],
+    })
+}
+
+/// The program, with what its inputs are made of.
+fn text_of(case: &Case) -> String {
+    format!("{INPUTS}{}\n{}", case.seed, print::func(&case.func))
+}
+
+const INPUTS: &str = "# random inputs of seed ";
+
+/// The case of a program and a trace that were kept.
+fn case(text: &str, trace: &str) -> Result<Case, String> {
+    let seed = text.strip_prefix(INPUTS).and_then(|t| t.lines().next()?.parse().ok());
+    let program = Program::load(Source::inline("kept.ft", text), &NoLoader);
+    let entry = program.entries().first().ok_or("there is no program in it")?.name.clone();
+    let func: Func = program.elaborate(&entry, &Default::default(), &NoHooks).map_err(|d| d.to_string())?;
+    let trace = Trace::from_json(trace).map_err(|r| r.message.clone())?;
+    Ok(Case { func, seed: seed.ok_or("its first line does not say of what its inputs are made")?, trace })
+}
+
+/// What a case that was kept in `path` and beside it does now; whether nothing is wrong with it.
+pub fn again(path: &Path) -> (String, bool) {
+    let read = |extension: &str| std::fs::read_to_string(path.with_extension(extension)).map_err(|e| e.to_string());
+    match read("ft").and_then(|text| case(&text, &read("json")?)) {
+        Err(e) => (format!("{}: {e}", path.display()), false),
+        Ok(case) => match problem(&case, &in_c) {
+            Some((case, what)) => (show(&case, &what), false),
+            None => match undefined([case]).pop() {
+                Some((case, what)) => (show(&case, &what), false),
+                None => ("nothing is wrong with it now".to_string(), true),
+            },
+        },
+    }
+}
+
+/// Whether programs and traces come back from their files.
+pub fn kept(seed: u64) -> Option<Finding> {
+    let (old, _) = random(seed, Class::Dense, &mut Counts::default());
+    let text = text_of(&old);
+    let finding = |what: String| Some(Finding { what, files: vec![("ft", text.clone().into_bytes())] });
+    let new = match case(&text, &old.trace.to_json()) {
+        Ok(new) => new,
+        Err(e) => return finding(format!("does not come back: {e}")),
+    };
+    if !func::same(&old.func, &new.func) {
+        return finding(format!("comes back as\n{}", print::func(&new.func)));
+    }
+    let taken = |c: &Case| {
+        c.trace.replay(c.func.clone()).map(|s| print::func(s.func())).map_err(|(k, r)| (k, r.message.clone()))
+    };
+    let (before, after) = (taken(&old), taken(&new));
+    (before != after).then(|| finding(format!("its steps make\n{after:?}\nand made\n{before:?}")))?
+}
