@@ -11,30 +11,6 @@ fn not_cached(text: &str, stmt: &str, tensor: &str, expected: Expect) {
 }
 
 #[test]
-fn figure_14() {
-    cached(
-        "
-def f(a: inout[f32[n + m]]):
-    for i in range(n):
-        for j in range(m):
-            a[i + j] = a[i + j] * 2 + 1
-",
-        "j",
-        "a",
-        expect![[r#"
-            for i in range(n):
-                a_cache = empty((m,), f32)
-                for a.cache.d0 in range(m):
-                    a_cache[a.cache.d0] = a[i + a.cache.d0]
-                for j in range(m):
-                    a_cache[j] = a_cache[j] * 2.0 + 1.0
-                for a.cache.back.d0 in range(m):
-                    a[i + a.cache.back.d0] = a_cache[a.cache.back.d0]
-        "#]],
-    );
-}
-
-#[test]
 fn reads_are_not_stored_back() {
     cached(
         "

@@ -10,56 +10,6 @@ fn not_fused(text: &str, expected: Expect) {
     refused(text, |s| call(s, "fuse", args!["i", "j"]).map(drop), expected);
 }
 
-/// Figure 8 of the FreeTensor paper becomes Figure 10.
-#[test]
-fn figure_10() {
-    check(
-        "
-def f(q: f32[n, d], key: f32[n, d], like: f32[w], y: inout[f32[n, 2 * w + 1]]):
-    for j in range(n):
-        dot = empty((2 * w + 1,), f32)
-        for k in range(2 * w + 1):
-            dot[k] = 0
-        label(\"scores\")
-        for k in range(-w, w + 1):
-            if j + k >= 0 and j + k < n:
-                dot[k + w] = 0
-                for p in range(d):
-                    dot[k + w] += q[j, p] * key[j + k, p]
-        dot_max: f32 = -1000
-        label(\"max\")
-        for k in range(2 * w + 1):
-            dot_max = max(dot_max, dot[k])
-        dot_norm = empty((2 * w + 1,), f32)
-        for k in range(2 * w + 1):
-            dot_norm[k] = dot[k] - dot_max
-        for k in range(2 * w + 1):
-            y[j, k] = dot_norm[k]
-",
-        |s| call(s, "fuse", args!["scores", "max"]).map(drop),
-        expect![[r#"
-            for j in range(n):
-                dot = empty((w * 2 + 1,), f32)
-                for k in range(w * 2 + 1):
-                    dot[k] = 0.0
-                dot_max = empty((), f32)
-                dot_max = -1000.0
-                label("scores")
-                for k in range(-w, w + 1):
-                    if j + k >= 0 and j + k < n:
-                        dot[k + w] = 0.0
-                        for p in range(d):
-                            dot[k + w] += q[j, p] * key[j + k, p]
-                    dot_max = max(dot_max, dot[k + w])
-                dot_norm = empty((w * 2 + 1,), f32)
-                for k in range(w * 2 + 1):
-                    dot_norm[k] = dot[k] - dot_max
-                for k in range(w * 2 + 1):
-                    y[j, k] = dot_norm[k]
-        "#]],
-    );
-}
-
 #[test]
 fn aligned_by_number() {
     fused(

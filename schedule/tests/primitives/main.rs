@@ -8,6 +8,7 @@ mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
 mod confirm;
+mod figures;
 mod fission;
 mod fuse;
 mod inline;
