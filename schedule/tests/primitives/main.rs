@@ -13,6 +13,7 @@ mod fission;
 mod fuse;
 mod inline;
 mod layout;
+mod matrix;
 mod merge;
 mod move_to;
 mod parallelize;
