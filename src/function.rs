@@ -97,6 +97,14 @@ impl Function {
         &self.timings
     }
 
+    /// What does its matrix products (`as_lib`): a library's name, or `"own kernel"`. `None` if it has none.
+    pub fn products(&self) -> Option<String> {
+        match &self.code {
+            Code::C(compiled) => compiled.products(),
+            Code::Interp(_) => None,
+        }
+    }
+
     /// Starts a call.
     pub fn call(&self) -> crate::call::Call<'_, '_> {
         crate::call::Call::new(self)

@@ -33,7 +33,6 @@ pub mod inputs;
 pub mod io;
 mod loader;
 pub mod locate;
-pub mod near;
 pub mod pipeline;
 pub mod program;
 pub mod render;

@@ -2,7 +2,7 @@
 # Checks for what building and testing Weft needs, installs what is missing where it may, and otherwise says what to type.
 #
 #   tools/setup.sh            what `make demo` needs: Rust, a C compiler with OpenMP, autotools (isl), z3
-#   tools/setup.sh test       and what `make test` needs besides: Python 3 with NumPy and SciPy in .venv/
+#   tools/setup.sh test       and what `make test` needs besides: Python 3 with NumPy and SciPy in .venv/, OpenBLAS if it can be had
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,12 +29,12 @@ if [ "${1:-}" = test ]; then
   { have python3 && python3 -c 'import venv, ensurepip' 2>/dev/null; } || need python3-venv
 fi
 
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  if have sudo && sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(no); fi
+fi
 if [ ${#missing[@]} -gt 0 ]; then
   say "missing: ${missing[*]}"
-  as_root=()
-  if [ "$(id -u)" != 0 ]; then
-    if have sudo && sudo -n true 2>/dev/null; then as_root=(sudo -n); else as_root=(no); fi
-  fi
   if ! have apt-get || [ "${as_root[0]:-}" = no ]; then
     say "cannot install them here. On Debian or Ubuntu, type:"
     fail "    sudo apt-get update && sudo apt-get install -y ${missing[*]}"
@@ -60,4 +60,13 @@ if [ "${1:-}" = test ] && ! .venv/bin/python -c 'import numpy, scipy' 2>/dev/nul
   if ! .venv/bin/pip install --quiet --disable-pip-version-check 'numpy>=2' scipy >&2; then
     say "pip could not install NumPy and SciPy: the comparisons with NumPy will say that they were skipped"
   fi
+fi
+
+# Products by a library (`as_lib`) are tested with one where it can be had. Programs never need it.
+if [ "${1:-}" = test ] && have apt-get && [ "${as_root[0]:-}" != no ] && ! /sbin/ldconfig -p 2>/dev/null | grep -q 'libopenblas\.so\.0'; then
+  say "installing OpenBLAS, which as_lib is tested with"
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends libopenblas0-pthread >&2 \
+    || { "${as_root[@]}" apt-get update -qq >&2 \
+         && DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends libopenblas0-pthread >&2; } \
+    || say "apt-get could not install it: only our own kernel is tested"
 fi

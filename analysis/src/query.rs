@@ -4,6 +4,7 @@
 //!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
 //! - [`walk`]: goes through a program and keeps a context on the way.
 //! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what they touch.
+//! - [`product`]: whether a nest is a matrix product.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
@@ -35,6 +36,7 @@ pub mod kill;
 mod linear;
 mod lower;
 mod point;
+pub mod product;
 mod prove;
 mod rebuild;
 pub mod reference;

@@ -30,6 +30,7 @@ pub mod format;
 pub mod func;
 pub mod interp;
 pub mod narrow;
+pub mod near;
 pub mod op;
 pub mod poly;
 pub mod print;

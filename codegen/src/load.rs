@@ -5,9 +5,13 @@
 use crate::abi::{PlanFn, RunFn};
 use crate::signature::Signature;
 use libloading::Library;
+use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use weft_ast::Diagnostic;
+
+/// `weft_products`
+type ProductsFn = unsafe extern "C" fn() -> *const c_char;
 
 /// An entry in memory, ready to be called. It may be called by several threads at once, each with its own
 /// [`Context`](crate::call::Context).
@@ -15,6 +19,7 @@ use weft_ast::Diagnostic;
 pub struct Compiled {
     pub(crate) run: RunFn,
     pub(crate) plan: PlanFn,
+    products: Option<ProductsFn>,
     signature: Signature,
     path: PathBuf,
     // Never unloaded: with it would go OpenMP's run-time library, whose threads wait inside of it for the next loop.
@@ -41,12 +46,22 @@ impl Compiled {
             let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;
             (run, plan)
         };
-        Ok(Compiled { run, plan, signature, path: path.to_path_buf(), _library: ManuallyDrop::new(library) })
+        // SAFETY: what `weft_gemm.h` defines, where the code includes it.
+        let products = unsafe { library.get::<ProductsFn>(b"weft_products") }.ok().map(|f| *f);
+        Ok(Compiled { run, plan, products, signature, path: path.to_path_buf(), _library: ManuallyDrop::new(library) })
     }
 
     /// What callers must know.
     pub fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// What does its matrix products (`as_lib`): a library's name, or `"own kernel"`. `None` if it has none. Looks for the library,
+    /// as the first product does.
+    pub fn products(&self) -> Option<String> {
+        // SAFETY: the function takes nothing, and returns a text that lives as long as the library or the environment.
+        let name = unsafe { CStr::from_ptr((self.products?)()) };
+        Some(if name.is_empty() { "own kernel".to_string() } else { name.to_string_lossy().into_owned() })
     }
 
     /// The library's file.

@@ -1,12 +1,15 @@
 //! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list of
 //! arguments and never through a shell.
 
-use crate::c::{CSource, WEFT_H, WEFT_RUNTIME_H};
+use crate::c::{CSource, WEFT_GEMM_H, WEFT_H, WEFT_RUNTIME_H};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::UNIX_EPOCH;
 use weft_ast::Diagnostic;
+
+/// What programs are linked with: mathematics, and loading a library while they run.
+const LIBRARIES: [&str; 2] = ["-lm", "-ldl"];
 
 /// How a program is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +143,9 @@ impl Toolchain {
         write(&files.header, &source.header)?;
         write(&files.weft_h, WEFT_H)?;
         write(&dir.join("weft_runtime.h"), WEFT_RUNTIME_H)?;
+        if source.products {
+            write(&dir.join("weft_gemm.h"), WEFT_GEMM_H)?;
+        }
         Ok(files)
     }
 
@@ -151,7 +157,8 @@ impl Toolchain {
     pub fn shared(&self, dir: &Path, stem: &str, options: &CompileOptions) -> Result<PathBuf, Diagnostic> {
         let library = dir.join(format!("lib{stem}{}", std::env::consts::DLL_SUFFIX));
         let mut args: Vec<OsString> = vec!["-shared".into()];
-        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), library.clone().into(), "-lm".into()]);
+        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), library.clone().into()]);
+        args.extend(LIBRARIES.map(OsString::from));
         self.compile(dir, stem, options, &args, &library)?;
         Ok(library)
     }
@@ -193,7 +200,8 @@ impl Toolchain {
     ) -> Result<PathBuf, Diagnostic> {
         let program = dir.join(format!("{stem}.bin"));
         let mut args: Vec<OsString> = sources.iter().map(|p| p.clone().into()).collect();
-        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), program.clone().into(), "-lm".into()]);
+        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), program.clone().into()]);
+        args.extend(LIBRARIES.map(OsString::from));
         self.compile(dir, stem, options, &args, &program)?;
         Ok(program)
     }

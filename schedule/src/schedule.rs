@@ -118,12 +118,25 @@ impl Schedule {
 
     /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be something else now.
     fn renew(&self, change: &mut Change) -> Result<(), Refusal> {
-        let mut marked = Vec::new();
+        let (mut marked, mut library) = (Vec::new(), Vec::new());
         change.func.body.walk(&mut |s| {
             if concurrent::is_marked(s) {
                 marked.push(s.id());
             }
         });
+        change.func.body.walk(&mut |s| {
+            if matches!(s.kind(), StmtKind::For { props, .. } if props.library) {
+                library.push(s.clone());
+            }
+        });
+        for nest in library {
+            primitives::as_lib::fits(&change.func, &nest).map_err(|mut r| {
+                r.message =
+                    format!("a library does this nest since an earlier step, and could not any more: {}", r.message);
+                r.condition = Refusal::ORDER_FREE;
+                r.help("take that step first, and `as_lib` after it")
+            })?;
+        }
         for id in marked {
             let Some(Loop { stmt, iter, .. }) = tree::find(&change.func.body, id).as_ref().and_then(Loop::of) else {
                 continue;

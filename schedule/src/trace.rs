@@ -178,6 +178,18 @@ impl Trace {
     /// # Errors
     /// The step that is refused, with its number counted from 1.
     pub fn replay(&self, func: Func) -> Result<Schedule, (usize, Refusal)> {
+        self.replay_with(func, &mut |_, _| ())
+    }
+
+    /// Takes all steps on a program, and tells of the schedule after each of them, with the step.
+    ///
+    /// # Errors
+    /// The step that is refused, with its number counted from 1.
+    pub fn replay_with(
+        &self,
+        func: Func,
+        after: &mut dyn FnMut(&Step, &Schedule),
+    ) -> Result<Schedule, (usize, Refusal)> {
         if self.entry != func.name {
             let text = format!("this trace is for `{}`, not for `{}`", self.entry, func.name);
             return Err((0, Refusal::usage(text)));
@@ -190,6 +202,7 @@ impl Trace {
                 args.push(Arg { name: a.name.clone(), value, span: Span::NONE });
             }
             s.call(&step.method, &args).map_err(|r| (k + 1, r))?;
+            after(s.trace().steps.last().unwrap_or(step), &s);
         }
         Ok(s)
     }

@@ -6,6 +6,7 @@
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::value::{Arg, Handle, IndexMap, Value};
+use weft_ast::Distribution;
 
 impl From<Handle> for Value {
     fn from(h: Handle) -> Value {
@@ -74,13 +75,22 @@ impl Schedule {
         }
     }
 
+    // ---- loops
+
     /// Splits a loop into two nested ones: the outer and the inner one.
     pub fn split(&mut self, l: impl Into<Value>, by: SplitBy) -> Result<(Handle, Handle), Refusal> {
+        self.split_shifted(l, by, 0)
+    }
+
+    /// Splits a loop into two nested ones, with the tiles moved to the right: the first one holds `shift` iterations less.
+    pub fn split_shifted(&mut self, l: impl Into<Value>, by: SplitBy, shift: i64) -> Result<(Handle, Handle), Refusal> {
         let by = match by {
             SplitBy::Factor(f) => Arg::named("factor", f),
             SplitBy::Parts(p) => Arg::named("parts", p),
         };
-        self.two("split", &[Arg::from(l.into()), by])
+        let shift = (shift != 0).then(|| Arg::named("shift", shift));
+        let args: Vec<Arg> = [Arg::from(l.into()), by].into_iter().chain(shift).collect();
+        self.two("split", &args)
     }
 
     /// Makes one loop of two nested ones.
@@ -93,7 +103,7 @@ impl Schedule {
         self.call("reorder", &[Arg::from(Value::List(loops))]).map(drop)
     }
 
-    /// New iterators from old ones: skewing, interchange, reversal.
+    /// New iterators from old ones: skewing, interchange, reversal. Gives the loops, from the outside in.
     pub fn permute(&mut self, loops: Vec<Value>, map: IndexMap) -> Result<Vec<Handle>, Refusal> {
         self.call("permute", &[Arg::from(Value::List(loops)), Arg::from(Value::Map(map))]).map(handles)
     }
@@ -101,6 +111,16 @@ impl Schedule {
     /// Makes one loop of two that follow each other.
     pub fn fuse(&mut self, first: impl Into<Value>, second: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("fuse", &[Arg::from(first.into()), Arg::from(second.into())])
+    }
+
+    /// Makes one loop of two that follow each other, with the second one's iterations `shift` iterations later.
+    pub fn fuse_shifted(
+        &mut self,
+        first: impl Into<Value>,
+        second: impl Into<Value>,
+        shift: i64,
+    ) -> Result<Handle, Refusal> {
+        self.one("fuse", &[Arg::from(first.into()), Arg::from(second.into()), Arg::named("shift", shift)])
     }
 
     /// Makes two loops of one, cut at a statement of its body.
@@ -113,50 +133,88 @@ impl Schedule {
         self.call("swap", &[Arg::from(Value::List(order))]).map(drop)
     }
 
-    /// Moves a statement next to another one.
-    pub fn move_to(&mut self, stmt: impl Into<Value>, to: Place) -> Result<(), Refusal> {
-        self.call("move_to", &[Arg::from(stmt.into()), to.arg()]).map(drop)
+    /// Moves a statement next to another one. Gives what was moved.
+    pub fn move_to(&mut self, stmt: impl Into<Value>, to: Place) -> Result<Handle, Refusal> {
+        self.one("move_to", &[Arg::from(stmt.into()), to.arg()])
     }
 
     /// Runs a loop backwards.
-    pub fn reverse(&mut self, l: impl Into<Value>) -> Result<(), Refusal> {
-        self.call("reverse", &[Arg::from(l.into())]).map(drop)
+    pub fn reverse(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("reverse", &[Arg::from(l.into())])
     }
 
-    /// Runs the iterations of a loop on several threads.
-    pub fn parallelize(&mut self, l: impl Into<Value>) -> Result<(), Refusal> {
-        self.call("parallelize", &[Arg::from(l.into())]).map(drop)
+    /// Cuts a loop where the conditions in it change. Gives the parts, in order.
+    pub fn separate_tail(&mut self, l: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("separate_tail", &[Arg::from(l.into())]).map(handles)
     }
 
-    /// Runs a loop by vector instructions.
-    pub fn vectorize(&mut self, l: impl Into<Value>) -> Result<(), Refusal> {
-        self.call("vectorize", &[Arg::from(l.into())]).map(drop)
+    /// Makes a copy of a statement for the case that a condition holds: the copy, and the statement for all other cases.
+    pub fn specialize(&mut self, stmt: impl Into<Value>, condition: &str) -> Result<(Handle, Handle), Refusal> {
+        self.two("specialize", &[Arg::from(stmt.into()), Arg::from(condition)])
     }
 
-    /// Makes copies of a loop's body: all of them, or `factor` ones in each iteration.
-    pub fn unroll(&mut self, l: impl Into<Value>, factor: Option<i64>) -> Result<(), Refusal> {
+    // ---- how loops run
+
+    /// Runs the iterations of a loop on several threads, in equal shares.
+    pub fn parallelize(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("parallelize", &[Arg::from(l.into())])
+    }
+
+    /// Runs the iterations of a loop on several threads: who gets which, and how many at once.
+    pub fn parallelize_by(
+        &mut self,
+        l: impl Into<Value>,
+        by: Distribution,
+        chunk: Option<u32>,
+    ) -> Result<Handle, Refusal> {
+        let chunk = chunk.map(|c| Arg::named("chunk", i64::from(c)));
+        let args = [Arg::from(l.into()), Arg::named("schedule", by.name())];
+        self.one("parallelize", &args.into_iter().chain(chunk).collect::<Vec<_>>())
+    }
+
+    /// Runs a loop by vector instructions, as many iterations at once as fit the machine.
+    pub fn vectorize(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("vectorize", &[Arg::from(l.into())])
+    }
+
+    /// Runs a loop by vector instructions, `width` iterations at once.
+    pub fn vectorize_by(&mut self, l: impl Into<Value>, width: u32) -> Result<Handle, Refusal> {
+        self.one("vectorize", &[Arg::from(l.into()), Arg::named("width", i64::from(width))])
+    }
+
+    /// Makes copies of a loop's body: all of them, or `factor` ones in each iteration. Gives the statements that it became, or the
+    /// outer loop.
+    pub fn unroll(&mut self, l: impl Into<Value>, factor: Option<i64>) -> Result<Vec<Handle>, Refusal> {
         let factor = factor.map(|f| Arg::named("factor", f));
         let args: Vec<Arg> = [Arg::from(l.into())].into_iter().chain(factor).collect();
-        self.call("unroll", &args).map(drop)
+        self.call("unroll", &args).map(handles)
     }
 
-    /// Unrolls a loop and interleaves the statements of its iterations.
-    pub fn blend(&mut self, l: impl Into<Value>) -> Result<(), Refusal> {
-        self.call("blend", &[Arg::from(l.into())]).map(drop)
+    /// Unrolls a loop and interleaves the statements of its iterations. Gives these.
+    pub fn blend(&mut self, l: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("blend", &[Arg::from(l.into())]).map(handles)
     }
 
-    /// Copies the part of a tensor that a statement uses into a small one. Gives what the call returns: the tensor comes first.
-    pub fn cache(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
-        self.call("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into())]).map(handles)
+    /// Has a library do a nest that is a matrix product. Gives its outermost loop.
+    pub fn as_lib(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("as_lib", &[Arg::from(l.into())])
     }
 
-    /// Reduces into a small tensor first, then from there into the one that is meant.
-    pub fn cache_reduction(
-        &mut self,
-        stmt: impl Into<Value>,
-        tensor: impl Into<Value>,
-    ) -> Result<Vec<Handle>, Refusal> {
-        self.call("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into())]).map(handles)
+    // ---- tensors
+
+    /// Copies the part of a tensor that a statement uses into a small one, which it gives.
+    pub fn cache(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
+    }
+
+    /// Reduces into a small tensor first, then from there into the one that is meant. Gives the small one.
+    pub fn cache_reduction(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
+    }
+
+    /// Puts the expression that a local is filled with where it is read.
+    pub fn inline(&mut self, tensor: impl Into<Value>) -> Result<(), Refusal> {
+        self.call("inline", &[Arg::from(tensor.into())]).map(drop)
     }
 
     /// Where a local is kept: `"register"`, `"stack"`, `"heap"` or `"arena"`.
@@ -164,10 +222,32 @@ impl Schedule {
         self.call("set_mem_type", &[Arg::from(tensor.into()), Arg::from(memory)]).map(drop)
     }
 
-    /// Puts the expression that a local is filled with where it is read.
-    pub fn inline(&mut self, tensor: impl Into<Value>) -> Result<(), Refusal> {
-        self.call("inline", &[Arg::from(tensor.into())]).map(drop)
+    /// Makes two dimensions of a local's dimension `dim`: the inner one has `factor` elements.
+    pub fn var_split(&mut self, tensor: impl Into<Value>, dim: i64, factor: i64) -> Result<(), Refusal> {
+        self.call("var_split", &[Arg::from(tensor.into()), Arg::from(dim), Arg::from(factor)]).map(drop)
     }
+
+    /// Makes one dimension of a local's dimensions `dim` and `dim + 1`.
+    pub fn var_merge(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
+        self.call("var_merge", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
+    }
+
+    /// Changes the order of a local's dimensions: `order` has the old dimensions in their new order.
+    pub fn var_reorder(&mut self, tensor: impl Into<Value>, order: Vec<i64>) -> Result<(), Refusal> {
+        self.call("var_reorder", &[Arg::from(tensor.into()), Arg::from(Value::from(order))]).map(drop)
+    }
+
+    /// Takes a dimension of one element out of a local.
+    pub fn var_squeeze(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
+        self.call("var_squeeze", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
+    }
+
+    /// Gives a local a dimension of one element.
+    pub fn var_unsqueeze(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
+        self.call("var_unsqueeze", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
+    }
+
+    // ---- questions
 
     /// The loops inside a statement, or all of them, outermost first.
     pub fn loops(&mut self, inside: Option<Value>) -> Result<Vec<Handle>, Refusal> {
@@ -178,6 +258,11 @@ impl Schedule {
     /// The innermost loop of a nest.
     pub fn innermost(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("innermost", &[Arg::from(l.into())])
+    }
+
+    /// The loop around a statement, if there is one.
+    pub fn parent(&mut self, stmt: impl Into<Value>) -> Result<Option<Handle>, Refusal> {
+        self.call("parent", &[Arg::from(stmt.into())]).map(|v| handles(v).pop())
     }
 
     /// The number of iterations, where it is a constant.

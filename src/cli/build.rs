@@ -44,7 +44,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Makes weft_ENTRY.c, weft_ENTRY.h and the headers weft.h and weft_runtime.h; libweft_ENTRY.so and libweft_ENTRY.a if neither
+Makes weft_ENTRY.c, weft_ENTRY.h and the headers weft.h and weft_runtime.h (with matrix products of a library, also weft_gemm.h); libweft_ENTRY.so and libweft_ENTRY.a if neither
 or both of --shared and --static are given. weft.h says how to call it.
 
 Examples:

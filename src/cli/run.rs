@@ -89,7 +89,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut memory = vec![("inputs", input_bytes as u128), ("results", result_bytes as u128)];
     memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u128)));
     let compile = function.timings();
-    let report = RunReport { args, signature: &signature, sizes: &inputs.sizes, compile, files: &files, times: &times };
+    let products = function.products();
+    let (signature, sizes, files, times) = (&signature, &inputs.sizes, &files, &times);
+    let report = RunReport { args, signature, sizes, compile, files, times, products };
     report.print(&results, &targets, &memory)
 }
 
@@ -108,7 +110,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         let Some(t) = all.iter().find(|t| t.name == *name) else {
             let names: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
             let d = Diagnostic::new("output::name", format!("`{}` has no result `{name}`", signature.name));
-            errors.push(match weft::near::nearest(name, names.iter().copied()) {
+            errors.push(match weft_ast::near::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None if names.is_empty() => d.help("it has no results"),
                 None => d.help(format!("its results are {}", names.join(", "))),
@@ -165,6 +167,8 @@ struct RunReport<'a> {
     files: &'a Timings,
     /// Sorted.
     times: &'a [Duration],
+    /// What did the matrix products, if there are any.
+    products: Option<String>,
 }
 
 impl RunReport<'_> {
@@ -221,6 +225,9 @@ impl RunReport<'_> {
             }
         }
         if self.args.time {
+            if let Some(name) = &self.products {
+                table.add_row([comfy_table::Cell::new("matrix products"), right(name.clone())]);
+            }
             for (what, bytes) in memory {
                 table.add_row([comfy_table::Cell::new(format!("memory, {what}")), right(human_bytes(*bytes))]);
             }
@@ -250,6 +257,7 @@ impl RunReport<'_> {
             "files_ms": steps(self.files),
             "run_ms": self.times.iter().map(|t| ms(*t)).collect::<Vec<_>>(),
             "memory_bytes": memory,
+            "products": self.products,
             "diagnostics": [],
         })
     }

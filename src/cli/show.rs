@@ -4,7 +4,7 @@ use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
-use weft::schedule::{Schedule, Trace};
+use weft::schedule::Schedule;
 use weft::{Options, Program, Timings};
 use weft_ast::Diagnostic;
 
@@ -108,23 +108,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`).
+/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`), and what is
+/// said of it.
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
     let plain = Options { schedule: None, ..options.clone() };
     let func = program.logical(entry, &plain, &mut Timings::default())?;
     let text = |f: &weft_ast::Func| weft_ast::print::func(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
-    let all = last.trace();
-    for n in 1..=all.steps.len() {
-        let part = Trace { steps: all.steps[..n].to_vec(), ..all.clone() };
-        let step = &all.steps[n - 1];
-        let Ok(now) = part.replay(func.clone()) else {
-            // The steps were taken on this very program.
-            return Err(Diagnostic::new("internal::steps", format!("step {n} cannot be taken again")).into());
-        };
+    let mut number = 0;
+    let taken = last.trace().replay_with(func, &mut |step, now| {
+        number += 1;
         let after = text(now.func());
-        out += &format!("\n# step {n}: {step}\n");
+        out += &format!("\n# step {number}: {step}\n");
+        for note in &step.notes {
+            out += &format!("# note: {note}\n");
+        }
         for change in similar::TextDiff::from_lines(&before, &after).iter_all_changes() {
             let sign = match change.tag() {
                 similar::ChangeTag::Delete => '-',
@@ -134,6 +133,10 @@ fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> 
             out += &format!("{sign} {change}");
         }
         before = after;
+    });
+    match taken {
+        Ok(_) => Ok(out),
+        // The steps were taken on this very program.
+        Err((n, _)) => Err(Diagnostic::new("internal::steps", format!("step {n} cannot be taken again")).into()),
     }
-    Ok(out)
 }

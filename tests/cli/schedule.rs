@@ -55,6 +55,27 @@ fn steps_are_shown_recorded_and_taken_again() {
     assert!(steps.contains("# step 2: s.parallelize(\"i~o\")\n"), "{steps}");
     assert!(steps.contains("\n-     for i in range(n):\n"), "{steps}");
     assert!(steps.contains("\n+     for i_o in range((n + 3) // 4):  # parallel\n"), "{steps}");
+    // What a step says of the program is shown with it, whoever takes it.
+    folder.write(
+        "columns.ft",
+        b"def columns(x: f32[n, m]) -> f32[m]:
+    y = zeros((m,), f32)
+    for j in range(m):
+        for i in range(n):
+            y[j] += x[i, j]
+    return y
+
+@schedule(columns)
+def fast(s):
+    s.vectorize(\"i\")
+",
+    );
+    folder.succeeds(&["show", "columns.ft", "--schedule", "fast", "--trace", "columns.json"]);
+    for schedule in ["fast", "columns.json"] {
+        let strided = folder.succeeds(&["show", "columns.ft", "--schedule", schedule, "--steps"]);
+        let said = "# step 1: s.vectorize(\"i\")\n# note: `x[i, j]` is strided: lanes are apart in dimension 0, and not in the last one alone\n";
+        assert!(strided.contains(said), "{strided}");
+    }
     // The question was asked, and the answer was no.
     assert!(!steps.contains("step 3"), "{steps}");
 

@@ -92,6 +92,7 @@ impl Matcher {
         a.parallel == b.parallel
             && a.vectorize == b.vectorize
             && a.unroll == b.unroll
+            && a.library == b.library
             && a.reductions.len() == b.reductions.len()
             && a.reductions
                 .iter()

@@ -314,6 +314,9 @@ fn properties(p: &LoopProps, names: &Names) -> String {
     if p.unroll {
         words.push("unroll".to_string());
     }
+    if p.library {
+        words.push("library".to_string());
+    }
     for (sharing, word) in [(Sharing::Partial, "partial"), (Sharing::Atomic, "atomic")] {
         let shared: Vec<String> = p
             .reductions

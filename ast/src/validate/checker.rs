@@ -144,6 +144,10 @@ impl<'a> Checker<'a> {
                         format!("`{}` is listed as shared by iterations that do not share it", r.tensor)
                     });
                 }
+                let alone = !props.is_concurrent() && !props.unroll;
+                self.require(!props.library || alone, Invariant::Library, || {
+                    format!("the loop `{iter}` is a library's, and runs in another special way")
+                });
                 self.bind(iter);
                 self.vars.insert(iter, dtype);
                 self.stmt(body);

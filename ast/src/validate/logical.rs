@@ -14,6 +14,7 @@
 //! - `Condition`: conditions of `If`, `Assert`, `Assume` and `While` are `bool`.
 //! - `StoredType`: what is stored or combined has the tensor's type.
 //! - `Reduction`: a reduction's operator takes the tensor's type.
+//! - `Library`: a loop that is a library's runs in no other special way.
 //! - `ReadOnly`: a parameter that is not `inout` is not written.
 //! - `Shape`: shapes are i64.
 //! - `Interface`: shapes of parameters and results mention sizes only.

@@ -31,6 +31,7 @@ pub enum Invariant {
     Condition,
     StoredType,
     Reduction,
+    Library,
     ReadOnly,
     Shape,
     Interface,

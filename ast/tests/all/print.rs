@@ -277,7 +277,7 @@ fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
         plain(StmtKind::For {
             iter: Symbol::new("x"),
             extent: Extent::Reals,
-            props: LoopProps::default(),
+            props: LoopProps { library: true, ..LoopProps::default() },
             body: plain(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }),
         }),
     ]);
@@ -292,7 +292,7 @@ fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
             label("L1")
             for i in range(n):  # parallel, vectorize
                 pass
-            for x in reals:
+            for x in reals:  # library
                 while False:
                     pass
         "#]],

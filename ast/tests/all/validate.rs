@@ -178,6 +178,18 @@ fn reduction() {
 }
 
 #[test]
+fn library() {
+    broken(Invariant::Library, |_, _, n| {
+        plain(StmtKind::For {
+            iter: Symbol::new("i"),
+            extent: Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) },
+            props: LoopProps { library: true, unroll: true, ..LoopProps::default() },
+            body: Stmt::nop(),
+        })
+    });
+}
+
+#[test]
 fn read_only() {
     broken(Invariant::ReadOnly, |x, _, _| store(x, [&Expr::int(0)], &zero()));
 }

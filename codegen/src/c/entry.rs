@@ -9,12 +9,16 @@ use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
 use weft_ast::{Symbol, Tensor};
 
-/// The head of the file.
-pub(super) fn prologue(signature: &Signature) -> String {
+/// The head of the file. `products`: with matrix products.
+pub(super) fn prologue(signature: &Signature, products: bool) -> String {
     let mut text = format!("/* {} */\n", declaration(signature).replace("*/", "* /"));
-    text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm */\n");
+    text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm -ldl */\n");
     text.push_str("#define _POSIX_C_SOURCE 200112L\n");
-    text.push_str("#include \"weft_runtime.h\"\n\n");
+    text.push_str("#include \"weft_runtime.h\"\n");
+    if products {
+        text.push_str("#include \"weft_gemm.h\"\n");
+    }
+    text.push('\n');
     text
 }
 

@@ -3,6 +3,7 @@
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
 //! - `loops`, `reduce`: loops on threads and vector lanes, and what keeps their reductions right.
+//! - `library`: nests that are matrix products.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed.
 //!
 //! On a [`Lowered`] program nothing here can fail.
@@ -16,6 +17,7 @@
 mod entry;
 mod expr;
 mod helpers;
+mod library;
 mod loops;
 pub mod names;
 mod ranges;
@@ -32,6 +34,8 @@ use weft_ast::SourceMap;
 pub const WEFT_H: &str = include_str!("../../include/weft.h");
 /// What generated code includes, `weft_runtime.h`.
 pub const WEFT_RUNTIME_H: &str = include_str!("../../include/weft_runtime.h");
+/// What generated code with matrix products includes, `weft_gemm.h`.
+pub const WEFT_GEMM_H: &str = include_str!("../../include/weft_gemm.h");
 
 /// A program in C.
 #[derive(Clone, Debug)]
@@ -42,14 +46,18 @@ pub struct CSource {
     pub header: String,
     /// What callers must know, with the places that can fail.
     pub signature: Signature,
+    /// Whether it includes `weft_gemm.h`.
+    pub products: bool,
 }
 
 /// Prints a lowered program. `sources` is where comments and places in messages come from.
 pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = stmt::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
-    let code = format!("{}{}{unit}", entry::prologue(lowered.signature()), emitter.helpers.text());
+    let prologue = entry::prologue(lowered.signature(), emitter.products);
+    let code = format!("{prologue}{}{unit}", emitter.helpers.text());
     let mut signature = lowered.signature().clone();
+    let products = emitter.products;
     signature.sites = emitter.sites.into_iter().collect();
-    CSource { code, header: entry::header(&signature), signature }
+    CSource { code, header: entry::header(&signature), signature, products }
 }

@@ -47,6 +47,8 @@ pub(super) struct Emitter<'a> {
     pub ranges: Ranges,
     pub out: Writer,
     pub sites: IndexSet<Site>,
+    /// Whether there are matrix products.
+    pub products: bool,
     places: FxHashMap<Symbol, Place>,
     pub dtypes: FxHashMap<Symbol, DType>,
     /// The number of elements of arrays.
@@ -72,6 +74,7 @@ impl<'a> Emitter<'a> {
             ranges: Ranges::default(),
             out: Writer::default(),
             sites: IndexSet::new(),
+            products: false,
             places: FxHashMap::default(),
             dtypes: FxHashMap::default(),
             counts: FxHashMap::default(),
@@ -104,6 +107,9 @@ impl<'a> Emitter<'a> {
             StmtKind::VarDef { tensor, body } => self.var_def(s, tensor, body),
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
                 self.show(s);
+                if props.library && self.library(s) {
+                    return;
+                }
                 self.for_loop(&Loop { iter, bounds: [begin, end, step], props, body });
             }
             StmtKind::If { .. } => {

@@ -32,7 +32,6 @@ mod scope;
 mod splice;
 mod static_eval;
 mod stmt;
-mod suggest;
 mod value;
 
 #[cfg(test)]
@@ -56,7 +55,7 @@ pub(crate) use report::same_mistake;
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
-pub use suggest::nearest;
+use weft_ast::near::nearest;
 
 /// Calls may be nested this deep; deeper recursion is taken for endless.
 const MAX_DEPTH: usize = 512;

@@ -13,7 +13,7 @@ mod run;
 use super::func::{FuncRef, is_static_annotation};
 use super::grad::{self, Hooks};
 use super::value::Value;
-use super::{Elab, StaticValue, entry, suggest};
+use super::{Elab, StaticValue, entry};
 use crate::program::{ModuleId, Program};
 use crate::syntax::{ExprKind, Function};
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ pub(crate) fn scheduled(
             format!("neither `{name}` nor its schedule `{schedule}` has a parameter `{odd}` that could be set"),
         )
         .at(f.name.span);
-        return Err(match suggest::nearest(odd, all.iter()) {
+        return Err(match weft_ast::near::nearest(odd, all.iter()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if all.is_empty() => d.help("they have none"),
             None => d.help(format!("they have {}", all.join(", "))),
@@ -217,7 +217,7 @@ fn find(program: &Program, name: &str, hooks: &dyn Hooks) -> Result<FuncRef, Dia
     }
     let all: Vec<String> = program.schedules().into_iter().map(|s| s.name).collect();
     let d = Diagnostic::new("schedule::unknown", format!("there is no schedule `{name}`"));
-    Err(match suggest::nearest(name, all.iter()) {
+    Err(match weft_ast::near::nearest(name, all.iter()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if all.is_empty() => d.help("the file has none; `--schedule none` runs the program as it is written"),
         None => d.help(format!("the schedules are {}", all.join(", "))),

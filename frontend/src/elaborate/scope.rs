@@ -3,7 +3,7 @@
 use super::builtin::Builtin;
 use super::func::FuncRef;
 use super::value::{StaticType, Value};
-use super::{Elab, R, Stop, suggest};
+use super::{Elab, R, Stop};
 use crate::program::{Global, ModuleId};
 use crate::syntax::Item;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -223,7 +223,7 @@ impl<'p> Elab<'p> {
         );
         all.extend(DType::ALL.iter().map(|d| d.name().to_string()));
         all.sort();
-        suggest::nearest(name, all.iter()).map(str::to_string)
+        weft_ast::near::nearest(name, all.iter()).map(str::to_string)
     }
 
     fn explain_unknown(&self, name: &str, d: Diagnostic) -> Diagnostic {

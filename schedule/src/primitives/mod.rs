@@ -4,6 +4,7 @@
 //! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
 //! gives a plan or a refusal; `apply` cannot fail.
 
+pub(crate) mod as_lib;
 mod blend;
 mod cache;
 mod cache_reduction;
@@ -84,6 +85,7 @@ const ENTRIES: &[&Entry] = &[
     &var_reorder::ENTRY,
     &var_squeeze::ENTRY,
     &var_unsqueeze::ENTRY,
+    &as_lib::ENTRY,
     &queries::LOOPS,
     &queries::INNERMOST,
     &queries::PARENT,
@@ -92,7 +94,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["as_lib", "polyhedral", "tile", "auto", "auto_fuse", "set_format"];
+const LATER: &[&str] = &["polyhedral", "tile", "auto", "auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
@@ -104,28 +106,11 @@ pub(crate) fn unknown(name: &str) -> Refusal {
     if LATER.contains(&name) {
         return Refusal::unsupported(0, "this primitive is not supported yet");
     }
-    let near = ENTRIES.iter().map(|e| e.name).min_by_key(|n| distance(n, name));
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
-    match near {
-        Some(n) if distance(n, name) <= 2 => r.help(format!("did you mean `{n}`?")),
-        _ => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
+    match weft_ast::near::nearest(name, ENTRIES.iter().map(|e| e.name)) {
+        Some(n) => r.help(format!("did you mean `{n}`?")),
+        None => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
     }
-}
-
-/// How many letters must change to make one word of the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// What the manual says of a primitive or query.

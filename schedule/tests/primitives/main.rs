@@ -1,6 +1,7 @@
 //! Every primitive on small programs: what it makes of them, what it refuses and why, and that the program computes the same
 //! before and after, at several sizes (0 and 1 among them).
 
+mod as_lib;
 mod assumptions;
 mod blend;
 mod cache;
@@ -26,5 +27,6 @@ mod specialize;
 mod split;
 mod swap;
 mod trace;
+mod typed;
 mod unroll;
 mod vectorize;

@@ -1,0 +1,349 @@
+//! Matrix products in loop nests: `C[…] += alpha * A[…] * B[…]`, found by how the subscripts depend on the loops.
+//!
+//! A loop is one over *rows* if C and A depend on it and B does not, over *columns* if C and B do and A does not, and a *sum* if C
+//! does not and both factors do. One of each is taken (a vector has no rows or no columns); the others run around the product, since a
+//! nest of one reduction may run in any order: batches, and further sums.
+//!
+//! ```text
+//! for b in range(h):                          around: b
+//!     for i in range(n):                      rows:   i    C has stride s of i, and A
+//!         for j in range(m):                  columns: j
+//!             for k in range(p):              sum:    k
+//!                 c[b, i, j] += 2 * x[b, i, k] * y[b, j, k]
+//! ```
+//!
+//! Not decided here: whether C overlaps the factors (the dependence analysis does), and whether every access is in range.
+
+use super::effects;
+use weft_ast::op::Op;
+use weft_ast::poly::Poly;
+use weft_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
+
+/// Why a nest is no matrix product.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    /// The number of the condition in the head of `schedule/src/primitives/as_lib.md`.
+    pub condition: u32,
+    /// What was found.
+    pub message: String,
+    /// Where, with a word on why it is shown.
+    pub labels: Vec<(Span, String)>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Mismatch {
+    fn new(condition: u32, message: impl Into<String>, at: &Stmt, word: &str) -> Mismatch {
+        Mismatch { condition, message: message.into(), labels: vec![(at.origin().span(), word.into())], help: None }
+    }
+
+    fn help(mut self, text: impl Into<String>) -> Mismatch {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+/// A loop of the nest, in constant steps.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    /// The loop.
+    pub stmt: Stmt,
+    /// Its iterator.
+    pub iter: Symbol,
+    /// First value.
+    pub begin: Expr,
+    /// Number of iterations; negative or 0 if there are none.
+    pub count: Expr,
+    /// From one value to the next.
+    pub step: i64,
+}
+
+/// A tensor in the product.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// The tensor.
+    pub tensor: Symbol,
+    /// Its subscripts.
+    pub indices: Vec<Expr>,
+    /// By how much each subscript grows with one iteration of each loop: `factors[dimension][loop]`.
+    pub factors: Vec<Vec<Expr>>,
+}
+
+impl Operand {
+    fn depends(&self, l: usize) -> bool {
+        self.factors.iter().any(|d| d[l].as_int() != Some(0))
+    }
+
+    /// Whether neighbours in the loop are neighbours in memory.
+    fn is_contiguous(&self, l: usize) -> bool {
+        self.factors.last().is_some_and(|d| d[l].as_int().is_some_and(|f| f.abs() == 1))
+    }
+}
+
+/// A nest that is a matrix product.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The loops, outermost first.
+    pub loops: Vec<Counter>,
+    /// Which of them counts rows of C and A; none if C is a row.
+    pub row: Option<usize>,
+    /// Which counts columns of C and B; none if C is a column.
+    pub column: Option<usize>,
+    /// Which sums.
+    pub sum: usize,
+    /// What is added to.
+    pub c: Operand,
+    /// The factors.
+    pub a: Operand,
+    /// The other one.
+    pub b: Operand,
+    /// What the product is multiplied by, if that is not 1.
+    pub alpha: Option<Expr>,
+    /// The type of all elements.
+    pub dtype: DType,
+    /// The statement in the nest.
+    pub update: Stmt,
+}
+
+impl Product {
+    /// The loops that run around the product, in their order.
+    pub fn around(&self) -> Vec<usize> {
+        let own = [self.row, self.column, Some(self.sum)];
+        (0..self.loops.len()).filter(|l| !own.contains(&Some(*l))).collect()
+    }
+}
+
+/// The product that a nest is.
+///
+/// # Errors
+/// Which condition does not hold.
+pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
+    let (loops, update) = loops(nest)?;
+    // 2. `C += A * B`.
+    let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = update.kind() else {
+        return Err(Mismatch::new(2, "the statement in the nest is no sum `c[…] += …`", &update, "this statement"));
+    };
+    let dtype = value.dtype();
+    if !matches!(dtype, DType::F32 | DType::F64) {
+        let text = format!("`{tensor}` has elements of type {dtype}, and libraries multiply f32 and f64");
+        return Err(Mismatch::new(2, text, &update, "this sum"));
+    }
+    let ([a, b], alpha) = factors(value, tensor, &loops, &update)?;
+    // 3. Affine subscripts.
+    let c = operand(tensor, indices, &loops, tensor, &update)?;
+    let a = operand(a.0, a.1, &loops, tensor, &update)?;
+    let b = operand(b.0, b.1, &loops, tensor, &update)?;
+    // 4. What the loops are for.
+    let pick = |wanted: [bool; 3]| {
+        let fits = |l: &usize| [c.depends(*l), a.depends(*l), b.depends(*l)] == wanted;
+        let near = |l: &usize| [&c, &a, &b].iter().any(|o| o.is_contiguous(*l));
+        (0..loops.len()).filter(fits).max_by_key(|l| (near(l), *l))
+    };
+    let (row, column, sum) = (pick([true, true, false]), pick([true, false, true]), pick([false, true, true]));
+    let names = || loops.iter().map(|l| format!("`{}`", l.iter)).collect::<Vec<_>>().join(", ");
+    let Some(sum) = sum else {
+        let text =
+            format!("no loop of {} sums: one is needed that both factors depend on and `{tensor}` does not", names());
+        return Err(Mismatch::new(4, text, &update, "this sum"));
+    };
+    if row.is_none() && column.is_none() {
+        let text = format!(
+            "no loop of {} goes over rows or columns: one is needed that `{tensor}` and one of the factors depend on, and the other \
+             factor does not",
+            names()
+        );
+        return Err(Mismatch::new(4, text, &update, "this sum").help("a sum of products is `s.vectorize`'s"));
+    }
+    // A matrix in one dimension has a row's length between rows.
+    let mixes = |d: &Vec<Expr>, r: usize, k: usize| match c.indices.len() {
+        1 => [&d[r], &d[k]].into_iter().all(|f| f.as_int().is_some_and(|f| f.abs() == 1)),
+        _ => d[r].as_int() != Some(0) && d[k].as_int() != Some(0),
+    };
+    if let (Some(r), Some(k)) = (row, column)
+        && let Some(d) = c.factors.iter().position(|d| mixes(d, r, k))
+    {
+        let text = format!(
+            "the index `{}` of `{tensor}` mixes `{}` and `{}`",
+            print::expr(&c.indices[d]),
+            loops[r].iter,
+            loops[k].iter
+        );
+        return Err(Mismatch::new(3, text, &update, "this sum"));
+    }
+    Ok(Product { loops, row, column, sum, c, a, b, alpha, dtype, update: update.clone() })
+}
+
+/// 1. The loops of a perfect nest, and the statement in it.
+fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
+    let mut loops: Vec<Counter> = Vec::new();
+    let mut at = nest.clone();
+    while let StmtKind::For { iter, extent, props, body } = at.kind() {
+        let Extent::Range { begin, end, step } = extent else {
+            return Err(Mismatch::new(1, "a loop over the reals is in the nest", &at, "this loop"));
+        };
+        let own = if loops.is_empty() {
+            LoopProps { library: props.library, ..LoopProps::default() }
+        } else {
+            LoopProps::default()
+        };
+        if *props != own {
+            let text = format!("the loop `{iter}` is marked to run in a special way");
+            return Err(Mismatch::new(1, text, &at, "this loop"));
+        }
+        let Some(step) = step.as_int().filter(|s| *s != 0 && *s != i64::MIN) else {
+            return Err(Mismatch::new(1, format!("the step of `{iter}` is no constant"), &at, "this loop"));
+        };
+        if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| mentions(e, &l.iter))) {
+            let text = format!("the bounds of `{iter}` change with `{}`: the matrices are no rectangles", outer.iter);
+            return Err(Mismatch::new(1, text, &at, "this loop"));
+        }
+        let span = if step > 0 { end.minus(begin) } else { begin.minus(end) };
+        let count = match step.abs() {
+            1 => span,
+            s => span.plus(&Expr::int(s - 1)).floor_div(&Expr::int(s)),
+        };
+        loops.push(Counter { stmt: at.clone(), iter: iter.clone(), begin: begin.clone(), count, step });
+        let body = body.clone();
+        at = body;
+    }
+    let what = match at.kind() {
+        StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => return changing(loops, at),
+        StmtKind::If { .. } => "there is a condition in the nest",
+        StmtKind::VarDef { .. } => "a tensor is declared in the nest",
+        StmtKind::Seq(v) if v.is_empty() => "the nest is empty",
+        StmtKind::Seq(_) => "there are several statements in the nest",
+        _ => "there is a statement in the nest that is no sum",
+    };
+    Err(Mismatch::new(1, what, &at, "here"))
+}
+
+/// The bounds do not read what the nest writes.
+fn changing(loops: Vec<Counter>, update: Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
+    let written = effects::writes(&update);
+    let reads = |l: &&Counter| [&l.begin, &l.count].into_iter().any(|e| !effects::loads(e).is_disjoint(&written));
+    match loops.iter().find(reads) {
+        Some(l) => {
+            Err(Mismatch::new(1, format!("the bounds of `{}` change in the nest", l.iter), &l.stmt, "this loop"))
+        }
+        None => Ok((loops, update)),
+    }
+}
+
+type Element<'e> = (&'e Symbol, &'e [Access]);
+
+/// 2. The two elements of a product, and what else it is multiplied by.
+fn factors<'e>(
+    value: &'e Expr,
+    c: &Symbol,
+    loops: &[Counter],
+    update: &Stmt,
+) -> Result<([Element<'e>; 2], Option<Expr>), Mismatch> {
+    let mut all = Vec::new();
+    let negative = multiplied(value, &mut all);
+    let changes = |e: &Expr| loops.iter().any(|l| mentions(e, &l.iter)) || effects::loads(e).contains(c);
+    let (varying, fixed): (Vec<&Expr>, Vec<&Expr>) = all.into_iter().partition(|e| changes(e));
+    let mut elements = Vec::new();
+    for e in &varying {
+        match e.kind() {
+            ExprKind::Load(t, indices) => elements.push((t, indices.as_slice())),
+            ExprKind::Cast(inner) => {
+                let text =
+                    format!("the factor `{}` is converted from {} to {}", print::expr(e), inner.dtype(), e.dtype());
+                let r = Mismatch::new(2, text, update, "this sum");
+                return Err(r.help("all three matrices must have one type"));
+            }
+            _ => {
+                let text = format!("`{}` is no element of a tensor", print::expr(e));
+                let r = Mismatch::new(2, text, update, "this sum");
+                return Err(
+                    r.help("the value must be a product of two elements, and of what does not change in the nest")
+                );
+            }
+        }
+    }
+    let [a, b] = elements.as_slice() else {
+        let text =
+            format!("the value is a product of {} elements that change in the nest, and not of two", elements.len());
+        return Err(Mismatch::new(2, text, update, "this sum"));
+    };
+    let alpha = fixed.into_iter().cloned().reduce(|x, y| x.times(&y));
+    let alpha = match (alpha, negative) {
+        (Some(x), true) => Some(Expr::apply(Op::Neg, vec![x])),
+        (None, true) => Some(Expr::float(-1.0, value.dtype())),
+        (x, false) => x,
+    };
+    Ok(([*a, *b], alpha))
+}
+
+/// The factors of a product; whether it is negated.
+fn multiplied<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) -> bool {
+    match e.kind() {
+        ExprKind::Apply(Op::Mul, args) => args.iter().fold(false, |negative, a| negative ^ multiplied(a, out)),
+        ExprKind::Apply(Op::Neg, args) => !multiplied(&args[0], out),
+        _ => {
+            out.push(e);
+            false
+        }
+    }
+}
+
+/// 3. How a tensor's subscripts depend on the loops.
+fn operand(
+    tensor: &Symbol,
+    indices: &[Access],
+    loops: &[Counter],
+    c: &Symbol,
+    update: &Stmt,
+) -> Result<Operand, Mismatch> {
+    let indices: Vec<Expr> = indices.iter().map(|a| a.index.clone()).collect();
+    let mut factors = Vec::new();
+    for index in &indices {
+        let text = |how: &str| format!("the index `{}` of `{tensor}` {how}", print::expr(index));
+        if effects::loads(index).contains(c) {
+            return Err(Mismatch::new(3, text("changes in the nest"), update, "this sum"));
+        }
+        let found = coefficients(index, loops).map_err(|l| {
+            let how = format!("is no multiple of `{}` and something that does not change", l.iter);
+            Mismatch::new(3, text(&how), update, "this sum")
+        })?;
+        factors.push(found);
+    }
+    Ok(Operand { tensor: tensor.clone(), indices, factors })
+}
+
+/// By how much an expression grows with one iteration of each loop; the loop in which it is not affine, if there is one.
+fn coefficients<'l>(e: &Expr, loops: &'l [Counter]) -> Result<Vec<Expr>, &'l Counter> {
+    let mut out = vec![Expr::int(0); loops.len()];
+    let any = loops.iter().find(|l| mentions(e, &l.iter));
+    let Some(poly) = Poly::of(e) else { return any.map_or(Ok(out), Err) };
+    for (monomial, c) in poly.terms() {
+        let is_iter = |atom: &Expr| loops.iter().position(|l| matches!(atom.kind(), ExprKind::Var(s) if *s == l.iter));
+        let mut of = None;
+        let mut rest = match i64::try_from(c) {
+            Ok(c) => Expr::int(c),
+            Err(_) => return any.map_or(Ok(out), Err),
+        };
+        for atom in monomial {
+            match (is_iter(atom), of) {
+                (Some(l), None) => of = Some(l),
+                (Some(l), Some(_)) => return Err(&loops[l]),
+                (None, _) => {
+                    if let Some(l) = loops.iter().find(|l| mentions(atom, &l.iter)) {
+                        return Err(l);
+                    }
+                    rest = rest.times(atom);
+                }
+            }
+        }
+        if let Some(l) = of {
+            out[l] = out[l].plus(&rest.times(&Expr::int(loops[l].step)));
+        }
+    }
+    Ok(out)
+}
+
+fn mentions(e: &Expr, iter: &Symbol) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if s == iter));
+    found
+}

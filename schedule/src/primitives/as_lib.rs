@@ -1,0 +1,165 @@
+#![doc = include_str!("as_lib.md")]
+
+use super::{Entry, Run, fission};
+use crate::order;
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::Args;
+use weft_analysis::query::depend::{Ask, Dependences, Order, Relation};
+use weft_analysis::query::product::{Mismatch, Product, product};
+use weft_analysis::query::reference::Use;
+use weft_analysis::query::walk;
+use weft_ast::{Access, Func, LoopProps, Parallel, ReduceOp, Stmt, StmtId, StmtKind, print};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "as_lib",
+    signature: "l = s.as_lib(L)",
+    params: &["loop"],
+    summary: "Has a library do a nest that is a matrix product.",
+    doc: include_str!("as_lib.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    Ok(apply(&check(s, &l)?))
+}
+
+struct Plan {
+    /// The program in which the product stands alone.
+    func: Func,
+    nest: Stmt,
+    product: Product,
+    threads: bool,
+}
+
+fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
+    // 1. Run in no special way yet.
+    super::plain(1, l)?;
+    let (func, nest) = alone(s.func(), l)?;
+    let product = fits(&func, &nest)?;
+    let is_parallel =
+        |s: &Stmt| matches!(s.kind(), StmtKind::For { props: LoopProps { parallel: Some(Parallel { .. }), .. }, .. });
+    let threads = tree::path(&func.body, nest.id()).unwrap_or_default().iter().any(is_parallel);
+    Ok(Plan { func, nest, product, threads })
+}
+
+fn apply(plan: &Plan) -> Change {
+    let Plan { func, nest, product: p, threads } = plan;
+    let StmtKind::For { iter, extent, body, .. } = nest.kind() else {
+        return Change::new(func.clone(), nest.id().into());
+    };
+    let props = LoopProps { library: true, ..LoopProps::default() };
+    let marked =
+        nest.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
+    let mut change = Change::new(tree::replace(func, nest.id(), &marked), nest.id().into());
+    let name = |l: Option<usize>| l.map_or("one".to_string(), |l| format!("`{}`", p.loops[l].iter));
+    let mut note = format!(
+        "`{}` is a matrix product: rows {}, columns {}, sum {}",
+        print::stmt(&p.update).trim_end(),
+        name(p.row),
+        name(p.column),
+        name(Some(p.sum))
+    );
+    let around: Vec<String> = p.around().into_iter().map(|l| name(Some(l))).collect();
+    if !around.is_empty() {
+        note += &format!("; one for each iteration of {}", around.join(", "));
+    }
+    change.notes.push(note);
+    if *threads {
+        change
+            .notes
+            .push("it is in a loop that runs on several threads: our own kernel does it, on one thread each".into());
+    }
+    change
+}
+
+/// 1. to 6. The product that a nest is, if it may be a call.
+pub(crate) fn fits(func: &Func, nest: &Stmt) -> Result<Product, Refusal> {
+    let p = product(nest).map_err(refusal)?;
+    let around = order::around(func, nest.id());
+    // 5. Nothing that is read is written.
+    let inside = |r: &weft_analysis::query::reference::Reference| r.site.stmt.id() == p.update.id();
+    let found = Dependences::new(func).first(&Ask {
+        source: &|r| inside(r) && r.kind == Use::Reduce(ReduceOp::Add),
+        sink: &|r| inside(r) && r.kind == Use::Read,
+        relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
+        order: Order::Either,
+        ..Ask::default()
+    });
+    if let Some(d) = found {
+        let text = format!("`{}` is read in the nest that writes it", p.c.tensor);
+        return Err(Refusal::dependence(5, text, d).help("copy what is read into another tensor first (`s.cache`)"));
+    }
+    // 6. In range.
+    let Some(mut facts) = walk::at(func, p.update.id()) else {
+        return Err(Refusal::target("the nest is not in the program any more"));
+    };
+    for o in [&p.c, &p.a, &p.b] {
+        let indices: Vec<Access> = o.indices.iter().cloned().map(Access::from).collect();
+        if facts.element_may_stop(&o.tensor, &indices) {
+            let index: Vec<String> = o.indices.iter().map(print::expr).collect();
+            let text = format!("`{}[{}]` is not proved to be in range", o.tensor, index.join(", "));
+            return Err(Refusal::illegal(6, text)
+                .label(p.update.origin().span(), "this sum")
+                .help("assert before the loops that the sizes fit: `assert k_a == k_b`"));
+        }
+    }
+    if p.alpha.as_ref().is_some_and(|e| facts.may_stop(e)) {
+        let text = "computing what the product is multiplied by may stop the program";
+        return Err(Refusal::illegal(6, text).label(p.update.origin().span(), "this sum"));
+    }
+    Ok(p)
+}
+
+fn refusal(m: Mismatch) -> Refusal {
+    let r = Refusal::illegal(m.condition, format!("this is no matrix product: {}", m.message));
+    let r = m.labels.into_iter().fold(r, |r, (span, word)| r.label(span, word));
+    match m.help {
+        Some(h) => r.help(h),
+        None => r,
+    }
+}
+
+/// Cuts off what stands beside the product in the nest of a loop: the program, and the product's own nest.
+fn alone(func: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
+    let (mut func, mut nest) = (func.clone(), l.stmt.clone());
+    while let Some((all, main)) = beside(&nest) {
+        // What comes before it first: then it is in the second half, and what comes after it is at the end of that.
+        let first = all.first().is_some_and(|s| s.id() == main.id());
+        let Some(around) = Loop::of(&nest) else { break };
+        let cut = fission::cut(&func, &around, &main, first).map_err(|mut r| {
+            r.message = format!("what stands beside the product cannot be cut off: {}", r.message);
+            r.condition = 1;
+            r
+        })?;
+        let id: StmtId = if first { cut.first } else { cut.second };
+        func = cut.func;
+        nest = tree::find(&func.body, id).ok_or_else(|| Refusal::target("the nest is not in the program any more"))?;
+    }
+    Ok((func, nest))
+}
+
+/// The statements of the outermost block in a nest, and the one of them that may be a product: the one with a sum in most loops.
+fn beside(nest: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
+    match nest.kind() {
+        StmtKind::For { body, .. } | StmtKind::VarDef { body, .. } => beside(body),
+        StmtKind::Seq(all) => {
+            let main = all.iter().enumerate().max_by_key(|(k, s)| (depth(s), std::cmp::Reverse(*k))).map(|(_, s)| s)?;
+            (depth(main) > 0).then(|| (all.clone(), main.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// How many loops are around a sum of products in a statement; 0 if there is none.
+fn depth(s: &Stmt) -> usize {
+    match s.kind() {
+        StmtKind::ReduceTo { op: ReduceOp::Add, .. } => 1,
+        kind => {
+            let inner = kind.children().into_iter().map(depth).max().unwrap_or(0);
+            inner + usize::from(inner > 0 && matches!(kind, StmtKind::For { .. }))
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The primitives as Rust methods.
+
+use crate::common::{body, entry, same};
+use expect_test::expect;
+use weft_ast::Distribution;
+use weft_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
+
+/// The registry is what there is; a method of each name calls that name.
+#[test]
+fn every_primitive_and_query_has_a_method() {
+    let source = [include_str!("../../src/typed.rs"), include_str!("../../src/schedule.rs")].concat();
+    let methods: Vec<&str> = source.split("    pub fn ").skip(1).collect();
+    for d in documentation() {
+        let has = methods.iter().any(|m| m.strip_prefix(d.name).is_some_and(|rest| rest.starts_with('(')));
+        assert!(has, "no method `{}`: add it to schedule/src/typed.rs", d.name);
+        let called = source.contains(&format!("(\"{}\", ", d.name)) || d.name == "can";
+        assert!(called, "nothing in schedule/src/typed.rs calls \"{}\"", d.name);
+    }
+}
+
+/// Every method once; what their arguments mean is what the program becomes.
+#[test]
+fn methods_are_calls() {
+    let text = "
+def f(a: f32[n, p], b: f32[p, m], x: f32[40]) -> (f32[n, m], f32[40]):
+    c = zeros((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                c[i, j] += a[i, k] * b[k, j]
+    t = empty((40,), f32)
+    y = empty((40,), f32)
+    for u in range(40):
+        t[u] = x[u] * 2
+    for v in range(40):
+        y[v] = t[v] + 1
+    return c, y
+";
+    let (func, _) = entry(text);
+    let mut s = Schedule::new(func.clone());
+    let steps = |s: &mut Schedule| -> Result<(), Refusal> {
+        let product = s.as_lib("i")?;
+        assert_eq!(s.parent(&product)?, None);
+        let l = s.fuse_shifted("u", "v", 2)?;
+        assert_eq!(s.length(&l)?, Some(42));
+        let first = s.separate_tail(&l)?;
+        assert_eq!(first.len(), 3);
+        Ok(())
+    };
+    steps(&mut s).unwrap_or_else(|r| panic!("{r:?}"));
+    same(&func, s.func());
+
+    let (func, _) = entry(
+        "
+def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
+    y = zeros((n,), f32)
+    t = empty((40, 6), f32)
+    for q in range(40):
+        for r in range(6):
+            t[q, r] = w[q] * r
+    for i in range(n):
+        for j in range(40):
+            y[i] += x[i, j] * t[j, 3]
+    return y
+",
+    );
+    let mut s = Schedule::new(func.clone());
+    let steps = |s: &mut Schedule| -> Result<(), Refusal> {
+        s.var_split("t", 0, 8)?;
+        s.var_merge("t", 1)?;
+        s.var_unsqueeze("t", 0)?;
+        s.var_reorder("t", vec![1, 0, 2])?;
+        s.var_squeeze("t", 1)?;
+        s.set_mem_type("t", "heap")?;
+        let (outer, inner) = s.split_shifted("j", SplitBy::Parts(4), 3)?;
+        s.merge(&outer, &inner)?;
+        s.split("q", SplitBy::Factor(5))?;
+        s.reorder(targets!["q~i", "q~o"])?;
+        s.unroll("r", Some(3))?;
+        let (_, large) = s.specialize("i", "n < 4")?;
+        s.parallelize_by(&large, Distribution::Dynamic, Some(8))?;
+        Ok(())
+    };
+    steps(&mut s).unwrap_or_else(|r| panic!("{r:?}"));
+    same(&func, s.func());
+    expect![[r#"
+        y = empty((n,), f32)
+        for y.d0 in range(n):
+            y[y.d0] = 0.0
+        t = empty((5, 48), f32)  # heap
+        for q_i in range(5):
+            for q_o in range(8):
+                for r_o in range(2):
+                    t[(q_o * 5 + q_i) // 8, (q_o * 5 + q_i) % 8 * 6 + r_o * 3] = w[q_o * 5 + q_i] * cast(r_o * 3, f32)
+                    t[(q_o * 5 + q_i) // 8, (q_o * 5 + q_i) % 8 * 6 + (r_o * 3 + 1)] = w[q_o * 5 + q_i] * cast(r_o * 3 + 1, f32)
+                    t[(q_o * 5 + q_i) // 8, (q_o * 5 + q_i) % 8 * 6 + (r_o * 3 + 2)] = w[q_o * 5 + q_i] * cast(r_o * 3 + 2, f32)
+        if n < 4:
+            for i in range(n):
+                for j_o_j_i in range(44):
+                    if 0 <= j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3:
+                        if j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3 < 40:
+                            y[i] += x[i, j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3] * t[(j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) // 8, (j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) % 8 * 6 + 3]
+        else:
+            for i in range(n):  # parallel(schedule=dynamic, chunk=8)
+                for j_o_j_i in range(44):
+                    if 0 <= j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3:
+                        if j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3 < 40:
+                            y[i] += x[i, j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3] * t[(j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) // 8, (j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) % 8 * 6 + 3]
+        return y
+    "#]].assert_eq(&body(s.func()));
+}

@@ -1,0 +1,52 @@
+//! `as_lib` from outside: with a BLAS where there is one, and without.
+
+use super::{Folder, finish};
+
+const PROGRAM: &str = "
+def mm(a: f32[n, p], b: f32[p, m]) -> f32[n, m]:
+    return a @ b
+
+@schedule(mm)
+def lib(s):
+    s.as_lib(\"i\")
+";
+
+/// Runs the product with a value of `WEFT_BLAS`: the result, and what the run says of who did it.
+fn product(folder: &Folder, schedule: &str, blas: Option<&str>) -> (Vec<u8>, serde_json::Value) {
+    let sizes = ["n=70", "p=45", "m=33"].map(|s| ["--size", s]).concat();
+    let mut args = vec!["run", "mm.ft", "--in", "a=randint(-4,5)", "--in", "b=randint(-4,5)", "--schedule", schedule];
+    args.extend(sizes);
+    args.extend(["--out", "out=y.npy", "--json"]);
+    let mut command = folder.command(&args);
+    match blas {
+        Some(name) => command.env("WEFT_BLAS", name),
+        None => command.env_remove("WEFT_BLAS"),
+    };
+    let (status, out, err) = finish(&mut command);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    (std::fs::read(folder.path().join("y.npy")).expect("a result"), report["products"].clone())
+}
+
+#[test]
+fn products_are_the_same_with_and_without_a_library() {
+    let folder = Folder::new(&[("mm.ft", PROGRAM)]);
+    let (expected, none) = product(&folder, "none", None);
+    assert_eq!(none, serde_json::Value::Null);
+    let (own, kernel) = product(&folder, "lib", Some("none"));
+    assert_eq!((&own, kernel.as_str()), (&expected, Some("own kernel")));
+    // A library that is not there.
+    let (own, kernel) = product(&folder, "lib", Some("libno-such-blas.so.7"));
+    assert_eq!((&own, kernel.as_str()), (&expected, Some("own kernel")));
+    // Whatever this machine has: the numbers are exact in any order.
+    let (found, library) = product(&folder, "lib", None);
+    assert_eq!(found, expected, "{library}");
+    if library == "own kernel" {
+        println!("skipped: there is no BLAS on this machine (apt-get install libopenblas0-pthread)");
+    } else {
+        // By its name it is the same one.
+        let name = library.as_str().expect("a name");
+        let (named, again) = product(&folder, "lib", Some(name));
+        assert_eq!((named, again.as_str()), (expected, Some(name)));
+    }
+}
