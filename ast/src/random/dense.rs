@@ -161,6 +161,7 @@ impl Gen {
                 self.nest(&shape, varied, &mut Vec::new(), &mut |g, iters| g.body(iters))
             }
             2 => self.nest(&[n, m], varied, &mut Vec::new(), &mut |g, iters| g.body(iters)),
+            3 if self.chance(0.5) => self.applied(varied),
             3 => self.nest(&[n.clone(), m, n], varied, &mut Vec::new(), &mut |g, iters| {
                 let (x, a, b) = (g.outputs[0].clone(), g.inputs[0].clone(), g.inputs[1].clone());
                 let [i, j, l] = [0, 1, 2].map(|k| iters[k].value.clone());
@@ -238,6 +239,22 @@ impl Gen {
             return range(&time, [&Expr::int(0), &Expr::int(3), &one], loop_);
         }
         loop_
+    }
+
+    /// A matrix times a vector, in one of its orders.
+    fn applied(&mut self, varied: bool) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        self.nest(&[n, m], varied, &mut Vec::new(), &mut |g, iters| {
+            let [a, b, v] = [0, 1, 2].map(|k| g.inputs[k].clone());
+            let (y, z) = (g.outputs[1].clone(), g.outputs[2].clone());
+            let [i, j] = [0, 1].map(|k| iters[k].value.clone());
+            let (row, turned) = (a.load([i.clone(), j.clone()]), b.load([j.clone(), i.clone()]));
+            match g.below(3) {
+                0 => reduce(&y, [&i], ReduceOp::Add, &row.times(&z.load([j]))),
+                1 => reduce(&z, [&j], ReduceOp::Add, &v.load([i]).times(&row)),
+                _ => reduce(&y, [&i], ReduceOp::Add, &z.load([j]).times(&turned)),
+            }
+        })
     }
 
     /// Counts into places that the input decides.

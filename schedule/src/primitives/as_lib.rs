@@ -8,7 +8,7 @@ use crate::tree::{self, Loop};
 use crate::value::Args;
 use weft_analysis::query::depend::{Ask, Dependences, Order, Relation};
 use weft_analysis::query::product::{Mismatch, Product, product};
-use weft_analysis::query::reference::Use;
+use weft_analysis::query::reference::{Reference, Use};
 use weft_analysis::query::walk;
 use weft_ast::{Access, Func, LoopProps, Parallel, ReduceOp, Stmt, StmtId, StmtKind, print};
 
@@ -80,13 +80,15 @@ pub(crate) fn fits(func: &Func, nest: &Stmt) -> Result<Product, Refusal> {
     let p = product(nest).map_err(refusal)?;
     let around = order::around(func, nest.id());
     // 5. Nothing that is read is written.
-    let inside = |r: &weft_analysis::query::reference::Reference| r.site.stmt.id() == p.update.id();
-    let found = Dependences::new(func).first(&Ask {
-        source: &|r| inside(r) && r.kind == Use::Reduce(ReduceOp::Add),
-        sink: &|r| inside(r) && r.kind == Use::Read,
-        relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
-        order: Order::Either,
-        ..Ask::default()
+    let inside = |r: &Reference| r.site.stmt.id() == p.update.id();
+    let all = Dependences::new(func);
+    let updates = |r: &Reference| inside(r) && r.kind == Use::Reduce(ReduceOp::Add);
+    let reads = |r: &Reference| inside(r) && r.kind == Use::Read;
+    let relate = |s: &Stmt| if around.contains(&s.id()) { Relation::Same } else { Relation::Any };
+    // Two iterations in the order in which they run make the better witness; in the end none at all may meet, nor one itself.
+    let found = [Order::SourceFirst, Order::Either].into_iter().find_map(|order| {
+        let first = all.first(&Ask { source: &updates, sink: &reads, relate: &relate, order, ..Ask::default() });
+        first.or_else(|| all.first(&Ask { source: &reads, sink: &updates, relate: &relate, order, ..Ask::default() }))
     });
     if let Some(d) = found {
         let text = format!("`{}` is read in the nest that writes it", p.c.tensor);

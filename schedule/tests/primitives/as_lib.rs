@@ -203,9 +203,9 @@ def f(x: inout[f32[n, n]], y: f32[n, n]):
 ",
         expect![[r#"
             schedule::dependence (5): `x` is read in the nest that writes it
-              `x[i, j] += x[i, k] * y[k, j]` updates `x[i, j]` at i = 0, j = 0, k = 0, then reads `x[i, k]` at i = 0, j = 0, k = 0
-              note: what is read was written before (RAW), carried by the loop `i`
-              note: the element is x[0, 0] with n = 1
+              `x[i, j] += x[i, k] * y[k, j]` updates `x[i, j]` at i = 0, j = 0, k = 0, then reads `x[i, k]` at i = 0, j = 1, k = 0
+              note: what is read was written before (RAW), carried by the loop `j`
+              note: the element is x[0, 0] with n = 2
               help: copy what is read into another tensor first (`s.cache`)
         "#]],
     );

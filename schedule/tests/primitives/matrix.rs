@@ -151,6 +151,24 @@ def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[n, m]]):
 ",
     ),
     (
+        "products",
+        "
+def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[n, m]]):
+    t = zeros((n, n), f32)
+    for i in range(n):
+        for j in range(n):
+            for k in range(m - 1, -1, -1):
+                t[i, j] += x[i, k] * x[j, k]
+        for j in range(m):
+            y[i] -= 2 * z[0, j] * x[i, j]
+    for i in range(1, n):
+        for j in range(m):
+            z[i, j] = 0
+            for k in range(i):
+                z[i, j] += t[i, k] * x[k, j]
+",
+    ),
+    (
         "recurrences",
         "
 def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[n, m]]) -> f32:
