@@ -29,6 +29,7 @@ mod polyhedron;
 mod primitives;
 mod refusal;
 mod region;
+mod remedy;
 mod schedule;
 pub mod selector;
 mod settle;

@@ -3,6 +3,7 @@
 use crate::concurrent;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
+use crate::remedy;
 use crate::selector::{self, Declared};
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
@@ -51,13 +52,15 @@ pub struct Schedule {
     func: Func,
     trace: Trace,
     moved: FxHashMap<StmtId, Moved>,
+    /// Whether nobody reads what its refusals say beyond that they are.
+    trying: bool,
 }
 
 impl Schedule {
     /// A program as it is written.
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
-        Schedule { func, trace, moved: FxHashMap::default() }
+        Schedule { func, trace, moved: FxHashMap::default(), trying: false }
     }
 
     /// The program as it is now.
@@ -85,11 +88,18 @@ impl Schedule {
             primitives::Run::Query(f) => f(self, &Args::bind(entry.signature, entry.params, args)?),
             primitives::Run::Meta(f) => f(self, args),
             primitives::Run::Primitive(f) => {
-                let mut change = f(self, &Args::bind(entry.signature, entry.params, args)?)?;
-                self.renew(&mut change)?;
-                self.take(entry, args, change)
+                let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
+                let change = change.and_then(|mut c| self.renew(&mut c).map(|()| c));
+                let wanted = |r| if self.trying { r } else { remedy::add(self, method, args, r) };
+                self.take(entry, args, change.map_err(wanted)?)
             }
         }
+    }
+
+    /// A copy to try steps on: its refusals say why, and not what would work.
+    #[must_use]
+    pub fn trying(&self) -> Schedule {
+        Schedule { trying: true, ..self.clone() }
     }
 
     /// Whether a primitive would be taken; nothing changes.
@@ -97,7 +107,7 @@ impl Schedule {
     /// # Errors
     /// If the call means nothing (a selector that fits nothing, wrong arguments).
     pub fn can(&self, method: &str, args: &[Arg]) -> Result<bool, Refusal> {
-        match self.clone().call(method, args) {
+        match self.trying().call(method, args) {
             Ok(_) => Ok(true),
             Err(r) if r.condition == 0 => Err(r),
             Err(_) => Ok(false),

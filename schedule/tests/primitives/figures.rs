@@ -85,6 +85,7 @@ def f(a: inout[f32[N, M]]):
               `a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]` writes `a[i + 1, j]` at i = 1, j = 2, then reads `a[i - 1, j + 1]` at i = 3, j = 1
               note: what is read was written before (RAW), carried by the loop `i`
               note: the element is a[2, 2] with N = 5, M = 4
+              help: this is legal: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`
         "#]],
     );
 }

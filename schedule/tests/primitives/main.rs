@@ -19,6 +19,7 @@ mod merge;
 mod move_to;
 mod parallelize;
 mod permute;
+mod remedies;
 mod reorder;
 mod reverse;
 mod separate_tail;

@@ -79,7 +79,7 @@ def f(x: inout[f32[n, m]], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (2): the nest is not perfect, and `j` may not run at all
               `y[i] = 0` stands beside the loop `j`
-              help: split the nest there first: `s.fission(…)`, or move the statement out of the loop `j`
+              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
     not_taken(
@@ -97,6 +97,7 @@ def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
               `t: f32 = 0` then writes `t` at i = 1
               note: what was written is overwritten (WAW), carried by the loop `i`
               note: `t` would be declared before the nest, and be one tensor in all iterations
+              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
 }
@@ -197,7 +198,7 @@ def f(x: inout[f32[n, n]], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (2): the nest is not perfect, and `j` may not run at all
               `y[i] = 0` stands beside the loop `j`
-              help: split the nest there first: `s.fission(…)`, or move the statement out of the loop `j`
+              help: this is legal: `a, b = s.fission("i", before="here")`, then `s.reorder(["j", b])`, with `label("here")` before `if i > 0:`
         "#]],
     );
 }
@@ -215,6 +216,7 @@ def f(x: inout[f32[n, 8]]):
         expect![[r#"
             schedule::illegal (3): the size of `t` is not proved to be sound where the nest does not run
               `t = zeros((2 * n - 1,), f32)` declared between the loops
+              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
 }

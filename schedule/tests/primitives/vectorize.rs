@@ -116,6 +116,7 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
               note: what is read was written before (RAW), carried by the loop `i`
               note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
               note: the update would be atomic, and stands in a vectorised loop
+              help: this is legal: `s.cache_reduction("j", "y")`, then `s.vectorize("j")`
         "#]],
     );
     // 4.
