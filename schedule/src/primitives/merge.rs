@@ -60,6 +60,7 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     {
         return refuse(4, format!("the bounds of `{}` change in the loop `{}`", inner.iter, outer.iter));
     }
+    super::reorder::evaluated(s, &chain, &nest, 4, &|_, _| true)?;
     // Two negative lengths would make a positive one.
     let zero = Expr::int(0);
     let mut facts = walk::at(s.func(), outer.stmt.id());

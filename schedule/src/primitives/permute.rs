@@ -103,6 +103,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         };
         plan.bounds.extend(found);
     }
+    super::reorder::evaluated(s, &chain, &plan.nest, 5, &|_, _| true)?;
     let sided = |c: &[Constraint], k: usize| c.iter().any(|c| c.new[k] > 0) && c.iter().any(|c| c.new[k] < 0);
     let levels = polyhedron::levels(&plan.bounds, plan.nest.loops.len());
     if !levels.iter().enumerate().all(|(k, c)| sided(c, k)) {

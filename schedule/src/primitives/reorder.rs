@@ -59,6 +59,8 @@ fn check(s: &Schedule, wanted: &[Loop]) -> Result<Plan, Refusal> {
     // 4. Bounds.
     let plan = Plan { nest, order };
     plan.bounds()?;
+    let place = |k: usize| plan.order.iter().position(|o| *o == k).unwrap_or(k);
+    evaluated(s, &chain, &plan.nest, 4, &|inner, outer| place(inner) < place(outer))?;
     // 6. Dependences, in the perfect nest in its old order.
     let old: Vec<usize> = (0..plan.order.len()).collect();
     let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
@@ -156,6 +158,46 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
         nest.core = w.around(s, &nest, depth)?;
     }
     Ok(nest)
+}
+
+/// Refuses bounds that may stop the program where the perfect nest evaluates them: conditions between the loops guard them no more,
+/// and loops that they leave (`leaves(inner, outer)`) may not run at all.
+pub(crate) fn evaluated(
+    s: &Schedule,
+    chain: &[Stmt],
+    nest: &Nest,
+    condition: u32,
+    leaves: &dyn Fn(usize, usize) -> bool,
+) -> Result<(), Refusal> {
+    for (k, l) in nest.loops.iter().enumerate().skip(1) {
+        let above = chain.iter().take_while(|c| c.id() != l.stmt.id());
+        let guarded = above.into_iter().any(|c| matches!(c.kind(), StmtKind::If { .. }));
+        if !guarded && !(0..k).any(|m| leaves(k, m)) {
+            continue;
+        }
+        let mut facts = walk::at(s.func(), chain[0].id());
+        for (m, o) in nest.loops[..k].iter().enumerate() {
+            if let (false, Some(f), StmtKind::For { iter, extent, body, .. }) =
+                (leaves(k, m), &mut facts, o.stmt.kind())
+            {
+                f.enter_loop(iter, extent, body);
+            }
+        }
+        let never_zero = l.step.equals(&Expr::int(0)).negate();
+        let sound = facts.is_some_and(|mut f| {
+            ![&l.begin, &l.end, &l.step].into_iter().any(|e| f.may_stop(e)) && f.prove(&never_zero)
+        });
+        if !sound {
+            let text = format!(
+                "the bounds of `{}` may stop the program outside of the conditions and loops around it",
+                l.iter
+            );
+            return Err(Refusal::illegal(condition, text)
+                .label(l.stmt.origin().span(), "this loop")
+                .help("give the bounds names before the nest, with an assertion that they are sound"));
+        }
+    }
+    Ok(())
 }
 
 /// What stands between two loops of a nest.

@@ -179,7 +179,13 @@ def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n]]):
         z[j] = x[j] * 2
         w[j] += y[n - 1 - j]
 ";
-    proposed(part, |s| call(s, "fuse", args!["i", "j"]).map(drop), expect![[r#"this is legal: `a, b = s.fission("j", after="here")`, then `s.fuse("i", a)`, with `label("here")` before `z[j] = x[j] * 2.0`"#]]);
+    proposed(
+        part,
+        |s| call(s, "fuse", args!["i", "j"]).map(drop),
+        expect![[
+            r#"this is legal: `a, b = s.fission("j", after="here")`, then `s.fuse("i", a)`, with `label("here")` before `z[j] = x[j] * 2.0`"#
+        ]],
+    );
 }
 
 #[test]

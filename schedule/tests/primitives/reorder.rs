@@ -220,3 +220,91 @@ def f(x: inout[f32[n, 8]]):
         "#]],
     );
 }
+
+/// Bounds that may stop the program are evaluated where they were: under their conditions, and only where the loops around run.
+#[test]
+fn bounds_that_may_stop() {
+    let guarded = "
+def f(k: i32[n], x: inout[f32[n]]):
+    for i in range(n):
+        if i + 1 < n:
+            for j in range(k[i + 1]):
+                x[i] += j
+";
+    refused(
+        guarded,
+        |s| call(s, "reorder", args![list(&["i", "j"])]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+              `for j in range(k[i + 1]):` this loop
+              help: give the bounds names before the nest, with an assertion that they are sound
+        "#]],
+    );
+    let step = "
+def f(k: i32[n], x: inout[f32[n]]):
+    for i in range(n):
+        if k[i] > 0:
+            for j in range(0, 9, k[i]):
+                x[i] += j
+";
+    refused(
+        step,
+        |s| call(s, "reorder", args![list(&["i", "j"])]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+              `for j in range(0, 9, k[i]):` this loop
+              help: give the bounds names before the nest, with an assertion that they are sound
+        "#]],
+    );
+    let first = "
+def f(k: i32[m], x: inout[f32[n]]):
+    for i in range(n):
+        for j in range(k[0]):
+            x[i] += j
+";
+    not_taken(
+        first,
+        expect![[r#"
+            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+              `for j in range(k[0]):` this loop
+              help: give the bounds names before the nest, with an assertion that they are sound
+        "#]],
+    );
+    refused(
+        first,
+        |s| call(s, "merge", args!["i", "j"]).map(drop),
+        expect![[r#"
+            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+              `for j in range(k[0]):` this loop
+              help: give the bounds names before the nest, with an assertion that they are sound
+        "#]],
+    );
+    let turned = weft_schedule::IndexMap::affine(&[vec![0, 1, 0], vec![1, 0, 0]]);
+    let turned =
+        weft_schedule::Arg { name: None, value: weft_schedule::Value::Map(turned), span: weft_ast::Span::NONE };
+    refused(
+        first,
+        |s| call(s, "permute", &[list(&["i", "j"]).into(), turned]).map(drop),
+        expect![[r#"
+            schedule::illegal (5): the bounds of `j` may stop the program outside of the conditions and loops around it
+              `for j in range(k[0]):` this loop
+              help: give the bounds names before the nest, with an assertion that they are sound
+        "#]],
+    );
+    // What is known where the nest stands is enough.
+    taken(
+        "
+def f(k: i32[m], x: inout[f32[n]]):
+    if m > 0:
+        for i in range(n):
+            for j in range(k[0]):
+                x[i] += j
+",
+        expect![[r#"
+            if m > 0:
+                for j in range(cast(k[0], i64)):
+                    for i in range(n):
+                        x[i] += cast(j, f32)
+        "#]],
+    );
+}
