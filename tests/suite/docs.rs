@@ -3,10 +3,19 @@
 //! A `weft` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A `console`
 //! block holds commands (`$ weft …`), each followed by what it prints (standard output, then standard error).
 //! `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
+//!
+//! The page of the primitives is made of the heads of their files (`schedule/src/primitives/*.md`), whose examples are run besides:
+//! under each of their schedules the entry computes what it computes without one. A schedule `refused` must be refused.
 
+use crate::case::{difference, tolerance};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use weft::{Backend, Options, Program};
+use weft_schedule::Documentation;
+
+/// The page that is made of other files.
+const PRIMITIVES: &str = "reference/primitives.md";
 
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src")];
@@ -16,7 +25,7 @@ fn pages() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "md") {
+            } else if path.extension().is_some_and(|e| e == "md") && !path.ends_with(PRIMITIVES) {
                 pages.push(path);
             }
         }
@@ -75,37 +84,82 @@ fn rewritten(page: &str, folder: &Path) -> String {
     out
 }
 
+/// The page as it should be, in the file too if that is asked for; otherwise what is stale is added to the list.
+fn current(path: &Path, now: impl FnOnce(&str) -> String, stale: &mut Vec<String>) -> String {
+    let page = std::fs::read_to_string(path).unwrap_or_default();
+    let now = now(&page);
+    if now != page {
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &now).unwrap();
+        } else {
+            let first = page.lines().zip(now.lines()).find(|(a, b)| a != b);
+            stale.push(format!("{}: {first:?}", path.display()));
+        }
+    }
+    now
+}
+
+fn nothing_is_stale(stale: &[String]) {
+    assert!(stale.is_empty(), "run with UPDATE_EXPECT=1 and read the difference:\n{}", stale.join("\n"));
+}
+
 #[test]
 fn every_command_of_the_book_prints_what_the_book_says() {
     let mut stale = Vec::new();
     for path in pages() {
         let folder = tempfile::tempdir().unwrap();
-        let page = std::fs::read_to_string(&path).unwrap();
-        let now = rewritten(&page, folder.path());
-        if now != page {
-            if std::env::var_os("UPDATE_EXPECT").is_some() {
-                std::fs::write(&path, now).unwrap();
-            } else {
-                let first = page.lines().zip(now.lines()).find(|(a, b)| a != b);
-                stale.push(format!("{}: {first:?}", path.display()));
-            }
-        }
+        current(&path, |page| rewritten(page, folder.path()), &mut stale);
     }
-    assert!(stale.is_empty(), "run with UPDATE_EXPECT=1 and read the difference:\n{}", stale.join("\n"));
+    nothing_is_stale(&stale);
 }
 
-/// The page of the primitives: the head of every primitive's file, in the order of the registry.
-fn primitives() -> String {
+/// Those that change programs, with the file that their text stands in.
+fn primitives() -> Vec<(Documentation, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schedule/src/primitives");
+    let steps = weft_schedule::documentation().filter(|d| !d.text.is_empty());
+    steps.map(|d| (d, folder.join(format!("{}.md", d.name)))).collect()
+}
+
+/// Table 1 of FreeTensor (PLDI 2022), by its groups, with our names.
+const TABLE_1: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "loops",
+        &[
+            ("split", "split"),
+            ("merge", "merge"),
+            ("reorder", "reorder"),
+            ("fission", "fission"),
+            ("fuse", "fuse"),
+            ("swap", "swap"),
+        ],
+    ),
+    (
+        "parallelizing",
+        &[("parallelize", "parallelize"), ("unroll", "unroll"), ("blend", "blend"), ("vectorize", "vectorize")],
+    ),
+    ("memory hierarchy", &[("cache", "cache"), ("cache_reduce", "cache_reduction"), ("set_mtype", "set_mem_type")]),
+    ("memory layout", &[("var_split", "var_split"), ("var_reorder", "var_reorder"), ("var_merge", "var_merge")]),
+    ("others", &[("as_lib", "as_lib"), ("separate_tail", "separate_tail")]),
+];
+
+/// The page of the primitives: a table of all, then the head of every primitive's file, in the order of the registry.
+fn page_of_primitives(steps: &[(Documentation, String)]) -> String {
     let mut out = String::from(
-        "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of the condition that does not hold, the two\nstatement instances that would be reordered, and what would work. `L` is a loop, `S` a statement, `T` a tensor: selectors or handles.\nThis page is made of the heads of the files in `schedule/src/primitives/`.\n",
+        "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of the condition that does not hold, the two\nstatement instances that would be reordered, and what would work. `L` is a loop, `S` a statement, `T` a tensor: selectors or handles.\nThis page is made of the heads of the files in `schedule/src/primitives/`; the examples are run by the tests.\n",
     );
-    let all: Vec<_> = weft_schedule::documentation().collect();
-    let (steps, questions): (Vec<_>, Vec<_>) = all.into_iter().partition(|d| !d.text.is_empty());
-    for d in steps {
-        write!(out, "\n## {}\n\n`{}`\n\n{}\n\n{}\n", d.name, d.signature, d.summary, d.text.trim()).unwrap();
+    out.push_str("\n| primitive | what it does | in Table 1 of FreeTensor |\n|---|---|---|\n");
+    for (d, _) in steps {
+        let row = TABLE_1.iter().find_map(|(group, rows)| {
+            let (theirs, _) = rows.iter().find(|(_, ours)| *ours == d.name)?;
+            Some(if *theirs == d.name { (*group).to_string() } else { format!("{group}, as `{theirs}`") })
+        });
+        writeln!(out, "| [`{}`](#{}) | {} | {} |", d.name, d.name, d.summary, row.unwrap_or_default()).unwrap();
+    }
+    for (d, text) in steps {
+        write!(out, "\n## {}\n\n`{}`\n\n{}\n\n{}\n", d.name, d.signature, d.summary, text.trim()).unwrap();
     }
     out.push_str("\n## Questions\n\n| | |\n|---|---|\n");
-    for d in questions {
+    for d in weft_schedule::documentation().filter(|d| d.text.is_empty()) {
         writeln!(out, "| `{}` | {} |", d.signature, d.summary).unwrap();
     }
     out
@@ -113,10 +167,84 @@ fn primitives() -> String {
 
 #[test]
 fn the_page_of_primitives_is_made_of_their_files() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/reference/primitives.md");
-    let now = primitives();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, &now).unwrap();
+    let mut stale = Vec::new();
+    let mut steps = Vec::new();
+    for (d, path) in primitives() {
+        let folder = tempfile::tempdir().unwrap();
+        steps.push((d, current(&path, |text| rewritten(text, folder.path()), &mut stale)));
     }
-    assert!(std::fs::read_to_string(&path).unwrap_or_default() == now, "run with UPDATE_EXPECT=1");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(PRIMITIVES);
+    current(&path, |_| page_of_primitives(&steps), &mut stale);
+    nothing_is_stale(&stale);
+    for (_, ours) in TABLE_1.iter().flat_map(|(_, rows)| *rows) {
+        assert!(steps.iter().any(|(d, _)| d.name == *ours), "`{ours}` of Table 1 is not there");
+    }
+}
+
+/// The text of a primitive's example, which uses it, and whose scheduled program is shown.
+fn example(d: &Documentation, path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let head = format!("```weft\n# {}.ft\n", d.name);
+    let start = text.find(&head).unwrap_or_else(|| panic!("{}: no example {head}", path.display()));
+    let block: String = text[start..].lines().skip(1).take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
+    assert!(block.contains(&format!("s.{}(", d.name)), "the example of {} does not use it", d.name);
+    assert!(text.contains(&format!("\n$ weft show {}.ft", d.name)), "the example of {} is not shown", d.name);
+    block
+}
+
+/// The schedules of a program, each with its entry.
+fn schedules(text: &str) -> Vec<(String, String)> {
+    let name = |l: &str, before: &str| l.strip_prefix(before)?.split('(').next().map(str::to_string);
+    let lines: Vec<&str> = text.lines().collect();
+    let pairs = lines.windows(2).filter_map(|l| {
+        let entry = l[0].strip_prefix("@schedule(")?.strip_suffix(')')?.to_string();
+        Some((entry, name(l[1], "def ")?))
+    });
+    pairs.collect()
+}
+
+/// What an entry computes under a schedule from small integers, at these sizes: `inout` parameters and results.
+fn outcome(
+    program: &Program,
+    entry: &str,
+    schedule: &str,
+    backend: Backend,
+    size: i64,
+) -> Result<Vec<weft_ast::Value>, String> {
+    let options = Options { schedule: Some(schedule.to_string()), ..Options::default() }.backend(backend);
+    let function = program.compile(entry, &options).map_err(|e| e.to_string())?;
+    let signature = function.signature();
+    let sizes: Vec<_> = signature.sizes.iter().enumerate().map(|(k, s)| (s.name.clone(), size + k as i64)).collect();
+    let given: Vec<_> = signature.params().map(|p| (p.name.clone(), "randint(-4,5)".to_string())).collect();
+    let inputs = weft::inputs::read(signature, &given, &sizes).map_err(|f| f[0].diagnostic.to_string())?;
+    let ran = function.run(inputs.values, &inputs.sizes, 2).map_err(|e| e.to_string())?;
+    Ok(ran.params.into_iter().chain(ran.results).collect())
+}
+
+#[test]
+fn examples_of_primitives_compute_the_same_under_their_schedules() {
+    let check = |(d, path): &(Documentation, PathBuf)| {
+        let text = example(d, path);
+        let program = Program::from_source(&format!("{}.ft", d.name), &text).unwrap_or_else(|e| panic!("{e}"));
+        let all = schedules(&text);
+        assert!(all.iter().any(|(_, s)| s != "refused"), "the example of {} has no schedule", d.name);
+        for (entry, schedule) in all {
+            if schedule == "refused" {
+                let options = Options { schedule: Some(schedule), ..Options::default() };
+                let refusal = program.scheduled(&entry, &options).err().map(|e| e.to_string()).unwrap_or_default();
+                assert!(refusal.contains("schedule::"), "{}: {entry} is not refused: {refusal}", d.name);
+                continue;
+            }
+            for size in [1, 5, 24] {
+                let before = outcome(&program, &entry, "none", Backend::Interp, size).unwrap_or_else(|e| panic!("{e}"));
+                let after = outcome(&program, &entry, &schedule, Backend::C, size)
+                    .unwrap_or_else(|e| panic!("{}: {entry} under {schedule}: {e}", d.name));
+                for (x, y) in before.iter().zip(&after) {
+                    let apart = difference(x, y, tolerance(x.dtype()));
+                    assert_eq!(apart, None, "{}: {entry} under {schedule} at {size}", d.name);
+                }
+            }
+        }
+    };
+    crate::programs::for_each(&primitives(), check);
 }
