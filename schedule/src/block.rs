@@ -131,10 +131,10 @@ impl Block {
     pub fn build(&self, items: &[Stmt]) -> Stmt {
         let mut scopes: Vec<Scope<'_>> = Vec::new();
         for d in &self.decls {
-            let uses = |s: &Stmt| mentions(s, &d.tensor.symbol);
+            let used = |s: &Stmt| uses(s, &d.tensor.symbol);
             // What nothing uses opens with the last statement, inside whatever its shape needs.
-            let from = items.iter().position(uses).unwrap_or(items.len().saturating_sub(1));
-            let last = items.iter().rposition(uses).map_or(from, |k| k + 1);
+            let from = items.iter().position(used).unwrap_or(items.len().saturating_sub(1));
+            let last = items.iter().rposition(used).map_or(from, |k| k + 1);
             scopes.push(Scope { decl: d, from, to: if d.to_end { items.len() } else { last } });
         }
         // A shape that reads another tensor of the block needs it to be open.
@@ -187,7 +187,7 @@ fn nest(items: &[Stmt], scopes: &[Scope<'_>], from: usize, to: usize, origin: &O
 }
 
 /// Whether a statement, or one inside it, reads or writes the tensor.
-pub fn mentions(s: &Stmt, tensor: &Symbol) -> bool {
+pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
         found |= match s.kind() {

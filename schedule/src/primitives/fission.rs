@@ -2,7 +2,7 @@
 
 use super::reorder::extreme;
 use super::{Entry, Run};
-use crate::block::{self, mentions};
+use crate::block::{self, uses};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -263,7 +263,7 @@ impl Halves<'_> {
             StmtKind::VarDef { tensor, body } => {
                 let (a, b) = self.of(body)?;
                 let around = |body| s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
-                match (mentions(&a, &tensor.symbol), mentions(&b, &tensor.symbol)) {
+                match (uses(&a, &tensor.symbol), uses(&b, &tensor.symbol)) {
                     (_, false) => Ok((around(a), b)),
                     (false, true) => {
                         // 3. Its shape is evaluated after the first half.

@@ -5,6 +5,8 @@ mod as_lib;
 mod assumptions;
 mod blend;
 mod cache;
+mod cache_box;
+mod cache_examples;
 mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
