@@ -5,7 +5,7 @@ use weft_analysis::query::depend::Dependence;
 use weft_analysis::query::reference::{Reference, Use};
 use weft_ast::interp::Inputs;
 use weft_ast::random::trace::{Event, Fault, Touch, trace};
-use weft_ast::{Func, Symbol, print};
+use weft_ast::{Expr, ExprKind, Func, Symbol, print};
 use weft_schedule::Refusal;
 
 /// Sizes of witnesses that are run, and how long their runs may be.
@@ -46,10 +46,34 @@ pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -
     if refusal.condition == Refusal::ORDER_FREE || ![&d.source, &d.sink].iter().all(|r| stands(func, r)) {
         return Some(Seen::After);
     }
-    if !d.witness.exact || !d.witness.assumed.is_empty() || d.witness.element.is_none() {
+    if !d.witness.exact || d.witness.element.is_none() {
         return Some(Seen::Conservative);
     }
-    Some(run(func, d, inputs))
+    if d.witness.assumed.is_empty() {
+        return Some(run(func, d, &mut |sizes| inputs(sizes)));
+    }
+    // Where the inputs can be made so, it happens; the program may have written there before, though.
+    let mut made = true;
+    let seen = run(func, d, &mut |sizes| {
+        let mut inputs = inputs(sizes);
+        made = d.witness.assumed.iter().fold(true, |made, (e, v)| set(func, &mut inputs, e, *v) && made);
+        inputs
+    });
+    Some(if made && seen == Seen::Confirmed { seen } else { Seen::Conservative })
+}
+
+/// Makes an element of a parameter what a witness assumes that it is.
+fn set(func: &Func, inputs: &mut Inputs, element: &Expr, to: i64) -> bool {
+    let ExprKind::Load(t, indices) = element.kind() else { return false };
+    let Some(k) = func.params.iter().position(|p| p.tensor.symbol == *t) else { return false };
+    let value = &mut inputs.params[k];
+    let at: Option<Vec<i64>> = indices.iter().map(|a| a.index.as_int()).collect();
+    let Some(at) = at.filter(|at| at.len() == value.shape().len()) else { return false };
+    let inside = at.iter().zip(value.shape()).all(|(i, n)| (0..*n as i64).contains(i));
+    let Some(to) = Expr::int(to).cast(value.dtype()).as_literal().filter(|_| inside) else { return false };
+    let place = at.iter().zip(value.shape()).fold(0, |place, (i, n)| place * n + *i as usize);
+    value.data_mut().set(place, to);
+    true
 }
 
 /// Whether the program has the statement of a reference as it is said to be.
@@ -60,7 +84,7 @@ fn stands(func: &Func, r: &Reference) -> bool {
     found
 }
 
-fn run(func: &Func, d: &Dependence, inputs: &dyn Fn(&[i64]) -> Inputs) -> Seen {
+fn run(func: &Func, d: &Dependence, inputs: &mut dyn FnMut(&[i64]) -> Inputs) -> Seen {
     let w = &d.witness;
     let size = |s: &Symbol| w.sizes.iter().find(|(x, _)| x == s).map(|(_, v)| *v);
     let sizes: Option<Vec<i64>> = func.sizes.iter().map(size).collect();
