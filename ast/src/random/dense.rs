@@ -155,23 +155,23 @@ impl Gen {
     fn part(&mut self) -> Stmt {
         let [n, m] = self.sizes.clone();
         let varied = self.chance(0.4);
-        match self.below(10) {
+        match self.below(11) {
             0 | 1 => {
                 let shape = [vec![n.clone()], vec![n, m.clone()], vec![m]][self.below(3)].clone();
                 self.nest(&shape, varied, &mut Vec::new(), &mut |g, iters| g.body(iters))
             }
             2 => self.nest(&[n, m], varied, &mut Vec::new(), &mut |g, iters| g.body(iters)),
-            3 if self.chance(0.5) => self.applied(varied),
+            4 => self.applied(varied),
             3 => self.nest(&[n.clone(), m, n], varied, &mut Vec::new(), &mut |g, iters| {
                 let (x, a, b) = (g.outputs[0].clone(), g.inputs[0].clone(), g.inputs[1].clone());
                 let [i, j, l] = [0, 1, 2].map(|k| iters[k].value.clone());
                 let product = a.load([l.clone(), j.clone()]).times(&b.load([j.clone(), i.clone()]));
                 reduce(&x, [&i, &j], ReduceOp::Add, &product)
             }),
-            4 => self.recurrence(),
-            5 => self.counted(),
-            6 => self.private(),
-            7 => {
+            5 => self.recurrence(),
+            6 => self.counted(),
+            7 => self.private(),
+            8 => {
                 // Two loops of one length, of which the second one may read what the first one writes.
                 let over = self.size();
                 let both = [0, 1].map(|_| {

@@ -20,7 +20,7 @@ pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
 /// Compiles entries together, into an empty directory.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
-    let together = CSource { code: joined(sources), ..first.clone() };
+    let together = CSource { code: joined(sources), products: sources.iter().any(|s| s.products), ..first.clone() };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
     let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;

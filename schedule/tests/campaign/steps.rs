@@ -2,7 +2,8 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use weft_ast::{Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::op::Op;
+use weft_ast::{ExprKind, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 use weft_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
 /// Chooses steps; the same seed chooses the same ones.
@@ -143,6 +144,7 @@ impl Chooser {
             "var_unsqueeze" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1))],
             "var_reorder" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(vec![1i64, 0])],
             "inline" => vec![self.local(s, |_| true)?],
+            "as_lib" if !self.one_in(4) => vec![handle(&self.product(&loops)?)],
             _ => vec![handle(&l?)],
         };
         Some((method.to_string(), args))
@@ -160,6 +162,22 @@ impl Chooser {
             chain.swap(k, other);
         }
         chain
+    }
+
+    /// A loop with a sum of products in it.
+    fn product(&mut self, loops: &[Stmt]) -> Option<Stmt> {
+        let is_product = |s: &Stmt| match s.kind() {
+            StmtKind::ReduceTo { op: ReduceOp::Add, value, .. } => {
+                matches!(value.kind(), ExprKind::Apply(Op::Mul, args) if args.iter().all(|a| matches!(a.kind(), ExprKind::Load(..))))
+            }
+            _ => false,
+        };
+        let fit = |l: &&Stmt| {
+            let mut found = false;
+            l.walk(&mut |s| found |= is_product(s));
+            found
+        };
+        self.pick(&loops.iter().filter(fit).cloned().collect::<Vec<_>>())
     }
 
     /// Two statements that follow each other.
