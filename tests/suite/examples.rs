@@ -15,11 +15,11 @@ fn run(
     statics: &[(&str, &str)],
     sizes: &[(&str, i64)],
 ) -> HashMap<String, Value> {
-    run_with(Backend::C, file, entry, inputs, statics, sizes)
+    run_with(Options::default().backend(Backend::C), file, entry, inputs, statics, sizes)
 }
 
 fn run_with(
-    backend: Backend,
+    mut options: Options,
     file: &str,
     entry: &str,
     inputs: &[(&str, &str)],
@@ -28,7 +28,6 @@ fn run_with(
 ) -> HashMap<String, Value> {
     let fail = |e: &dyn std::fmt::Display| -> ! { panic!("{file} {entry}: {e}") };
     let program = Program::load(root().join("examples").join(file)).unwrap_or_else(|e| fail(&e));
-    let mut options = Options::default().backend(backend);
     for (name, text) in statics {
         options = options.set(name, text.parse().unwrap_or_else(|e| fail(&e)));
     }
@@ -195,6 +194,17 @@ fn attention_runs_on_cora() {
         &[("channels", 8)],
     );
     assert_eq!(list["y"].shape(), [2708, 8]);
+    // 2708 x 1433 features by a library.
+    let dense = Options { schedule: Some("dense_by_library".into()), ..Options::default() };
+    let by_library = run_with(
+        dense,
+        "gat/gat.ft",
+        "gat",
+        &[&weights[..], &[("src", &cols), ("dst", &rows)]].concat(),
+        &[],
+        &[("channels", 8)],
+    );
+    assert_eq!(crate::case::difference(&list["y"], &by_library["y"], 1e-5), None);
     assert_eq!(crate::case::difference(&list["y"], &csr["y"], 1e-5), None);
 }
 

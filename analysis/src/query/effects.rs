@@ -58,3 +58,10 @@ pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
     expr_reads(e, &mut FxHashSet::default(), &mut out);
     out
 }
+
+/// Whether an expression mentions an iterator or a size.
+pub fn mentions(e: &Expr, symbol: &Symbol) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if s == symbol));
+    found
+}

@@ -126,7 +126,7 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     for (monomial, c) in Poly::of(&room)?.terms() {
         match monomial {
             [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
-            other if other.iter().any(|e| mentions(e, iter)) => return None,
+            other if other.iter().any(|e| effects::mentions(e, iter)) => return None,
             _ => {}
         }
     }
@@ -143,12 +143,6 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
         1 => Some(Bound::From(Expr::int(1).minus(&rest))),
         _ => None,
     }
-}
-
-fn mentions(e: &Expr, iter: &Symbol) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(v) if v == iter));
-    found
 }
 
 // ---- checks
