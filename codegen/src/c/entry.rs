@@ -1,6 +1,7 @@
 //! An entry's two functions: the ABI around the program. They check every argument, give sizes their values and local
 //! tensors their places in the arena, and call the kernel, which is the program itself.
 
+use super::outline::Outer;
 use super::stmt::{Emitter, Place};
 use super::types;
 use super::writer::{comment, string};
@@ -239,6 +240,14 @@ impl Unit {
                 e.out.line(comment(line));
             }
         }
+        for param in &params {
+            let name = param.rsplit([' ', '*']).next().unwrap_or_default();
+            e.scope.insert(name.to_string(), Outer::value(param.clone()));
+        }
+        for (_, n) in &self.sizes {
+            e.scope.insert(n.clone(), Outer::value(format!("int64_t {n}")));
+        }
+        let start = e.out.position();
         e.out.open(format!("static WEFT_KERNEL int {}_kernel({}) {{", self.base, params.join(", ")));
         for (_, n) in &self.sizes {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
@@ -252,6 +261,9 @@ impl Unit {
         e.stmt(&func.body);
         e.out.line("return WEFT_OK;");
         e.out.close("}");
+        for function in std::mem::take(&mut e.functions).iter().rev() {
+            e.out.insert(start, function);
+        }
         e.out.line("");
     }
 

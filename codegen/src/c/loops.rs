@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! #pragma omp parallel for schedule(dynamic, 4) reduction(wf_add_all_f32: total) num_threads(wf_threads(ctx))
-//! for (int64_t i = 0; i < n; i++) { … }
+//! for (int64_t i = 0; i < n; i++) f_i(x, y, i);
 //! ```
+//!
+//! The body of a parallel loop is a function of its own (see `outline`).
 //!
 //! Arrays of partial results: the first thread reduces into the array itself, each of the others into a copy.
 //!
@@ -23,6 +25,7 @@
 //! ```
 
 use super::expr::prec;
+use super::outline::Outer;
 pub(super) use super::reduce::Shared;
 use super::stmt::{Emitter, Leave};
 use super::types;
@@ -67,6 +70,7 @@ struct Team {
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
         let i = self.names.get(l.iter);
+        self.scope.insert(i.clone(), Outer::value(format!("int64_t {i}")));
         let (header, first) = self.header(&i, l);
         let team = if l.props.parallel.is_some() { self.copied(&i, l) } else { None };
         let before = self.shared.clone();
@@ -83,10 +87,14 @@ impl Emitter<'_> {
         if let Some(first) = first {
             self.out.line(first);
         }
-        let may_fail = l.props.parallel.is_some() && self.parallel_body(&i, l.body);
-        if l.props.parallel.is_none() {
-            self.stmt(l.body);
-        }
+        let may_fail = match &l.props.parallel {
+            None => {
+                self.stmt(l.body);
+                false
+            }
+            Some(_) if self.can_outline(l) => self.outlined_body(&i, l),
+            Some(_) => self.parallel_body(&i, l.body),
+        };
         self.out.close("}");
         if let Some(team) = &team {
             self.close_team(team);
@@ -273,6 +281,7 @@ impl Emitter<'_> {
             self.out.line(format!(
                 "if (wf_thread() > 0) for (int64_t {k} = 0; {k} < {count}; {k}++) {own}[{k}] = {start};"
             ));
+            self.scope.insert(own.clone(), Outer::value(format!("{t} *restrict {own}")));
             self.shared.insert((tensor.clone(), *op), Shared::Copy(own.clone()));
         }
     }

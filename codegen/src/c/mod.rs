@@ -2,7 +2,7 @@
 //! an entry and its ABI around it.
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
-//! - `loops`, `reduce`: loops on threads and vector lanes, and what keeps their reductions right.
+//! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions right.
 //! - `library`: nests that are matrix products.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed.
 //!
@@ -20,6 +20,7 @@ mod helpers;
 mod library;
 mod loops;
 pub mod names;
+mod outline;
 mod ranges;
 mod reduce;
 mod stmt;

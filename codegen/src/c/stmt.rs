@@ -8,6 +8,7 @@ use super::expr::prec;
 use super::helpers::Helpers;
 use super::loops::{Loop, Shared};
 use super::names::Names;
+use super::outline::Outer;
 use super::ranges::Ranges;
 use super::types;
 use super::writer::{Writer, comment, format_text, string};
@@ -32,8 +33,10 @@ pub(super) enum Place {
 /// How an error leaves the present place.
 #[derive(Clone, Debug)]
 pub(super) enum Leave {
-    /// `return`
+    /// `return` with the status.
     Return,
+    /// `return` from the body of a parallel loop.
+    Stop,
     /// `goto` the label.
     Goto(String),
 }
@@ -61,7 +64,11 @@ pub(super) struct Emitter<'a> {
     /// How often an error leaves by the present `leave`.
     pub leaves: usize,
     /// The comment that was printed last.
-    shown: String,
+    pub shown: String,
+    /// The variables of the kernel, by name.
+    pub scope: FxHashMap<String, Outer>,
+    /// The bodies of parallel loops.
+    pub functions: Vec<String>,
 }
 
 impl<'a> Emitter<'a> {
@@ -83,6 +90,8 @@ impl<'a> Emitter<'a> {
             leave: Leave::Return,
             leaves: 0,
             shown: String::new(),
+            scope: FxHashMap::default(),
+            functions: Vec::new(),
         }
     }
 
@@ -191,16 +200,19 @@ impl<'a> Emitter<'a> {
         self.dtypes.insert(tensor.symbol.clone(), tensor.dtype);
         if let Some(count) = tensor.shape.first() {
             self.counts.insert(tensor.symbol.clone(), count.clone());
+            self.scope.insert(t.clone(), Outer::value(format!("{c} *restrict {t}")));
         }
         match tensor.memory {
             Memory::Auto | Memory::Register => {
                 self.declare(&tensor.symbol, Place::Variable);
                 if let Some((value, rest)) = initial(&tensor.symbol, body) {
                     let value = self.stored(value);
+                    self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                     self.out.line(format!("{c} {t} = {value};"));
                     rest.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == rest.len()));
                     return;
                 }
+                self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                 self.out.line(format!("{c} {t};"));
             }
             Memory::Stack => {
@@ -332,6 +344,11 @@ impl<'a> Emitter<'a> {
         let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
         match self.leave.clone() {
             Leave::Return => self.out.line(format!("return {call};")),
+            Leave::Stop => {
+                self.leaves += 1;
+                self.out.line(format!("{call};"));
+                self.out.line("return;");
+            }
             Leave::Goto(label) => {
                 self.leaves += 1;
                 self.out.line(format!("{call};"));
@@ -344,6 +361,10 @@ impl<'a> Emitter<'a> {
     pub fn leave_failed(&mut self) {
         match self.leave.clone() {
             Leave::Return => self.out.line("return ctx->status;"),
+            Leave::Stop => {
+                self.leaves += 1;
+                self.out.line("return;");
+            }
             Leave::Goto(label) => {
                 self.leaves += 1;
                 self.out.line(format!("goto {label};"));

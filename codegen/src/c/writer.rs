@@ -13,6 +13,16 @@ impl Writer {
         self.lines.push(if text.is_empty() { String::new() } else { format!("{}{text}", "    ".repeat(self.depth)) });
     }
 
+    /// A line with its indentation.
+    pub fn raw(&mut self, text: &str) {
+        self.lines.push(text.to_string());
+    }
+
+    /// What follows stands one step to the right.
+    pub fn indent(&mut self) {
+        self.depth += 1;
+    }
+
     /// A preprocessor line, which stands at the margin.
     pub fn pragma(&mut self, text: &str) {
         self.lines.push(format!("#pragma {text}"));
