@@ -278,7 +278,7 @@ fn compile_c(
         |timings| {
             let (sources, func) = front(timings)?;
             *kept = sources.clone();
-            let lowered = pipeline::lowered(&func, &options.sizes, timings).map_err(|d| Error::program(d, &sources))?;
+            let lowered = pipeline::lowered(&func, options, timings).map_err(|d| Error::program(d, &sources))?;
             Ok(pipeline::c(&lowered, &sources, timings))
         },
     )

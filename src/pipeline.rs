@@ -5,6 +5,7 @@
 //! ```
 
 use crate::hooks::Compiler;
+use crate::program::Options;
 use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
@@ -71,8 +72,9 @@ pub fn scheduled(
 }
 
 /// The program on flat buffers, with every check that remains.
-pub fn lowered(func: &Func, sizes: &BTreeMap<String, i64>, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
-    let options = LowerOptions { sizes: sizes.iter().map(|(k, v)| (k.clone(), *v)).collect() };
+pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
+    let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
+    let options = LowerOptions { sizes, vector_bytes: weft_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
         deep(|| {
             // Sizes first: every number that is known makes more conditions decidable.

@@ -37,6 +37,8 @@ pub struct Options {
     /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run
     /// the program as it is written.
     pub schedule: Option<String>,
+    /// C for any machine of this architecture: vectors are as long as all of them have.
+    pub portable: bool,
 }
 
 impl Options {
@@ -282,7 +284,7 @@ impl Program {
     pub fn lowered(&self, entry: &str, options: &Options) -> Result<Lowered, Error> {
         let mut timings = Timings::default();
         let func = self.logical(entry, options, &mut timings)?;
-        pipeline::lowered(&func, &options.sizes, &mut timings).map_err(|d| Error::program(d, &self.sources))
+        pipeline::lowered(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
     /// The key of all texts that the program is made of, in the order in which they are read.

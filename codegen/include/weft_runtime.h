@@ -44,6 +44,16 @@
 /* A kernel is a function of its own, so that its parameters' `restrict` counts and a profile shows it. */
 #define WEFT_KERNEL __attribute__((noinline))
 
+/* Whether halves of vectors can be named (gcc 12, clang). */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define WEFT_SHUFFLES 1
+#endif
+#endif
+#ifndef WEFT_SHUFFLES
+#define WEFT_SHUFFLES 0
+#endif
+
 /* The body of a parallel loop: inlined, so that it costs nothing, after compilers have seen `restrict`. */
 #define WEFT_BODY inline __attribute__((always_inline))
 

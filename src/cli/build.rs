@@ -60,6 +60,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         statics: session::statics(&args.statics)?,
         sizes: args.sizes.iter().cloned().collect(),
         schedule: args.schedule.clone(),
+        portable: args.portable,
         ..Options::default()
     };
     let source = program.c_source(&entry, &options)?;

@@ -7,7 +7,6 @@ use crate::differential::all_programs;
 use crate::driver::{self, Call, Outcome};
 use crate::programs;
 use crate::status;
-use std::collections::BTreeMap;
 use weft::{Error, Timings, inputs, pipeline};
 use weft_ast::func::ParamMode;
 use weft_ast::interp::{self, Inputs, Outputs, RuntimeError};
@@ -32,7 +31,7 @@ fn prepare(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
     let logical = file.logical(&case.entry, &case.options(), &mut timings)?;
     let Ok(inputs) = case.values(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
     let func = Func { name: format!("entry_{k}"), ..logical };
-    let lowered = pipeline::lowered(&func, &BTreeMap::new(), &mut timings)
+    let lowered = pipeline::lowered(&func, &weft::Options::default(), &mut timings)
         .map_err(|d| Error::Program(weft::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
     let source = pipeline::c(&lowered, file.sources(), &mut timings);
     let names = source.signature.sizes.iter().map(|s| s.name.clone());

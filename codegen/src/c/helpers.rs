@@ -10,6 +10,8 @@ use weft_ast::DType;
 /// What has been used so far, with its text. Ordered by name, so that equal programs print equally.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
+    /// Vector types.
+    vectors: BTreeMap<String, String>,
     /// Vector declarations of mathematical functions.
     simd: BTreeMap<String, String>,
     /// Conversions of 16-bit floats, on which others rely.
@@ -29,7 +31,7 @@ const NEW_VECTOR: [&str; 15] = [
 impl Helpers {
     /// All of them, for the head of the file.
     pub fn text(&self) -> String {
-        let groups = [&self.simd, &self.conversions, &self.functions, &self.reductions];
+        let groups = [&self.vectors, &self.simd, &self.conversions, &self.functions, &self.reductions];
         let mut out = String::new();
         for group in groups.into_iter().filter(|g| !g.is_empty()) {
             for text in group.values() {
@@ -56,6 +58,42 @@ impl Helpers {
         let args = vec![t; arity].join(", ");
         self.simd.insert(c_name.clone(), format!("extern {t} {c_name}({args}) {attribute};"));
         c_name
+    }
+
+    /// A vector of so many lanes, and what it is in memory, where it may lie at any element.
+    pub fn vector(&mut self, dtype: DType, lanes: usize) -> String {
+        let (t, name, bytes) = (types::stored(dtype), format!("wf_{}x{lanes}", dtype.name()), lanes * dtype.size());
+        let text = format!(
+            "typedef {t} {name} __attribute__((vector_size({bytes})));\n\
+             typedef {t} {name}_at __attribute__((vector_size({bytes}), aligned({})));",
+            dtype.size()
+        );
+        self.vectors.insert(name.clone(), text);
+        name
+    }
+
+    /// The sum of the lanes of a vector type that was made by `vector`, by halves.
+    pub fn horizontal_sum(&mut self, of_type: &str) {
+        let Some((base, lanes)) = of_type.trim_start_matches("wf_").split_once('x') else { return };
+        let (dtype, lanes) = (if base == "f64" { DType::F64 } else { DType::F32 }, lanes.parse::<usize>().unwrap_or(1));
+        let t = types::stored(dtype);
+        let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
+        text.push_str("#if WEFT_SHUFFLES\n");
+        let (mut name, mut n) = ("v".to_string(), lanes);
+        while n > 2 {
+            let half = n / 2;
+            let half_type = self.vector(dtype, half);
+            let list = |from: usize| (from..from + half).map(|k| k.to_string()).collect::<Vec<_>>().join(", ");
+            text.push_str(&format!(
+                "    {half_type} v{half} = __builtin_shufflevector({name}, {name}, {}) + __builtin_shufflevector({name}, {name}, {});\n",
+                list(0),
+                list(half)
+            ));
+            (name, n) = (format!("v{half}"), half);
+        }
+        text.push_str(&format!("    return {name}[0] + {name}[1];\n#else\n    {t} sum = v[0];\n"));
+        text.push_str(&format!("    for (int k = 1; k < {lanes}; k++) sum += v[k];\n    return sum;\n#endif\n}}"));
+        self.functions.insert(format!("wf_sum_{base}x{lanes}"), text);
     }
 
     /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`, `round_f64`.

@@ -4,6 +4,7 @@
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
 //! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions right.
 //! - `library`: nests that are matrix products.
+//! - `lanes`: arrays that are vectors.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed.
 //!
 //! On a [`Lowered`] program nothing here can fail.
@@ -17,6 +18,7 @@
 mod entry;
 mod expr;
 mod helpers;
+mod lanes;
 mod library;
 mod loops;
 pub mod names;

@@ -119,6 +119,15 @@ impl<'a> Emitter<'a> {
                 if props.library && self.library(s) {
                     return;
                 }
+                if self.lowered.vectors().loops.contains(&s.id()) {
+                    return self.lane_loop(iter, [begin, end], body);
+                }
+                if self.lowered.vectors().sums.contains(&s.id())
+                    && self.ranges.is_tame(begin)
+                    && self.ranges.is_tame(end)
+                {
+                    return self.summing_loop(iter, [begin, end], body);
+                }
                 self.for_loop(&Loop { iter, bounds: [begin, end, step], props, body });
             }
             StmtKind::If { .. } => {
@@ -160,7 +169,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The source line of a statement, where it is another one than that above.
-    fn show(&mut self, s: &Stmt) {
+    pub fn show(&mut self, s: &Stmt) {
         let span = s.origin().span();
         if span.is_none() {
             return;
@@ -215,6 +224,7 @@ impl<'a> Emitter<'a> {
                 self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                 self.out.line(format!("{c} {t};"));
             }
+            Memory::Stack if self.lowered.vectors().arrays.contains(&tensor.symbol) => self.vectors(&t, tensor),
             Memory::Stack => {
                 let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(1).max(1);
                 let aligned = if count * tensor.dtype.size() as i64 >= 64 { "WEFT_ALIGNED " } else { "" };

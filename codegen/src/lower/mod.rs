@@ -11,6 +11,7 @@ mod reductions;
 mod specialise;
 mod supported;
 mod vectorise;
+mod vectors;
 
 pub(crate) use flatten::count;
 pub(crate) use parallel::length as unroll_length;
@@ -18,6 +19,8 @@ pub use placement::Slot;
 pub(crate) use reductions::neutral;
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::body as specialise;
+pub use vectors::vector_bytes;
+pub(crate) use vectors::{Vectors, at};
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
@@ -25,10 +28,19 @@ use std::sync::Arc;
 use weft_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor};
 
 /// What lowering may assume.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LowerOptions {
     /// Sizes that are compiled in, by name. The others stay parameters.
     pub sizes: FxHashMap<String, i64>,
+    /// The bytes of a vector register: 16, 32 or 64 ([`vector_bytes`]).
+    pub vector_bytes: usize,
+}
+
+impl Default for LowerOptions {
+    /// Nothing is compiled in; for this machine.
+    fn default() -> LowerOptions {
+        LowerOptions { sizes: FxHashMap::default(), vector_bytes: vector_bytes(false) }
+    }
 }
 
 /// A program that C can be printed from: every tensor has at most one dimension, every access is in range where it
@@ -43,9 +55,15 @@ pub struct Lowered {
     slots: Vec<Slot>,
     locals: FxHashMap<Symbol, Vec<Expr>>,
     signature: Signature,
+    vectors: Vectors,
 }
 
 impl Lowered {
+    /// Which arrays are vectors, and which loops go over their lanes.
+    pub(crate) fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
     /// The program on flat buffers.
     pub fn func(&self) -> &Func {
         &self.func
@@ -107,10 +125,13 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Places are chosen by shape, so before shapes are flattened to element counts.
     let placement::Placed { func, slots, shapes: locals } = placement::run(&func);
 
-    // Last: index arithmetic is easier to reason about before it is one product.
+    // Late: index arithmetic is easier to reason about before it is one product.
     let func = flatten::run(&func);
 
-    validate(Lowered { func, interface, entry_checks, slots, locals, signature })
+    // Flat indices say which lanes an access meets.
+    let (func, vectors) = vectors::run(&func, options.vector_bytes);
+
+    validate(Lowered { func, interface, entry_checks, slots, locals, signature, vectors })
 }
 
 /// Hands out a program that the validator of lowered trees passes. What it finds is a mistake in a pass.

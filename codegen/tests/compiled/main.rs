@@ -22,3 +22,4 @@ mod storage;
 mod text;
 #[path = "../../../schedule/tests/campaign/tried.rs"]
 mod tried;
+mod vectors;

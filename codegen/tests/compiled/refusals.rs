@@ -39,8 +39,12 @@ fn what_c_has_no_form_for() {
 #[test]
 fn sizes_that_are_none() {
     let func = programs::matmul(DType::F32);
-    let with =
-        |name: &str, value| lower(&func, &LowerOptions { sizes: [(name.to_string(), value)].into_iter().collect() });
+    let with = |name: &str, value| {
+        lower(
+            &func,
+            &LowerOptions { sizes: [(name.to_string(), value)].into_iter().collect(), ..LowerOptions::default() },
+        )
+    };
     assert_eq!(with("q", 3).expect_err("there is no q").0[0].code, "lower::unknown-size");
     assert_eq!(with("n", -3).expect_err("it is negative").0[0].code, "lower::size");
     assert_eq!(with("n", 1 << 60).expect_err("it is too large").0[0].code, "lower::size");

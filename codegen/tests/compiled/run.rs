@@ -116,7 +116,7 @@ fn matmul_multiplies() {
 fn sizes_can_be_compiled_in() {
     let func = programs::matmul(DType::F32);
     let sizes = [("n".to_string(), 3), ("p".to_string(), 4)].into_iter().collect();
-    let compiled = compile(&func, &LowerOptions { sizes });
+    let compiled = compile(&func, &LowerOptions { sizes, ..LowerOptions::default() });
     let a = f32s(&[3, 4], |i| i as f32);
     compare(&func, &compiled, &[a.clone(), f32s(&[4, 5], |i| i as f32)], &[]).expect("it runs");
     let error = compiled.call_values(&mut Context::new(1), &mut [a, f32s(&[5, 5], |_| 0.0)], &[]);

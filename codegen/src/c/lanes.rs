@@ -1,0 +1,231 @@
+//! Arrays that are vectors, and the loops over their lanes (see `lower/vectors`).
+//!
+//! ```text
+//! wf_f32x16 acc[2];
+//! acc[0] += a[k] * *(const wf_f32x16_at *)&b[k * 32];
+//! acc[1] += a[k] * *(const wf_f32x16_at *)&b[k * 32 + 16];
+//! ```
+
+use super::expr::{Text, prec};
+use super::reduce::Shared;
+use super::stmt::Emitter;
+use crate::lower::at;
+use weft_ast::expr::Access;
+use weft_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+
+/// The vectors of partial sums of one sum: an addition takes about four cycles, and one can start in each.
+const CHAINS: i64 = 4;
+
+/// One vector of a loop over lanes.
+struct Lane<'s> {
+    iter: &'s Symbol,
+    /// The iterator's value in its first lane.
+    first: Expr,
+    dtype: DType,
+    lanes: i64,
+}
+
+impl Emitter<'_> {
+    /// Declares an array of vectors.
+    pub fn vectors(&mut self, name: &str, tensor: &Tensor) {
+        let (of_type, lanes) = self.vector_type(tensor.dtype);
+        let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(0);
+        self.out.line(format!("{of_type} {name}[{}];", count / lanes));
+    }
+
+    fn vector_type(&mut self, dtype: DType) -> (String, i64) {
+        let lanes = self.lowered.vectors().bytes / dtype.size();
+        (self.helpers.vector(dtype, lanes), lanes as i64)
+    }
+
+    /// A loop over lanes: every statement of its body, for each vector of them.
+    pub fn lane_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
+        let (begin, end) = (begin.as_int().unwrap_or(0), end.as_int().unwrap_or(0));
+        match body.kind() {
+            StmtKind::Seq(v) => v.iter().for_each(|s| self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], s)),
+            StmtKind::If { cond, then, otherwise } => {
+                let cond = self.expr(cond);
+                self.out.open(format!("if ({cond}) {{"));
+                self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], then);
+                if let Some(otherwise) = otherwise.as_ref().filter(|o| !o.is_nop()) {
+                    self.out.reopen("} else {");
+                    self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], otherwise);
+                }
+                self.out.close("}");
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                self.lane_stmt(body, iter, [begin, end], tensor, indices, "=", value)
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let operator = if *op == ReduceOp::Mul { "*=" } else { "+=" };
+                self.lane_stmt(body, iter, [begin, end], tensor, indices, operator, value);
+            }
+            _ => {}
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one statement
+    fn lane_stmt(
+        &mut self,
+        s: &Stmt,
+        iter: &Symbol,
+        [begin, end]: [i64; 2],
+        tensor: &Symbol,
+        indices: &[Access],
+        operator: &str,
+        value: &Expr,
+    ) {
+        self.show(s);
+        let dtype = value.dtype();
+        let (of_type, lanes) = self.vector_type(dtype);
+        for k in 0..(end - begin) / lanes {
+            let lane = Lane { iter, first: Expr::int(begin + k * lanes), dtype, lanes };
+            let name = match (operator, s.kind()) {
+                ("=", _) => None,
+                (_, StmtKind::ReduceTo { op, .. }) => match self.shared.get(&(tensor.clone(), *op)) {
+                    Some(Shared::Copy(own)) => Some(own.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let target = self.lane_element(&lane, name, tensor, indices, false);
+            let text = self.lane_vector(&lane, value, &of_type);
+            self.out.line(format!("{target} {operator} {text};"));
+        }
+    }
+
+    /// The vector of elements that begins where the lanes do.
+    fn lane_element(
+        &mut self,
+        lane: &Lane<'_>,
+        name: Option<String>,
+        tensor: &Symbol,
+        indices: &[Access],
+        read: bool,
+    ) -> String {
+        let name = name.unwrap_or_else(|| self.names.get(tensor));
+        let index = indices.first().map_or(Expr::int(0), |a| at(&a.index, lane.iter, &lane.first));
+        if self.lowered.vectors().arrays.contains(tensor) {
+            return format!("{name}[{}]", index.as_int().unwrap_or(0) / lane.lanes);
+        }
+        let (of_type, _) = self.vector_type(lane.dtype);
+        let index = self.expr(&index);
+        let constant = if read { "const " } else { "" };
+        format!("*({constant}{of_type}_at *)&{name}[{index}]")
+    }
+
+    /// A value as a vector.
+    fn lane_vector(&mut self, lane: &Lane<'_>, value: &Expr, of_type: &str) -> String {
+        match self.lane_value(lane, value) {
+            (text, true) => text.text,
+            // Subtracting 0 makes a vector of a number and changes none, not even -0.
+            (text, false) => format!("{} - ({of_type}){{0}}", text.at(prec::SUM)),
+        }
+    }
+
+    /// A vectorised loop that adds up: partial sums in vectors, four at a time so that they do not wait for each other, and then
+    /// what is left, one by one.
+    ///
+    /// ```text
+    /// wf_f32x16 dot_lanes[4]; …
+    /// for (; c + 64 <= d; c += 64) { dot_lanes[0] += …; dot_lanes[1] += …; … }
+    /// for (; c + 16 <= d; c += 16) dot_lanes[0] += …;
+    /// dot += wf_sum_f32x16(dot_lanes[0]);
+    /// for (; c < d; c++) dot += …;
+    /// ```
+    pub fn summing_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
+        let i = self.names.get(iter);
+        self.scope.insert(i.clone(), super::outline::Outer::value(format!("int64_t {i}")));
+        let parts: Vec<&Stmt> = match body.kind() {
+            StmtKind::Seq(v) => v.iter().collect(),
+            _ => vec![body],
+        };
+        self.out.open("{");
+        let (first, last) = (self.expr(begin), self.text(end).at(prec::SUM));
+        self.ranges.iterator(iter, begin, end, 1);
+        self.out.line(format!("int64_t {i} = {first};"));
+        let sums: Vec<(String, String)> = parts.iter().filter_map(|s| self.start_sum(s)).collect();
+        let dtype = |s: &Stmt| s.kind().exprs().last().map_or(DType::F32, |v| v.dtype());
+        let lanes = parts.iter().map(|s| self.vector_type(dtype(s)).1).max().unwrap_or(1);
+        let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
+        for chains in [CHAINS, 1] {
+            let step = lanes * chains;
+            let left = length.map(|l| if chains == 1 { l % (lanes * CHAINS) } else { l });
+            if left.is_some_and(|l| l < step) {
+                continue;
+            }
+            self.out.open(format!("for (; {i} + {step} <= {last}; {i} += {step}) {{"));
+            for (s, (sum, of_type)) in parts.iter().zip(&sums) {
+                let StmtKind::ReduceTo { value, .. } = s.kind() else { continue };
+                self.show(s);
+                let own = self.vector_type(value.dtype()).1;
+                for k in 0..step / own {
+                    let first = Expr::var(iter).plus(&Expr::int(k * own));
+                    let lane = Lane { iter, first, dtype: value.dtype(), lanes: own };
+                    let text = self.lane_vector(&lane, value, of_type);
+                    self.out.line(format!("{sum}[{}] += {text};", k % CHAINS));
+                }
+            }
+            self.out.close("}");
+        }
+        for (s, (sum, of_type)) in parts.iter().zip(&sums) {
+            let StmtKind::ReduceTo { tensor, indices, .. } = s.kind() else { continue };
+            let target = self.element(tensor, indices).text;
+            self.helpers.horizontal_sum(of_type);
+            let whole = format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])");
+            self.out.line(format!("{target} += wf_sum_{}({whole});", of_type.trim_start_matches("wf_")));
+        }
+        if length.is_none_or(|l| l % lanes != 0) {
+            self.out.open(format!("for (; {i} < {last}; {i}++) {{"));
+            self.stmt(body);
+            self.out.close("}");
+        }
+        self.out.close("}");
+    }
+
+    /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their name and type.
+    fn start_sum(&mut self, s: &Stmt) -> Option<(String, String)> {
+        let StmtKind::ReduceTo { tensor, value, .. } = s.kind() else { return None };
+        let (of_type, _) = self.vector_type(value.dtype());
+        let wish = format!("{}_lanes", self.names.get(tensor));
+        let name = self.names.fresh(&wish);
+        let zero = super::types::literal(weft_ast::expr::Literal::Float(-0.0), value.dtype(), true);
+        let start = format!("{zero} - ({of_type}){{0}}");
+        self.out.line(format!("{of_type} {name}[{CHAINS}] = {{{start}, {start}, {start}, {start}}};"));
+        Some((name, of_type))
+    }
+
+    /// A value, and whether it is a vector; a number stands for all lanes.
+    fn lane_value(&mut self, lane: &Lane<'_>, e: &Expr) -> (Text, bool) {
+        let mut varies = false;
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Var(v) => varies |= v == lane.iter,
+            ExprKind::Load(t, _) => varies |= self.lowered.vectors().arrays.contains(t),
+            _ => {}
+        });
+        if !varies {
+            return (self.text(e), false);
+        }
+        match e.kind() {
+            ExprKind::Load(t, indices) => {
+                let text = self.lane_element(lane, None, t, indices, true);
+                (Text::new(text, prec::UNARY), true)
+            }
+            ExprKind::Apply(Op::Neg, args) => {
+                let text = self.lane_value(lane, &args[0]).0.at(prec::UNARY + 1);
+                (Text::new(format!("-{text}"), prec::UNARY), true)
+            }
+            ExprKind::Apply(op, args) => {
+                let (sign, level) = match op {
+                    Op::Add => ("+", prec::SUM),
+                    Op::Sub => ("-", prec::SUM),
+                    Op::Mul => ("*", prec::PRODUCT),
+                    _ => ("/", prec::PRODUCT),
+                };
+                let (a, b) = (self.lane_value(lane, &args[0]).0, self.lane_value(lane, &args[1]).0);
+                (Text::new(format!("{} {sign} {}", a.at(level), b.at(level + 1)), level), true)
+            }
+            _ => (self.text(e), false),
+        }
+    }
+}

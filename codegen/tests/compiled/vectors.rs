@@ -1,0 +1,200 @@
+//! Arrays that are held in vector registers and sums over lanes: with vectors of every width, as the interpreter computes them.
+
+use crate::run::{check_sizes, compile_with};
+use crate::scheduled::{check_with, text};
+use weft_ast::{Buffer, Func, Value};
+use weft_codegen::LowerOptions;
+use weft_codegen::toolchain::CompileOptions;
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use weft_schedule::Arg;
+
+/// The C with vectors of 16, 32 and 64 bytes, each after it was compared with the interpreter.
+fn check(program: &str, steps: &[(&str, &[Arg])]) -> [String; 3] {
+    [16, 32, 64]
+        .map(|vector_bytes| check_with(program, steps, &LowerOptions { vector_bytes, ..LowerOptions::default() }))
+}
+
+fn int(value: i64) -> Arg {
+    Arg::from(value)
+}
+
+const MATMUL: &str = "
+def matmul(a: f32[n, m], b: f32[m, p]) -> f32[n, p]:
+    c = zeros((n, p), f32)
+    for i in range(n):
+        for j in range(p):
+            for k in range(m):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+";
+
+#[test]
+fn a_block_of_a_product_is_summed_up_in_registers() {
+    let codes = check(
+        MATMUL,
+        &[
+            ("split", &[text("i"), int(4)]),
+            ("split", &[text("j"), int(16)]),
+            ("reorder", &[Arg::from(vec!["i~o", "j~o", "k", "i~i", "j~i"])]),
+            ("cache_reduction", &[text("k"), text("c")]),
+            ("vectorize", &[text("j~i")]),
+            ("unroll", &[text("i~i")]),
+            ("separate_tail", &[text("j~o")]),
+            ("separate_tail", &[text("i~o")]),
+        ],
+    );
+    for (code, count) in codes.iter().zip([16, 8, 4]) {
+        assert!(code.contains(&format!(" c_partial[{count}];")), "{code}");
+        assert!(code.contains("c_partial[3] += a["), "{code}");
+        // Beside it, the parts with guards, in which lanes differ.
+        assert!(code.contains("WEFT_ALIGNED float c_partial_2[64];"), "{code}");
+    }
+}
+
+#[test]
+fn values_of_lanes_are_loads_numbers_and_arithmetic() {
+    let program = "
+def f(a: f64[n, 16], s: f64[n], y: inout[f64[n, 16]]):
+    for i in range(n):
+        t = empty((16,), f64)
+        for j in range(16):
+            t[j] = s[i] / 2.0
+        for j in range(16):
+            t[j] += -(a[i, j] - s[i]) * a[i, 15 - j] if False else (1.0 - a[i, j]) * s[i] / 4.0
+        if s[i] > 0.0:
+            for j in range(16):
+                t[j] *= 2.0 - a[i, j]
+        for j in range(16):
+            y[i, j] += t[j] * 3.0 + a[i, j]
+";
+    for (code, count) in check(program, &[]).iter().zip([8, 4, 2]) {
+        assert!(code.contains(&format!(" t[{count}];")), "{code}");
+    }
+}
+
+#[test]
+fn what_else_touches_an_array_keeps_it_in_memory() {
+    for other in
+        ["t[k[i] % 16] = 1.0", "total += t[3]", "for j in range(15):\n            t[j] = 0.0", "t[15 - i % 16] = 2.0"]
+    {
+        let program = format!(
+            "
+def f(a: f32[n, 16], k: i32[n], y: inout[f32[n, 16]]) -> f32:
+    total: f32 = 0.0
+    for i in range(n):
+        t = empty((16,), f32)
+        for j in range(16):
+            t[j] = a[i, j]
+        {other}
+        for j in range(16):
+            y[i, j] += t[j]
+    return total
+"
+        );
+        for code in check(&program, &[]) {
+            assert!(code.contains("float t[16];"), "{other}: {code}");
+        }
+    }
+    // Lanes that read what others have written.
+    let shifted = "
+def f(a: f32[n, 17], y: inout[f32[n, 17]]):
+    for i in range(n):
+        t = empty((16,), f32)
+        for j in range(16):
+            t[j] = a[i, j]
+        for j in range(16):
+            y[i, j + 1] = y[i, j] + t[j]
+";
+    for code in check(shifted, &[]) {
+        assert!(code.contains("float t[16];"), "{code}");
+    }
+}
+
+#[test]
+fn vectors_reduce_into_the_copies_of_threads() {
+    let program = "
+def f(a: f32[n, 32], y: inout[f32[32]]):
+    for i in range(n):
+        t = empty((32,), f32)
+        for j in range(32):
+            t[j] = a[i, j] * 2.0
+        for j in range(32):
+            y[j] += t[j]
+";
+    for code in check(program, &[("parallelize", &[text("i")])]) {
+        assert!(code.contains("_at *)&y_own[0] += t[0];"), "{code}");
+    }
+}
+
+#[test]
+fn sums_are_vectors_of_partial_sums() {
+    let program = "
+def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
+    y = zeros((n,), f32)
+    v = zeros((n,), f64)
+    for i in range(n):
+        s: f32 = 0.0
+        t: f64 = 1.0
+        for k in range(m):
+            s += x[i, k] * w[k] - 1.0
+            t += z[i, k] / 2.0
+        y[i] = s
+        v[i] = t
+    return y, v
+";
+    for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip([4, 8, 16]) {
+        assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
+        assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
+        assert!(code.contains(&format!("t += wf_sum_f64x{}(", lanes / 2)), "{code}");
+    }
+}
+
+fn program(text: &str) -> Func {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    let name = program.entries()[0].name.clone();
+    program.elaborate(&name, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn floats(values: Vec<f64>) -> Value {
+    Value::new(vec![values.len()], Buffer::F64(values)).expect("as many values as the shape says")
+}
+
+/// A sum of nothing, or of -0, into -0 stays -0; NaN and infinities come through.
+#[test]
+fn sums_over_lanes_keep_special_values() {
+    let func = program(
+        "
+def f(x: f64[n]) -> f64:
+    s: f64 = -0.0
+    for k in range(n):
+        s += x[k]
+    return s
+",
+    );
+    let mut s = weft_schedule::Schedule::new(func);
+    s.call("vectorize", &[text("k")]).expect("sums can be vectorised");
+    let func = s.into_func();
+    for n in [0, 1, 8, 31, 32, 40, 70] {
+        let zeros = floats(vec![-0.0; n]);
+        let sum = check_sizes(&func, std::slice::from_ref(&zeros), &[]).expect("it runs").remove(0);
+        assert!(sum.data().get_f64(0).is_sign_negative(), "{n}");
+        for special in [f64::NAN, f64::INFINITY] {
+            for at in 0..n {
+                let mut all = vec![1.0; n];
+                all[at] = special;
+                let x = floats(all);
+                check_sizes(&func, &[x], &[]).expect("it runs");
+            }
+        }
+    }
+}
+
+/// Compiled with contraction, as programs are by default, which multiplies and adds at once.
+#[test]
+fn the_default_flags_take_vectors() {
+    let mut s = weft_schedule::Schedule::new(program(MATMUL));
+    s.call("split", &[text("j"), int(16)]).expect("a split");
+    s.call("reorder", &[Arg::from(vec!["k", "j~i"])]).expect("an exchange");
+    s.call("vectorize", &[text("j~i")]).expect("lanes");
+    compile_with(&s.into_func(), &LowerOptions::default(), &CompileOptions::default());
+}
