@@ -108,7 +108,7 @@ impl Emitter<'_> {
         if self.lowered.vectors().arrays.contains(tensor) {
             return format!("{name}[{}]", index.as_int().unwrap_or(0) / lane.lanes);
         }
-        let (of_type, _) = self.vector_type(lane.dtype);
+        let of_type = self.helpers.vector(lane.dtype, lane.lanes as usize);
         let index = self.expr(&index);
         let constant = if read { "const " } else { "" };
         format!("*({constant}{of_type}_at *)&{name}[{index}]")
@@ -210,6 +210,13 @@ impl Emitter<'_> {
             ExprKind::Load(t, indices) => {
                 let text = self.lane_element(lane, None, t, indices, true);
                 (Text::new(text, prec::UNARY), true)
+            }
+            ExprKind::Cast(inner) => {
+                let narrow =
+                    Lane { iter: lane.iter, first: lane.first.clone(), dtype: inner.dtype(), lanes: lane.lanes };
+                let text = self.lane_value(&narrow, inner).0.text;
+                let of_type = self.helpers.vector(lane.dtype, lane.lanes as usize);
+                (Text::new(format!("__builtin_convertvector({text}, {of_type})"), prec::PRIMARY), true)
             }
             ExprKind::Apply(Op::Neg, args) => {
                 let text = self.lane_value(lane, &args[0]).0.at(prec::UNARY + 1);

@@ -118,7 +118,7 @@ impl Pass {
                     && matches!(dtype, DType::F32 | DType::F64)
                     && props.sharing(tensor, ReduceOp::Add) == Some(Sharing::Partial)
                     && !self.atomic.contains(tensor)
-                    && check.value(value, &lanes)
+                    && check.value(value, &lanes, dtype)
             })
     }
 
@@ -354,13 +354,13 @@ impl Check<'_> {
             StmtKind::Store { tensor, indices, value } => {
                 self.statements += lanes.vectors;
                 (value.dtype() == self.dtype && self.vector(tensor, indices, lanes)).then_some(())?;
-                self.value(value, lanes).then_some(())
+                self.value(value, lanes, self.dtype).then_some(())
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 self.statements += lanes.vectors;
                 let takes = matches!(op, ReduceOp::Add | ReduceOp::Mul) && value.dtype() == self.dtype;
                 (takes && self.vector(tensor, indices, lanes)).then_some(())?;
-                self.value(value, lanes).then_some(())
+                self.value(value, lanes, self.dtype).then_some(())
             }
             _ => None,
         }
@@ -376,18 +376,26 @@ impl Check<'_> {
         Some(tensor) != self.array || first.as_int().is_some_and(|k| k >= 0 && k % self.lanes == 0)
     }
 
-    /// Whether a value can be computed for all lanes at once.
-    fn value(&self, e: &Expr, lanes: &Lanes<'_>) -> bool {
+    /// Whether a value of that type can be computed for all lanes at once.
+    fn value(&self, e: &Expr, lanes: &Lanes<'_>, dtype: DType) -> bool {
         if self.same(e, lanes) {
             return true;
         }
-        if e.dtype() != self.dtype {
+        if e.dtype() != dtype {
             return false;
         }
         match e.kind() {
             ExprKind::Load(t, indices) => self.vector(t, indices, lanes),
             ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div, args) => {
-                args.iter().all(|a| self.value(a, lanes))
+                args.iter().all(|a| self.value(a, lanes, dtype))
+            }
+            // Sums of f32 are in f64. Vectors in registers have their own number of lanes.
+            ExprKind::Cast(inner) => {
+                dtype == DType::F64
+                    && inner.dtype() == DType::F32
+                    && !self.loads(inner)
+                    && !self.same(inner, lanes)
+                    && self.value(inner, lanes, DType::F32)
             }
             _ => false,
         }

@@ -137,7 +137,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
         t: f64 = 1.0
         for k in range(m):
             s += x[i, k] * w[k] - 1.0
-            t += z[i, k] / 2.0
+            t += z[i, k] / 2.0 * cast(x[i, k], f64)
         y[i] = s
         v[i] = t
     return y, v
@@ -146,6 +146,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
         assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
         assert!(code.contains(&format!("t += wf_sum_f64x{}(", lanes / 2)), "{code}");
+        assert!(code.contains("__builtin_convertvector(*(const wf_f32x"), "{code}");
     }
 }
 
