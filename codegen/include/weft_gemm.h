@@ -297,6 +297,42 @@ static WEFT_UNUSED WEFT_KERNEL bool WF_(own)(weft_ctx *ctx, int64_t m, int64_t n
     return true;
 }
 
+/* `C += alpha * A * B` for one column: sums along rows of A, or a block of C's elements at once along its columns. */
+static WEFT_UNUSED WEFT_KERNEL void WF_(own_column)(const weft_ctx *ctx, int64_t m, int64_t k, WF_T alpha, WF_(matrix) a,
+                                                  WF_(matrix) b, WF_(matrix) c) {
+    const int threads = wf_in_parallel() || (double)m * (double)k < WF_WORTH_THREADS ? 1 : wf_threads(ctx);
+    const bool along_rows = llabs(a.columns) <= llabs(a.rows);
+    (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < m; i += WF_HEIGHT) {
+        const int64_t rows = wf_least(WF_HEIGHT, m - i);
+        WF_T sums[WF_HEIGHT] = {0};
+        const WF_T *at = a.at + i * a.rows;
+        if (along_rows) {
+            for (int64_t r = 0; r < rows; r++, at += a.rows) {
+                WF_T sum = 0;
+                if (a.columns == 1 && b.rows == 1) {
+#pragma omp simd reduction(+ : sum)
+                    for (int64_t p = 0; p < k; p++) sum += at[p] * b.at[p];
+                } else {
+                    for (int64_t p = 0; p < k; p++) sum += at[p * a.columns] * b.at[p * b.rows];
+                }
+                sums[r] = sum;
+            }
+        } else {
+            for (int64_t p = 0; p < k; p++, at += a.columns) {
+                const WF_T x = b.at[p * b.rows];
+                if (a.rows == 1) {
+                    for (int64_t r = 0; r < rows; r++) sums[r] += at[r] * x;
+                } else {
+                    for (int64_t r = 0; r < rows; r++) sums[r] += at[r * a.rows] * x;
+                }
+            }
+        }
+        for (int64_t r = 0; r < rows; r++) c.at[(i + r) * c.rows] += alpha * sums[r];
+    }
+}
+
 /* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done, and nothing
    was written: the loops that mean it then run. */
 static WEFT_UNUSED bool WF_(product)(weft_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
@@ -317,7 +353,9 @@ static WEFT_UNUSED bool WF_(product)(weft_ctx *ctx, int64_t m, int64_t n, int64_
     /* Every element of C is one sum. */
     if ((n > 1 && c.columns == 0) || (m > 1 && (c.rows == 0 || llabs(c.rows) / n < llabs(c.columns) * (n > 1)))) return false;
     if (WF_(blas)(ctx, m, n, k, alpha, a, b, c)) return true;
-    return n > 1 && WF_(own)(ctx, m, n, k, alpha, a, b, c);
+    if (n > 1) return WF_(own)(ctx, m, n, k, alpha, a, b, c);
+    WF_(own_column)(ctx, m, k, alpha, a, b, c);
+    return true;
 }
 
 #undef WF_LANES

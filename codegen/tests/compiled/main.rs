@@ -8,6 +8,7 @@ mod confirm;
 mod driver;
 mod operators;
 mod parallel;
+mod products;
 mod programs;
 mod random;
 mod random_schedules;
