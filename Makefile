@@ -35,7 +35,7 @@ bench:
 
 fuzz:
 	@tools/setup.sh
-	WEFT_FUZZ_MINUTES=$(MINUTES) WEFT_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
+	OMP_WAIT_POLICY=passive WEFT_FUZZ_MINUTES=$(MINUTES) WEFT_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
 
 clean:
 	$(CARGO) clean

@@ -4,16 +4,15 @@
 use crate::batch;
 use crate::driver::{self, Call, Outcome};
 use crate::tried::{Case, Counts, Further, Run, close, problem, random, runs, small};
-use weft_ast::Func;
+
 use weft_ast::func::ParamMode;
 use weft_ast::interp::Outputs;
 use weft_ast::random::nest::Class;
+use weft_ast::{Func, StmtKind};
 use weft_codegen::Compiled;
 use weft_codegen::c::CSource;
 use weft_codegen::toolchain::CompileOptions;
 
-/// How many threads run what is compiled.
-const THREADS: [usize; 3] = [1, 2, 4];
 /// What programs are of.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
 
@@ -22,11 +21,11 @@ fn flags() -> CompileOptions {
 }
 
 /// What compiled code computes otherwise than the interpreter did without steps.
-fn differs(compiled: &Compiled, runs: &[Run]) -> Option<String> {
-    for r in runs {
+fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
+    for (k, r) in runs.iter().enumerate() {
         let sizes: Vec<(&str, i64)> = r.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
-        for threads in THREADS {
-            let found = batch::call(compiled, threads, &r.inputs.params, &sizes);
+        for threads in threads(after, k + 1 == runs.len()) {
+            let found = batch::call(compiled, *threads, &r.inputs.params, &sizes);
             if !found.as_ref().is_ok_and(|out| close(&r.before, out)) {
                 return Some(format!(
                     "in C it is otherwise: on {threads} threads at {:?}\nbefore {:?}\nin C   {found:?}",
@@ -38,11 +37,25 @@ fn differs(compiled: &Compiled, runs: &[Run]) -> Option<String> {
     None
 }
 
+/// On how many threads a program is run. Where other programs take the processors, threads wait for each other in every parallel loop:
+/// so only what has one, and more threads than there may be processors at its largest size alone.
+fn threads(func: &Func, largest: bool) -> &'static [usize] {
+    let mut parallel = false;
+    func.body.walk(&mut |s| {
+        parallel |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
+    });
+    match (parallel, largest) {
+        (false, _) => &[1],
+        (true, false) => &[1, 2],
+        (true, true) => &[1, 2, 4],
+    }
+}
+
 /// What is wrong with one program in C, compiled alone.
 pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let compiled = batch::source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), &flags()));
-    match compiled.map(|c| differs(&c[0], runs)) {
+    match compiled.map(|c| differs(after, &c[0], runs)) {
         Ok(found) => found,
         Err(refused) => Some(format!("it is not compiled: {refused}")),
     }
@@ -61,26 +74,32 @@ pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) ->
         match batch::source(&after, cases.len()) {
             Ok(s) => {
                 sources.push(s);
-                cases.push(case);
+                cases.push((case, after));
             }
             Err(what) => wrong.push(small(&case, &format!("it is not compiled: {what}"), &in_c)),
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut together = "it is otherwise in C with other programs, and not alone".to_string();
     let suspects: Vec<usize> = match batch::compile(&sources, dir.path(), &flags()) {
         Ok(compiled) => {
-            let bad = |(case, compiled): (&Case, &Compiled)| differs(compiled, &runs(&case.func, case.seed)).is_some();
+            let bad = |((case, after), compiled): (&(Case, Func), &Compiled)| {
+                differs(after, compiled, &runs(&case.func, case.seed)).is_some()
+            };
             let all: Vec<bool> = cases.iter().zip(&compiled).map(bad).collect();
             (0..cases.len()).filter(|k| all[*k]).collect()
         }
         // Which of them, each tells alone.
-        Err(_) => (0..cases.len()).collect(),
+        Err(refused) => {
+            together = format!("it is not compiled with the others of its batch: {refused}");
+            (0..cases.len()).collect()
+        }
     };
-    for case in suspects.into_iter().map(|k| &cases[k]) {
+    for case in suspects.into_iter().map(|k| &cases[k].0) {
         let alone: Further<'_> = &in_c;
         match problem(case, alone) {
             Some((case, what)) => wrong.push(small(&case, &what, alone)),
-            None => wrong.push((case.clone(), "it is otherwise in C with other programs, and not alone".to_string())),
+            None => wrong.push((case.clone(), together.clone())),
         }
     }
     wrong
