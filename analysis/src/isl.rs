@@ -1,11 +1,15 @@
-//! The fence around isl, the integer set library: the only file with its types.
+//! The fence around isl, the integer set library: this file and those in `isl/` are the only ones with its types.
 //!
 //! isl's objects are raw pointers that look `Send`, while everything of one isl context must stay on one thread. So each thread
-//! has a context of its own, which lives as long as the thread, and objects do not leave the functions of this file: they
+//! has a context of its own, which lives as long as the thread, and objects do not leave the functions of these files: they
 //! take and give plain numbers.
 //!
 //! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on every
 //! machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
+
+pub(crate) mod schedule;
+mod text;
+pub(crate) mod tree;
 
 use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Space, Val};
 

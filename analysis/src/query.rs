@@ -3,7 +3,8 @@
 //! - [`Context`]: what is known at a point of a program: ranges of iterators, conditions of the branches around, assertions
 //!   that were passed. It answers [`Context::prove`] and [`Context::bounds`].
 //! - [`walk`]: goes through a program and keeps a context on the way.
-//! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what they touch.
+//! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what they touch;
+//!   [`relation`] gives all of it as relations between iterations.
 //! - [`product`]: whether a nest is a matrix product.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
@@ -40,6 +41,7 @@ pub mod product;
 mod prove;
 mod rebuild;
 pub mod reference;
+pub mod relation;
 pub mod walk;
 
 pub use context::{Context, Mark};

@@ -25,6 +25,7 @@ mod condition;
 mod expand;
 mod local;
 mod order;
+mod polyhedral;
 mod polyhedron;
 mod primitives;
 mod refusal;

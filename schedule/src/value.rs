@@ -186,6 +186,17 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// `True` or `False`, if it was given.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        match self.get(name).map(|a| (&a.value, a)) {
+            None => Ok(None),
+            Some((Value::Bool(b), _)) => Ok(Some(*b)),
+            Some((other, a)) => {
+                Err(Refusal::usage(format!("`{name}` is True or False, and this is {}", other.describe())).at(a.span))
+            }
+        }
+    }
+
     /// A string, if it was given.
     pub fn str(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
         match self.get(name).map(|a| (&a.value, a)) {

@@ -39,7 +39,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    fn allows(self, other: Relation) -> bool {
+    pub(super) fn allows(self, other: Relation) -> bool {
         self == other || self == Relation::Any
     }
 }
@@ -244,16 +244,25 @@ impl<'f> Dependences<'f> {
     }
 }
 
+/// Two instances, and what is known of them since a mark.
+pub(super) struct Supposed {
+    pub(super) mark: super::Mark,
+    pub(super) apart: Apart,
+    pub(super) source: Instance,
+    pub(super) sink: Instance,
+    element: Option<Vec<Expr>>,
+}
+
 /// What decides about pairs, on one thread.
-struct Prover<'f> {
+pub(super) struct Prover<'f> {
     func: &'f Func,
-    ctx: Context,
+    pub(super) ctx: Context,
     names: Names,
     writes: Writes,
 }
 
 impl<'f> Prover<'f> {
-    fn new(func: &'f Func) -> Prover<'f> {
+    pub(super) fn new(func: &'f Func) -> Prover<'f> {
         Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default() }
     }
 
@@ -300,6 +309,22 @@ impl<'f> Prover<'f> {
         relations: &[Relation],
         extra: Option<&Extra<'_>>,
     ) -> Option<Witness> {
+        self.supposing(a, b, common, relations, extra, |p, s| {
+            p.witness(a, b, s.mark, &s.apart, [&s.source, &s.sink], s.element)
+        })
+    }
+
+    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are there while
+    /// `f` runs.
+    pub(super) fn supposing<T>(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        common: usize,
+        relations: &[Relation],
+        extra: Option<&Extra<'_>>,
+        f: impl FnOnce(&mut Self, Supposed) -> T,
+    ) -> T {
         let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
         let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
         let mark = self.ctx.mark();
@@ -320,9 +345,9 @@ impl<'f> Prover<'f> {
             pair.suppose(&x.equals(&y), true);
         }
         let apart = pair.apart;
-        let witness = self.witness(a, b, mark, &apart, [&source, &sink], element);
+        let answer = f(self, Supposed { mark, apart, source, sink, element });
         self.ctx.pop(mark);
-        witness
+        answer
     }
 
     fn witness(
@@ -442,7 +467,7 @@ fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stm
 }
 
 /// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same iteration.
-fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
+pub(super) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
     if order == Order::Either {
         return vec![asked.to_vec()];
     }
@@ -469,7 +494,7 @@ fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> 
     out
 }
 
-fn kind_of(source: Use, sink: Use) -> DependenceKind {
+pub(super) fn kind_of(source: Use, sink: Use) -> DependenceKind {
     match (source, sink) {
         (Use::Read, _) => DependenceKind::WriteAfterRead,
         (_, Use::Write) => DependenceKind::WriteAfterWrite,

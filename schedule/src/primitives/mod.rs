@@ -15,6 +15,7 @@ mod merge;
 mod move_to;
 mod parallelize;
 mod permute;
+mod polyhedral;
 mod queries;
 mod reorder;
 mod reverse;
@@ -23,6 +24,7 @@ mod set_mem_type;
 mod specialize;
 mod split;
 mod swap;
+mod tile;
 mod unroll;
 mod var_merge;
 mod var_reorder;
@@ -74,6 +76,8 @@ const ENTRIES: &[&Entry] = &[
     &blend::ENTRY,
     &separate_tail::ENTRY,
     &specialize::ENTRY,
+    &polyhedral::ENTRY,
+    &tile::ENTRY,
     &parallelize::ENTRY,
     &vectorize::ENTRY,
     &cache::ENTRY,
@@ -94,7 +98,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["polyhedral", "tile", "auto", "auto_fuse", "set_format"];
+const LATER: &[&str] = &["auto", "auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

@@ -1,0 +1,134 @@
+//! isl's scheduler: an order of statements that keeps dependences, from their sets and relations (Bondhugula et al. 2008; Verdoolaege
+//! and Janssens 2017).
+
+use super::{bounded, text};
+use crate::polyhedral::{Edge, Member, Proposal, Region, Wishes};
+use isl_rs::{
+    Aff, Context, DimType, LibISLError, Options, ScheduleConstraints, ScheduleNode, ScheduleNodeType, Set, UnionMap,
+    UnionSet,
+};
+
+/// Operations of isl that an order may cost: a second or two.
+const MAX_OPERATIONS: u64 = 20_000_000;
+
+/// See [`crate::polyhedral::propose`].
+pub(crate) fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
+    bounded(MAX_OPERATIONS, |context| {
+        Options::set_schedule_outer_coincidence(context, 0)?;
+        let domain = UnionSet::read_from_str(context, &text::domains(region))?;
+        let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
+        let relation = |edges: &[Edge]| relation(context, region, edges, &domain);
+        let validity = relation(&wishes.validity)?;
+        let coincidence = validity.copy()?.union(relation(&wishes.coincidence)?)?.coalesce()?;
+        // Of all uses of a value the first one after it is to be near.
+        let proximity = relation(&wishes.proximity)?.lexmin()?.coalesce()?;
+        let schedule = ScheduleConstraints::on_domain(domain.copy()?)?
+            .set_context(Set::read_from_str(context, &known)?)?
+            .set_validity(validity)?
+            .set_coincidence(coincidence)?
+            .set_proximity(proximity)?
+            .compute_schedule()?;
+        let root = schedule.get_root()?;
+        let all: Vec<usize> = (0..region.statements.len()).collect();
+        node(region, &root, &all)
+    })
+    .flatten()
+}
+
+fn relation(
+    context: &Context,
+    region: &Region,
+    edges: &[Edge],
+    domain: &UnionSet,
+) -> Result<UnionMap, LibISLError> {
+    UnionMap::read_from_str(context, &text::edges(region, edges))?
+        .intersect_domain(domain.copy()?)?
+        .intersect_range(domain.copy()?)?
+        .coalesce()
+}
+
+/// `None` for what no proposal is made of.
+fn node(region: &Region, at: &ScheduleNode, statements: &[usize]) -> Result<Option<Proposal>, LibISLError> {
+    match at.get_type()? {
+        ScheduleNodeType::Leaf => Ok(Some(Proposal::Leaf)),
+        ScheduleNodeType::Domain => node(region, &at.get_child(0)?, statements),
+        ScheduleNodeType::Band => {
+            let count = at.band_n_member()?;
+            let mut members = Vec::new();
+            for k in 0..count {
+                members.push(Member { coincident: at.band_member_get_coincident(k)?, rows: Vec::new() });
+            }
+            let maps = at.band_get_partial_schedule_union_map()?.get_map_list()?;
+            for m in 0..maps.size()? {
+                let map = maps.get_at(m)?;
+                let Some(statement) = number(map.get_tuple_name(DimType::In)?) else { return Ok(None) };
+                let order = map.as_pw_multi_aff()?;
+                for (k, member) in members.iter_mut().enumerate() {
+                    let piece = order.get_at(k as i32)?;
+                    if piece.n_piece()? != 1 {
+                        return Ok(None);
+                    }
+                    let Some(row) = coefficients(region, statement, &piece.as_aff()?)? else { return Ok(None) };
+                    member.rows.push((statement, row));
+                }
+            }
+            // Tilable as a whole, or each loop by itself.
+            let inside = node(region, &at.get_child(0)?, statements)?;
+            let Some(mut inside) = inside else { return Ok(None) };
+            if at.band_get_permutable()? {
+                return Ok(Some(Proposal::Band(members, Box::new(inside))));
+            }
+            for member in members.into_iter().rev() {
+                inside = Proposal::Band(vec![member], Box::new(inside));
+            }
+            Ok(Some(inside))
+        }
+        kind @ (ScheduleNodeType::Sequence | ScheduleNodeType::Set) => {
+            let mut parts = Vec::new();
+            for k in 0..at.n_children()? {
+                let filter = at.get_child(k)?;
+                let sets = filter.filter_get_filter()?.get_set_list()?;
+                let mut own = Vec::new();
+                for s in 0..sets.size()? {
+                    let Some(statement) = number(sets.get_at(s)?.get_tuple_name()?) else { return Ok(None) };
+                    own.push(statement);
+                }
+                own.sort_unstable();
+                let Some(inside) = node(region, &filter.get_child(0)?, &own)? else { return Ok(None) };
+                parts.push((own, inside));
+            }
+            if kind == ScheduleNodeType::Set {
+                parts.sort_by_key(|(own, _)| own.first().copied());
+            }
+            let mut all: Vec<usize> = parts.iter().flat_map(|(own, _)| own.clone()).collect();
+            all.sort_unstable();
+            // A statement whose instances were divided would be there twice.
+            Ok((all == statements).then_some(Proposal::Sequence(parts)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `S3` as 3.
+fn number(name: &str) -> Option<usize> {
+    name.strip_prefix('S')?.parse().ok()
+}
+
+fn coefficients(region: &Region, statement: usize, a: &Aff) -> Result<Option<Vec<i64>>, LibISLError> {
+    if a.get_denominator_val()?.get_num_si()? != 1 || a.dim(DimType::Div)? != 0 {
+        return Ok(None);
+    }
+    let indices = region.statements[statement].indices;
+    let mut row = vec![0; 1 + indices + region.parameters.len()];
+    row[0] = a.get_constant_val()?.get_num_si()?;
+    for k in 0..indices {
+        row[1 + k] = a.get_coefficient_val(DimType::In, k as i32)?.get_num_si()?;
+    }
+    for k in 0..region.parameters.len() {
+        let at = a.find_dim_by_name(DimType::Param, &format!("p{k}"))?;
+        if at >= 0 {
+            row[1 + indices + k] = a.get_coefficient_val(DimType::Param, at)?.get_num_si()?;
+        }
+    }
+    Ok(Some(row))
+}

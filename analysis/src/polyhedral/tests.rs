@@ -1,0 +1,150 @@
+use super::*;
+use expect_test::{Expect, expect};
+
+fn index(k: usize) -> Term {
+    Term::Index(k)
+}
+
+fn sum(parts: &[(i64, Term)]) -> Term {
+    Term::Sum(parts.to_vec())
+}
+
+/// `low <= term < high`
+fn between(low: i64, term: Term, high: Term, less: i64) -> Vec<Condition> {
+    vec![
+        Condition::NotNegative(sum(&[(1, term.clone()), (-low, Term::Number(1))])),
+        Condition::NotNegative(sum(&[(1, high), (-1, term), (-less - 1, Term::Number(1))])),
+    ]
+}
+
+/// Two statements per step in time, `0 <= t < steps`, `1 <= i < n - 1`: the second one writes back.
+fn jacobi() -> Region {
+    let domain = Condition::All(
+        [between(0, index(0), Term::Parameter(0), 0), between(1, index(1), Term::Parameter(1), 1)].concat(),
+    );
+    let parameters = ["steps", "n"].iter().map(|n| Expr::var(&Symbol::new(*n))).collect();
+    let statement = Statement { indices: 2, domain };
+    Region { parameters, known: Condition::All(vec![]), statements: vec![statement.clone(), statement] }
+}
+
+/// Source and sink at least `steps` apart in time, with `|i - i'| <= 1`.
+fn near(source: usize, sink: usize, steps: i64) -> Edge {
+    // 1, t, i, t', i', steps, n
+    let rows = vec![
+        vec![-steps, -1, 0, 1, 0, 0, 0],
+        vec![1, 0, 1, 0, -1, 0, 0],
+        vec![1, 0, -1, 0, 1, 0, 0],
+    ];
+    Edge { source, sink, rows }
+}
+
+fn show(tree: &Tree) -> String {
+    fn lines(t: &Tree, depth: usize, out: &mut String) {
+        let pad = "  ".repeat(depth);
+        let text = |e: &Expr| weft_ast::print::expr(e);
+        match t {
+            Tree::Loop { iter, begin, end, step, body, .. } => {
+                *out += &format!("{pad}for {iter} in range({}, {}, {step}):\n", text(begin), text(end));
+                lines(body, depth + 1, out);
+            }
+            Tree::Branch { cond, then, otherwise } => {
+                *out += &format!("{pad}if {}:\n", text(cond));
+                lines(then, depth + 1, out);
+                if let Some(o) = otherwise {
+                    *out += &format!("{pad}else:\n");
+                    lines(o, depth + 1, out);
+                }
+            }
+            Tree::Block(all) => all.iter().for_each(|t| lines(t, depth, out)),
+            Tree::Run(k, args) => {
+                *out += &format!("{pad}S{k}({})\n", args.iter().map(text).collect::<Vec<_>>().join(", "));
+            }
+        }
+    }
+    let mut out = String::new();
+    lines(tree, 0, &mut out);
+    out
+}
+
+fn dimensions(names: &[(&str, Style)]) -> Vec<Dimension> {
+    names.iter().map(|(n, style)| Dimension { names: vec![(*n).into(); 2], style: *style }).collect()
+}
+
+fn loops(region: &Region, order: &[Vec<Term>], dims: &[(&str, Style)], expected: Expect) {
+    let tree = generate(region, order, &dimensions(dims)).expect("loops");
+    expected.assert_eq(&show(&tree));
+}
+
+#[test]
+fn generates_loops_in_an_order() {
+    let region = jacobi();
+    let plain = Style::Plain;
+    let original = |k| vec![index(0), Term::Number(k), index(1)];
+    loops(&region, &[original(0), original(1)], &[("t", plain), ("b", plain), ("i", plain)], expect![[r#"
+        for t in range(0, steps, 1):
+          for i in range(1, n - 1, 1):
+            S0(t, i)
+          for i in range(1, n - 1, 1):
+            S1(t, i)
+    "#]]);
+    // Skewed tiles, and the old order inside of them.
+    let tile = |t: Term| Term::Quotient(Box::new(t), 32);
+    let tiled = |k: i64| {
+        let skewed = sum(&[(2, index(0)), (1, index(1)), (k, Term::Number(1))]);
+        [vec![tile(index(0)), tile(skewed)], original(k)].concat()
+    };
+    let names = [("T", Style::Whole), ("I", Style::Whole), ("t", plain), ("b", plain), ("i", plain)];
+    loops(&region, &[tiled(0), tiled(1)], &names, expect![[r#"
+        for T in range(0, (steps - 1) // 32 + 1, 1):
+          for I in range(T * 2, min(T * 2 + (n - 3) // 32 + 2, (steps * 2 + n - 3) // 32) + 1, 1):
+            for t in range(max(T * 32, 0 - n + I * 16 + n // 2 + 1), min(min(steps - 1, T * 32 + 31), I * 16 + 15) + 1, 1):
+              for i in range(max(1, I * 32 - t * 2), min(n - 2, I * 32 - t * 2 + 31) + 1, 1):
+                S0(t, i)
+              for i in range(max(1, I * 32 - t * 2 - 1), min(n - 2, I * 32 - t * 2 + 30) + 1, 1):
+                S1(t, i)
+    "#]]);
+}
+
+#[test]
+fn knows_which_orders_turn_dependences_round() {
+    let region = jacobi();
+    // What one step computes, the next one reads.
+    let edges = [near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
+    let kept = |order: &[Vec<Term>]| edges.iter().all(|e| !turned(&region, e, order));
+    let original = |k| vec![index(0), Term::Number(k), index(1)];
+    assert!(kept(&[original(0), original(1)]));
+    // The second statement first.
+    assert!(!kept(&[original(1), original(0)]));
+    // No order at all between instances of one time step.
+    assert!(!kept(&[vec![index(0)], vec![index(0)]]));
+    let tile = |t: Term| Term::Quotient(Box::new(t), 32);
+    let tiled = |k: i64, slope: i64| {
+        let skewed = sum(&[(slope, index(0)), (1, index(1)), (k, Term::Number(1))]);
+        [vec![tile(index(0)), tile(skewed)], original(k)].concat()
+    };
+    assert!(kept(&[tiled(0, 2), tiled(1, 2)]));
+    // Tiles that are not skewed enough.
+    assert!(!kept(&[tiled(0, 1), tiled(1, 1)]));
+    assert!(!kept(&[tiled(0, 0), tiled(1, 0)]));
+}
+
+#[test]
+fn proposes_skewed_bands() {
+    let region = jacobi();
+    let validity = vec![near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
+    let wishes = Wishes { proximity: validity[..2].to_vec(), validity, ..Wishes::default() };
+    let Some(Proposal::Band(members, _)) = propose(&region, &wishes) else { panic!("no band") };
+    assert_eq!(members.len(), 2, "{members:?}");
+    // Tiles of the band keep every dependence.
+    let order: Vec<Vec<Term>> = (0..2)
+        .map(|s| {
+            let row = |m: &Member| {
+                let (_, r) = m.rows.iter().find(|(k, _)| *k == s).expect("a row").clone();
+                let row = sum(&[(r[0], Term::Number(1)), (r[1], index(0)), (r[2], index(1))]);
+                Term::Quotient(Box::new(row), 8)
+            };
+            members.iter().map(row).chain([index(0), Term::Number(s as i64), index(1)]).collect()
+        })
+        .collect();
+    assert!(wishes.validity.iter().all(|e| !turned(&region, e, &order)), "{members:?}");
+}

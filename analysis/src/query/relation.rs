@@ -1,0 +1,170 @@
+//! Dependences between the statements of a region as relations between their iterations: what a polyhedral scheduler needs, which
+//! looks at all of them at once.
+//!
+//! A relation is made of the same facts that [`super::depend`] asks isl about, with unknowns for whatever is no iterator and no
+//! parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts are left out), an order may be
+//! found wrong that is right; [`Dependences::first`] has the last word there.
+
+use super::depend::{Dependences, DependenceKind, Prover, Relation, Supposed, kind_of, orders};
+use super::linear::{Atom, Linear};
+use super::reference::{Reference, Step, Use};
+use crate::isl::Row;
+use crate::polyhedral::Edge;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use weft_ast::{Expr, StmtId, Symbol};
+
+/// A statement of a region, and the loops around it in the region, outermost first.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The statement.
+    pub stmt: StmtId,
+    /// The loops.
+    pub loops: Vec<StmtId>,
+}
+
+/// Pairs of instances that touch one element.
+#[derive(Clone, Debug)]
+pub struct Related {
+    /// The pairs.
+    pub edge: Edge,
+    /// What the dependence does.
+    pub kind: DependenceKind,
+    /// Both are reductions by one operator, which commute.
+    pub commutes: bool,
+    /// Positions in [`Dependences::references`].
+    pub references: (usize, usize),
+}
+
+/// Numbers beyond this are ends of ranges of types, and say little.
+const LARGE: i64 = 1 << 30;
+
+impl Dependences<'_> {
+    /// The dependences between instances of the leaves, in one iteration of all other loops. The parameters are integers
+    /// that nothing in the region changes.
+    pub fn related(&self, leaves: &[Leaf], parameters: &[Expr]) -> Vec<Related> {
+        let leaf = |r: &Reference| leaves.iter().position(|l| r.site.inside(l.stmt));
+        let all: Vec<(usize, usize, &Reference)> =
+            self.references().iter().enumerate().filter_map(|(k, r)| Some((k, leaf(r)?, r))).collect();
+        let mut pairs = Vec::new();
+        for a in &all {
+            for b in &all {
+                if a.2.tensor == b.2.tensor && (a.2.kind.writes() || b.2.kind.writes()) {
+                    pairs.push((*a, *b));
+                }
+            }
+        }
+        let found: Vec<Vec<Related>> = pairs
+            .into_par_iter()
+            .with_min_len(4)
+            .map_init(
+                || Prover::new(self.func()),
+                |prover, ((i, s, a), (j, t, b))| {
+                    let commutes = matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+                    let edges = pieces(prover, (a, s), (b, t), leaves, parameters);
+                    let related = |edge| Related { edge, kind: kind_of(a.kind, b.kind), commutes, references: (i, j) };
+                    edges.into_iter().map(related).collect()
+                },
+            )
+            .collect();
+        found.into_iter().flatten().collect()
+    }
+}
+
+/// One edge for every loop that can carry a dependence of the pair, or none.
+fn pieces(
+    prover: &mut Prover<'_>,
+    (a, source): (&Reference, usize),
+    (b, sink): (&Reference, usize),
+    leaves: &[Leaf],
+    parameters: &[Expr],
+) -> Vec<Edge> {
+    let common = a.site.common(&b.site);
+    let scope = a.scope();
+    let mut asked = Vec::new();
+    let mut own = Vec::new();
+    for (k, step) in a.site.path[..common].iter().enumerate() {
+        let Step::Loop { stmt, .. } = step else { continue };
+        let inside = leaves[source].loops.contains(&stmt.id());
+        // Loops inside of a leaf are in any iteration; around the region both are in one.
+        let free = inside || (source == sink && below(a, k, leaves[source].stmt));
+        // Around its declaration it is another tensor in every iteration.
+        asked.push(if free && k >= scope { Relation::Any } else { Relation::Same });
+        own.push(inside);
+    }
+    let mut out = Vec::new();
+    for relations in orders(&asked, super::depend::Order::SourceFirst, a.site.before(&b.site)) {
+        // Within one instance of a leaf nothing is to be ordered.
+        let together = relations.iter().zip(&own).all(|(r, own)| !own || *r == Relation::Same);
+        if source == sink && together {
+            continue;
+        }
+        let rows = prover.supposing(a, b, common, &relations, None, |p, s| {
+            rows(p, s, &leaves[source], &leaves[sink], parameters)
+        });
+        out.extend(rows.map(|rows| Edge { source, sink, rows }));
+    }
+    out
+}
+
+/// Whether the step `k` of a reference's way lies inside a statement.
+fn below(r: &Reference, k: usize, stmt: StmtId) -> bool {
+    r.site.path[..=k].iter().any(|s| s.stmt().id() == stmt)
+}
+
+/// The facts as rows; `None` if they exclude each other.
+fn rows(p: &mut Prover<'_>, s: Supposed, source: &Leaf, sink: &Leaf, parameters: &[Expr]) -> Option<Vec<Row>> {
+    if s.apart.impossible || p.ctx.is_unreachable() {
+        return None;
+    }
+    if !s.apart.choices.is_empty() {
+        p.ctx.point(s.mark, &s.apart, &[])?;
+    }
+    let none = Expr::int(0);
+    let ours = source.loops.iter().map(|l| s.source.iterator(*l).unwrap_or(&none).clone());
+    let theirs = sink.loops.iter().map(|l| s.sink.iterator(*l).unwrap_or(&none).clone());
+    let named: Vec<Linear> = ours.chain(theirs).chain(parameters.iter().cloned()).map(|e| p.ctx.linear(&e)).collect();
+    let first: Vec<Symbol> = Vec::new();
+    let system = p.ctx.system(s.mark, &first);
+    // Columns: 1, what is named, then all other atoms.
+    let mut columns: FxHashMap<Atom, usize> = FxHashMap::default();
+    let mut equal = Vec::new();
+    for (k, l) in named.iter().enumerate() {
+        match l.as_atom() {
+            Some(a) if !columns.contains_key(&a) => {
+                columns.insert(a, k + 1);
+            }
+            _ => equal.push((k + 1, l.clone())),
+        }
+    }
+    let mut count = named.len() + 1;
+    let unknown = system.atoms.iter().chain(equal.iter().flat_map(|(_, l)| l.terms.iter().map(|(a, _)| a)));
+    for a in unknown {
+        columns.entry(*a).or_insert_with(|| {
+            count += 1;
+            count - 1
+        });
+    }
+    let mut out = Vec::new();
+    for row in system.rows.iter().filter(|r| r[0].abs() < LARGE) {
+        let mut new = vec![0; count];
+        new[0] = row[0];
+        system.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0).for_each(|(a, c)| new[columns[a]] = *c);
+        out.push(new);
+    }
+    for (k, l) in equal {
+        let mut new = vec![0; count];
+        let fits = l.terms.iter().all(|(a, c)| i64::try_from(*c).is_ok_and(|c| {
+            new[columns[a]] = c;
+            true
+        }));
+        let Ok(constant) = i64::try_from(l.constant) else { continue };
+        if fits && new.iter().all(|c| *c != i64::MIN) && constant != i64::MIN {
+            new[0] = constant;
+            new[k] -= 1;
+            out.push(new.iter().map(|c| -c).collect());
+            out.push(new);
+        }
+    }
+    Some(out)
+}

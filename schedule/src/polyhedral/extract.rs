@@ -1,0 +1,433 @@
+//! A part of a program as statements in sets of iterations.
+
+use crate::affine::Affine;
+use crate::primitives::plain;
+use crate::refusal::Refusal;
+use crate::tree::{self, Loop};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_analysis::polyhedral::{Condition, Region, Statement, Term};
+use weft_analysis::query::relation::Leaf;
+use weft_analysis::query::{Context, MAX_SIZE, effects, walk};
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// Coefficients and numbers beyond these might let sums wrap.
+const LARGEST_COEFFICIENT: i64 = 1 << 12;
+const LARGEST_NUMBER: i64 = 1 << 40;
+
+/// A part of a program in the polyhedral model.
+pub struct Model {
+    /// The program, with loops in it that count upwards by one, and declarations around it instead of inside.
+    pub func: Func,
+    /// The statement that the model is of, without those declarations.
+    pub root: StmtId,
+    /// Sets and parameters.
+    pub region: Region,
+    /// The statements that stay whole, in the order of the text.
+    pub leaves: Vec<Whole>,
+    /// What was kept whole because it is not affine: where, and why.
+    pub opaque: Vec<(Stmt, String)>,
+}
+
+/// A statement that stays in one piece.
+pub struct Whole {
+    /// The statement.
+    pub stmt: Stmt,
+    /// The loops around it in the region, outermost first.
+    pub loops: Vec<Loop>,
+    /// Where it stands in the text: a position in each loop's body, from the outermost block inwards; one more than there are loops.
+    pub text: Vec<i64>,
+}
+
+impl Model {
+    /// The leaves as the dependence analysis knows them.
+    pub fn known_leaves(&self) -> Vec<Leaf> {
+        let ids = |w: &Whole| w.loops.iter().map(|l| l.stmt.id()).collect();
+        self.leaves.iter().map(|w| Leaf { stmt: w.stmt.id(), loops: ids(w) }).collect()
+    }
+}
+
+/// The model of a statement. Loops inside `depth` others of it are kept whole. `step` is the primitive's name, and refusals have
+/// the number of its condition.
+pub fn model(func: &Func, target: &Stmt, depth: usize, condition: u32) -> Result<Model, Refusal> {
+    let (normal, _) = normalised(target);
+    let written = effects::writes(&normal);
+    let func = tree::replace(func, target.id(), &normal);
+    let Some(facts) = walk::at(&func, normal.id()) else {
+        return Err(Refusal::usage("this statement is not in the program"));
+    };
+    let mut e = Extractor {
+        condition,
+        depth,
+        facts,
+        written,
+        inner: iterators(&normal),
+        loops: Vec::new(),
+        conditions: Vec::new(),
+        text: vec![0],
+        parameters: Vec::new(),
+        declared: Vec::new(),
+        statements: Vec::new(),
+        leaves: Vec::new(),
+        opaque: Vec::new(),
+    };
+    e.stmt(&normal)?;
+    let known = e.known();
+    let region = Region { parameters: e.parameters, known, statements: e.statements };
+    // Declarations leave what is inside of them.
+    let (declared, leaves, opaque) = (e.declared, e.leaves, e.opaque);
+    let inside = without(&normal, &declared);
+    let root = inside.id();
+    let mut outside = inside;
+    for (stmt, tensor) in declared.iter().rev() {
+        outside = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: outside });
+    }
+    let func = tree::replace(&func, normal.id(), &outside);
+    Ok(Model { func, root, region, leaves, opaque })
+}
+
+/// The statement with loops that count upwards by one, where their steps are constants; same ids.
+fn normalised(s: &Stmt) -> (Stmt, bool) {
+    let mut changed = false;
+    let inside = s.map(
+        &mut |s| {
+            let (new, c) = normalised(s);
+            changed |= c;
+            new
+        },
+        &mut Expr::clone,
+    );
+    let inside = if changed { inside } else { s.clone() };
+    let Some(l) = Loop::of(&inside) else { return (inside, changed) };
+    let plain = matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == weft_ast::LoopProps::default());
+    match (l.length(), l.step.as_int()) {
+        (Some(length), Some(step)) if step != 1 && plain => {
+            let body = tree::substitute(&l.body, &l.iter, &l.value(&Expr::var(&l.iter)));
+            (l.with(Expr::int(0), length, Expr::int(1), body), true)
+        }
+        _ => (inside, changed),
+    }
+}
+
+fn iterators(s: &Stmt) -> Vec<Symbol> {
+    let mut out = Vec::new();
+    s.walk(&mut |s| {
+        if let StmtKind::For { iter, .. } = s.kind() {
+            out.push(iter.clone());
+        }
+    });
+    out
+}
+
+/// The statement without some of its declarations.
+fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
+    match s.kind() {
+        StmtKind::VarDef { body, .. } if declared.iter().any(|(d, _)| d.id() == s.id()) => without(body, declared),
+        _ => s.map(&mut |s| without(s, declared), &mut Expr::clone),
+    }
+}
+
+struct Extractor {
+    condition: u32,
+    depth: usize,
+    /// What is known before the region.
+    facts: Context,
+    written: FxHashSet<Symbol>,
+    /// Iterators of all loops inside.
+    inner: Vec<Symbol>,
+    loops: Vec<Loop>,
+    conditions: Vec<Condition>,
+    text: Vec<i64>,
+    parameters: Vec<Expr>,
+    declared: Vec<(Stmt, Arc<Tensor>)>,
+    statements: Vec<Statement>,
+    leaves: Vec<Whole>,
+    opaque: Vec<(Stmt, String)>,
+}
+
+impl Extractor {
+    fn stmt(&mut self, s: &Stmt) -> Result<(), Refusal> {
+        if let StmtKind::For { .. } = s.kind()
+            && let Some(l) = Loop::of(s)
+        {
+            plain(self.condition, &l)?;
+        }
+        if let StmtKind::Assume { .. } = s.kind() {
+            return Err(crate::block::assumption(self.condition, s));
+        }
+        match s.kind() {
+            StmtKind::Seq(all) => {
+                for s in all {
+                    self.stmt(s)?;
+                }
+                Ok(())
+            }
+            StmtKind::For { .. } if self.loops.len() < self.depth => match self.range(s) {
+                Ok((l, conditions)) => {
+                    let before = self.conditions.len();
+                    self.conditions.extend(conditions);
+                    self.loops.push(l.clone());
+                    self.text.push(0);
+                    self.stmt(&l.body)?;
+                    self.text.pop();
+                    self.loops.pop();
+                    self.conditions.truncate(before);
+                    self.next();
+                    Ok(())
+                }
+                Err(why) => self.whole(s, Some(why)),
+            },
+            StmtKind::If { cond, then, otherwise } => match self.condition(cond) {
+                Ok(c) => {
+                    self.conditions.push(c.clone());
+                    self.stmt(then)?;
+                    self.conditions.pop();
+                    if let Some(o) = otherwise {
+                        self.conditions.push(Condition::Not(Box::new(c)));
+                        self.stmt(o)?;
+                        self.conditions.pop();
+                    }
+                    Ok(())
+                }
+                Err(why) => self.whole(s, Some(why)),
+            },
+            StmtKind::VarDef { tensor, body } if self.loops.len() < self.depth && self.can_leave(s, tensor) => {
+                self.declared.push((s.clone(), tensor.clone()));
+                self.stmt(body)
+            }
+            StmtKind::While { .. } => self.whole(s, Some("it is a `while`".into())),
+            _ => self.whole(s, None),
+        }
+    }
+
+    fn next(&mut self) {
+        if let Some(last) = self.text.last_mut() {
+            *last += 1;
+        }
+    }
+
+    /// Adds a leaf.
+    fn whole(&mut self, s: &Stmt, why: Option<String>) -> Result<(), Refusal> {
+        let mut assumed = None;
+        s.walk(&mut |s| {
+            if matches!(s.kind(), StmtKind::Assume { .. }) {
+                assumed = Some(s.clone());
+            }
+        });
+        if let Some(a) = assumed {
+            return Err(crate::block::assumption(self.condition, &a));
+        }
+        if let Some(why) = why {
+            if self.loops.is_empty() {
+                return Err(Refusal::illegal(self.condition, format!("the region is not affine: {why}"))
+                    .label(s.origin().span(), "this statement"));
+            }
+            self.opaque.push((s.clone(), why));
+        }
+        let domain = Condition::All(self.conditions.clone());
+        self.statements.push(Statement { indices: self.loops.len(), domain });
+        self.leaves.push(Whole { stmt: s.clone(), loops: self.loops.clone(), text: self.text.clone() });
+        self.next();
+        Ok(())
+    }
+
+    /// Whether a declaration can stand around the region: it holds an array of a size that is known there, and loops use it
+    /// together. What is declared for one iteration alone stays in it.
+    fn can_leave(&mut self, s: &Stmt, tensor: &Tensor) -> bool {
+        let mut has_loops = false;
+        s.walk(&mut |s| has_loops |= matches!(s.kind(), StmtKind::For { .. }));
+        (self.loops.is_empty() || has_loops && !tensor.shape.is_empty()) && self.sound(tensor)
+    }
+
+    fn sound(&mut self, tensor: &Tensor) -> bool {
+        let iters: Vec<&Symbol> = self.inner.iter().collect();
+        let (facts, written) = (&mut self.facts, &self.written);
+        tensor.shape.iter().all(|e| {
+            !tree::mentions(e, &iters)
+                && effects::loads(e).is_disjoint(written)
+                && !facts.may_stop(e)
+                && facts.prove(&Expr::int(0).less_eq(e))
+        })
+    }
+
+    /// A loop whose bounds are affine, with what they say of its iterator.
+    fn range(&mut self, s: &Stmt) -> Result<(Loop, Vec<Condition>), String> {
+        let l = Loop::of(s).ok_or("it is no loop over integers")?;
+        if l.step.as_int() != Some(1) {
+            return Err(format!("the step of `{}` is no constant", l.iter));
+        }
+        let index = Term::Index(self.loops.len());
+        let (begin, end) = (self.term(&l.begin)?, self.term(&l.end)?);
+        let from = at_most(begin, index.clone(), 0, true);
+        let to = at_most(index, end, 1, false);
+        Ok((l, vec![from, to]))
+    }
+
+    /// A condition over integers.
+    fn condition(&mut self, e: &Expr) -> Result<Condition, String> {
+        if let Some(known) = e.as_bool() {
+            return Ok(if known { Condition::All(vec![]) } else { Condition::Any(vec![]) });
+        }
+        let not_affine = || format!("its condition `{}` is not affine", weft_ast::print::expr(e));
+        let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
+        let difference = |c: &mut Self, x: &Expr, y: &Expr, less: i64| -> Result<Term, String> {
+            if x.dtype() != DType::I64 || y.dtype() != DType::I64 {
+                return Err(not_affine());
+            }
+            let (x, y) = (c.term(x)?, c.term(y)?);
+            Ok(Term::Sum(vec![(1, y), (-1, x), (-less, Term::Number(1))]))
+        };
+        let at_least_0 = |t: Term| not_negative(vec![(1, t)]);
+        Ok(match op {
+            Op::And | Op::BitAnd => Condition::All(vec![self.condition(&a[0])?, self.condition(&a[1])?]),
+            Op::Or | Op::BitOr => Condition::Any(vec![self.condition(&a[0])?, self.condition(&a[1])?]),
+            Op::Not => Condition::Not(Box::new(self.condition(&a[0])?)),
+            Op::Lt => at_least_0(difference(self, &a[0], &a[1], 1)?),
+            Op::Le => at_least_0(difference(self, &a[0], &a[1], 0)?),
+            Op::Gt => at_least_0(difference(self, &a[1], &a[0], 1)?),
+            Op::Ge => at_least_0(difference(self, &a[1], &a[0], 0)?),
+            Op::Eq => Condition::Zero(difference(self, &a[0], &a[1], 0)?),
+            Op::Ne => Condition::Not(Box::new(Condition::Zero(difference(self, &a[0], &a[1], 0)?))),
+            _ => return Err(not_affine()),
+        })
+    }
+
+    /// An integer as a term; why not, if it is not affine.
+    fn term(&mut self, e: &Expr) -> Result<Term, String> {
+        let not_affine = || format!("`{}` is not affine", weft_ast::print::expr(e));
+        let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
+        if sum.constant.abs() > LARGEST_NUMBER {
+            return Err(not_affine());
+        }
+        let mut parts = vec![(1, Term::Number(sum.constant))];
+        for (e, c) in &sum.terms {
+            if c.abs() > LARGEST_COEFFICIENT {
+                return Err(not_affine());
+            }
+            parts.push((*c, self.atom(e)?));
+        }
+        if let [_, (1, _)] = parts[..]
+            && sum.constant == 0
+            && let Some((_, only)) = parts.pop()
+        {
+            return Ok(only);
+        }
+        Ok(Term::Sum(parts))
+    }
+
+    fn atom_sum(&self, e: &Expr) -> Affine {
+        Affine { terms: vec![(e.clone(), 1)], constant: 0 }
+    }
+
+    /// What a sum is made of.
+    fn atom(&mut self, e: &Expr) -> Result<Term, String> {
+        if let ExprKind::Var(s) = e.kind()
+            && let Some(k) = self.loops.iter().position(|l| l.iter == *s)
+        {
+            return Ok(Term::Index(k));
+        }
+        if let Some(k) = self.parameter(e) {
+            return Ok(Term::Parameter(k));
+        }
+        let not_affine = || format!("`{}` is not affine", weft_ast::print::expr(e));
+        let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
+        if e.dtype() != DType::I64 {
+            return Err(not_affine());
+        }
+        let by = a.get(1).and_then(Expr::as_int).filter(|d| (1..=LARGEST_COEFFICIENT).contains(d));
+        match (op, by) {
+            (Op::FloorDiv, Some(d)) => Ok(Term::Quotient(Box::new(self.term(&a[0])?), d)),
+            (Op::Mod, Some(d)) => {
+                let whole = self.term(&a[0])?;
+                let quotient = Term::Quotient(Box::new(whole.clone()), d);
+                Ok(Term::Sum(vec![(1, whole), (-d, quotient)]))
+            }
+            (Op::Min, _) => Ok(Term::Least(vec![self.term(&a[0])?, self.term(&a[1])?])),
+            (Op::Max, _) => Ok(Term::Greatest(vec![self.term(&a[0])?, self.term(&a[1])?])),
+            _ => Err(not_affine()),
+        }
+    }
+
+    /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it is
+    /// there and not so large that sums wrap.
+    fn parameter(&mut self, e: &Expr) -> Option<usize> {
+        if let Some(k) = self.parameters.iter().position(|p| p == e) {
+            return Some(k);
+        }
+        let iters: Vec<&Symbol> = self.inner.iter().collect();
+        let changes = tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
+        if changes || !e.dtype().is_int() || self.facts.may_stop(e) {
+            return None;
+        }
+        let range = self.facts.bounds(e).interval;
+        let limit = i128::from(MAX_SIZE);
+        if range.lo < -limit || range.hi > limit {
+            return None;
+        }
+        self.parameters.push(e.clone());
+        Some(self.parameters.len() - 1)
+    }
+
+    /// What is known of the parameters.
+    fn known(&mut self) -> Condition {
+        let mut all = Vec::new();
+        for (k, e) in self.parameters.clone().iter().enumerate() {
+            let range = self.facts.bounds(e).interval;
+            let small = |v: i128| i64::try_from(v).ok().filter(|v| v.abs() < 1 << 20);
+            let p = || Term::Parameter(k);
+            if let Some(lo) = small(range.lo) {
+                all.push(Condition::NotNegative(Term::Sum(vec![(1, p()), (-lo, Term::Number(1))])));
+            }
+            if let Some(hi) = small(range.hi) {
+                all.push(Condition::NotNegative(Term::Sum(vec![(-1, p()), (hi, Term::Number(1))])));
+            }
+        }
+        Condition::All(all)
+    }
+}
+
+/// `small + less <= large`, taken apart where one of them is the least or greatest of several terms.
+fn at_most(small: Term, large: Term, less: i64, lower: bool) -> Condition {
+    match (small, large) {
+        (Term::Greatest(all), large) if lower => {
+            Condition::All(all.into_iter().map(|t| at_most(t, large.clone(), less, lower)).collect())
+        }
+        (small, Term::Least(all)) if !lower => {
+            Condition::All(all.into_iter().map(|t| at_most(small.clone(), t, less, lower)).collect())
+        }
+        (small, large) => not_negative(vec![(1, large), (-1, small), (-less, Term::Number(1))]),
+    }
+}
+
+/// `sum >= 0`, without a quotient where there is only one: `a <= e // d` is `d * a <= e`, and `e // d <= a` is `e <= d * a + d - 1`.
+fn not_negative(parts: Vec<(i64, Term)>) -> Condition {
+    let flat = flat(&parts, 1);
+    let is_quotient = |(_, t): &&(i64, Term)| matches!(t, Term::Quotient(..));
+    let mut quotients = flat.iter().filter(is_quotient);
+    if let (Some((sign @ (1 | -1), Term::Quotient(inner, by))), None) = (quotients.next(), quotients.next()) {
+        let rest = flat.iter().filter(|p| !is_quotient(p));
+        let scaled: Option<Vec<(i64, Term)>> = rest.map(|(c, t)| Some((c.checked_mul(*by)?, t.clone()))).collect();
+        if let Some(mut all) = scaled {
+            all.push((*sign, (**inner).clone()));
+            if *sign < 0 {
+                all.push((by - 1, Term::Number(1)));
+            }
+            return not_negative(all);
+        }
+    }
+    Condition::NotNegative(Term::Sum(flat))
+}
+
+/// A sum without sums in it.
+fn flat(parts: &[(i64, Term)], by: i64) -> Vec<(i64, Term)> {
+    let mut out = Vec::new();
+    for (c, t) in parts {
+        let c = c.saturating_mul(by);
+        match t {
+            Term::Sum(inner) => out.extend(flat(inner, c)),
+            _ => out.push((c, t.clone())),
+        }
+    }
+    out
+}

@@ -1,0 +1,99 @@
+//! Loops that run through the leaves of a model in an order, as statements.
+
+use super::extract::Model;
+use crate::affine;
+use crate::settle;
+use crate::tree;
+use weft_analysis::polyhedral::{self, Dimension, Term, Tree};
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
+
+/// A program with the leaves of a model in another order.
+pub struct Made {
+    /// The program.
+    pub func: Func,
+    /// The new loops in the order of the text, with the dimension of the order that each is of.
+    pub loops: Vec<(usize, StmtId)>,
+    /// Leaves that went to several places, or to none.
+    pub moved: Vec<(StmtId, Vec<StmtId>)>,
+}
+
+/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none.
+pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], step: &'static str) -> Option<Made> {
+    let tree = polyhedral::generate(&model.region, order, dimensions)?;
+    let origin = model.leaves.first().and_then(|l| l.loops.first()).map_or(Origin::none(), |l| l.stmt.origin().clone());
+    let mut b = Builder { model, step, origin, uses: vec![Vec::new(); model.leaves.len()], loops: Vec::new() };
+    let new = b.stmt(&tree);
+    let (uses, loops) = (b.uses, b.loops);
+    let mut moved: Vec<(StmtId, Vec<StmtId>)> = Vec::new();
+    for (leaf, used) in model.leaves.iter().zip(uses) {
+        if !used.contains(&leaf.stmt.id()) {
+            moved.push((leaf.stmt.id(), used));
+        }
+    }
+    let func = tree::replace(&model.func, model.root, &new);
+    let settled = settle::settle(&func, new.id());
+    moved.extend(settled.moved);
+    Some(Made { func: settled.func, loops, moved })
+}
+
+struct Builder<'m> {
+    model: &'m Model,
+    step: &'static str,
+    origin: Origin,
+    /// Where each leaf went.
+    uses: Vec<Vec<StmtId>>,
+    loops: Vec<(usize, StmtId)>,
+}
+
+impl Builder<'_> {
+    fn stmt(&mut self, t: &Tree) -> Stmt {
+        match t {
+            Tree::Loop { dimension, iter, begin, end, step, body } => {
+                let at = self.loops.len();
+                self.loops.push((*dimension, StmtId::fresh()));
+                let extent = Extent::Range { begin: tidy(begin), end: tidy(end), step: Expr::int(*step) };
+                let body = self.stmt(body);
+                let kind = StmtKind::For { iter: iter.clone(), extent, props: LoopProps::default(), body };
+                let new = Stmt::new(kind, self.origin.derive(self.step, "loop"));
+                self.loops[at].1 = new.id();
+                new
+            }
+            Tree::Branch { cond, then, otherwise } => {
+                let then = self.stmt(then);
+                let otherwise = otherwise.as_ref().map(|o| self.stmt(o));
+                let kind = StmtKind::If { cond: tidy(cond), then, otherwise };
+                Stmt::new(kind, self.origin.derive(self.step, "guard"))
+            }
+            Tree::Block(all) => {
+                let all: Vec<Stmt> = all.iter().map(|t| self.stmt(t)).collect();
+                Stmt::seq(all, self.origin.derive(self.step, "block"))
+            }
+            Tree::Run(leaf, indices) => self.run(*leaf, indices),
+        }
+    }
+
+    /// An instance of a leaf. The first one is the leaf itself, further ones are copies.
+    fn run(&mut self, leaf: usize, indices: &[Expr]) -> Stmt {
+        let Some(whole) = self.model.leaves.get(leaf) else { return Stmt::nop() };
+        let mut stmt = whole.stmt.clone();
+        if !self.uses[leaf].is_empty() {
+            stmt = tree::copy(&stmt, self.step, "copy").0;
+        }
+        for (l, value) in whole.loops.iter().zip(indices) {
+            stmt = tree::substitute(&stmt, &l.iter, &tidy(value));
+        }
+        self.uses[leaf].push(stmt.id());
+        stmt
+    }
+}
+
+/// An expression with its sums put in order, inside of whatever is no sum.
+fn tidy(e: &Expr) -> Expr {
+    if let ExprKind::Apply(op, _) = e.kind()
+        && matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg)
+    {
+        return affine::tidy(&e.map_children(&mut tidy));
+    }
+    e.map_children(&mut tidy)
+}

@@ -1,0 +1,188 @@
+#![doc = include_str!("tile.md")]
+
+use super::reorder::{chain, perfect};
+use super::{Entry, Run};
+use crate::polyhedral::{Edges, Made, Model, model, rebuild, turned};
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Value};
+use weft_analysis::polyhedral::{Dimension, Style, Term};
+use weft_analysis::query::depend::Dependence;
+use weft_ast::StmtId;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "tile",
+    signature: "s.tile([L, …], [sizes])",
+    params: &["loops", "sizes", "wavefront", "distribute"],
+    summary: "Cuts a nest of loops into tiles.",
+    doc: include_str!("tile.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let loops = args.list("loops")?.iter().map(|a| s.loop_(a)).collect::<Result<Vec<_>, _>>()?;
+    let sizes = sizes(args, loops.len())?;
+    let how = How { wavefront: args.flag("wavefront")?.unwrap_or(false), distribute: args.flag("distribute")?.unwrap_or(true) };
+    Ok(apply(&check(s, &loops, &sizes, how)?))
+}
+
+/// 1. One size of at least 1 for each loop.
+fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
+    let given = args.list("sizes")?;
+    let one = |a: &crate::value::Arg| match a.value {
+        Value::Int(n) if n >= 1 => Ok(n),
+        ref other => {
+            Err(Refusal::illegal(1, format!("a size is an integer of at least 1, and this is {}", other.describe())).at(a.span))
+        }
+    };
+    let all = given.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    if all.len() != count {
+        return Err(Refusal::illegal(1, format!("there are {count} loops and {} sizes", all.len())));
+    }
+    Ok(all)
+}
+
+#[derive(Clone, Copy)]
+struct How {
+    wavefront: bool,
+    distribute: bool,
+}
+
+struct Plan {
+    model: Model,
+    order: Order,
+    made: Made,
+}
+
+fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan, Refusal> {
+    // 1. Nested in each other.
+    let chain = chain(s, wanted)?;
+    let at = |l: &Loop| l.stmt.origin().span();
+    if how.wavefront && wanted.len() < 2 {
+        return Err(Refusal::illegal(1, "a wavefront runs through two loops of tiles, and there is one loop")
+            .label(at(&wanted[0]), "this loop"));
+    }
+    // 2. Perfect.
+    let nest = perfect(s, &chain).map_err(|mut r| {
+        r.condition = 2;
+        r
+    })?;
+    let old: Vec<usize> = (0..nest.loops.len()).collect();
+    let outermost = nest.loops[0].stmt.id();
+    let whole = nest.build(&old, &[]);
+    let before = tree::replace(s.func(), outermost, &whole);
+    let Some(target) = tree::find(&before.body, outermost) else {
+        return Err(Refusal::usage("the loop is not in the program"));
+    };
+    // 4. Nothing special, anywhere in the nest.
+    for l in &nest.loops {
+        super::plain(4, l)?;
+    }
+    // 3. Affine.
+    let model = model(&before, &target, nest.loops.len(), 3)?;
+    let deep = |w: &crate::polyhedral::Whole| w.loops.len() == nest.loops.len();
+    if let Some(w) = model.leaves.iter().find(|w| !deep(w)) {
+        let why = model.opaque.iter().find(|(s, _)| s.id() == w.stmt.id()).map(|(_, why)| format!(": {why}"));
+        let text = format!("the nest is not affine{}", why.unwrap_or_default());
+        return Err(Refusal::illegal(3, text).label(w.stmt.origin().span(), "this statement"));
+    }
+    let position = |l: &Loop| nest.loops.iter().position(|n| n.stmt.id() == l.stmt.id()).unwrap_or(0);
+    let tiled: Vec<usize> = wanted.iter().map(position).collect();
+    let depth = nest.loops.len();
+    // 6. Dependences: with statements apart from each other as far out as it is legal.
+    let edges = Edges::of(&model);
+    let mut found: Result<Order, Option<Dependence>> = Err(None);
+    let several = model.leaves.iter().any(|w| w.text != model.leaves[0].text);
+    let from = if how.distribute && several { 0 } else { depth };
+    for apart in from..=depth {
+        let order = Order::of(&model, &tiled, sizes, how.wavefront, apart);
+        match turned(&edges, &order.terms) {
+            None => {
+                found = Ok(order);
+                break;
+            }
+            Some(d) => found = Err(Some(d)),
+        }
+    }
+    let order = found.map_err(|d| match d {
+        Some(d) => Refusal::dependence(6, "it would turn a dependence round", d)
+            .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"),
+        None => Refusal::usage("no loop is given"),
+    })?;
+    drop(edges);
+    // 5. The loops.
+    let made = rebuild(&model, &order.terms, &order.dimensions, "tile");
+    let gave_up = || Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest");
+    Ok(Plan { made: made.ok_or_else(gave_up)?, model, order })
+}
+
+/// An order of all leaves: tiles, then the old order, with a place for the statements of the innermost body.
+struct Order {
+    terms: Vec<Vec<Term>>,
+    dimensions: Vec<Dimension>,
+    /// How many dimensions are of tiles.
+    tiles: usize,
+    /// The dimension of each loop of the nest inside of tiles.
+    points: Vec<usize>,
+}
+
+impl Order {
+    /// `apart` is the number of loops of the nest that the statements of the innermost body have in common.
+    fn of(model: &Model, tiled: &[usize], sizes: &[i64], wavefront: bool, apart: usize) -> Order {
+        let depth = model.leaves.first().map_or(0, |w| w.loops.len());
+        let tile = |m: usize| Term::Quotient(Box::new(Term::Index(tiled[m])), sizes[m]);
+        let names: Vec<String> = model.leaves.first().map_or(Vec::new(), |w| w.loops.iter().map(|l| l.iter.to_string()).collect());
+        let mut tiles: Vec<Term> = (0..tiled.len()).map(tile).collect();
+        let mut called: Vec<String> = tiled.iter().map(|k| format!("{}~o", names[*k])).collect();
+        if wavefront {
+            tiles[0] = Term::Sum(vec![(1, tile(0)), (1, tile(1))]);
+            called[0] = format!("{}~w", names[tiled[0]]);
+        }
+        let count = tiles.len();
+        let mut styles = vec![Style::Whole; count];
+        let mut points = Vec::new();
+        for k in 0..=depth {
+            if k == apart {
+                called.push("b".into());
+                styles.push(Style::Plain);
+            }
+            if k < depth {
+                points.push(called.len());
+                called.push(format!("{}~i", names[k]));
+                styles.push(Style::Plain);
+            }
+        }
+        let of = |text: &[i64]| {
+            let mut terms = tiles.clone();
+            for k in 0..=depth {
+                if k == apart {
+                    terms.push(Term::Number(text.last().copied().unwrap_or(0)));
+                }
+                if k < depth {
+                    terms.push(Term::Index(k));
+                }
+            }
+            terms
+        };
+        let terms = model.leaves.iter().map(|w| of(&w.text)).collect();
+        let leaves = model.leaves.len();
+        let dimensions = called.into_iter().zip(styles);
+        let dimensions = dimensions.map(|(n, style)| Dimension { names: vec![n; leaves], style }).collect();
+        Order { terms, dimensions, tiles: count, points }
+    }
+}
+
+fn apply(plan: &Plan) -> Change {
+    let Plan { model, order, made } = plan;
+    let (outer, inner): (Vec<_>, Vec<_>) = made.loops.iter().partition(|(d, _)| *d < order.tiles);
+    let list = outer.iter().chain(&inner).map(|(_, id)| Value::from(*id)).collect();
+    let mut change = Change::new(made.func.clone(), Value::List(list));
+    let loops: &[Loop] = model.leaves.first().map_or(&[], |w| &w.loops);
+    for (k, l) in loops.iter().enumerate() {
+        let points: Vec<StmtId> = inner.iter().filter(|(d, _)| *d == order.points[k]).map(|(_, id)| *id).collect();
+        change = change.moved(l.stmt.id(), points);
+    }
+    change.moved.extend(made.moved.iter().cloned());
+    change
+}
