@@ -161,6 +161,69 @@ pub fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
     isl::schedule::propose(region, wishes)
 }
 
+/// One edge for several ones between the same two statements, which holds all pairs of theirs, and maybe more: what all of them say of
+/// the same sum of indices and parameters, by the weakest one.
+pub fn condense(region: &Region, edges: &[&Edge]) -> Edge {
+    let (source, sink) = edges.first().map_or((0, 0), |e| (e.source, e.sink));
+    let known = 1 + region.statements[source].indices + region.statements[sink].indices + region.parameters.len();
+    let mut bounds = edges.iter().map(|e| bounds(e, known));
+    let mut all = bounds.next().unwrap_or_default();
+    for other in bounds {
+        all.retain_mut(|(sum, constant)| match other.iter().find(|(s, _)| s == sum) {
+            Some((_, weaker)) => {
+                *constant = (*constant).max(*weaker);
+                true
+            }
+            None => false,
+        });
+    }
+    let row = |(sum, constant): (Row, i64)| [&[constant], &sum[..]].concat();
+    Edge { source, sink, rows: all.into_iter().map(row).collect() }
+}
+
+/// The edge with only those rows that relate an instance of the source to one of the sink: it holds all pairs of the edge. isl's
+/// scheduler takes seconds where the sets of both are in every relation as well, and hardly ever needs them.
+pub fn relax(region: &Region, edge: &Edge) -> Edge {
+    let [ours, theirs] = [edge.source, edge.sink].map(|k| region.statements[k].indices);
+    let relates = |r: &&Row| {
+        let is_in = |from: usize, count: usize| r.iter().skip(from).take(count).any(|c| *c != 0);
+        is_in(1, ours) && is_in(1 + ours, theirs)
+    };
+    Edge { rows: edge.rows.iter().filter(relates).cloned().collect(), ..edge.clone() }
+}
+
+/// What an edge says of sums of indices and parameters, each by its strongest constant. Unknowns are put in terms of these where
+/// an equation does so, and what else mentions them is left out.
+fn bounds(edge: &Edge, known: usize) -> Vec<(Row, i64)> {
+    let width = edge.rows.iter().map(Vec::len).max().unwrap_or(known).max(known);
+    let mut rows: Vec<Row> = edge.rows.clone();
+    rows.iter_mut().for_each(|r| r.resize(width, 0));
+    for unknown in known..width {
+        let is_equation = |r: &Row, all: &[Row]| all.iter().any(|o| o.iter().zip(r).all(|(a, b)| *a == -b));
+        let Some(by) = rows.iter().find(|r| r[unknown].abs() == 1 && is_equation(r, &rows)).cloned() else { continue };
+        let replaced = |r: &Row| combine(r, &by, -r[unknown] * by[unknown]);
+        rows = rows.iter().filter_map(replaced).collect();
+    }
+    let mut out: Vec<(Row, i64)> = Vec::new();
+    for r in rows.iter().filter(|r| r[known..].iter().all(|c| *c == 0)) {
+        let content = r[1..known].iter().fold(0i64, |g, c| gcd(g, c.unsigned_abs() as i64));
+        if content == 0 {
+            continue;
+        }
+        let sum: Row = r[1..known].iter().map(|c| c / content).collect();
+        let constant = r[0].div_euclid(content);
+        match out.iter_mut().find(|(s, _)| *s == sum) {
+            Some((_, c)) => *c = (*c).min(constant),
+            None => out.push((sum, constant)),
+        }
+    }
+    out
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// Loops that run through all statements in an order: a list of terms for each, of the same length as `dimensions`, compared from
 /// the first to the last. `None` if isl fails, or does not end within its budget.
 pub fn generate(region: &Region, order: &[Vec<Term>], dimensions: &[Dimension]) -> Option<Tree> {

@@ -17,11 +17,10 @@ pub(crate) fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
         Options::set_schedule_outer_coincidence(context, 0)?;
         let domain = UnionSet::read_from_str(context, &text::domains(region))?;
         let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
-        let relation = |edges: &[Edge]| relation(context, region, edges, &domain);
+        let relation = |edges: &[Edge]| relation(context, region, edges);
         let validity = relation(&wishes.validity)?;
         let coincidence = validity.copy()?.union(relation(&wishes.coincidence)?)?.coalesce()?;
-        // Of all uses of a value the first one after it is to be near.
-        let proximity = relation(&wishes.proximity)?.lexmin()?.coalesce()?;
+        let proximity = relation(&wishes.proximity)?;
         let schedule = ScheduleConstraints::on_domain(domain.copy()?)?
             .set_context(Set::read_from_str(context, &known)?)?
             .set_validity(validity)?
@@ -35,16 +34,9 @@ pub(crate) fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
     .flatten()
 }
 
-fn relation(
-    context: &Context,
-    region: &Region,
-    edges: &[Edge],
-    domain: &UnionSet,
-) -> Result<UnionMap, LibISLError> {
-    UnionMap::read_from_str(context, &text::edges(region, edges))?
-        .intersect_domain(domain.copy()?)?
-        .intersect_range(domain.copy()?)?
-        .coalesce()
+fn relation(context: &Context, region: &Region, edges: &[Edge]) -> Result<UnionMap, LibISLError> {
+    let edges: Vec<&Edge> = edges.iter().collect();
+    UnionMap::read_from_str(context, &text::edges(region, &edges))?.coalesce()
 }
 
 /// `None` for what no proposal is made of.

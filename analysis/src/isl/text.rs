@@ -24,8 +24,8 @@ pub(super) fn tuple(number: usize, s: &Statement, prefix: &str) -> String {
 }
 
 /// The relation of an edge: `S0[i0] -> S1[j0] : exists (e0 : …)`.
-pub(super) fn edges(region: &Region, edges: &[Edge]) -> String {
-    let one = |e: &Edge| {
+pub(super) fn edges(region: &Region, edges: &[&Edge]) -> String {
+    let one = |e: &&Edge| {
         let (a, b) = (&region.statements[e.source], &region.statements[e.sink]);
         let fixed = 1 + a.indices + b.indices + region.parameters.len();
         let columns = e.rows.iter().map(Vec::len).max().unwrap_or(fixed).max(fixed);

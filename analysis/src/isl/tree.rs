@@ -6,9 +6,7 @@
 
 use super::{bounded, text};
 use crate::polyhedral::{Dimension, Region, Style, Term, Tree};
-use isl_rs::{
-    ASTExpr, ASTExprOpType, ASTExprType, ASTNode, Context, LibISLError, Set, UnionMap, UnionSet,
-};
+use isl_rs::{ASTExpr, ASTExprOpType, ASTExprType, ASTNode, Context, LibISLError, Set, UnionMap, UnionSet};
 use std::collections::HashMap;
 use weft_ast::{Expr, Symbol};
 

@@ -30,11 +30,7 @@ fn jacobi() -> Region {
 /// Source and sink at least `steps` apart in time, with `|i - i'| <= 1`.
 fn near(source: usize, sink: usize, steps: i64) -> Edge {
     // 1, t, i, t', i', steps, n
-    let rows = vec![
-        vec![-steps, -1, 0, 1, 0, 0, 0],
-        vec![1, 0, 1, 0, -1, 0, 0],
-        vec![1, 0, -1, 0, 1, 0, 0],
-    ];
+    let rows = vec![vec![-steps, -1, 0, 1, 0, 0, 0], vec![1, 0, 1, 0, -1, 0, 0], vec![1, 0, -1, 0, 1, 0, 0]];
     Edge { source, sink, rows }
 }
 
@@ -80,13 +76,18 @@ fn generates_loops_in_an_order() {
     let region = jacobi();
     let plain = Style::Plain;
     let original = |k| vec![index(0), Term::Number(k), index(1)];
-    loops(&region, &[original(0), original(1)], &[("t", plain), ("b", plain), ("i", plain)], expect![[r#"
+    loops(
+        &region,
+        &[original(0), original(1)],
+        &[("t", plain), ("b", plain), ("i", plain)],
+        expect![[r#"
         for t in range(0, steps, 1):
           for i in range(1, n - 1, 1):
             S0(t, i)
           for i in range(1, n - 1, 1):
             S1(t, i)
-    "#]]);
+    "#]],
+    );
     // Skewed tiles, and the old order inside of them.
     let tile = |t: Term| Term::Quotient(Box::new(t), 32);
     let tiled = |k: i64| {
@@ -94,7 +95,11 @@ fn generates_loops_in_an_order() {
         [vec![tile(index(0)), tile(skewed)], original(k)].concat()
     };
     let names = [("T", Style::Whole), ("I", Style::Whole), ("t", plain), ("b", plain), ("i", plain)];
-    loops(&region, &[tiled(0), tiled(1)], &names, expect![[r#"
+    loops(
+        &region,
+        &[tiled(0), tiled(1)],
+        &names,
+        expect![[r#"
         for T in range(0, (steps - 1) // 32 + 1, 1):
           for I in range(T * 2, min(T * 2 + (n - 3) // 32 + 2, (steps * 2 + n - 3) // 32) + 1, 1):
             for t in range(max(T * 32, 0 - n + I * 16 + n // 2 + 1), min(min(steps - 1, T * 32 + 31), I * 16 + 15) + 1, 1):
@@ -102,7 +107,8 @@ fn generates_loops_in_an_order() {
                 S0(t, i)
               for i in range(max(1, I * 32 - t * 2 - 1), min(n - 2, I * 32 - t * 2 + 30) + 1, 1):
                 S1(t, i)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -14,6 +14,8 @@ use weft_ast::{DType, Expr, ExprKind, Symbol};
 /// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
 const MOST_ATOMS: usize = 48;
 const MOST_ROWS: usize = 160;
+/// `min` and `max` inside each other that one fact is taken apart for.
+const MOST_EXTREMES: usize = 6;
 /// Bounds beyond this are ends of ranges, and say little.
 const LARGE: i128 = 1 << 40;
 /// Choices between two facts that are tried, one inside the other.
@@ -218,7 +220,9 @@ impl Context {
             }
         };
         for l in self.facts_since(mark) {
-            add(l, &mut atoms, &mut rows);
+            for l in self.without_extremes(l, MOST_EXTREMES) {
+                add(&l, &mut atoms, &mut rows);
+            }
         }
         let mut next = 0;
         while next < atoms.len() {
@@ -256,6 +260,23 @@ impl Context {
         let found: Vec<crate::isl::Row> = rows.iter().filter_map(row).collect();
         let complete = complete && found.len() == rows.len();
         System { atoms, first: count, rows: found, complete }
+    }
+
+    /// A fact as facts that say the same without some `min` and `max`: `i <= min(a, b)` is `i <= a` and `i <= b`. Where only
+    /// these mention them, no cases are left to be tried, and none of their atoms.
+    fn without_extremes(&self, l: &Linear, fuel: usize) -> Vec<Linear> {
+        let taken = l.terms.iter().filter(|_| fuel > 0).find_map(|(a, c)| match &self.atoms[a.0 as usize].def {
+            Def::Min(x, y) if *c > 0 => Some((*a, x, y)),
+            Def::Max(x, y) if *c < 0 => Some((*a, x, y)),
+            _ => None,
+        });
+        let Some((a, x, y)) = taken else { return vec![l.clone()] };
+        match (l.substitute(a, x), l.substitute(a, y)) {
+            (Some(p), Some(q)) => {
+                [p, q].iter().flat_map(|l| self.without_extremes(&l.clone().tighten(), fuel - 1)).collect()
+            }
+            _ => vec![l.clone()],
+        }
     }
 
     /// What the numbers of a point stand for.

@@ -5,7 +5,7 @@
 //! parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts are left out), an order may be
 //! found wrong that is right; [`Dependences::first`] has the last word there.
 
-use super::depend::{Dependences, DependenceKind, Prover, Relation, Supposed, kind_of, orders};
+use super::depend::{DependenceKind, Dependences, Prover, Relation, Supposed, kind_of, orders};
 use super::linear::{Atom, Linear};
 use super::reference::{Reference, Step, Use};
 use crate::isl::Row;
@@ -32,6 +32,8 @@ pub struct Related {
     pub kind: DependenceKind,
     /// Both are reductions by one operator, which commute.
     pub commutes: bool,
+    /// How many of the loops around both, in the region, are in the same iteration for both.
+    pub level: usize,
     /// Positions in [`Dependences::references`].
     pub references: (usize, usize),
 }
@@ -62,7 +64,8 @@ impl Dependences<'_> {
                 |prover, ((i, s, a), (j, t, b))| {
                     let commutes = matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
                     let edges = pieces(prover, (a, s), (b, t), leaves, parameters);
-                    let related = |edge| Related { edge, kind: kind_of(a.kind, b.kind), commutes, references: (i, j) };
+                    let kind = kind_of(a.kind, b.kind);
+                    let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };
                     edges.into_iter().map(related).collect()
                 },
             )
@@ -78,7 +81,7 @@ fn pieces(
     (b, sink): (&Reference, usize),
     leaves: &[Leaf],
     parameters: &[Expr],
-) -> Vec<Edge> {
+) -> Vec<(usize, Edge)> {
     let common = a.site.common(&b.site);
     let scope = a.scope();
     let mut asked = Vec::new();
@@ -99,10 +102,11 @@ fn pieces(
         if source == sink && together {
             continue;
         }
-        let rows = prover.supposing(a, b, common, &relations, None, |p, s| {
-            rows(p, s, &leaves[source], &leaves[sink], parameters)
-        });
-        out.extend(rows.map(|rows| Edge { source, sink, rows }));
+        let rows = prover
+            .supposing(a, b, common, &relations, None, |p, s| rows(p, s, &leaves[source], &leaves[sink], parameters));
+        let level = relations.iter().zip(&own).filter(|(_, own)| **own).take_while(|(r, _)| **r == Relation::Same);
+        let level = level.count();
+        out.extend(rows.map(|rows| (level, Edge { source, sink, rows })));
     }
     out
 }
@@ -154,10 +158,12 @@ fn rows(p: &mut Prover<'_>, s: Supposed, source: &Leaf, sink: &Leaf, parameters:
     }
     for (k, l) in equal {
         let mut new = vec![0; count];
-        let fits = l.terms.iter().all(|(a, c)| i64::try_from(*c).is_ok_and(|c| {
-            new[columns[a]] = c;
-            true
-        }));
+        let fits = l.terms.iter().all(|(a, c)| {
+            i64::try_from(*c).is_ok_and(|c| {
+                new[columns[a]] = c;
+                true
+            })
+        });
         let Ok(constant) = i64::try_from(l.constant) else { continue };
         if fits && new.iter().all(|c| *c != i64::MIN) && constant != i64::MIN {
             new[0] = constant;

@@ -2,7 +2,7 @@
 
 use super::extract::Model;
 use crate::order;
-use weft_analysis::polyhedral::{self, Term, Wishes};
+use weft_analysis::polyhedral::{self, Edge, Term, Wishes};
 use weft_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
 use weft_analysis::query::reference::Reference;
 use weft_analysis::query::relation::{Leaf, Related};
@@ -14,6 +14,9 @@ pub struct Edges<'m> {
     all: Dependences<'m>,
     leaves: Vec<Leaf>,
     related: Vec<Related>,
+    /// Those that must be kept, put together where they are between the same statements and carried by the same loop. An order that
+    /// keeps these keeps all of them.
+    groups: Vec<(Edge, Vec<usize>)>,
 }
 
 impl<'m> Edges<'m> {
@@ -22,28 +25,63 @@ impl<'m> Edges<'m> {
         let all = Dependences::new(&model.func);
         let leaves = model.known_leaves();
         let related = all.related(&leaves, &model.region.parameters);
-        Edges { model, all, leaves, related }
+        let groups = groups(model, &related, &|r| !r.commutes);
+        Edges { model, all, leaves, related, groups }
     }
 
-    /// What a scheduler is to look for.
-    pub fn wishes(&self) -> Wishes {
-        let chosen = |f: &dyn Fn(&Related) -> bool| {
-            self.related.iter().filter(|r| f(r)).map(|r| r.edge.clone()).collect::<Vec<_>>()
-        };
+    /// What a scheduler is to look for; `relaxed` is quicker, and may hide what can be done.
+    pub fn wishes(&self, relaxed: bool) -> Wishes {
+        let chosen = |e: Edge| if relaxed { polyhedral::relax(&self.model.region, &e) } else { e };
+        let alone = |groups: Vec<(Edge, Vec<usize>)>| groups.into_iter().map(|(e, _)| chosen(e)).collect();
+        // Of all uses of a value, those in the next iteration of the loop that carries it to them are to be near.
+        let flow = groups(self.model, &self.related, &|r| r.kind == DependenceKind::ReadAfterWrite);
+        let near = flow.into_iter().map(|(mut edge, members)| {
+            let level = members.first().map_or(0, |k| self.related[*k].level);
+            let [ours, theirs] = [edge.source, edge.sink].map(|k| self.leaves[k].loops.len());
+            let common = self.leaves[edge.source].loops.iter().zip(&self.leaves[edge.sink].loops);
+            if level < common.take_while(|(a, b)| a == b).count() {
+                let mut next = vec![0; 1 + ours + theirs];
+                (next[0], next[1 + level], next[1 + ours + level]) = (1, 1, -1);
+                edge.rows.push(next);
+            }
+            chosen(edge)
+        });
         Wishes {
-            validity: chosen(&|r| !r.commutes),
+            validity: alone(self.groups.clone()),
             // A loop with reductions into one element is not what is wanted outside.
-            coincidence: chosen(&|r| r.commutes),
-            proximity: chosen(&|r| r.kind == DependenceKind::ReadAfterWrite),
+            coincidence: alone(groups(self.model, &self.related, &|r| r.commutes)),
+            proximity: near.collect(),
         }
     }
+}
+
+fn groups(model: &Model, related: &[Related], of: &dyn Fn(&Related) -> bool) -> Vec<(Edge, Vec<usize>)> {
+    let mut all: Vec<((usize, usize, usize), Vec<usize>)> = Vec::new();
+    for (k, r) in related.iter().enumerate().filter(|(_, r)| of(r)) {
+        let key = (r.edge.source, r.edge.sink, r.level);
+        match all.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, members)) => members.push(k),
+            None => all.push((key, vec![k])),
+        }
+    }
+    let condensed = |members: Vec<usize>| {
+        let edges: Vec<&Edge> = members.iter().map(|k| &related[*k].edge).collect();
+        (polyhedral::condense(&model.region, &edges), members)
+    };
+    all.into_iter().map(|(_, members)| condensed(members)).collect()
+}
+
+/// Whether an order may turn a dependence round, as far as that is known without looking closely.
+pub fn seems_turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> bool {
+    edges.groups.iter().any(|(e, _)| polyhedral::turned(&edges.model.region, e, order))
 }
 
 /// The first dependence that an order of the leaves does not keep. `None` is a proof that it keeps all of them.
 pub fn turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> Option<Dependence> {
     let region = &edges.model.region;
-    let suspects = edges.related.iter().filter(|r| !r.commutes && polyhedral::turned(region, &r.edge, order));
-    suspects.into_iter().find_map(|r| edges.exactly(r, order))
+    let suspects = edges.groups.iter().filter(|(e, _)| polyhedral::turned(region, e, order));
+    let each = suspects.flat_map(|(_, members)| members).map(|k| &edges.related[*k]);
+    each.filter(|r| polyhedral::turned(region, &r.edge, order)).find_map(|r| edges.exactly(r, order))
 }
 
 impl Edges<'_> {
@@ -79,7 +117,11 @@ impl Edges<'_> {
 }
 
 /// A term as an expression.
-pub fn expr(t: &Term, index: &dyn Fn(usize) -> Option<Expr>, parameter: &dyn Fn(usize) -> Option<Expr>) -> Option<Expr> {
+pub fn expr(
+    t: &Term,
+    index: &dyn Fn(usize) -> Option<Expr>,
+    parameter: &dyn Fn(usize) -> Option<Expr>,
+) -> Option<Expr> {
     let sub = |t: &Term| expr(t, index, parameter);
     let joined = |all: &[Term], f: fn(&Expr, &Expr) -> Expr| {
         let mut all = all.iter().map(sub);

@@ -331,6 +331,10 @@ impl Extractor {
             return Ok(Term::Parameter(k));
         }
         let not_affine = || format!("`{}` is not affine", weft_ast::print::expr(e));
+        if self.is_steady(e) {
+            let text = weft_ast::print::expr(e);
+            return Err(format!("`{text}` may be so large that sums of it overflow, and is bounded by no `assert`"));
+        }
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
         if e.dtype() != DType::I64 {
             return Err(not_affine());
@@ -349,15 +353,21 @@ impl Extractor {
         }
     }
 
+    /// Whether it is an integer that is there before the region, and the same in all of it.
+    fn is_steady(&mut self, e: &Expr) -> bool {
+        let iters: Vec<&Symbol> = self.inner.iter().collect();
+        let changes = tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
+        !changes && e.dtype().is_int() && !self.facts.may_stop(e)
+    }
+
     /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it is
     /// there and not so large that sums wrap.
     fn parameter(&mut self, e: &Expr) -> Option<usize> {
-        if let Some(k) = self.parameters.iter().position(|p| p == e) {
+        let wide = if e.dtype() == DType::I64 { e.clone() } else { e.clone().cast(DType::I64) };
+        if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
             return Some(k);
         }
-        let iters: Vec<&Symbol> = self.inner.iter().collect();
-        let changes = tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
-        if changes || !e.dtype().is_int() || self.facts.may_stop(e) {
+        if !self.is_steady(e) {
             return None;
         }
         let range = self.facts.bounds(e).interval;
@@ -365,7 +375,7 @@ impl Extractor {
         if range.lo < -limit || range.hi > limit {
             return None;
         }
-        self.parameters.push(e.clone());
+        self.parameters.push(wide);
         Some(self.parameters.len() - 1)
     }
 

@@ -6,7 +6,7 @@ use crate::settle;
 use crate::tree;
 use weft_analysis::polyhedral::{self, Dimension, Term, Tree};
 use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
+use weft_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
 
 /// A program with the leaves of a model in another order.
 pub struct Made {
@@ -90,10 +90,13 @@ impl Builder<'_> {
 
 /// An expression with its sums put in order, inside of whatever is no sum.
 fn tidy(e: &Expr) -> Expr {
-    if let ExprKind::Apply(op, _) = e.kind()
-        && matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg)
-    {
-        return affine::tidy(&e.map_children(&mut tidy));
+    match e.kind() {
+        // What is of another type is a parameter, which stays as it is.
+        ExprKind::Apply(op, _) if matches!(e.dtype(), DType::I64 | DType::Bool) => {
+            let inner = e.map_children(&mut tidy);
+            let is_sum = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg);
+            if is_sum { affine::tidy(&inner) } else { inner }
+        }
+        _ => e.clone(),
     }
-    e.map_children(&mut tidy)
 }

@@ -39,7 +39,8 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     // 3. isl finds an order.
     let edges = Edges::of(&model);
     let gave_up = || Refusal::illegal(3, "isl finds no order of the region within its budget").label(at, "the region");
-    let proposal = propose(&model.region, &edges.wishes()).ok_or_else(gave_up)?;
+    let quick = propose(&model.region, &edges.wishes(true)).filter(is_good);
+    let proposal = quick.or_else(|| propose(&model.region, &edges.wishes(false))).ok_or_else(gave_up)?;
     let order = Order::of(&model, &proposal);
     // 4. Dependences.
     if let Some(d) = turned(&edges, &order.terms) {
@@ -48,6 +49,17 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     drop(edges);
     let made = rebuild(&model, &order.terms, &order.dimensions, "polyhedral").ok_or_else(gave_up)?;
     Ok(Plan { model, order, made })
+}
+
+/// Whether every nest begins with loops that can be tiled or run in any order.
+fn is_good(p: &Proposal) -> bool {
+    match p {
+        Proposal::Band(members, inside) => {
+            members.len() > 1 || members.iter().any(|m| m.coincident) || matches!(**inside, Proposal::Leaf)
+        }
+        Proposal::Sequence(parts) => parts.iter().all(|(_, p)| is_good(p)),
+        Proposal::Leaf => true,
+    }
 }
 
 fn apply(plan: &Plan) -> Change {

@@ -2,13 +2,12 @@
 
 use super::reorder::{chain, perfect};
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, model, rebuild, turned};
+use crate::polyhedral::{Edges, Made, Model, model, rebuild, seems_turned, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use weft_analysis::polyhedral::{Dimension, Style, Term};
-use weft_analysis::query::depend::Dependence;
 use weft_ast::StmtId;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -23,7 +22,10 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let loops = args.list("loops")?.iter().map(|a| s.loop_(a)).collect::<Result<Vec<_>, _>>()?;
     let sizes = sizes(args, loops.len())?;
-    let how = How { wavefront: args.flag("wavefront")?.unwrap_or(false), distribute: args.flag("distribute")?.unwrap_or(true) };
+    let how = How {
+        wavefront: args.flag("wavefront")?.unwrap_or(false),
+        distribute: args.flag("distribute")?.unwrap_or(true),
+    };
     Ok(apply(&check(s, &loops, &sizes, how)?))
 }
 
@@ -33,7 +35,8 @@ fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
     let one = |a: &crate::value::Arg| match a.value {
         Value::Int(n) if n >= 1 => Ok(n),
         ref other => {
-            Err(Refusal::illegal(1, format!("a size is an integer of at least 1, and this is {}", other.describe())).at(a.span))
+            Err(Refusal::illegal(1, format!("a size is an integer of at least 1, and this is {}", other.describe()))
+                .at(a.span))
         }
     };
     let all = given.iter().map(one).collect::<Result<Vec<_>, _>>()?;
@@ -92,28 +95,26 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let depth = nest.loops.len();
     // 6. Dependences: with statements apart from each other as far out as it is legal.
     let edges = Edges::of(&model);
-    let mut found: Result<Order, Option<Dependence>> = Err(None);
     let several = model.leaves.iter().any(|w| w.text != model.leaves[0].text);
-    let from = if how.distribute && several { 0 } else { depth };
-    for apart in from..=depth {
-        let order = Order::of(&model, &tiled, sizes, how.wavefront, apart);
-        match turned(&edges, &order.terms) {
-            None => {
-                found = Ok(order);
-                break;
+    let ordered = |apart: usize| Order::of(&model, &tiled, sizes, how.wavefront, apart);
+    let mut apart = (0..depth).filter(|_| how.distribute && several).map(ordered);
+    let order = match apart.find(|o| !seems_turned(&edges, &o.terms)) {
+        Some(order) => order,
+        None => {
+            let order = ordered(depth);
+            if let Some(d) = turned(&edges, &order.terms) {
+                return Err(Refusal::dependence(6, "it would turn a dependence round", d)
+                    .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"));
             }
-            Some(d) => found = Err(Some(d)),
+            order
         }
-    }
-    let order = found.map_err(|d| match d {
-        Some(d) => Refusal::dependence(6, "it would turn a dependence round", d)
-            .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"),
-        None => Refusal::usage("no loop is given"),
-    })?;
+    };
     drop(edges);
     // 5. The loops.
     let made = rebuild(&model, &order.terms, &order.dimensions, "tile");
-    let gave_up = || Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest");
+    let gave_up = || {
+        Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest")
+    };
     Ok(Plan { made: made.ok_or_else(gave_up)?, model, order })
 }
 
@@ -132,7 +133,8 @@ impl Order {
     fn of(model: &Model, tiled: &[usize], sizes: &[i64], wavefront: bool, apart: usize) -> Order {
         let depth = model.leaves.first().map_or(0, |w| w.loops.len());
         let tile = |m: usize| Term::Quotient(Box::new(Term::Index(tiled[m])), sizes[m]);
-        let names: Vec<String> = model.leaves.first().map_or(Vec::new(), |w| w.loops.iter().map(|l| l.iter.to_string()).collect());
+        let names: Vec<String> =
+            model.leaves.first().map_or(Vec::new(), |w| w.loops.iter().map(|l| l.iter.to_string()).collect());
         let mut tiles: Vec<Term> = (0..tiled.len()).map(tile).collect();
         let mut called: Vec<String> = tiled.iter().map(|k| format!("{}~o", names[*k])).collect();
         if wavefront {

@@ -72,8 +72,16 @@ impl Chooser {
             "tile" => {
                 let loops = self.nested(s, &l?);
                 let sizes: Vec<Value> = (0..loops.len()).map(|_| Value::Int(self.number(1, 3))).collect();
-                vec![Arg::from(loops), Arg::from(sizes)]
+                let mut args = vec![Arg::from(loops), Arg::from(sizes)];
+                if self.one_in(3) {
+                    args.push(Arg::named("wavefront", true));
+                }
+                if self.one_in(3) {
+                    args.push(Arg::named("distribute", false));
+                }
+                args
             }
+            "polyhedral" if self.one_in(4) => vec![handle(&stmt)],
             "permute" => {
                 let loops = self.nested(s, &l?);
                 let rows = self.pick(&MAPS)?;

@@ -1,7 +1,7 @@
 use crate::args;
 use crate::common::{call, check, list, refused};
 use expect_test::{Expect, expect};
-use weft_schedule::{Refusal, Schedule, Value};
+use weft_schedule::Value;
 
 const STENCIL: &str = "
 def f(steps: i32, A: inout[f64[n]], B: inout[f64[n]]):
@@ -114,6 +114,295 @@ fn cuts_stencils_in_time() {
                                 B[t_i_i - t_i * 2] = 0.5 * (A[t_i_i - t_i * 2 - 1] + A[t_i_i - t_i * 2] + A[t_i_i - t_i * 2 + 1])
                             for t_i_i in range(max(t_i_o * 4, t_i * 2 + 2), min(t_i_o * 4 + 3, n + t_i * 2 - 1) + 1):
                                 A[t_i_i - t_i * 2 - 1] = 0.5 * (B[t_i_i - t_i * 2 - 2] + B[t_i_i - t_i * 2 - 1] + B[t_i_i - t_i * 2])
+        "#]],
+    );
+}
+
+#[test]
+fn cuts_around_statements() {
+    // Beside the inner loop, which surely runs; a local of one iteration; a branch; a reduction.
+    tiled(
+        "
+def f(x: f32[n, m], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = 0
+        for j in range(3):
+            t = y[i] * 2
+            if i + j < 6:
+                y[i] = t + j
+",
+        &["i", "j"],
+        &[4, 2],
+        expect![[r#"
+            for i_o in range((n - 1) // 4 + 1):
+                for i_i in range(i_o * 4, min(n - 1, i_o * 4 + 3) + 1):
+                    y[i_i] = 0.0
+                for j_o in range(2):
+                    for i_i in range(i_o * 4, min(n - 1, i_o * 4 + 3) + 1):
+                        for j_i in range(j_o * 2, min(2, j_o * 2 + 1) + 1):
+                            t = empty((), f32)
+                            t = y[i_i] * 2.0
+                            if i_i + j_i < 6:
+                                y[i_i] = t + cast(j_i, f32)
+        "#]],
+    );
+    tiled(
+        "
+def f(a: f32[n, m], b: f32[m, n], c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            for k in range(m):
+                c[i, j] += a[i, k] * b[k, j]
+",
+        &["i", "j", "k"],
+        &[4, 4, 3],
+        expect![[r#"
+            for i_o in range((n - 1) // 4 + 1):
+                for j_o in range((n - 1) // 4 + 1):
+                    for k_o in range((m - 1) // 3 + 1):
+                        for i_i in range(i_o * 4, min(n - 1, i_o * 4 + 3) + 1):
+                            for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                                for k_i in range(k_o * 3, min(m - 1, k_o * 3 + 2) + 1):
+                                    c[i_i, j_i] += a[i_i, k_i] * b[k_i, j_i]
+        "#]],
+    );
+    // One loop; an inner loop that is not affine stays whole.
+    tiled(
+        "
+def f(x: inout[f32[n]], k: i32[n]):
+    for i in range(n):
+        for j in range(k[i]):
+            x[i] += j
+",
+        &["i"],
+        &[4],
+        expect![[r#"
+            for i_o in range((n - 1) // 4 + 1):
+                for i_i in range(i_o * 4, min(n - 1, i_o * 4 + 3) + 1):
+                    for j in range(cast(k[i_i], i64)):
+                        x[i_i] += cast(j, f32)
+        "#]],
+    );
+    // Statements in one body go apart where that is legal, unless they are to stay together.
+    let two = "
+def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            x[i, j] = x[i, j] + 1
+            y[i, j] = x[i, j] * 2
+";
+    tiled(
+        two,
+        &["i", "j"],
+        &[2, 4],
+        expect![[r#"
+        for i_o in range((n + 1) // 2):
+            for j_o in range((n - 1) // 4 + 1):
+                for i_i in range(i_o * 2, min(n - 1, i_o * 2 + 1) + 1):
+                    for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                        x[i_i, j_i] += 1.0
+                for i_i in range(i_o * 2, min(n - 1, i_o * 2 + 1) + 1):
+                    for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                        y[i_i, j_i] = x[i_i, j_i] * 2.0
+    "#]],
+    );
+    check(
+        two,
+        |s| call(s, "tile", args![list(&["i", "j"]), sizes(&[2, 4]); distribute = false]).map(drop),
+        expect![[r#"
+            for i_o in range((n + 1) // 2):
+                for j_o in range((n - 1) // 4 + 1):
+                    for i_i in range(i_o * 2, min(n - 1, i_o * 2 + 1) + 1):
+                        for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                            x[i_i, j_i] += 1.0
+                            y[i_i, j_i] = x[i_i, j_i] * 2.0
+        "#]],
+    );
+    // Here the second statement must come before the first one of the next row.
+    tiled(
+        "
+def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
+    for i in range(1, n):
+        for j in range(n):
+            x[i, j] = y[i - 1, j] + 1
+            y[i, j] = x[i, j] * 2
+",
+        &["i", "j"],
+        &[2, 4],
+        expect![[r#"
+            for i_o in range((n + 1) // 2):
+                for j_o in range((n - 1) // 4 + 1):
+                    for i_i in range(max(1, i_o * 2), min(n - 1, i_o * 2 + 1) + 1):
+                        for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                            x[i_i, j_i] = y[i_i - 1, j_i] + 1.0
+                        for j_i in range(j_o * 4, min(n - 1, j_o * 4 + 3) + 1):
+                            y[i_i, j_i] = x[i_i, j_i] * 2.0
+        "#]],
+    );
+}
+
+#[test]
+fn handles_stay_good() {
+    check(
+        "
+def f(x: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            x[i, j] = x[i, j] * 2 + i
+",
+        |s| {
+            let old = call(s, "loops", args![])?;
+            let new = call(s, "tile", args![list(&["i", "j"]), sizes(&[8, 8])])?;
+            assert_eq!(new.len(), 4);
+            call(s, "vectorize", args![old[1].clone()])?;
+            call(s, "parallelize", args![new[0].clone()]).map(drop)
+        },
+        expect![[r#"
+            for i_o in range((n - 1) // 8 + 1):  # parallel
+                for j_o in range((n - 1) // 8 + 1):
+                    for i_i in range(i_o * 8, min(n - 1, i_o * 8 + 7) + 1):
+                        for j_i in range(j_o * 8, min(n - 1, j_o * 8 + 7) + 1):  # vectorize
+                            x[i_i, j_i] = x[i_i, j_i] * 2.0 + cast(i_i, f32)
+        "#]],
+    );
+}
+
+#[test]
+fn refuses() {
+    let plain = "
+def f(x: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            x[i, j] = 0
+";
+    let refuse = |text: &str, loops: &[&str], by: &[i64], expected: Expect| {
+        refused(text, |s| call(s, "tile", args![list(loops), sizes(by)]).map(drop), expected);
+    };
+    // 1.
+    refuse(
+        plain,
+        &["i", "j"],
+        &[4],
+        expect![[r#"
+        schedule::illegal (1): there are 2 loops and 1 sizes
+    "#]],
+    );
+    refuse(
+        plain,
+        &["i", "j"],
+        &[4, 0],
+        expect![[r#"
+        schedule::illegal (1): a size is an integer of at least 1, and this is the integer 0
+    "#]],
+    );
+    refuse(
+        plain,
+        &["i", "i"],
+        &[4, 4],
+        expect![[r#"
+        schedule::illegal (1): the loop `i` is given twice
+    "#]],
+    );
+    refused(
+        plain,
+        |s| call(s, "tile", args![list(&["i"]), sizes(&[4]); wavefront = true]).map(drop),
+        expect![[r#"
+            schedule::illegal (1): a wavefront runs through two loops of tiles, and there is one loop
+              `for i in range(n):` this loop
+        "#]],
+    );
+    // 2.
+    refuse(
+        "
+def f(x: inout[f32[n, m]], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = 0
+        for j in range(m):
+            x[i, j] = 0
+",
+        &["i", "j"],
+        &[4, 4],
+        expect![[r#"
+            schedule::illegal (2): the nest is not perfect, and `j` may not run at all
+              `y[i] = 0` stands beside the loop `j`
+              help: split the nest there first: `s.fission(…)`, or move the statement out of the loop `j`
+        "#]],
+    );
+    // 3.
+    refuse(
+        "
+def f(x: inout[f32[n, m]], k: i32[n]):
+    for i in range(n):
+        for j in range(k[i]):
+            x[i, j] = 0
+",
+        &["i", "j"],
+        &[4, 4],
+        expect![[r#"
+            schedule::illegal (3): the nest is not affine: `cast(k[i], i64)` is not affine
+              `for j in range(k[i]):` this statement
+        "#]],
+    );
+    refuse(
+        "
+def f(x: inout[f32[n, m]], last: i64):
+    for i in range(last):
+        for j in range(m):
+            x[i, j] = 0
+",
+        &["i", "j"],
+        &[4, 4],
+        expect![[r#"
+            schedule::illegal (3): the region is not affine: `last` is not affine
+              `for i in range(last):` this statement
+        "#]],
+    );
+    // 4.
+    refused(
+        plain,
+        |s| {
+            call(s, "parallelize", args!["i"])?;
+            call(s, "tile", args![list(&["i", "j"]), sizes(&[4, 4])]).map(drop)
+        },
+        expect![[r#"
+            schedule::illegal (4): the loop `i` is marked to run in a special way already
+              `for i in range(n):` this loop
+              help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
+        "#]],
+    );
+    // 6.
+    refuse(
+        "
+def f(x: inout[f32[n, m]]):
+    for i in range(1, n):
+        for j in range(m - 2):
+            x[i, j] = x[i - 1, j + 2]
+",
+        &["i", "j"],
+        &[4, 4],
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `x[i, j] = x[i - 1, j + 2]` writes `x[i, j]` at i = 1, j = 4, then reads `x[i - 1, j + 2]` at i = 2, j = 2
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is x[1, 4] with n = 3, m = 7
+              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+        "#]],
+    );
+    refuse(
+        "
+def f(x: inout[f32[n, n]], k: i32[n]):
+    for i in range(n):
+        for j in range(n):
+            x[i, j] = x[k[i], k[j]] + 1
+",
+        &["j", "i"],
+        &[4, 4],
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `x[i, j] = x[k[i], k[j]] + 1` reads `x[cast(k[i], i64), cast(k[j], i64)]` at i = 0, j = 4, then writes `x[i, j]` at i = 1, j = 0
+              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: the element is x[1, 0] with n = 5, if `k[0]` is 1 and `k[4]` is 0
+              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
     );
 }
