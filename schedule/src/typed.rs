@@ -108,6 +108,24 @@ impl Schedule {
         self.call("permute", &[Arg::from(Value::List(loops)), Arg::from(Value::Map(map))]).map(handles)
     }
 
+    /// Reorders all loops of a region, so that they can be tiled and run in parallel. Gives the loops that can be tiled, from the
+    /// outside in, of one nest after the other.
+    pub fn polyhedral(&mut self, region: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("polyhedral", &[Arg::from(region.into())]).map(handles)
+    }
+
+    /// Cuts a nest of loops into tiles. Gives the loops of tiles, then those inside of them.
+    pub fn tile(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
+        self.call("tile", &[Arg::from(Value::List(loops)), Arg::from(sizes.to_vec())]).map(handles)
+    }
+
+    /// Cuts a nest of loops into tiles, which run by fronts: all tiles of the second loop of one iteration of the first one may run
+    /// at the same time, where no dependence goes back.
+    pub fn tile_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
+        let sizes = Arg::from(sizes.to_vec());
+        self.call("tile", &[Arg::from(Value::List(loops)), sizes, Arg::named("wavefront", true)]).map(handles)
+    }
+
     /// Makes one loop of two that follow each other.
     pub fn fuse(&mut self, first: impl Into<Value>, second: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("fuse", &[Arg::from(first.into()), Arg::from(second.into())])

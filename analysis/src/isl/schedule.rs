@@ -8,8 +8,8 @@ use isl_rs::{
     UnionSet,
 };
 
-/// Operations of isl that an order may cost: a second or two.
-const MAX_OPERATIONS: u64 = 20_000_000;
+/// Operations of isl that an order may cost: some tenths of a second.
+const MAX_OPERATIONS: u64 = 1_000_000;
 
 /// See [`crate::polyhedral::propose`].
 pub(crate) fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {

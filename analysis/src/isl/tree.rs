@@ -10,8 +10,8 @@ use isl_rs::{ASTExpr, ASTExprOpType, ASTExprType, ASTNode, Context, LibISLError,
 use std::collections::HashMap;
 use weft_ast::{Expr, Symbol};
 
-/// Operations of isl that loops may cost: a second or two.
-const MAX_OPERATIONS: u64 = 20_000_000;
+/// Operations of isl that loops may cost: about a second.
+const MAX_OPERATIONS: u64 = 4_000_000;
 
 unsafe extern "C" {
     fn isl_ast_build_from_context(set: usize) -> usize;

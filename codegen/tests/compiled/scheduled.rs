@@ -634,3 +634,42 @@ def f(a: f32[n, n], b: f32[n, n], s: f32, c: inout[f32[n, n]]):
         assert_same(&want.params[3], &given[3], &[]);
     }
 }
+
+/// Tiles in time of stencils, by fronts on several threads.
+#[test]
+fn stencils_run_in_tiles_of_time() {
+    let names = |all: &[&str]| Arg::from(all.iter().map(|n| weft_schedule::Value::from(*n)).collect::<Vec<_>>());
+    let code = check(
+        "
+def f(steps: i32, A: inout[f64[n, m]], B: inout[f64[n, m]]):
+    for t in range(min(steps, 5)):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                B[i, j] = A[i, j] + A[i, j - 1] + A[i, 1 + j] + A[1 + i, j] + A[i - 1, j]
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                A[i, j] = B[i, j] - B[i, j - 1] - B[i, 1 + j] + B[1 + i, j] + B[i - 1, j]
+",
+        &[
+            ("polyhedral", &[text("t")]),
+            ("tile", &[names(&["t", "t~i", "t~j"]), Arg::from(vec![2i64, 4, 16]), Arg::named("wavefront", true)]),
+            ("parallelize", &[text("t~i~o")]),
+        ],
+    );
+    assert!(code.contains("#pragma omp parallel for"), "{code}");
+    assert!(!code.contains("wf_index"), "every index is proved to be in range:\n{code}");
+    check(
+        "
+def f(steps: i32, A: inout[f64[n, n]]):
+    for t in range(min(steps, 4)):
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                A[i, j] = A[i - 1, j - 1] - A[i, j - 1] + A[i, j] - A[i, j + 1] + A[i + 1, j - 1]
+",
+        &[
+            ("polyhedral", &[text("t")]),
+            ("tile", &[names(&["t", "t~i", "t~i~j"]), Arg::from(vec![2i64, 4, 4]), Arg::named("wavefront", true)]),
+            ("parallelize", &[text("t~i~o")]),
+        ],
+    );
+}

@@ -48,9 +48,9 @@ impl Model {
     }
 }
 
-/// The model of a statement. Loops inside `depth` others of it are kept whole. `step` is the primitive's name, and refusals have
-/// the number of its condition.
-pub fn model(func: &Func, target: &Stmt, depth: usize, condition: u32) -> Result<Model, Refusal> {
+/// The model of a statement. Loops inside `depth` others of it are kept whole. Refusals have the numbers of the primitive's
+/// conditions: what is to be affine, and what is special.
+pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> Result<Model, Refusal> {
     let (normal, _) = normalised(target);
     let written = effects::writes(&normal);
     let func = tree::replace(func, target.id(), &normal);
@@ -58,7 +58,8 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, condition: u32) -> Result
         return Err(Refusal::usage("this statement is not in the program"));
     };
     let mut e = Extractor {
-        condition,
+        condition: conditions[0],
+        special: conditions[1],
         depth,
         facts,
         written,
@@ -130,6 +131,7 @@ fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
 
 struct Extractor {
     condition: u32,
+    special: u32,
     depth: usize,
     /// What is known before the region.
     facts: Context,
@@ -151,10 +153,10 @@ impl Extractor {
         if let StmtKind::For { .. } = s.kind()
             && let Some(l) = Loop::of(s)
         {
-            plain(self.condition, &l)?;
+            plain(self.special, &l)?;
         }
         if let StmtKind::Assume { .. } = s.kind() {
-            return Err(crate::block::assumption(self.condition, s));
+            return Err(crate::block::assumption(self.special, s));
         }
         match s.kind() {
             StmtKind::Seq(all) => {
@@ -216,7 +218,7 @@ impl Extractor {
             }
         });
         if let Some(a) = assumed {
-            return Err(crate::block::assumption(self.condition, &a));
+            return Err(crate::block::assumption(self.special, &a));
         }
         if let Some(why) = why {
             if self.loops.is_empty() {

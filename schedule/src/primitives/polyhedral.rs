@@ -32,7 +32,7 @@ struct Plan {
 fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     let at = target.origin().span();
     // 1. and 2. Affine; nothing special.
-    let model = model(s.func(), target, usize::MAX, 1)?;
+    let model = model(s.func(), target, usize::MAX, [1, 2])?;
     if model.leaves.iter().all(|l| l.loops.is_empty()) {
         return Err(Refusal::illegal(1, "there is no loop in the region").label(at, "this statement"));
     }

@@ -82,8 +82,11 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     for l in &nest.loops {
         super::plain(4, l)?;
     }
-    // 3. Affine.
-    let model = model(&before, &target, nest.loops.len(), 3)?;
+    // 3. Affine, and again nothing special further in.
+    let model = model(&before, &target, nest.loops.len(), [3, 4])?;
+    if model.leaves.is_empty() {
+        return Err(Refusal::illegal(3, "there is no statement in the nest").label(at(&nest.loops[0]), "the nest"));
+    }
     let deep = |w: &crate::polyhedral::Whole| w.loops.len() == nest.loops.len();
     if let Some(w) = model.leaves.iter().find(|w| !deep(w)) {
         let why = model.opaque.iter().find(|(s, _)| s.id() == w.stmt.id()).map(|(_, why)| format!(": {why}"));
@@ -149,9 +152,9 @@ impl Order {
                 called.push("b".into());
                 styles.push(Style::Plain);
             }
-            if k < depth {
+            if let Some(name) = names.get(k) {
                 points.push(called.len());
-                called.push(format!("{}~i", names[k]));
+                called.push(format!("{name}~i"));
                 styles.push(Style::Plain);
             }
         }

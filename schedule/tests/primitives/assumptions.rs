@@ -86,7 +86,7 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         block,
         |s| call(s, "polyhedral", args!["j"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): an assumption would be made earlier than it is written
+            schedule::illegal (2): an assumption would be made earlier than it is written
               `assert k[j] < n, "assumed"` it stands in here
         "#]],
     );
@@ -94,7 +94,7 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         block,
         |s| call(s, "tile", args![list(&["j"]), weft_schedule::Value::from(vec![4i64])]).map(drop),
         expect![[r#"
-            schedule::illegal (3): an assumption would be made earlier than it is written
+            schedule::illegal (4): an assumption would be made earlier than it is written
               `assert k[j] < n, "assumed"` it stands in here
         "#]],
     );

@@ -236,7 +236,14 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
     match method {
         "split" => each(&[&[Arg::from(2)], &[Arg::named("parts", 3)], &[Arg::from(3), Arg::named("shift", 1)]]),
         "reorder" => nested.iter().map(|(a, b)| vec![list(&[b, a])]).collect(),
-        "tile" => nested.iter().map(|(a, b)| vec![list(&[a, b]), Arg::from(vec![2i64, 3])]).collect(),
+        "tile" => nested
+            .iter()
+            .flat_map(|(a, b)| {
+                let plain = vec![list(&[a, b]), Arg::from(vec![2i64, 3])];
+                [plain.clone(), [plain, vec![Arg::named("wavefront", true)]].concat()]
+            })
+            .collect(),
+        "polyhedral" => all.iter().map(|s| vec![one(s)]).collect(),
         "permute" => nested.iter().map(|(a, b)| vec![list(&[a, b]), skew.clone()]).collect(),
         "merge" => nested.iter().map(|(a, b)| vec![one(a), one(b)]).collect(),
         "fuse" => beside.iter().filter(|(a, b)| is_loop(a) && is_loop(b)).map(|(a, b)| vec![one(a), one(b)]).collect(),

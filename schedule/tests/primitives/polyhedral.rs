@@ -204,7 +204,7 @@ def f(x: inout[f64[n]], k: i64):
 ",
         |s| call(s, "polyhedral", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the region is not affine: `k` is not affine
+            schedule::illegal (1): the region is not affine: `k` may be so large that sums of it overflow, and is bounded by no `assert`
               `for i in range(k):` this statement
         "#]],
     );
@@ -245,7 +245,7 @@ def f(x: inout[f64[n]]):
             call(s, "polyhedral", args!["t"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (1): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is marked to run in a special way already
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

@@ -353,7 +353,7 @@ def f(x: inout[f32[n, m]], last: i64):
         &["i", "j"],
         &[4, 4],
         expect![[r#"
-            schedule::illegal (3): the region is not affine: `last` is not affine
+            schedule::illegal (3): the region is not affine: `last` may be so large that sums of it overflow, and is bounded by no `assert`
               `for i in range(last):` this statement
         "#]],
     );
