@@ -69,7 +69,7 @@ pub struct Wishes {
     pub validity: Vec<Edge>,
     /// Should stay within one iteration of the outer loops, which can then run in any order.
     pub coincidence: Vec<Edge>,
-    /// Should be short.
+    /// Should be short: bounded distances, or ones that the parameters bound.
     pub proximity: Vec<Edge>,
 }
 
