@@ -1,8 +1,16 @@
-//! The products of `weft_gemm.h`, by a library if this machine has one and by our own kernel, against loops (`gemm.c`).
+//! Matrix products: those of `weft_gemm.h`, by a library if this machine has one and by our own kernel, against loops (`gemm.c`); and
+//! programs in which a schedule found them.
 
+use crate::run::{assert_same, compile_with};
+use crate::scheduled::{check, scheduled, text};
 use std::process::Command;
+use weft_ast::interp::{self, Inputs};
+use weft_ast::{Buffer, Value};
+use weft_codegen::LowerOptions;
 use weft_codegen::c::{WEFT_GEMM_H, WEFT_H, WEFT_RUNTIME_H};
+use weft_codegen::call::Context;
 use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use weft_schedule::Arg;
 
 /// Compiles `gemm.c`, and runs it so many times for each type, by our own kernel and by what there is.
 fn right(flags: &CompileOptions, count: u32) {
@@ -42,4 +50,147 @@ fn products_for_any_machine() {
 #[test]
 fn products_stay_in_their_matrices() {
     right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
+}
+
+/// The program with a product, which a library or our own kernel does: as the interpreter computes it.
+fn check_product(text: &str, steps: &[(&str, &[Arg])]) -> String {
+    let code = check(text, steps);
+    assert!(code.contains("wf_product_f"), "{code}");
+    code
+}
+
+#[test]
+fn products_of_matrices_by_a_library() {
+    let code = check_product(
+        "
+def f(a: f32[n, p], b: f32[p, m], c: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                c[i, j] += a[i, k] * b[k, j]
+",
+        &[("as_lib", &[text("i")])],
+    );
+    assert!(code.contains("#include \"weft_gemm.h\""), "{code}");
+    // Transposed, scaled, backwards, in parts, and into every second row.
+    check_product(
+        "
+def f(a: f64[p + 1, n], b: f64[m, p + 3], s: f64, c: inout[f64[m, 2, n + 2]]):
+    for k in range(p):
+        for i in range(n):
+            for j in range(m - 1, -1, -1):
+                c[j, 1, i + 2] -= 2 * b[j, k + 3] * s * a[k + 1, i]
+",
+        &[("as_lib", &[text("k")])],
+    );
+    // A dimension of A with another stride than 1: our own kernel takes it.
+    check_product(
+        "
+def f(a: f32[n, p, 2, 3], b: f32[p, m, 2], c: inout[f32[m, n, 2]]):
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                c[j, i, 1] += a[i, k, 1, 2] * b[k, j, 0]
+",
+        &[("as_lib", &[text("i")])],
+    );
+    // Windows of a signal are rows that overlap.
+    check_product(
+        "
+def f(x: f32[2 * n + p], w: f32[p, m], c: inout[f32[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                c[i, j] += x[2 * i + k] * w[k, j]
+",
+        &[("as_lib", &[text("i")])],
+    );
+}
+
+#[test]
+fn products_with_vectors_by_a_library() {
+    for (update, sizes) in [
+        ("y[i] += a[i, k] * x[k]", "a: f64[n, m], x: f64[m], y: inout[f64[n]]"),
+        ("y[i] += x[k] * a[k, i]", "a: f64[m, n], x: f64[m], y: inout[f64[n]]"),
+        ("y[i, 1] += 3 * a[i, k] * x[2 * k, 0]", "a: f32[n, m], x: f32[2 * m, 2], y: inout[f32[n, 2]]"),
+        ("y[n - 1 - i] += a[i, k, 0] * x[k]", "a: f32[n, m, 2], x: f32[m], y: inout[f32[n]]"),
+    ] {
+        let text_of = format!(
+            "
+def f({sizes}):
+    for i in range(n):
+        for k in range(m):
+            {update}
+"
+        );
+        check_product(&text_of, &[("as_lib", &[text("i")])]);
+    }
+}
+
+#[test]
+fn many_products_by_a_library_or_on_threads() {
+    let batch = "
+def f(x: f32[h, n, d, e], y: f32[h, m, d, e], c: inout[f32[h, n, m]]):
+    for b in range(h):
+        for i in range(n):
+            for j in range(m):
+                c[b, i, j] = 0
+                for k in range(d):
+                    for l in range(e):
+                        c[b, i, j] += x[b, i, k, l] * y[b, j, k, l]
+";
+    let batch = batch
+        .replace("[h, ", "[3, ")
+        .replace("range(h)", "range(3)")
+        .replace(", e]", ", 4]")
+        .replace("range(e)", "range(4)");
+    check_product(&batch, &[("as_lib", &[text("b")])]);
+    // On threads, every one of them does products by itself.
+    check_product(&batch, &[("as_lib", &[text("i")]), ("parallelize", &[text("b")])]);
+    // Into one matrix, of which every thread has a copy.
+    let code = check_product(
+        "
+def f(x: f32[3, n, d], y: f32[3, d, m], c: inout[f32[n, m]]):
+    for b in range(3):
+        for i in range(n):
+            for j in range(m):
+                for k in range(d):
+                    c[i, j] += x[b, i, k] * y[b, k, j]
+",
+        &[("parallelize", &[text("b")]), ("as_lib", &[text("i")])],
+    );
+    assert!(code.contains("(float *)c_own"), "{code}");
+}
+
+/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is no reason to leave them out.
+#[test]
+fn products_keep_nan_and_infinities() {
+    let (_, after, _) = scheduled(
+        "
+def f(a: f32[n, n], b: f32[n, n], s: f32, c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] += s * a[i, k] * b[k, j]
+",
+        &[("as_lib", &[text("i")])],
+    );
+    let compiled = compile_with(&after, &LowerOptions::default(), &CompileOptions::default());
+    let n = 20usize;
+    for (s, here, there) in
+        [(1.0f32, f32::NAN, 0.0f32), (0.0, f32::INFINITY, 1.0), (2.0, f32::INFINITY, 0.0), (0.0, 1.0, 1.0)]
+    {
+        let matrix = |x: f32, at: usize| {
+            let mut v = vec![1.0f32; n * n];
+            v[at] = x;
+            Value::new(vec![n, n], Buffer::F32(v)).expect("n * n numbers")
+        };
+        let scalar = Value::new(vec![], Buffer::F32(vec![s])).expect("a scalar");
+        // a[3, 5] meets b[5, 7].
+        let mut given = vec![matrix(here, 3 * n + 5), matrix(there, 5 * n + 7), scalar, matrix(f32::NAN, 2)];
+        let before = Inputs { sizes: [("n".to_string(), n as i64)].into(), params: given.clone() };
+        let want = interp::run(&after, &before).expect("it runs");
+        compiled.call_values(&mut Context::new(2), &mut given, &[]).expect("it runs");
+        assert_same(&want.params[3], &given[3], &[]);
+    }
 }
