@@ -14,6 +14,8 @@ use weft_ast::{DType, Expr, ExprKind, Symbol};
 /// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
 const MOST_ATOMS: usize = 48;
 const MOST_ROWS: usize = 160;
+/// Fewer quotients than this are not worth a question without them.
+const FEW_QUOTIENTS: usize = 4;
 /// `min` and `max` inside each other that one fact is taken apart for.
 const MOST_EXTREMES: usize = 6;
 /// Bounds beyond this are ends of ranges, and say little.
@@ -142,6 +144,9 @@ impl Context {
     /// As [`Context::point`], without choices but those of `min`, `max` and `select`.
     fn solve(&mut self, mark: Mark, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
         let system = self.system(mark, first);
+        if self.is_empty_without_quotients(&system) {
+            return None;
+        }
         let split = system
             .atoms
             .iter()
@@ -164,6 +169,20 @@ impl Context {
             }
             None => Some(Point::default()),
         }
+    }
+
+    /// Whether what is known of atoms that are no quotients and remainders is enough to exclude a common point: bounds of tiles and
+    /// of fronts are full of quotients, each an unknown more for isl, and say little about which element is touched.
+    fn is_empty_without_quotients(&self, system: &System) -> bool {
+        let divided = |a: &Atom| matches!(self.atoms[a.0 as usize].key, Key::Quotient(..) | Key::Remainder(..));
+        let kept: Vec<usize> = (0..system.atoms.len()).filter(|k| !divided(&system.atoms[*k])).collect();
+        if kept.len() + FEW_QUOTIENTS > system.atoms.len() {
+            return false;
+        }
+        let is_kept = |r: &&crate::isl::Row| (0..system.atoms.len()).all(|k| r[k + 1] == 0 || kept.contains(&k));
+        let without = |r: &crate::isl::Row| [r[0]].into_iter().chain(kept.iter().map(|k| r[k + 1])).collect();
+        let rows: Vec<crate::isl::Row> = system.rows.iter().filter(is_kept).map(without).collect();
+        crate::isl::is_empty(kept.len(), &rows) == Some(true)
     }
 
     /// Both cases of an atom that is one of two forms.

@@ -2,11 +2,12 @@
 
 use super::extract::Model;
 use crate::order;
+use crate::tree::{self, Loop};
 use weft_analysis::polyhedral::{self, Edge, Term, Wishes};
 use weft_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
-use weft_analysis::query::reference::Reference;
+use weft_analysis::query::reference::{Reference, references};
 use weft_analysis::query::relation::{Leaf, Related};
-use weft_ast::Expr;
+use weft_ast::{Expr, ExprKind, Func, Symbol};
 
 /// All dependences between instances of a model's leaves.
 pub struct Edges<'m> {
@@ -114,6 +115,39 @@ impl Edges<'_> {
             })
         })
     }
+}
+
+/// A dependence of a model, as it is in the program: iterators of loops that count otherwise there have the values that they have
+/// there, and the statements are those of the program.
+pub fn told(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
+    let sizes = d.witness.sizes.clone();
+    for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {
+        let path = tree::path(&func.body, stmt.id()).unwrap_or_default();
+        for l in path.iter().filter_map(Loop::of).filter(|l| l.step.as_int() != Some(1)) {
+            let Some(k) = at.iter().position(|(s, _)| *s == l.iter) else { continue };
+            let known: Vec<(Symbol, i64)> = sizes.iter().chain(&at[..k]).cloned().collect();
+            let value = l.value(&Expr::int(at[k].1)).rewrite(&mut |e| match e.kind() {
+                ExprKind::Var(s) => known.iter().find(|(x, _)| x == s).map_or(e.clone(), |(_, v)| Expr::int(*v)),
+                _ => e,
+            });
+            match value.as_int() {
+                Some(v) => at[k].1 = v,
+                None => d.witness.exact = false,
+            }
+        }
+    }
+    let (before, now) = (references(func), references(&model.func));
+    let is_alike =
+        |a: &Reference, b: &Reference| (a.site.stmt.id(), &a.tensor, a.kind) == (b.site.stmt.id(), &b.tensor, b.kind);
+    let original = |r: &Reference| {
+        let alike: Vec<&Reference> = now.iter().filter(|o| is_alike(o, r)).collect();
+        let place = alike.iter().position(|o| o.indices == r.indices && o.guards == r.guards)?;
+        before.iter().filter(|o| is_alike(o, r)).nth(place).cloned()
+    };
+    if let (Some(source), Some(sink)) = (original(&d.source), original(&d.sink)) {
+        (d.source, d.sink) = (source, sink);
+    }
+    order::told(func, d)
 }
 
 /// A term as an expression.

@@ -1,7 +1,7 @@
 #![doc = include_str!("polyhedral.md")]
 
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, model, rebuild, turned};
+use crate::polyhedral::{Edges, Made, Model, model, rebuild, told, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
@@ -44,7 +44,7 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     let order = Order::of(&model, &proposal);
     // 4. Dependences.
     if let Some(d) = turned(&edges, &order.terms) {
-        return Err(Refusal::dependence(4, "isl's order would turn a dependence round", d));
+        return Err(Refusal::dependence(4, "isl's order would turn a dependence round", told(s.func(), &model, d)));
     }
     drop(edges);
     let made = rebuild(&model, &order.terms, &order.dimensions, "polyhedral").ok_or_else(gave_up)?;

@@ -2,7 +2,7 @@
 
 use super::reorder::{chain, perfect};
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, model, rebuild, seems_turned, turned};
+use crate::polyhedral::{Edges, Made, Model, model, rebuild, seems_turned, told, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -106,7 +106,8 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
         None => {
             let order = ordered(depth);
             if let Some(d) = turned(&edges, &order.terms) {
-                return Err(Refusal::dependence(6, "it would turn a dependence round", d)
+                return Err(nest
+                    .turned(s.func(), told(s.func(), &model, d))
                     .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"));
             }
             order

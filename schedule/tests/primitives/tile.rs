@@ -406,3 +406,42 @@ def f(x: inout[f32[n, n]], k: i32[n]):
         "#]],
     );
 }
+
+/// Iterators are shown with the values that they have in the program, and statements where they stand in it.
+#[test]
+fn tells_of_the_program_as_it_is_written() {
+    refused(
+        "
+def f(s: inout[i64]):
+    for i in range(5, -1, -1):
+        for j in range(0, 8, 2):
+            s[...] = i
+",
+        |s| call(s, "tile", args![list(&["j", "i"]), sizes(&[3, 2])]).map(drop),
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `s[...] = i` writes `s` at i = 5, j = 6, then writes `s` at i = 4, j = 0
+              note: what was written is overwritten (WAW), carried by the loop `i`
+              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+        "#]],
+    );
+    refused(
+        "
+def f(x: inout[f32[n]], y: inout[f32[n, n]]):
+    for i in range(n):
+        for k in range(n):
+            y[i, 0] = x[k]
+        for q in range(3):
+            x[q] += 1
+",
+        |s| call(s, "tile", args![list(&["i", "q"]), sizes(&[3, 2])]).map(drop),
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `x[q] += 1` first updates `x[q]` at i = 0, q = 2
+              `y[i, 0] = x[k]` then reads `x[k]` at i = 1, k = 2
+              note: what is read was written before (RAW), carried by the loop `i`
+              note: the element is x[2] with n = 3
+              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+        "#]],
+    );
+}
