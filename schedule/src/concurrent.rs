@@ -122,6 +122,11 @@ pub(crate) fn shared(func: &Func, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacl
                 return Err(Obstacle::Reduction(Box::new(d), reason));
             }
             Some(_) => Sharing::Atomic,
+            None if props.vectorize.is_some() && has_read_shape(&d.source) => {
+                let reason =
+                    "the shape of what it reduces into is read, and may be another one where partial results are made";
+                return Err(Obstacle::Reduction(Box::new(d), reason));
+            }
             None if props.vectorize.is_some() => Sharing::Partial,
             None => variant.sharing(&sites),
         };
@@ -132,6 +137,11 @@ pub(crate) fn shared(func: &Func, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacl
         shared.push(Reduction { tensor, op, sharing });
     }
     Ok(shared)
+}
+
+/// Whether its tensor has a shape that the program reads: what the shape says must still be true where partial results are made.
+fn has_read_shape(r: &Reference) -> bool {
+    r.declared.shape.iter().any(|d| !effects::loads(d).is_empty())
 }
 
 fn in_vector_loop(r: &Reference) -> bool {
@@ -172,12 +182,11 @@ impl Variant {
     fn sharing(&self, sites: &[&Reference]) -> Sharing {
         let reads = |e: &Expr| !effects::loads(e).is_empty();
         let Some(tensor) = sites.first().map(|r| &r.declared) else { return Sharing::Atomic };
+        if sites.iter().any(|r| has_read_shape(r)) {
+            return Sharing::Atomic;
+        }
         if sites.iter().all(|r| self.is_fixed(r)) {
             return Sharing::Partial;
-        }
-        // What the shape says must still be true where the copies are made.
-        if tensor.shape.iter().any(reads) {
-            return Sharing::Atomic;
         }
         let anywhere =
             sites.iter().any(|r| r.indices.as_ref().is_none_or(|i| i.iter().any(|e| reads(e) && self.changes(e))));

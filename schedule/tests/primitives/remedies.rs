@@ -211,6 +211,7 @@ fn reductions_of_a_loop_of_their_own() {
     let text = "
 def f(x: f32[n, m], k: i32[n], h: inout[f32[n]]):
     for i in range(n):
+        assert 0 <= k[i] and k[i] < n
         for j in range(m):
             h[k[i]] += x[i, j]
 ";
