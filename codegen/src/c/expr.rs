@@ -2,7 +2,7 @@
 
 use super::stmt::{Emitter, Place};
 use super::types;
-use weft_ast::expr::Access;
+use weft_ast::expr::{Access, Literal};
 use weft_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
 
 /// C's precedences, higher binds tighter.
@@ -125,6 +125,15 @@ impl Emitter<'_> {
         text
     }
 
+    /// The function for e^x: on lanes in f32 our own, since that of libmvec leaves for a slow scalar one where a lane is out of range.
+    fn exponential(&mut self, dtype: DType) -> String {
+        if self.vectorised && dtype == DType::F32 {
+            self.helpers.exponential()
+        } else {
+            self.helpers.math("exp", dtype, 1)
+        }
+    }
+
     /// An operator, in `float` and not rounded yet where the type is narrower.
     fn exact(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
         let operand = args.last().map_or(dtype, Expr::dtype);
@@ -193,6 +202,9 @@ impl Emitter<'_> {
 
     fn bool_operator(&mut self, op: Op, args: &[Expr]) -> Text {
         match op {
+            // Lanes have no branches, and compilers see through few of them.
+            Op::And if self.vectorised && is_free(&args[1]) => self.infix(args, "&", prec::BIT_AND),
+            Op::Or if self.vectorised && is_free(&args[1]) => self.infix(args, "|", prec::BIT_OR),
             Op::And => self.infix(args, "&&", prec::AND),
             Op::Or => self.infix(args, "||", prec::OR),
             Op::BitAnd => self.infix(args, "&", prec::BIT_AND),
@@ -249,8 +261,16 @@ impl Emitter<'_> {
             Op::Neg => self.prefix(&args[0], "-"),
             Op::FloorDiv => self.helper("floordiv", computed, args),
             Op::Mod => self.helper("mod", computed, args),
-            Op::Min => self.helper("min", computed, args),
-            Op::Max => self.helper("max", computed, args),
+            // With a number first there is nothing to ask about NaN. (Not 0: which zero of two equal ones it is would change.)
+            Op::Min | Op::Max => {
+                let name = if op == Op::Min { "min" } else { "max" };
+                match args[1].as_literal() {
+                    Some(Literal::Float(v)) if v != 0.0 && !v.is_nan() && args[0].as_literal().is_none() => {
+                        self.helper(name, computed, &[args[1].clone(), args[0].clone()])
+                    }
+                    _ => self.helper(name, computed, args),
+                }
+            }
             Op::Sign => self.helper("sign", computed, args),
             Op::IsNan => self.call("isnan", args),
             Op::Rsqrt => {
@@ -258,7 +278,7 @@ impl Emitter<'_> {
                 Text::new(format!("{one} / {root}({})", self.expr(&args[0])), prec::PRODUCT)
             }
             Op::Sigmoid => {
-                let exp = self.helpers.math("exp", computed, 1);
+                let exp = self.exponential(computed);
                 let x = self.text(&args[0]).at(prec::UNARY);
                 let minus = if x.starts_with('-') { format!("-({x})") } else { format!("-{x}") };
                 Text::new(format!("{one} / ({one} + {exp}({minus}))"), prec::PRODUCT)
@@ -266,7 +286,10 @@ impl Emitter<'_> {
             _ => match self.comparison(op, args) {
                 Some(text) => text,
                 None => {
-                    let name = self.helpers.math(math_name(op), computed, args.len());
+                    let name = match op {
+                        Op::Exp => self.exponential(computed),
+                        _ => self.helpers.math(math_name(op), computed, args.len()),
+                    };
                     self.call(&name, args)
                 }
             },
@@ -311,6 +334,13 @@ fn rounds(op: Op) -> bool {
         op,
         Op::Select | Op::Neg | Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc
     )
+}
+
+/// Whether an operand may be computed where it would not have been: it reads no element that may not be there, and cannot fail.
+fn is_free(e: &Expr) -> bool {
+    let mut free = !e.may_fail();
+    e.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Load(_, indices) if !indices.is_empty()));
+    free
 }
 
 fn in_width(count: &Expr, dtype: DType) -> bool {

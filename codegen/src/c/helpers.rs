@@ -21,6 +21,32 @@ pub(super) struct Helpers {
     reductions: BTreeMap<String, String>,
 }
 
+/// The polynomial of Cephes' `expf`; within 2 units in the last place. Powers of two are multiplied in two steps, since one would leave the
+/// range where the result does not yet.
+const EXPONENTIAL: &str = "\
+static inline float wf_pow2_f32(int32_t n) {
+    int32_t bits = (n + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+static inline float wf_exp_f32(float x) {
+    float n = rintf(x * 1.44269504f);
+    n = n < 128.0f ? n : 128.0f;
+    n = n > -150.0f ? n : -150.0f;
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    int32_t whole = (int32_t)n, half = whole >> 1;
+    p = p * wf_pow2_f32(half) * wf_pow2_f32(whole - half);
+    return x < -104.0f ? 0.0f : p;
+}";
+
 /// Functions of glibc's libmvec since 2.22; the others came with 2.35.
 const OLD_VECTOR: [&str; 5] = ["exp", "log", "pow", "sin", "cos"];
 const NEW_VECTOR: [&str; 15] = [
@@ -70,6 +96,12 @@ impl Helpers {
         );
         self.vectors.insert(name.clone(), text);
         name
+    }
+
+    /// e^x in f32 without a branch: 2^n e^r with |r| <= ln 2 / 2, e^r by a polynomial.
+    pub fn exponential(&mut self) -> String {
+        self.functions.insert("wf_exp_f32".to_string(), EXPONENTIAL.to_string());
+        "wf_exp_f32".to_string()
     }
 
     /// The sum of the lanes of a vector type that was made by `vector`, by halves.

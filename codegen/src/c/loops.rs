@@ -87,6 +87,7 @@ impl Emitter<'_> {
         if let Some(first) = first {
             self.out.line(first);
         }
+        let vectorised = std::mem::replace(&mut self.vectorised, l.props.vectorize.is_some());
         let may_fail = match &l.props.parallel {
             None => {
                 self.stmt(l.body);
@@ -95,6 +96,7 @@ impl Emitter<'_> {
             Some(_) if self.can_outline(l) => self.outlined_body(&i, l),
             Some(_) => self.parallel_body(&i, l.body),
         };
+        self.vectorised = vectorised;
         self.out.close("}");
         if let Some(team) = &team {
             self.close_team(team);

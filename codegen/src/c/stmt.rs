@@ -65,6 +65,8 @@ pub(super) struct Emitter<'a> {
     pub leaves: usize,
     /// The comment that was printed last.
     pub shown: String,
+    /// Whether the loop around is on vector lanes.
+    pub vectorised: bool,
     /// The variables of the kernel, by name.
     pub scope: FxHashMap<String, Outer>,
     /// The bodies of parallel loops.
@@ -90,6 +92,7 @@ impl<'a> Emitter<'a> {
             leave: Leave::Return,
             leaves: 0,
             shown: String::new(),
+            vectorised: false,
             scope: FxHashMap::default(),
             functions: Vec::new(),
         }

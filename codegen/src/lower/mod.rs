@@ -5,6 +5,7 @@
 
 mod checks;
 mod flatten;
+mod invariants;
 mod parallel;
 mod placement;
 mod reductions;
@@ -112,6 +113,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly invariants
     // leave too, which brings locals that still need a place.
     let func = weft_analysis::pass::hoist::run(&func);
+
+    // Checks have left; what is computed under none of them may leave vectorised loops too.
+    let func = invariants::run(&func);
 
     // What is left in vectorised loops leaves them now that checks are where they stay.
     let func = vectorise::run(&func);

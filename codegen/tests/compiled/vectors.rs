@@ -4,6 +4,7 @@ use crate::run::{check_sizes, compile_with};
 use crate::scheduled::{check_with, text};
 use weft_ast::{Buffer, Func, Value};
 use weft_codegen::LowerOptions;
+use weft_codegen::call::Context;
 use weft_codegen::toolchain::CompileOptions;
 use weft_frontend::{NoHooks, NoLoader, Program, Source};
 use weft_schedule::Arg;
@@ -198,4 +199,68 @@ fn the_default_flags_take_vectors() {
     s.call("reorder", &[Arg::from(vec!["k", "j~i"])]).expect("an exchange");
     s.call("vectorize", &[text("j~i")]).expect("lanes");
     compile_with(&s.into_func(), &LowerOptions::default(), &CompileOptions::default());
+}
+
+/// The exponential of lanes is our own in f32: as the interpreter's over its whole range and beyond.
+#[test]
+fn exponentials_of_lanes_are_those_of_the_interpreter() {
+    let mut s = weft_schedule::Schedule::new(program(
+        "
+def f(x: f32[n]) -> (f32[n], f32[n]):
+    y = empty((n,), f32)
+    z = empty((n,), f32)
+    for k in range(n):
+        y[k] = exp(x[k])
+        z[k] = sigmoid(min(max(x[k], -50.0), 50.0))
+    return y, z
+",
+    ));
+    s.call("vectorize", &[text("k")]).expect("lanes");
+    let compiled = compile_with(&s.func().clone(), &LowerOptions::default(), &CompileOptions::default());
+    let mut all: Vec<f32> = (-110_000..95_000).step_by(7).map(|k| k as f32 * 1e-3).collect();
+    all.extend([
+        0.0,
+        -0.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        f32::MAX,
+        f32::MIN,
+        88.7228,
+        88.73,
+        -103.98,
+        -104.0,
+    ]);
+    let mut given = vec![Value::new(vec![all.len()], Buffer::F32(all.clone())).expect("as many as the shape says")];
+    let (results, _) = compiled.call_values(&mut Context::new(1), &mut given, &[]).expect("it runs");
+    for (k, x) in all.iter().enumerate() {
+        let (have, want) = (results[0].data().get_f64(k) as f32, f64::from(*x).exp() as f32);
+        // Half of the smallest number is the least that f32 can tell.
+        let near = (f64::from(have) - f64::from(want)).abs() <= 2e-7 * f64::from(want) + 2e-45;
+        assert!(have == want || near || (have.is_nan() && want.is_nan()), "exp({x}) is {have} and not {want}");
+        let clamped = if x.is_nan() { f64::NAN } else { f64::from(*x).clamp(-50.0, 50.0) };
+        let (have, want) = (results[1].data().get_f64(k), 1.0 / (1.0 + (-clamped).exp()));
+        assert!(
+            (have - want).abs() <= 4e-7 * want || (have.is_nan() && want.is_nan()),
+            "sigmoid({x}) is {have} and not {want}"
+        );
+    }
+}
+
+/// What is the same for all lanes is computed before them, choices included, and what asks for several things asks at once.
+#[test]
+fn lanes_share_what_does_not_change() {
+    let program = "
+def f(p: f32[n, 2], x: f32[16], y: inout[f32[n, 16]]):
+    for i in range(n):
+        for j in range(16):
+            d = p[i, 1] - p[i, 0]
+            t = x[j] * (1.0 / max(d * d, 0.25))
+            y[i, j] = t if t > 0.0 and d > 0.0 and t < 3.0 else d
+";
+    for code in check(program, &[("vectorize", &[text("j")])]) {
+        let before = code.split("#pragma omp simd").next().expect("a loop");
+        assert!(before.contains("float d = p[") && before.contains("wf_max_f32(0.25f, d * d)"), "{code}");
+        assert!(code.contains("& (d > 0.0f)"), "{code}");
+    }
 }

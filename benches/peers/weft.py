@@ -1,0 +1,78 @@
+"""Calls what `weft build` makes, through its C interface, results given by the caller as in a loop of an application."""
+
+import ctypes
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+DTYPES = {"float32": 11, "float64": 12, "int32": 3, "int64": 4, "uint8": 5, "bool": 0}
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("dtype", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("levels", ctypes.c_void_p),
+        ("fill", ctypes.c_void_p),
+        ("index_width", ctypes.c_int32),
+        ("owner", ctypes.c_int32),
+    ]
+
+
+class Context(ctypes.Structure):
+    _fields_ = [
+        ("abi", ctypes.c_uint32),
+        ("threads", ctypes.c_int32),
+        ("status", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("site", ctypes.c_int32),
+        ("arena_owner", ctypes.c_int32),
+        ("arena", ctypes.c_void_p),
+        ("arena_capacity", ctypes.c_size_t),
+        ("memory_used", ctypes.c_size_t),
+        ("memory_peak", ctypes.c_size_t),
+        ("message", ctypes.c_char * 512),
+    ]
+
+
+def tensor(array):
+    """A view of an array; the second value keeps the shape alive."""
+    shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+    view = Tensor(dtype=DTYPES[array.dtype.name], ndim=array.ndim, shape=shape, data=array.ctypes.data)
+    return view, shape
+
+
+class Entry:
+    """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in."""
+
+    def __init__(self, file, entry, schedule=None, sizes=(), statics=()):
+        folder = tempfile.mkdtemp(prefix="weft-peers-")
+        command = [os.environ["WEFT"], "build", file, entry, "-o", folder, "--shared"]
+        command += ["--schedule", schedule] if schedule else []
+        for option, values in (("--size", dict(sizes)), ("--set", dict(statics))):
+            for name, value in values.items():
+                command += [option, f"{name}={value}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        library = ctypes.CDLL(os.path.join(folder, f"libweft_{entry}.so"))
+        self.function = getattr(library, f"weft_{entry}")
+        self.function.restype = ctypes.c_int
+        self.context = Context(abi=1, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
+
+    def bind(self, arguments, results):
+        """A call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
+        arrays = [np.require(a, requirements="C") for a in arguments] + list(results)
+        views, shapes = zip(*(tensor(a) for a in arrays))
+        args = (Tensor * len(views))(*views)
+        context, function, count = ctypes.byref(self.context), self.function, len(views)
+
+        def call():
+            if function(context, args, ctypes.c_size_t(count), None) != 0:
+                raise RuntimeError(self.context.message.decode())
+
+        call.keeps = (arrays, shapes, args, self)
+        return call

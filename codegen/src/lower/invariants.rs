@@ -1,0 +1,149 @@
+//! What is the same in all lanes is computed before them.
+//!
+//! *does*, for each vectorised loop that runs at least once:
+//! - a local scalar whose one value does not depend on the loop is declared in front of it;
+//! - a `min`, `max`, choice or division of scalars that do not change is computed once, into such a scalar.
+//!
+//! Compilers move most of that themselves, but not choices: gcc moves their conditions, and then cannot make vectors of what is left.
+//!
+//! *requires*: checks, so that nothing here can stop the program. *ensures*: ids and origins of what stays; every value is that of
+//! the first iteration, which would have computed it.
+//!
+//! ```text
+//! for j in range(8):  # vectorize          dx = p[1] - p[0]
+//!     dx = p[1] - p[0]                     larger = max(dx * dx, a)
+//!     y[j] = x[j] / max(dx * dx, a)   ─▶   for j in range(8):  # vectorize
+//!                                              y[j] = x[j] / larger
+//! ```
+//!
+//! *leaves alone*: what stands under a condition or behind a check, and what reads elements that the loop writes.
+
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use weft_analysis::query::{Context, effects, walk};
+use weft_ast::stmt::Role;
+use weft_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+
+pub(super) fn run(func: &Func) -> Func {
+    func.with_body(stmt(&func.body, &mut Context::new(func)))
+}
+
+fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
+    if let StmtKind::For { iter, extent, props, body } = s.kind()
+        && let Extent::Range { begin, end, step } = extent
+        && props.vectorize.is_some()
+        && step.as_int() == Some(1)
+        && facts.prove(&begin.less(end))
+    {
+        let mut moved = Moved { iter, written: effects::writes(body), found: Vec::new() };
+        let body = moved.block(body);
+        let kind = StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body };
+        let origin = s.origin().derive("invariants", "value");
+        let new = moved.found.iter().rev().fold(s.with_kind(kind), |inside, (tensor, value)| {
+            let store = StmtKind::Store { tensor: tensor.symbol.clone(), indices: Vec::new(), value: value.clone() };
+            let body = Stmt::seq([Stmt::new(store, origin.clone()), inside], origin.clone());
+            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+        });
+        facts.after(s);
+        return new;
+    }
+    let mut inner = Vec::new();
+    walk::inside(s, facts, &mut |inside, facts| inner.push(stmt(inside, facts)));
+    facts.after(s);
+    let mut inner = inner.into_iter();
+    s.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone)
+}
+
+struct Moved<'s> {
+    iter: &'s Symbol,
+    /// What the loop writes, less what has been moved.
+    written: FxHashSet<Symbol>,
+    /// What goes in front of the loop, in order.
+    found: Vec<(Arc<Tensor>, Expr)>,
+}
+
+impl Moved<'_> {
+    /// The statements of a block that surely run, down to the first that may stop or branch.
+    fn block(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Seq(v) => {
+                let mut straight = true;
+                let new: Vec<Stmt> = v
+                    .iter()
+                    .map(|s| {
+                        straight &= is_straight(s);
+                        if straight { self.block(s) } else { s.clone() }
+                    })
+                    .collect();
+                Stmt::seq(new, s.origin().clone())
+            }
+            StmtKind::VarDef { tensor, body } if tensor.ndim() == 0 => {
+                if let Some((value, rest)) = only_value(&tensor.symbol, body)
+                    && self.is_same(&value)
+                {
+                    let value = self.shortened(&value);
+                    self.written.remove(&tensor.symbol);
+                    self.found.push((tensor.clone(), value));
+                    return self.block(&rest);
+                }
+                s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: self.block(body) })
+            }
+            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => s.map(&mut Stmt::clone, &mut |e| self.shortened(e)),
+            _ => s.clone(),
+        }
+    }
+
+    /// Whether a value is the same in every iteration.
+    fn is_same(&self, e: &Expr) -> bool {
+        let mut same = true;
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Var(v) => same &= v != self.iter,
+            ExprKind::Load(t, _) => same &= !self.written.contains(t),
+            _ => {}
+        });
+        same
+    }
+
+    /// The expression with scalars for the choices in it that do not change. What reads an array or divides integers stays, since it may
+    /// be in a branch that is never taken.
+    fn shortened(&mut self, e: &Expr) -> Expr {
+        let scalars = !e.may_fail();
+        let choice = matches!(e.kind(), ExprKind::Apply(Op::Min | Op::Max | Op::Select | Op::Div, _));
+        if !(choice && scalars && self.is_same(e)) || e.as_literal().is_some() {
+            return e.map_children(&mut |c| self.shortened(c));
+        }
+        if let Some((known, _)) = self.found.iter().find(|(_, value)| value == e) {
+            return Expr::load(&known.symbol, Vec::new(), e.dtype());
+        }
+        let name = match e.kind() {
+            ExprKind::Apply(op, _) => op.info().name,
+            _ => "value",
+        };
+        let name = if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') { name } else { "value" };
+        let tensor = Tensor::dense(Symbol::new(name), e.dtype(), Vec::new(), Role::Local);
+        let load = Expr::load(&tensor.symbol, Vec::new(), e.dtype());
+        self.found.push((Arc::new(tensor), e.clone()));
+        load
+    }
+}
+
+/// Whether what follows a statement surely runs.
+fn is_straight(s: &Stmt) -> bool {
+    match s.kind() {
+        StmtKind::Store { .. } | StmtKind::ReduceTo { .. } | StmtKind::Assume { .. } => true,
+        StmtKind::VarDef { body, .. } => is_straight(body),
+        StmtKind::Seq(v) => v.iter().all(is_straight),
+        _ => false,
+    }
+}
+
+/// The value that a scalar gets at the start of its scope and keeps, and the rest of the scope.
+fn only_value(scalar: &Symbol, body: &Stmt) -> Option<(Expr, Stmt)> {
+    let StmtKind::Seq(v) = body.kind() else { return None };
+    let (first, rest) = v.split_first()?;
+    let StmtKind::Store { tensor, value, .. } = first.kind() else { return None };
+    let rest = Stmt::seq(rest.iter().cloned(), body.origin().clone());
+    let mut kept = tensor == scalar && !effects::writes(&rest).contains(scalar);
+    value.walk(&mut |e| kept &= !matches!(e.kind(), ExprKind::Load(t, _) if t == scalar));
+    kept.then(|| (value.clone(), rest))
+}
