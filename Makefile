@@ -2,9 +2,10 @@
 #
 #   make demo     build, and run SubdivNet's circular difference on a mesh
 #   make test     everything that must hold
-#   make bench    what we are measured on, against bars and the machine's limits
+#   make bench    what we are measured on, against bars and the machine's limits; against peers where `make peers` has been
+#   make peers    PyTorch, JAX and MKL in .venv-peers (5 GB), for make bench
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
-.PHONY: demo test lint bench fuzz setup clean
+.PHONY: demo test lint bench peers race-peers fuzz setup clean
 
 CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
@@ -29,9 +30,22 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
+# The Python that has the peers.
+WEFT_PEERS ?= $(abspath .venv-peers/bin/python)
+
 bench:
 	@tools/setup.sh
 	$(CARGO) bench --workspace
+	@if [ -x "$(WEFT_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
+
+# ONLY=sgemm races those whose name has it in it.
+race-peers:
+	@$(CARGO) build --release --quiet
+	WEFT=$${CARGO_TARGET_DIR:-$(abspath target)}/release/weft $(WEFT_PEERS) benches/peers/race.py --only "$(ONLY)"
+
+peers:
+	python3 -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet numpy torch "jax[cpu]" mkl
 
 fuzz:
 	@tools/setup.sh

@@ -37,6 +37,7 @@ pub mod kill;
 mod linear;
 mod lower;
 mod point;
+mod pool;
 pub mod product;
 mod prove;
 mod rebuild;

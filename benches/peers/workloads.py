@@ -81,29 +81,40 @@ def pointer(array):
 def c_call(name, *args):
     f = getattr(loops(), name)
     f.restype = None
-    args = [pointer(a) if isinstance(a, np.ndarray) else ctypes.c_int64(a) for a in args]
-    return lambda: f(*args)
+    made = [pointer(a) if isinstance(a, np.ndarray) else ctypes.c_int64(a) for a in args]
+
+    def call():
+        f(*made)
+
+    # Pointers do not keep arrays alive.
+    call.keeps = args
+    return call
 
 
 class Sgemm:
-    """Matrix product in f32, from Weft's own loops and by a library through `as_lib`."""
+    """Matrix product in f32, from Weft's own loops or by a library through `as_lib`."""
 
     tolerance = 1e-4
-    bars = {"weft": ("any", 0.7)}
+    systems = ["weft", "torch", "numpy", "mkl", "jax"]
 
-    def __init__(self, n):
-        self.n, self.name = n, f"sgemm {n}"
+    def __init__(self, n, schedule="fast", bar=0.7):
+        self.n, self.name, self.schedule = n, f"sgemm {n}" + ("" if schedule == "fast" else f", {schedule}"), schedule
         self.flops, self.bytes = 2 * n**3, 12 * n * n
-        self.systems = ["weft", "torch", "numpy", "mkl", "jax"]
+        self.bars = {"weft": ("any", bar)}
 
     def inputs(self):
         rng = np.random.default_rng(0)
         return [rng.random((self.n, self.n), dtype=np.float32) for _ in range(2)]
 
     def weft(self, a, b):
+        return self.scheduled(self.schedule, a, b)
+
+    def scheduled(self, schedule, a, b):
+        for mkl in glob.glob(sys.prefix + "/lib/libmkl_rt.so*"):
+            os.environ.setdefault("WEFT_BLAS", mkl)
         c = np.empty_like(a)
         sizes = {"n": self.n, "m": self.n, "p": self.n}
-        return timed(weft("matmul/matmul.ft", "matmul", [a, b], [c], "fast", sizes), c)
+        return timed(weft("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes), c)
 
     def torch(self, a, b):
         torch = torch_()
@@ -119,10 +130,26 @@ class Sgemm:
         library.MKL_Set_Num_Threads(THREADS)
         n, c, one, zero = self.n, np.empty_like(a), ctypes.c_float(1), ctypes.c_float(0)
         args = (101, 111, 111, n, n, n, one, pointer(a), n, pointer(b), n, zero, pointer(c), n)
-        return timed(lambda: library.cblas_sgemm(*args), c)
+
+        def call():
+            library.cblas_sgemm(*args)
+
+        call.keeps = (a, b)
+        return timed(call, c)
 
     def jax(self, a, b):
         return jax_jit(lambda a, b: a @ b, [a, b])
+
+
+class Steps(Sgemm):
+    """The steps of the manual's chapter, and what each of them takes; nothing is raced."""
+
+    schedules = ["none", "reordered", "blocked", "registers", "packed", "fast", "by_library"]
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.name, self.bars = f"steps of sgemm {n}", {}
+        self.systems = ["weft", *self.schedules, "torch"]
 
 
 class CircularDifference:
@@ -403,8 +430,8 @@ class Stencil:
     systems = ["weft", "gcc -O3, OpenMP"]
     bars = {"weft": ("any", 1.0)}
 
-    def __init__(self, entry, n, steps, dims, flops):
-        self.entry, self.n, self.steps, self.dims = entry, n, steps, dims
+    def __init__(self, entry, schedule, n, steps, dims, flops):
+        self.entry, self.schedule, self.n, self.steps, self.dims = entry, schedule, n, steps, dims
         self.name = f"{entry} {n}^{dims}, {steps} steps"
         points = (n - 2) ** dims
         self.flops, self.bytes = 2 * steps * points * flops, 2 * steps * 16 * points
@@ -416,7 +443,7 @@ class Stencil:
 
     def weft(self, a, b):
         steps = np.array(self.steps, np.int32)
-        call = weft("physics/stencils.ft", self.entry, [steps, a, b], [], "tiled", {"n": self.n})
+        call = weft("physics/stencils.ft", self.entry, [steps, a, b], [], self.schedule, {"n": self.n})
         return timed(call, a)
 
     def by_hand(self, a, b):
@@ -426,7 +453,9 @@ class Stencil:
 WORKLOADS = [
     Sgemm(512),
     Sgemm(1024),
+    Sgemm(1024, "by_library", 0.95),
     Sgemm(2048),
+    Steps(1024),
     CircularDifference(),
     MeshConvolution(),
     Longformer(8, 2048, 32, 64),
@@ -436,13 +465,15 @@ WORKLOADS = [
     SoftRasteriser(),
     GraphAttention(2708, 10556),
     GraphAttention(50000, 500000),
-    Stencil("jacobi_2d", 4000, 200, 2, 5),
-    Stencil("heat_3d", 400, 50, 3, 15),
+    Stencil("jacobi_2d", "jacobi_tiles", 4000, 200, 2, 5),
+    Stencil("heat_3d", "heat_tiles", 400, 50, 3, 15),
 ]
 
 
 def start(workload, system, arrays):
     """The function to be timed of a system, and what gives its result."""
+    if system in getattr(workload, "schedules", ()):
+        return workload.scheduled(system, *arrays)
     if system in ("by hand, fused", "gcc -O3, OpenMP"):
         return workload.by_hand(*arrays)
     if system in ("torch", "torch.compile"):

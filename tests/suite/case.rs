@@ -22,6 +22,8 @@ pub struct Case<'p> {
     pub sizes: Vec<(String, i64)>,
     /// `--set`
     pub statics: Vec<(String, String)>,
+    /// `--schedule`: of compiled code. The interpreter runs the program as it is written.
+    pub schedule: Option<String>,
 }
 
 /// A tensor and its name.
@@ -32,8 +34,13 @@ impl<'p> Case<'p> {
     pub fn parse(program: &'p Program, command: &'p str) -> Option<Case<'p>> {
         let mut words = command.strip_prefix("run ")?.split_whitespace();
         let entry = words.next()?.to_string();
-        let mut case = Case { program, command, entry, inputs: Vec::new(), sizes: Vec::new(), statics: Vec::new() };
+        let (inputs, sizes, statics) = (Vec::new(), Vec::new(), Vec::new());
+        let mut case = Case { program, command, entry, inputs, sizes, statics, schedule: None };
         while let (Some(flag), Some(pair)) = (words.next(), words.next()) {
+            if flag == "--schedule" {
+                case.schedule = Some(pair.to_string());
+                continue;
+            }
             let (name, value) = pair.split_once('=').unwrap_or_else(|| panic!("{command}: {pair} is no NAME=VALUE"));
             let (name, value) = (name.to_string(), value.to_string());
             match flag {
@@ -50,9 +57,10 @@ impl<'p> Case<'p> {
         Some(case)
     }
 
-    /// The command's static values.
+    /// The command's static values and schedule.
     pub fn options(&self) -> Options {
-        self.statics.iter().fold(Options::default(), |options, (name, text)| {
+        let start = Options { schedule: self.schedule.clone(), ..Options::default() };
+        self.statics.iter().fold(start, |options, (name, text)| {
             let value: StaticValue =
                 text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
             options.set(name, value)
@@ -69,7 +77,11 @@ impl<'p> Case<'p> {
     pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, weft::inputs::Inputs), Error> {
         let file = weft::Program::load(&self.program.path)?;
         let mut options = self.options().backend(backend);
-        let open = file.compile(&self.entry, &options.clone().backend(Backend::Interp))?;
+        let plain = Options { schedule: None, ..options.clone() };
+        let open = file.compile(&self.entry, &plain.clone().backend(Backend::Interp))?;
+        if options.backend == Backend::Interp {
+            options = plain;
+        }
         let inputs = self.values(open.signature())?;
         if !generic {
             for (size, value) in open.signature().sizes.iter().zip(&inputs.sizes) {

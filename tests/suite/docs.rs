@@ -248,3 +248,15 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
     };
     crate::programs::for_each(&primitives(), check);
 }
+
+/// The chapter on scheduling speaks of the example's very text.
+#[test]
+fn the_chapter_s_program_is_the_example() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (chapter, example) = (read("docs/src/matmul.md"), read("examples/matmul/matmul.ft"));
+    let program = &example[example.find("def matmul").unwrap()..];
+    assert!(
+        chapter.contains(program.trim_end()),
+        "copy examples/matmul/matmul.ft from `def matmul` into docs/src/matmul.md"
+    );
+}

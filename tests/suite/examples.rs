@@ -252,3 +252,15 @@ fn heat_spreads_and_stays_within_bounds() {
     assert_eq!(heat[..32], [0.0; 32], "the rim is cold");
     assert!(heat[9 * 32 + 8] > 0.3, "beside the wire it is warm");
 }
+
+/// Callers may be rayon's workers, all of which then wait for the threads that compile: these must not wait for the workers.
+#[test]
+fn all_workers_of_a_program_may_compile_at_once() {
+    let path = root().join("examples/matmul/matmul.ft");
+    rayon::broadcast(|_| {
+        let program = Program::load(&path).unwrap_or_else(|e| panic!("{e}"));
+        let options = Options { schedule: Some("fast".into()), ..Options::default() };
+        program.lowered("matmul", &options).unwrap_or_else(|e| panic!("{e}"));
+        assert!(program.check().is_empty());
+    });
+}

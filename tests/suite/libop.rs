@@ -31,7 +31,15 @@ fn operators_agree_with_numpy() {
         };
         let file = |way: &str, n: &str| folder.join(format!("{k}.{way}.{n}.npy"));
         let inputs = names("inputs").iter().map(|n| (n.clone(), file("in", n).display().to_string())).collect();
-        let case = Case { program: &program, command: name, entry: "t".into(), inputs, sizes: vec![], statics: vec![] };
+        let case = Case {
+            program: &program,
+            command: name,
+            entry: "t".into(),
+            inputs,
+            sizes: vec![],
+            statics: vec![],
+            schedule: None,
+        };
         let mut faults = compare(&case, Backend::Interp, true, &names("results"), &file);
         if k % COMPILED == 0 {
             faults.extend(compare(&case, Backend::C, true, &names("results"), &file));

@@ -190,21 +190,25 @@ impl<'f> Dependences<'f> {
             let mut prover = Prover::new(self.func);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
-        pairs
-            .into_par_iter()
-            .with_min_len(4)
-            .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.pair(a, b, ask))
-            .find_map_first(|found| found)
+        super::pool::run(|| {
+            pairs
+                .into_par_iter()
+                .with_min_len(4)
+                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.pair(a, b, ask))
+                .find_map_first(|found| found)
+        })
     }
 
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
-        let found: Vec<Vec<Dependence>> = self
-            .pairs(ask)
-            .into_par_iter()
-            .with_min_len(4)
-            .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
-            .collect();
+        let pairs = self.pairs(ask);
+        let found: Vec<Vec<Dependence>> = super::pool::run(|| {
+            pairs
+                .into_par_iter()
+                .with_min_len(4)
+                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+                .collect()
+        });
         found.into_iter().flatten().collect()
     }
 

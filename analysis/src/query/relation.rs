@@ -56,20 +56,17 @@ impl Dependences<'_> {
                 }
             }
         }
-        let found: Vec<Vec<Related>> = pairs
-            .into_par_iter()
-            .with_min_len(4)
-            .map_init(
-                || Prover::new(self.func()),
-                |prover, ((i, s, a), (j, t, b))| {
-                    let commutes = matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
-                    let edges = pieces(prover, (a, s), (b, t), leaves, parameters);
-                    let kind = kind_of(a.kind, b.kind);
-                    let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };
-                    edges.into_iter().map(related).collect()
-                },
-            )
-            .collect();
+        let pair = |prover: &mut Prover<'_>, ((i, s, a), (j, t, b)): ((usize, usize, &Reference), _)| {
+            let (j, t, b): (usize, usize, &Reference) = (j, t, b);
+            let commutes = matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+            let edges = pieces(prover, (a, s), (b, t), leaves, parameters);
+            let kind = kind_of(a.kind, b.kind);
+            let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };
+            edges.into_iter().map(related).collect()
+        };
+        let found: Vec<Vec<Related>> = super::pool::run(|| {
+            pairs.into_par_iter().with_min_len(4).map_init(|| Prover::new(self.func()), pair).collect()
+        });
         found.into_iter().flatten().collect()
     }
 }

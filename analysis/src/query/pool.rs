@@ -1,0 +1,18 @@
+//! Threads for questions that are independent of each other.
+//!
+//! They are the analysis' own: a program that compiles from its rayon workers, or a test that does, waits in those for threads
+//! that ask questions here, and if these were answered by the same workers, all would wait for each other.
+
+use std::sync::OnceLock;
+
+/// Runs parallel iterators of this crate.
+pub(super) fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let name = |k| format!("weft-analysis-{k}");
+    let pool = POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(name).build().ok());
+    match pool {
+        Some(pool) => pool.install(work),
+        // No threads can be had: what rayon has will do.
+        None => work(),
+    }
+}
