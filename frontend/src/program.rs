@@ -533,6 +533,9 @@ impl Reader<'_> {
 /// Runs parallel iterators on threads that are the front end's own: callers that are rayon's workers would otherwise wait for each
 /// other.
 fn on_own_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    if rayon::current_thread_index().is_some() {
+        return work();
+    }
     static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
     let pool =
         POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(|k| format!("weft-check-{k}")).build().ok());

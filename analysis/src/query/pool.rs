@@ -5,8 +5,12 @@
 
 use std::sync::OnceLock;
 
-/// Runs parallel iterators of this crate.
+/// Runs parallel iterators of this crate. On a worker it stays where it is: while it waited for other workers, it would take up more
+/// of its own pool's work, on top of its stack.
 pub(super) fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    if rayon::current_thread_index().is_some() {
+        return work();
+    }
     static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
     let name = |k| format!("weft-analysis-{k}");
     let pool = POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(name).build().ok());
