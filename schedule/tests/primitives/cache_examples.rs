@@ -35,16 +35,11 @@ fn longformer() {
                                 k_cache[0, k.cache.d1, k.cache.d2] = k[h, i - 32 + k.cache.d1, k.cache.d2]
                     for j in range(65):
                         if 0 <= i + j - 32 and i + j - 32 < n:
-                            x = empty((d,), f32)
-                            for x.d0 in range(d):
-                                x[x.d0] = q[h, i, x.d0] * k_cache[0, j, x.d0]
-                            y_1 = empty((), f32)
-                            acc = empty((), f64)
-                            acc = 0.0
-                            for i_1 in range(d):
-                                acc += cast(x[i_1], f64)
-                            y_1 = cast(acc, f32)
-                            score[j] = y_1 / cast(sqrt(1.0 * cast(d, f64)), f32)
+                            dot = empty((), f32)
+                            dot = 0.0
+                            for c in range(d):
+                                dot += q[h, i, c] * k_cache[0, j, c]
+                            score[j] = dot / cast(sqrt(1.0 * cast(d, f64)), f32)
                     del k_cache
                     weight = empty((65,), f32)
                     m = empty((), f32)

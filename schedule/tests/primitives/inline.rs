@@ -505,48 +505,54 @@ def f(x: f32[n], y: inout[f32[n]]):
 fn longformer() {
     example(
         "longformer/longformer.ft",
-        "attention",
+        "attention_staged",
         &[("heads", 2), ("n", 40), ("d", 3)],
         |s| call(s, "inline", args!["x"]).map(drop),
         expect![[r#"
-            """Attention of each token to its window, with nothing stored but one row of scores."""
+            """The same in three stages over whole arrays, as one would write it for an array library: scores, softmax, sum."""
             y = empty((heads, n, d), f32)
-            for y.d0 in range(heads):
-                for y.d1 in range(n):
-                    for y.d2 in range(d):
-                        y[y.d0, y.d1, y.d2] = 0.0
+            score = empty((heads, n, 65), f32)
+            for score.d0 in range(heads):
+                for score.d1 in range(n):
+                    for score.d2 in range(65):
+                        score[score.d0, score.d1, score.d2] = -inf
             for h in range(heads):
                 for i in range(n):
-                    score = empty((65,), f32)
-                    for score.d0 in range(65):
-                        score[score.d0] = -inf
                     for j in range(65):
-                        if 0 <= i + j - 32 and i + j - 32 < n:
+                        if i + j >= 32 and i + j - 32 < n:
                             y_1 = empty((), f32)
                             acc = empty((), f64)
                             acc = 0.0
                             for i_1 in range(d):
                                 acc += cast(q[h, i, i_1] * k[h, i + j - 32, i_1], f64)
                             y_1 = cast(acc, f32)
-                            score[j] = y_1 / cast(sqrt(1.0 * cast(d, f64)), f32)
-                    weight = empty((65,), f32)
+                            score[h, i, j] = y_1 / cast(sqrt(1.0 * cast(d, f64)), f32)
+            weight = empty((heads, n, 65), f32)
+            for i in range(heads):
+                for i_1 in range(n):
                     m = empty((), f32)
                     m = -inf
                     for k_1 in range(65):
-                        m = max(m, score[k_1])
+                        m = max(m, score[i, i_1, k_1])
                     s = empty((), f64)
                     s = 0.0
                     for k_1 in range(65):
-                        weight[k_1] = exp(score[k_1] - m)
-                        s += cast(weight[k_1], f64)
+                        weight[i, i_1, k_1] = exp(score[i, i_1, k_1] - m)
+                        s += cast(weight[i, i_1, k_1], f64)
                     r = empty((), f32)
                     r = cast(1.0 / s, f32)
                     for k_1 in range(65):
-                        weight[k_1] *= r
+                        weight[i, i_1, k_1] *= r
+            for y.d0 in range(heads):
+                for y.d1 in range(n):
+                    for y.d2 in range(d):
+                        y[y.d0, y.d1, y.d2] = 0.0
+            for h in range(heads):
+                for i in range(n):
                     for j in range(65):
-                        if 0 <= i + j - 32 and i + j - 32 < n:
+                        if i + j >= 32 and i + j - 32 < n:
                             for y.d0 in range(d):
-                                y[h, i, y.d0] += weight[j] * v[h, i + j - 32, y.d0]
+                                y[h, i, y.d0] += weight[h, i, j] * v[h, i + j - 32, y.d0]
             return y
         "#]],
     );
