@@ -45,8 +45,10 @@ fn items(code: &str) -> Vec<String> {
         item += line;
         item.push('\n');
         let continued = line.ends_with('\\');
+        // Labels stand where functions do.
         let ends = !continued
             && !line.starts_with(' ')
+            && !line.ends_with(":;")
             && (item.starts_with('#')
                 || line.ends_with('}')
                 || line.ends_with(';')
