@@ -97,7 +97,8 @@ fn an_interrupted_run_changes_no_file() {
     let mut command = folder.command(&["run", "slow.ft", "--in", "x=rand", "--size", "n=1000", "--out", "y=y.csv"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     std::thread::sleep(std::time::Duration::from_secs(3));
-    let (status, _, err) = finish(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]));
+    // Not by SIGINT, which shells have what they run in the background ignore, and its children too.
+    let (status, _, err) = finish(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]));
     assert_eq!(status, 0, "{err}");
     let output = child.wait_with_output().expect("it ends");
     assert!(!output.status.success());
