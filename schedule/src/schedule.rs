@@ -208,13 +208,25 @@ impl Schedule {
     /// # Errors
     /// If there is none, or more than one.
     pub fn tensor(&self, arg: &Arg) -> Result<Declared, Refusal> {
+        self.named_tensor(arg, None)
+    }
+
+    /// The tensor that a statement uses: of several of that name, the one that it uses.
+    ///
+    /// # Errors
+    /// If there is none, or it uses more than one.
+    pub fn tensor_in(&self, stmt: &Stmt, arg: &Arg) -> Result<Declared, Refusal> {
+        self.named_tensor(arg, Some(stmt))
+    }
+
+    fn named_tensor(&self, arg: &Arg, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {
         match &arg.value {
             Value::Handle(Handle::Tensor(t)) => {
                 selector::tensors(&self.func).into_iter().find(|d| d.symbol() == t).ok_or_else(|| {
                     Refusal::target(format!("the tensor `{t}` is not in the program any more")).at(arg.span)
                 })
             }
-            Value::Str(name) => selector::tensor(&self.func, name).map_err(|r| r.at(arg.span)),
+            Value::Str(name) => selector::tensor(&self.func, name, used_in).map_err(|r| r.at(arg.span)),
             other => Err(Refusal::target(format!("a tensor is expected, and this is {}", other.describe()))
                 .at(arg.span)
                 .help("name it (\"t\"), or use what an earlier step returned")),

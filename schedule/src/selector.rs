@@ -7,10 +7,13 @@
 //!
 //! Loops of array statements are `T.d0`, `T.d1` … for target `T`.
 //!
-//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`.
+//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`. Where a step takes a statement and a tensor that it uses, a name that several
+//! tensors have is that of the one that the statement uses, if there is one such.
 
 use crate::refusal::Refusal;
+use crate::tree;
 use std::sync::Arc;
+use weft_analysis::query::effects;
 use weft_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The loop that a selector names.
@@ -157,8 +160,9 @@ pub fn tensors(func: &Func) -> Vec<Declared> {
     all
 }
 
-/// The tensor that a selector names.
-pub fn tensor(func: &Func, selector: &str) -> Result<Declared, Refusal> {
+/// The tensor that a selector names. Of several of that name it is the only one that the statement `used_in` uses and does not
+/// declare.
+pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {
     let (name, number) = numbered(selector);
     let all = tensors(func);
     let fits = |d: &&Declared| {
@@ -166,6 +170,16 @@ pub fn tensor(func: &Func, selector: &str) -> Result<Declared, Refusal> {
         called(d.symbol().name(), &origin, name)
     };
     let mut found: Vec<Declared> = all.iter().filter(fits).cloned().collect();
+    if let (None, Some(stmt)) = (number, used_in)
+        && found.len() > 1
+    {
+        let (writes, reads) = (effects::writes(stmt), effects::reads_by_others(stmt));
+        let uses = |d: &&Declared| writes.contains(d.symbol()) || reads.contains(d.symbol());
+        let outside = |d: &&Declared| d.stmt.as_ref().is_none_or(|s| tree::find(stmt, s.id()).is_none());
+        if let [one] = found.iter().filter(uses).filter(outside).collect::<Vec<_>>()[..] {
+            return Ok(one.clone());
+        }
+    }
     match (number, found.len()) {
         (_, 0) => {
             let mut names: Vec<&str> = Vec::new();

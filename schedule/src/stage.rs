@@ -29,7 +29,7 @@ impl Stage {
     /// The stage for the arguments `stmt` and `tensor` of a call. Condition 1: it can be made at all.
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Stage, Refusal> {
         let target = s.stmt(args.need("stmt")?)?;
-        let declared = s.tensor(args.need("tensor")?)?;
+        let declared = s.tensor_in(&target, args.need("tensor")?)?;
         usable(s.func(), &declared)?;
         let tensor = declared.tensor;
         let name = &tensor.symbol;

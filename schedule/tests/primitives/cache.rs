@@ -212,6 +212,58 @@ def f(x: inout[f32[n, 4]]):
 }
 
 #[test]
+fn of_several_tensors_of_a_name_the_one_that_the_statement_uses_is_meant() {
+    let text = "
+def f(x: inout[f32[n]], y: f32[n]):
+    for i in range(n):
+        t = y[i]
+        for j in range(n):
+            x[j] += t
+    for k in range(n):
+        t = y[k]
+        x[k] += t
+";
+    let expected = expect![[r#"
+        for i in range(n):
+            t = empty((), f32)
+            t = y[i]
+            t_cache = empty((), f32)
+            t_cache = t
+            for j in range(n):
+                x[j] += t_cache
+        for k in range(n):
+            t = empty((), f32)
+            t = y[k]
+            x[k] += t
+    "#]];
+    cached(text, "j", "t", expected);
+    // It uses both, and one is its own.
+    let text = "
+def f(x: f32[n], y: inout[f32[n]]):
+    u = x + 1
+    g(u, y)
+
+def g(t, y):
+    for k in range(t.shape[0]):
+        u = 2 * t[k]
+        y[k] = u * u
+";
+    let expected = expect![[r#"
+        u = empty((n,), f32)
+        for u.d0 in range(n):
+            u[u.d0] = x[u.d0] + 1.0
+        u_cache = empty((n,), f32)
+        for u.cache.d0 in range(n):
+            u_cache[u.cache.d0] = u[u.cache.d0]
+        for k in range(n):
+            u_1 = empty((), f32)
+            u_1 = 2.0 * u_cache[k]
+            y[k] = u_1 * u_1
+    "#]];
+    cached(text, "k", "u", expected);
+}
+
+#[test]
 fn refuses_what_is_no_tensor_of_the_statement() {
     let text = "
 def f(x: inout[f32[n]], y: f32[n]):
