@@ -4,7 +4,8 @@
 //! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again and again.
 //!    Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j < n*m`
 //!    follows from `i < n` and `j < m`;
-//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere;
+//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere; what is known to be at least `min(a, b)` is at least `a` or at
+//!    least `b`;
 //! 4. isl: whether the facts and the contrary of the question have an integer point in common;
 //! 5. z3, if there are products: whether they have a real point in common.
 
@@ -76,7 +77,33 @@ impl Context {
         {
             return true;
         }
-        self.could_hold(g) && self.no_counterexample(g)
+        self.entails_by_alternatives(g) || (self.could_hold(g) && self.no_counterexample(g))
+    }
+
+    /// A fact `k >= min(a, b)` says that `k >= a` or `k >= b`, and laws say only how `min` is bounded from above: whether the form is
+    /// at least 0 in both cases, by cheap means, for one such fact about its atoms (as many are looked at as it has atoms).
+    fn entails_by_alternatives(&mut self, g: &Linear) -> bool {
+        let alternatives = |l: &Linear| {
+            l.terms.iter().find_map(|&(a, c)| match &self.atoms[a.0 as usize].def {
+                Def::Min(x, y) if c < 0 => Some([l.substitute(a, x)?, l.substitute(a, y)?]),
+                Def::Max(x, y) if c > 0 => Some([l.substitute(a, x)?, l.substitute(a, y)?]),
+                _ => None,
+            })
+        };
+        let bounds = g.terms.iter().flat_map(|&(a, c)| {
+            let facts = self.atoms[a.0 as usize].facts.iter().rev().map(|f| &self.facts[*f as usize]);
+            facts.filter(move |f| (f.coefficient(a) > 0) == (c > 0))
+        });
+        let either: Vec<[Linear; 2]> = bounds.filter_map(alternatives).take(g.terms.len()).collect();
+        either.into_iter().any(|cases| {
+            cases.into_iter().all(|fact| {
+                self.scoped(|c| {
+                    c.changed();
+                    c.add_fact(fact);
+                    c.unreachable || c.interval(g).lo >= 0 || c.lower_bound(g, 0, QUICK) >= 0
+                })
+            })
+        })
     }
 
     /// Whether it is worth asking a solver: every term of the form is bounded on the side that matters, by a fact, a law or a

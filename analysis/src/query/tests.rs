@@ -228,3 +228,30 @@ fn flattened_indices_are_in_range() {
         assert_eq!(print::expr(&c.shorten(&flat.modulo(last))), print::expr(&iters[dims - 1]));
     }
 }
+
+#[test]
+fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
+    // The tail of a block that stands at the end: k >= min(m - o, 8), k < 8 and o + k < m.
+    let (m, o, k) = (Symbol::new("m"), Symbol::new("o"), Symbol::new("k"));
+    let e = [&m, &o, &k].map(Expr::var);
+    let [m_, o_, k_] = &e;
+    let int = Expr::int;
+    let mut c = Context::empty();
+    c.size(&m);
+    c.size(&o);
+    let begin = m_.minus(o_).min_with(&int(8));
+    c.enter_loop(&k, &Extent::Range { begin, end: int(8), step: int(1) }, &Stmt::nop());
+    assert!(c.refute(&o_.plus(k_).less(m_)));
+    // With one iteration more, both can be.
+    let mut c = Context::empty();
+    c.size(&m);
+    c.size(&o);
+    let begin = m_.minus(o_).min_with(&int(8));
+    c.enter_loop(&k, &Extent::Range { begin, end: int(9), step: int(1) }, &Stmt::nop());
+    assert!(!c.refute(&o_.plus(k_).less(m_)));
+    // The head likewise: k < max(o, 3), k >= 3 and k >= o.
+    let mut c = Context::empty();
+    c.size(&o);
+    c.enter_loop(&k, &Extent::Range { begin: int(3), end: o_.max_with(&int(3)), step: int(1) }, &Stmt::nop());
+    assert!(c.refute(&o_.less_eq(k_)));
+}

@@ -141,13 +141,13 @@ fn convolution() {
                     dx[result.d0, result.d1] = 0.0
             for y in range(h):
                 for x in range(w):
-                    image_cache = empty((h, w), u8)
-                    for image.cache.d0 in range(h):
-                        for image.cache.d1 in range(w):
-                            image_cache[image.cache.d0, image.cache.d1] = image[image.cache.d0, image.cache.d1]
+                    image_cache = empty((min(y + 1, h - 1) + 1 - max(y - 1, 0), min(x + 1, w - 1) + 1 - max(x - 1, 0)), u8)
+                    for image.cache.d0 in range(min(y + 1, h - 1) + 1 - max(y - 1, 0)):
+                        for image.cache.d1 in range(min(x + 1, w - 1) + 1 - max(x - 1, 0)):
+                            image_cache[image.cache.d0, image.cache.d1] = image[max(y - 1, 0) + image.cache.d0, max(x - 1, 0) + image.cache.d1]
                     for i in range(3):
                         for j in range(3):
-                            dx[y, x] += across[i, j] * cast(image_cache[min(max(y + i - 1, 0), h - 1), min(max(x + j - 1, 0), w - 1)], f32)
+                            dx[y, x] += across[i, j] * cast(image_cache[min(max(y + i - 1, 0), h - 1) - max(y - 1, 0), min(max(x + j - 1, 0), w - 1) - max(x - 1, 0)], f32)
             y = empty((3, 3), f32)
             for i in range(3):
                 for i_1 in range(3):

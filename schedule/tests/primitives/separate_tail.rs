@@ -11,6 +11,27 @@ fn not_separated(text: &str, expected: Expect) {
 }
 
 #[test]
+fn no_tail_is_left_that_never_runs() {
+    check(
+        "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        x[i] = x[i] * 2
+",
+        |s| {
+            let two = call(s, "split", args!["i", 4])?;
+            assert_eq!(call(s, "separate_tail", args![two[1].clone()])?.len(), 1);
+            Ok(())
+        },
+        expect![[r#"
+            for i_o in range((n + 3) // 4):
+                for i_i in range(min(n - i_o * 4, 4)):
+                    x[i_o * 4 + i_i] *= 2.0
+        "#]],
+    );
+}
+
+#[test]
 fn after_splits() {
     check(
         "
