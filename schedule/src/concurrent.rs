@@ -10,11 +10,11 @@
 
 use crate::refusal::Refusal;
 use crate::tree;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weft_analysis::query::depend::{Ask, Dependence, Dependences, Order, Relation};
 use weft_analysis::query::effects;
 use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::{Expr, ExprKind, Func, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
+use weft_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
 
 /// An array of at most so many bytes is copied for every thread, even if an index tensor says where it is updated.
 const SMALL_BYTES: i64 = 64 << 10;
@@ -56,6 +56,20 @@ impl Obstacle {
     }
 }
 
+/// The statement with other lists of shared reductions for these loops.
+pub(crate) fn share(s: &Stmt, lists: &mut FxHashMap<StmtId, Vec<Reduction>>) -> Stmt {
+    let inner = s.map(&mut |c| share(c, lists), &mut Expr::clone);
+    match lists.remove(&s.id()) {
+        Some(list) => with_shared(&inner, list),
+        None => inner,
+    }
+}
+
+/// The statements on the way from the root to one, it included.
+fn around(all: &Dependences<'_>, stmt: &Stmt) -> Vec<StmtId> {
+    tree::path(&all.func().body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect()
+}
+
 /// The references in a loop's body, and how the loops around it are related for what the loop carries.
 fn ask<'a>(
     stmt: &'a Stmt,
@@ -73,23 +87,22 @@ fn ask<'a>(
 
 /// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around it. Pairs
 /// of reductions by one operator are left out.
-pub(crate) fn carried(func: &Func, stmt: &Stmt) -> Option<Dependence> {
-    let around: Vec<StmtId> = tree::path(&func.body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect();
+pub(crate) fn carried(all: &Dependences<'_>, stmt: &Stmt) -> Option<Dependence> {
+    let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
-    Dependences::new(func).first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
+    all.first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
 }
 
 /// The reductions that meet in one element in several iterations of a loop that is marked to run in any order, each with what
-/// keeps it right; or what stands against running it so.
-pub(crate) fn shared(func: &Func, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacle> {
+/// keeps it right; or what stands against running it so. `all` is of the program that it stands in.
+pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacle> {
     let StmtKind::For { props, .. } = stmt.kind() else { return Ok(Vec::new()) };
-    if let Some(d) = carried(func, stmt) {
+    if let Some(d) = carried(all, stmt) {
         return Err(Obstacle::Dependence(Box::new(d)));
     }
-    let around: Vec<StmtId> = tree::path(&func.body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect();
+    let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
     let reduces = |r: &Reference| inside(r) && matches!(r.kind, Use::Reduce(_));
-    let all = Dependences::new(func);
     let met = all.all(&Ask { source: &reduces, sink: &reduces, relate: &relate, commute: false, ..Ask::default() });
     let variant = Variant::of(stmt);
     let mut shared: Vec<Reduction> = Vec::new();

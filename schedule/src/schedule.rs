@@ -9,6 +9,7 @@ use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::FxHashMap;
+use weft_analysis::query::depend::Dependences;
 use weft_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
 /// What a step made of the program.
@@ -131,7 +132,7 @@ impl Schedule {
         let (mut marked, mut library) = (Vec::new(), Vec::new());
         change.func.body.walk(&mut |s| {
             if concurrent::is_marked(s) {
-                marked.push(s.id());
+                marked.extend(Loop::of(s));
             }
         });
         change.func.body.walk(&mut |s| {
@@ -147,26 +148,30 @@ impl Schedule {
                 r.help("take that step first, and `as_lib` after it")
             })?;
         }
-        for id in marked {
-            let Some(Loop { stmt, iter, .. }) = tree::find(&change.func.body, id).as_ref().and_then(Loop::of) else {
-                continue;
-            };
+        if marked.is_empty() {
+            return Ok(());
+        }
+        let (dependences, mut lists) = (Dependences::new(&change.func), FxHashMap::default());
+        for Loop { stmt, iter, .. } in marked {
+            let StmtKind::For { props, .. } = stmt.kind() else { continue };
             let again = "take that step first, and make loops parallel at the end";
-            if matches!(stmt.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()) {
+            if props.vectorize.is_some() {
                 primitives::vectorize::body_fits(&change.func, &stmt).map_err(|mut r| {
                     r.condition = Refusal::ORDER_FREE;
                     r.help(again)
                 })?;
             }
-            match concurrent::shared(&change.func, &stmt) {
-                Ok(shared) => change.func = tree::replace(&change.func, id, &concurrent::with_shared(&stmt, shared)),
-                Err(obstacle) => {
-                    let message = format!(
-                        "the loop `{iter}` runs in any order since an earlier step, and would not be allowed to"
-                    );
-                    return Err(obstacle.refusal(Refusal::ORDER_FREE, message).help(again));
-                }
+            let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
+                let message =
+                    format!("the loop `{iter}` runs in any order since an earlier step, and would not be allowed to");
+                obstacle.refusal(Refusal::ORDER_FREE, message).help(again)
+            })?;
+            if shared != props.reductions {
+                lists.insert(stmt.id(), shared);
             }
+        }
+        if !lists.is_empty() {
+            change.func = change.func.with_body(concurrent::share(&change.func.body, &mut lists));
         }
         Ok(())
     }

@@ -174,7 +174,7 @@ impl<'f> Dependences<'f> {
     }
 
     /// The program.
-    pub(super) fn func(&self) -> &'f Func {
+    pub fn func(&self) -> &'f Func {
         self.func
     }
 

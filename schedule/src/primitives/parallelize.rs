@@ -6,6 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
+use weft_analysis::query::depend::Dependences;
 use weft_ast::{Distribution, LoopProps, Parallel, Stmt, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -58,7 +59,8 @@ fn check(s: &Schedule, l: &Loop, parallel: Parallel) -> Result<Stmt, Refusal> {
     let props = LoopProps { parallel: Some(parallel), ..props.clone() };
     let marked =
         l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
-    match concurrent::shared(&tree::replace(s.func(), l.stmt.id(), &marked), &marked) {
+    let after = tree::replace(s.func(), l.stmt.id(), &marked);
+    match concurrent::shared(&Dependences::new(&after), &marked) {
         Ok(shared) => Ok(concurrent::with_shared(&marked, shared)),
         // 2. Dependences.
         Err(o @ Obstacle::Dependence(_)) => {

@@ -6,6 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
+use weft_analysis::query::depend::Dependences;
 use weft_analysis::query::walk;
 use weft_ast::{Expr, Stmt};
 
@@ -32,7 +33,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
             .label(l.stmt.origin().span(), "this loop"));
     };
     // 2. Dependences.
-    if let Some(d) = carried(s.func(), &l.stmt) {
+    if let Some(d) = carried(&Dependences::new(s.func()), &l.stmt) {
         return Err(Refusal::dependence(2, format!("iterations of `{}` depend on each other", l.iter), d));
     }
     let last = l.value(&length.minus(&Expr::int(1)));

@@ -7,6 +7,7 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
+use weft_analysis::query::depend::Dependences;
 use weft_analysis::query::walk::{self, Visitor};
 use weft_analysis::query::{Context, effects};
 use weft_ast::op::Op;
@@ -46,7 +47,8 @@ fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
     let props = LoopProps { vectorize: Some(vector), ..props.clone() };
     let marked =
         l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
-    match concurrent::shared(&tree::replace(s.func(), l.stmt.id(), &marked), &marked) {
+    let after = tree::replace(s.func(), l.stmt.id(), &marked);
+    match concurrent::shared(&Dependences::new(&after), &marked) {
         Ok(shared) => {
             let marked = concurrent::with_shared(&marked, shared);
             atomic_around(s, l, &marked)?;
@@ -66,9 +68,10 @@ fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
 /// 3. What a parallel loop around updates atomically cannot be updated by lanes.
 fn atomic_around(s: &Schedule, l: &Loop, marked: &Stmt) -> Result<(), Refusal> {
     let after = tree::replace(s.func(), l.stmt.id(), marked);
+    let dependences = Dependences::new(&after);
     for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
         let Some(outer) = tree::find(&after.body, outer.id()) else { continue };
-        if let Err(o) = concurrent::shared(&after, &outer) {
+        if let Err(o) = concurrent::shared(&dependences, &outer) {
             return Err(o.refusal(3, format!("updates in `{}` are atomic in the parallel loop around it", l.iter)));
         }
     }
@@ -103,18 +106,22 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
             _ => r,
         });
     }
-    // 4. Checks can run before.
+    // 4. Checks can run before: always, if nothing that the loop reads is written in it.
+    let (mut locals, mut reads, written) = (FxHashSet::default(), FxHashSet::default(), effects::writes(&l.body));
+    l.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            locals.insert(tensor.symbol.clone());
+        }
+        s.kind().exprs().into_iter().for_each(|e| reads.extend(effects::loads(e)));
+    });
+    if !reads.iter().any(|t| written.contains(t) && !locals.contains(t)) {
+        return Ok(());
+    }
     let mut checks = Checks { inside: FxHashSet::default(), needed: Vec::new() };
     l.body.walk(&mut |s| {
         checks.inside.insert(s.id());
     });
     walk::walk(&func.body, &mut Context::new(func), &mut checks);
-    let (mut locals, written) = (FxHashSet::default(), effects::writes(&l.body));
-    l.body.walk(&mut |s| {
-        if let StmtKind::VarDef { tensor, .. } = s.kind() {
-            locals.insert(tensor.symbol.clone());
-        }
-    });
     for (at, mut needed) in checks.needed {
         // What decides whether the check is reached, and what the locals that it reads are made of.
         for _ in 0..=locals.len() {
