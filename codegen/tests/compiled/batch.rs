@@ -40,22 +40,24 @@ fn joined(sources: &[CSource]) -> String {
 
 /// What stands at the top of a file, one after the other: a directive, a declaration or a function.
 fn items(code: &str) -> Vec<String> {
-    let (mut out, mut item) = (Vec::new(), String::new());
+    let (mut out, mut item, mut inside) = (Vec::new(), String::new(), false);
     for line in code.lines() {
         item += line;
         item.push('\n');
-        let continued = line.ends_with('\\');
-        // Labels stand where functions do.
-        let ends = !continued
-            && !line.starts_with(' ')
-            && !line.ends_with(":;")
-            && (item.starts_with('#')
-                || line.ends_with('}')
-                || line.ends_with(';')
-                || line.ends_with("*/")
-                || line.is_empty());
+        let first = !line.starts_with([' ', '#']);
+        inside |= first && line.ends_with('{');
+        let ends = match inside {
+            // Labels and directives stand where functions do, and a body may be an empty line.
+            true => line.starts_with('}'),
+            false => {
+                !line.ends_with('\\')
+                    && !line.starts_with(' ')
+                    && (item.starts_with('#') || line.is_empty() || [";", "*/", "}"].iter().any(|e| line.ends_with(e)))
+            }
+        };
         if ends {
             out.push(std::mem::take(&mut item));
+            inside = false;
         }
     }
     out.push(item);
