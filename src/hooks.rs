@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use weft_ast::{Diagnostics, Func};
+use weft_autodiff::{Kind, Tape};
 use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
 use weft_schedule::Schedule;
 
@@ -13,13 +14,20 @@ pub(crate) struct Compiler {
 
 impl Hooks for Compiler {
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
-        let what = match request.kind {
-            GradientKind::Grad => "grad",
-            GradientKind::ValueAndGrad => "value_and_grad",
-            GradientKind::Vjp => "vjp",
-            GradientKind::Jvp => "jvp",
+        let kind = match request.kind {
+            GradientKind::Grad => Kind::Grad,
+            GradientKind::ValueAndGrad => Kind::ValueAndGrad,
+            GradientKind::Vjp => Kind::Vjp,
+            GradientKind::Jvp => Kind::Jvp,
         };
-        Err(weft_autodiff::not_supported(what, &request.func.name, request.span).into())
+        weft_autodiff::differentiate(&weft_autodiff::Request {
+            kind,
+            name: request.name,
+            func: &request.func,
+            wrt: &request.wrt,
+            tape: Tape::Auto,
+            span: request.span,
+        })
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {

@@ -1,28 +1,118 @@
-//! Gradients, from tree to tree.
+//! Gradients, from tree to tree (FreeTensor, section 5): what comes out is an ordinary program, which is printed, scheduled, differentiated
+//! again and compiled like any other.
 //!
-//! `grad`, `value_and_grad`, `vjp` and `jvp` parse and elaborate to a request; carrying one out is not there yet. Until it is,
-//! this crate answers every request with one diagnostic, so that no gradient is ever silently zero.
+//! | file | what it holds |
+//! |---|---|
+//! | `partials` | the partial derivatives of the operators, and the convention where there is none |
+//! | `expression` | derivatives of one expression, in both directions |
+//! | `activity` | which tensors have an adjoint |
+//! | `reverse` | the backward pass |
+//! | `values` | how values of the forward pass come back in it: kept, on a tape, or computed again |
+//! | `replay` | the forward pass, and the parts of it that run again |
+//! | `homes` | which tensors are computed again |
+//! | `forward` | tangents (forward mode) |
+//! | `program` | the interface of what comes out: seeds, results, names |
+//! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
+//! | `tidy` | makes what comes out as short as a person would write it |
+//!
+//! # Names
+//!
+//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`. Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
 
-use weft_ast::{Diagnostic, Span};
+mod activity;
+mod build;
+mod check;
+mod expression;
+mod extent;
+mod facts;
+mod forward;
+mod homes;
+mod partials;
+mod program;
+mod replay;
+mod reverse;
+mod tidy;
+mod values;
 
-/// The answer to a request for a derivative of `function`: `what` is `grad`, `vjp` and so on, asked for at `span`.
-pub fn not_supported(what: &str, function: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(
-        "grad::unsupported",
-        format!("gradients are not supported yet, and `{what}({function}, …)` was asked for"),
-    )
-    .at(span)
-    .help("write the derivative by hand, as an entry of its own")
+use weft_ast::{Diagnostics, Func, Span};
+
+/// Which derivative is asked for (language.md section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The gradients of the one scalar result.
+    Grad,
+    /// The results, and then those.
+    ValueAndGrad,
+    /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the gradients.
+    Vjp,
+    /// With a tangent for every input as further parameters: the tangents of the results.
+    Jvp,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_the_function_and_what_to_do_instead() {
-        let d = not_supported("grad", "loss", Span::NONE);
-        assert_eq!(d.message, "gradients are not supported yet, and `grad(loss, …)` was asked for");
-        assert_eq!(d.help.as_deref(), Some("write the derivative by hand, as an entry of its own"));
+impl Kind {
+    /// As it is written in a program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Grad => "grad",
+            Kind::ValueAndGrad => "value_and_grad",
+            Kind::Vjp => "vjp",
+            Kind::Jvp => "jvp",
+        }
     }
+}
+
+/// Which values that are made in loops are kept on a tape, and which are computed again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Tape {
+    /// What costs less.
+    #[default]
+    Auto,
+    /// All that can be.
+    All,
+    /// None that need not be.
+    None,
+    /// Those of these tensors.
+    Named(Vec<String>),
+}
+
+/// A derivative that is asked for.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Which one.
+    pub kind: Kind,
+    /// What the new program is called.
+    pub name: String,
+    /// The program that is differentiated.
+    pub func: &'a Func,
+    /// The parameters with respect to which it is differentiated, in order.
+    pub wrt: &'a [String],
+    /// What is kept.
+    pub tape: Tape,
+    /// Where it is asked for.
+    pub span: Span,
+}
+
+/// The derivative of a program.
+///
+/// # Errors
+///
+/// `grad::…` where a parameter or a result has no derivative, a statement cannot be differentiated, or values are needed of which
+/// it is not known how many there are. Nothing is ever taken to be zero for want of something better.
+pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
+    check::run(request)?;
+    let func = match request.kind {
+        Kind::Jvp => forward::run(request),
+        _ => program::run(request),
+    }?;
+    let func = tidy::run(&func);
+    if let Err(wrong) = weft_ast::validate::logical(&func) {
+        let text = format!("{wrong:?}\n{}", weft_ast::print::func(&func));
+        debug_assert!(false, "a derivative is no valid program: {text}");
+        return Err(weft_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
+            .at(request.span)
+            .help("this is a mistake in Weft, not in your program; please report it")
+            .note(text)
+            .into());
+    }
+    Ok(func)
 }

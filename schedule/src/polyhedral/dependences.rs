@@ -123,7 +123,12 @@ pub fn told(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
     let sizes = d.witness.sizes.clone();
     for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {
         let path = tree::path(&func.body, stmt.id()).unwrap_or_default();
-        for l in path.iter().filter_map(Loop::of).filter(|l| l.step.as_int() != Some(1)) {
+        // The loops of the model count by one; those around it are as they were.
+        let counted = |l: &Loop| {
+            let now = tree::find(&model.func.body, l.stmt.id()).and_then(|s| Loop::of(&s));
+            now.is_some_and(|now| now.step != l.step)
+        };
+        for l in path.iter().filter_map(Loop::of).filter(counted) {
             let Some(k) = at.iter().position(|(s, _)| *s == l.iter) else { continue };
             let known: Vec<(Symbol, i64)> = sizes.iter().chain(&at[..k]).cloned().collect();
             let value = l.value(&Expr::int(at[k].1)).rewrite(&mut |e| match e.kind() {

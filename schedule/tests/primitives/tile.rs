@@ -425,6 +425,23 @@ def f(s: inout[i64]):
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
     );
+    // The loop around the nest counts downwards, and is not among those that are tiled.
+    refused(
+        "
+def f(s: inout[i64]):
+    for i in range(5, -1, -1):
+        for j in range(i, 8):
+            for k in range(i, 6):
+                s[...] = j
+",
+        |s| call(s, "tile", args![list(&["j", "k"]), sizes(&[2, 2])]).map(drop),
+        expect![[r#"
+            schedule::dependence (6): it would turn a dependence round
+              `s[...] = j` writes `s` at i = 0, j = 0, k = 2, then writes `s` at i = 0, j = 1, k = 0
+              note: what was written is overwritten (WAW), carried by the loop `j`
+              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+        "#]],
+    );
     refused(
         "
 def f(x: inout[f32[n]], y: inout[f32[n, n]]):
