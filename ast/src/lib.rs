@@ -15,7 +15,7 @@
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
 //! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and what they compute, [`func`] whole
-//! programs, [`poly`] equality of shapes, [`mod@print`] the text that parses again, [`validate`] the two validators, [`interp`]
+//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`validate`] the two validators, [`interp`]
 //! the reference interpreter, which is the definition of meaning and the oracle for everything else. For tests there are
 //! [`mod@build`], trees by hand, and `random` (a feature), random programs.
 //!
@@ -33,6 +33,7 @@ pub mod narrow;
 pub mod near;
 pub mod op;
 pub mod poly;
+pub mod pool;
 pub mod print;
 #[cfg(feature = "random")]
 pub mod random;

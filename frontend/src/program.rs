@@ -303,7 +303,7 @@ impl Program {
         // Entries do not know of each other; for a single one it is not worth starting threads.
         let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
             [only] => vec![faults(only)],
-            several => on_own_threads(|| several.par_iter().map(faults).collect()),
+            several => weft_ast::pool::run(|| several.par_iter().map(faults).collect()),
         };
         for d in found.into_iter().flatten() {
             if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
@@ -527,20 +527,5 @@ impl Reader<'_> {
         }
         self.program.diagnostics.push(d);
         Global::Missing
-    }
-}
-
-/// Runs parallel iterators on threads that are the front end's own: callers that are rayon's workers would otherwise wait for each
-/// other.
-fn on_own_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    if rayon::current_thread_index().is_some() {
-        return work();
-    }
-    static POOL: std::sync::OnceLock<Option<rayon::ThreadPool>> = std::sync::OnceLock::new();
-    let pool =
-        POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(|k| format!("weft-check-{k}")).build().ok());
-    match pool {
-        Some(pool) => pool.install(work),
-        None => work(),
     }
 }

@@ -1,6 +1,6 @@
 //! Integer expressions as sums: coefficients times whatever is no sum.
 
-use crate::tree;
+use weft_analysis::query::effects;
 use weft_ast::op::Op;
 use weft_ast::{Expr, ExprKind, Symbol};
 
@@ -68,7 +68,7 @@ impl Affine {
 
     /// Whether one of the iterators stands in an expression of the sum, other than as a term.
     pub fn hides(&self, iters: &[&Symbol]) -> bool {
-        let inside = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && tree::mentions(e, iters);
+        let inside = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && effects::mentions(e, iters);
         self.terms.iter().any(|(e, _)| inside(e))
     }
 

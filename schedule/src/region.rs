@@ -8,7 +8,6 @@
 //! That *all* of a box is touched is proved with a witness: the iteration that touches element `x` is computed from `x` (by
 //! solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
 
-use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use weft_analysis::query::reference::{Reference, Step};
 use weft_analysis::query::walk::{self, Visitor};
@@ -140,7 +139,7 @@ fn guess(
         let (mut lo, mut hi) = (index.clone(), index.clone());
         for step in inside(r, stmt.id()).iter().rev() {
             let Step::Loop { iter, bounds, .. } = step else { continue };
-            if !tree::mentions(&lo, &[iter]) && !tree::mentions(&hi, &[iter]) {
+            if !effects::mentions(&lo, &[iter]) && !effects::mentions(&hi, &[iter]) {
                 continue;
             }
             let [begin, end, by] = bounds.as_ref()?;
@@ -215,7 +214,7 @@ struct Range<'a> {
 impl Range<'_> {
     /// The largest value of an expression over the range, or its smallest one, or a bound of it.
     fn extreme(&self, facts: &mut Context, e: &Expr, largest: bool) -> Option<Expr> {
-        if !tree::mentions(e, &[self.iter]) {
+        if !effects::mentions(e, &[self.iter]) {
             return Some(e.clone());
         }
         let poly = Poly::of(e)?;
@@ -227,7 +226,7 @@ impl Range<'_> {
         for (monomial, c) in terms {
             let c = Expr::int(i64::try_from(c).ok()?);
             let with: Vec<usize> =
-                (0..monomial.len()).filter(|k| tree::mentions(&monomial[*k], &[self.iter])).collect();
+                (0..monomial.len()).filter(|k| effects::mentions(&monomial[*k], &[self.iter])).collect();
             let others = |skip: Option<usize>| {
                 let rest = monomial.iter().enumerate().filter(|(k, _)| Some(*k) != skip);
                 rest.fold(c.clone(), |p, (_, f)| f.times(&p))
@@ -452,7 +451,7 @@ impl Witness {
         let mut unknown: Vec<(i64, &Symbol, &Expr)> = Vec::new();
         for (monomial, c) in Poly::of(&index)?.terms() {
             let c = i64::try_from(c).ok()?;
-            let open = |e: &Expr| loops.iter().any(|(i, _)| !self.values.contains_key(i) && tree::mentions(e, &[i]));
+            let open = |e: &Expr| loops.iter().any(|(i, _)| !self.values.contains_key(i) && effects::mentions(e, &[i]));
             match monomial {
                 [one] if loops.iter().any(|(i, _)| *one == Expr::var(i)) && open(one) => {
                     let (iter, begin) = loops.iter().find(|(i, _)| *one == Expr::var(i))?;

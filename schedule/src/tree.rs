@@ -222,13 +222,6 @@ impl Copier {
     }
 }
 
-/// Whether an expression mentions one of the iterators.
-pub fn mentions(e: &Expr, iters: &[&Symbol]) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if iters.contains(&s)));
-    found
-}
-
 /// The statement with other accesses to a tensor: `f` gives the tensor and its indices from the old indices.
 pub fn retarget(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(Vec<Access>) -> (Symbol, Vec<Access>)) -> Stmt {
     Retarget { tensor, f, done: FxHashMap::default() }.stmt(stmt)

@@ -190,7 +190,7 @@ impl<'f> Dependences<'f> {
             let mut prover = Prover::new(self.func);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
-        super::pool::run(|| {
+        weft_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
@@ -202,7 +202,7 @@ impl<'f> Dependences<'f> {
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let pairs = self.pairs(ask);
-        let found: Vec<Vec<Dependence>> = super::pool::run(|| {
+        let found: Vec<Vec<Dependence>> = weft_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)

@@ -59,9 +59,9 @@ pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
     out
 }
 
-/// Whether an expression mentions an iterator or a size.
-pub fn mentions(e: &Expr, symbol: &Symbol) -> bool {
+/// Whether an expression mentions one of these iterators and sizes.
+pub fn mentions(e: &Expr, symbols: &[&Symbol]) -> bool {
     let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if s == symbol));
+    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if symbols.contains(&s)));
     found
 }

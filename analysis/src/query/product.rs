@@ -15,8 +15,8 @@
 //! Not decided here: whether C overlaps the factors (the dependence analysis does), and whether every access is in range.
 
 use super::effects;
+use super::growth::growth;
 use weft_ast::op::Op;
-use weft_ast::poly::Poly;
 use weft_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
 
 /// Why a nest is no matrix product.
@@ -193,7 +193,7 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
         let Some(step) = step.as_int().filter(|s| *s != 0 && *s != i64::MIN) else {
             return Err(Mismatch::new(1, format!("the step of `{iter}` is no constant"), &at, "this loop"));
         };
-        if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| effects::mentions(e, &l.iter))) {
+        if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| effects::mentions(e, &[&l.iter]))) {
             let text = format!("the bounds of `{iter}` change with `{}`: the matrices are no rectangles", outer.iter);
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
@@ -240,7 +240,7 @@ fn factors<'e>(
 ) -> Result<([Element<'e>; 2], Option<Expr>), Mismatch> {
     let mut all = Vec::new();
     let negative = multiplied(value, &mut all);
-    let changes = |e: &Expr| loops.iter().any(|l| effects::mentions(e, &l.iter)) || effects::loads(e).contains(c);
+    let changes = |e: &Expr| loops.iter().any(|l| effects::mentions(e, &[&l.iter])) || effects::loads(e).contains(c);
     let (varying, fixed): (Vec<&Expr>, Vec<&Expr>) = all.into_iter().partition(|e| changes(e));
     let mut elements = Vec::new();
     for e in &varying {
@@ -313,31 +313,7 @@ fn operand(
 
 /// By how much an expression grows with one iteration of each loop; the loop in which it is not affine, if there is one.
 fn coefficients<'l>(e: &Expr, loops: &'l [Counter]) -> Result<Vec<Expr>, &'l Counter> {
-    let mut out = vec![Expr::int(0); loops.len()];
-    let any = loops.iter().find(|l| effects::mentions(e, &l.iter));
-    let Some(poly) = Poly::of(e) else { return any.map_or(Ok(out), Err) };
-    for (monomial, c) in poly.terms() {
-        let is_iter = |atom: &Expr| loops.iter().position(|l| matches!(atom.kind(), ExprKind::Var(s) if *s == l.iter));
-        let mut of = None;
-        let mut rest = match i64::try_from(c) {
-            Ok(c) => Expr::int(c),
-            Err(_) => return any.map_or(Ok(out), Err),
-        };
-        for atom in monomial {
-            match (is_iter(atom), of) {
-                (Some(l), None) => of = Some(l),
-                (Some(l), Some(_)) => return Err(&loops[l]),
-                (None, _) => {
-                    if let Some(l) = loops.iter().find(|l| effects::mentions(atom, &l.iter)) {
-                        return Err(l);
-                    }
-                    rest = rest.times(atom);
-                }
-            }
-        }
-        if let Some(l) = of {
-            out[l] = out[l].plus(&rest.times(&Expr::int(loops[l].step)));
-        }
-    }
-    Ok(out)
+    let iters: Vec<&Symbol> = loops.iter().map(|l| &l.iter).collect();
+    let all = growth(e, &iters).map_err(|k| &loops[k])?;
+    Ok(all.iter().zip(loops).map(|(each, l)| each.times(&Expr::int(l.step))).collect())
 }

@@ -12,12 +12,12 @@ use super::outline::Outer;
 use super::ranges::Ranges;
 use super::types;
 use super::writer::{Writer, comment, format_text, string};
-use crate::lower::Lowered;
+use crate::lower::{Lowered, first_value};
 use crate::signature::{Place as SourcePlace, Site};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use weft_ast::stmt::{AssertKind, Memory, Message, MessagePart};
-use weft_ast::{DType, Expr, ExprKind, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{DType, Expr, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
 
 /// How a tensor's elements are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl<'a> Emitter<'a> {
         match tensor.memory {
             Memory::Auto | Memory::Register => {
                 self.declare(&tensor.symbol, Place::Variable);
-                if let Some((value, rest)) = initial(&tensor.symbol, body) {
+                if let Some((value, rest)) = first_value(&tensor.symbol, body) {
                     let value = self.stored(value);
                     self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                     self.out.line(format!("{c} {t} = {value};"));
@@ -406,16 +406,4 @@ impl<'a> Emitter<'a> {
         let site = Site { file: name(span.file), line, start: span.start, end: span.end, chain };
         (self.sites.insert_full(site).0, line)
     }
-}
-
-/// The value that a scalar gets first of all in its scope, and what follows.
-fn initial<'s>(scalar: &Symbol, body: &'s Stmt) -> Option<(&'s Expr, &'s [Stmt])> {
-    let (first, rest): (&Stmt, &[Stmt]) = match body.kind() {
-        StmtKind::Seq(v) => v.split_first()?,
-        _ => (body, &[]),
-    };
-    let StmtKind::Store { tensor, value, .. } = first.kind() else { return None };
-    let mut reads_itself = false;
-    value.walk(&mut |e| reads_itself |= matches!(e.kind(), ExprKind::Load(t, _) if t == scalar));
-    (tensor == scalar && !reads_itself).then_some((value, rest))
 }

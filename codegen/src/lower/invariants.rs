@@ -139,11 +139,17 @@ fn is_straight(s: &Stmt) -> bool {
 
 /// The value that a scalar gets at the start of its scope and keeps, and the rest of the scope.
 fn only_value(scalar: &Symbol, body: &Stmt) -> Option<(Expr, Stmt)> {
-    let StmtKind::Seq(v) = body.kind() else { return None };
-    let (first, rest) = v.split_first()?;
-    let StmtKind::Store { tensor, value, .. } = first.kind() else { return None };
+    let (value, rest) = first_value(scalar, body)?;
     let rest = Stmt::seq(rest.iter().cloned(), body.origin().clone());
-    let mut kept = tensor == scalar && !effects::writes(&rest).contains(scalar);
-    value.walk(&mut |e| kept &= !matches!(e.kind(), ExprKind::Load(t, _) if t == scalar));
-    kept.then(|| (value.clone(), rest))
+    (!effects::writes(&rest).contains(scalar)).then(|| (value.clone(), rest))
+}
+
+/// The value that a scalar gets first of all in its scope, and what follows.
+pub(crate) fn first_value<'s>(scalar: &Symbol, scope: &'s Stmt) -> Option<(&'s Expr, &'s [Stmt])> {
+    let (first, rest): (&Stmt, &[Stmt]) = match scope.kind() {
+        StmtKind::Seq(v) => v.split_first()?,
+        _ => (scope, &[]),
+    };
+    let StmtKind::Store { tensor, value, .. } = first.kind() else { return None };
+    (tensor == scalar && !effects::loads(value).contains(scalar)).then_some((value, rest))
 }

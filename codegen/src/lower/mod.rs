@@ -15,6 +15,7 @@ mod vectorise;
 mod vectors;
 
 pub(crate) use flatten::count;
+pub(crate) use invariants::first_value;
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;

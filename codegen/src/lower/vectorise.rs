@@ -19,9 +19,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use weft_analysis::query::growth::constant_growth;
 use weft_analysis::query::{Context, effects, walk};
 use weft_ast::expr::Access;
-use weft_ast::poly::Poly;
 use weft_ast::stmt::LoopProps;
 use weft_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
 
@@ -122,14 +122,6 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     }
     // `0 < large - small (+ 1)`
     let room = large.minus(small).plus(&Expr::int(or_equal));
-    let mut factor = 0;
-    for (monomial, c) in Poly::of(&room)?.terms() {
-        match monomial {
-            [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
-            other if other.iter().any(|e| effects::mentions(e, iter)) => return None,
-            _ => {}
-        }
-    }
     // Bounds are computed whether or not there are iterations, and before what the loop writes.
     let rest = room.rewrite(&mut |e| match e.kind() {
         ExprKind::Var(v) if v == iter => Expr::int(0),
@@ -138,7 +130,7 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     if rest.may_fail() || !effects::loads(&rest).is_empty() {
         return None;
     }
-    match factor {
+    match constant_growth(&room, iter)? {
         -1 => Some(Bound::Below(rest)),
         1 => Some(Bound::From(Expr::int(1).minus(&rest))),
         _ => None,

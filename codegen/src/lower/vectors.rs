@@ -23,8 +23,8 @@
 //! [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use weft_analysis::query::growth::constant_growth;
 use weft_ast::expr::Access;
-use weft_ast::poly::Poly;
 use weft_ast::stmt::{LoopProps, Memory};
 use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -369,7 +369,7 @@ impl Check<'_> {
     /// Whether consecutive iterations access consecutive elements; of the array, whole vectors.
     fn vector(&self, tensor: &Symbol, indices: &[Access], lanes: &Lanes<'_>) -> bool {
         let [index] = indices else { return false };
-        if factor(&index.index, lanes.iter) != Some(1) {
+        if constant_growth(&index.index, lanes.iter) != Some(1) {
             return false;
         }
         let first = at(&index.index, lanes.iter, &Expr::int(lanes.begin));
@@ -435,26 +435,6 @@ fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
         }
     });
     one
-}
-
-/// By how much an index grows with an iterator.
-fn factor(index: &Expr, iter: &Symbol) -> Option<i128> {
-    let mut factor = 0;
-    for (monomial, c) in Poly::of(index)?.terms() {
-        match monomial {
-            [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
-            other => {
-                let mut mentioned = false;
-                other.iter().for_each(|e| {
-                    e.walk(&mut |e| mentioned |= matches!(e.kind(), ExprKind::Var(v) if v == iter));
-                });
-                if mentioned {
-                    return None;
-                }
-            }
-        }
-    }
-    Some(factor)
 }
 
 /// An index where the iterator has a value.

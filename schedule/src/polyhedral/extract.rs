@@ -246,7 +246,7 @@ impl Extractor {
         let iters: Vec<&Symbol> = self.inner.iter().collect();
         let (facts, written) = (&mut self.facts, &self.written);
         tensor.shape.iter().all(|e| {
-            !tree::mentions(e, &iters)
+            !effects::mentions(e, &iters)
                 && effects::loads(e).is_disjoint(written)
                 && !facts.may_stop(e)
                 && facts.prove(&Expr::int(0).less_eq(e))
@@ -358,7 +358,7 @@ impl Extractor {
     /// Whether it is an integer that is there before the region, and the same in all of it.
     fn is_steady(&mut self, e: &Expr) -> bool {
         let iters: Vec<&Symbol> = self.inner.iter().collect();
-        let changes = tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
+        let changes = effects::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
         !changes && e.dtype().is_int() && !self.facts.may_stop(e)
     }
 

@@ -77,7 +77,7 @@ fn find_joined(l: &Loop, s: &Stmt, written: &FxHashSet<Symbol>, out: &mut FxHash
     for item in &Block::of(s).items {
         let (Some(inner), StmtKind::For { props, .. }) = (Loop::of(item), item.kind()) else { continue };
         let bounds = [&inner.begin, &inner.end, &inner.step];
-        let same = bounds.iter().all(|e| !tree::mentions(e, &[&l.iter]) && effects::loads(e).is_disjoint(written));
+        let same = bounds.iter().all(|e| !effects::mentions(e, &[&l.iter]) && effects::loads(e).is_disjoint(written));
         if same && *props == LoopProps::default() {
             out.insert(item.id());
             find_joined(l, &inner.body, written, out);

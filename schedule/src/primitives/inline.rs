@@ -146,7 +146,7 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
             _ => None,
         })
         .collect();
-    if witness.values.values().any(|v| tree::mentions(v, &iters) || !effects::loads(v).is_empty()) {
+    if witness.values.values().any(|v| effects::mentions(v, &iters) || !effects::loads(v).is_empty()) {
         return None;
     }
     let mut facts = walk::at(func, write.site.stmt.id())?;

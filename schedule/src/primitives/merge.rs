@@ -55,7 +55,7 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     // 4. The same bounds, which are evaluated in the body.
     super::steady(4, outer)?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
-    if [&inner.begin, &inner.end].into_iter().any(|e| tree::mentions(e, &[&outer.iter]))
+    if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
         || !effects::writes(&outer.body).is_disjoint(&bounds)
     {
         return refuse(4, format!("the bounds of `{}` change in the loop `{}`", inner.iter, outer.iter));

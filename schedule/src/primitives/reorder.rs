@@ -115,7 +115,8 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
             StmtKind::VarDef { tensor, .. } => {
                 // 3. The declaration can leave.
                 let iters: Vec<&Symbol> = nest.loops.iter().map(|l| &l.iter).collect();
-                if tensor.shape.iter().any(|e| tree::mentions(e, &iters) || !effects::loads(e).is_disjoint(&written)) {
+                if tensor.shape.iter().any(|e| effects::mentions(e, &iters) || !effects::loads(e).is_disjoint(&written))
+                {
                     let text = format!("the shape of `{}` changes in the nest", tensor.symbol);
                     return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
                 }
@@ -270,7 +271,7 @@ impl Plan {
             // Old outer loops that are inside now.
             let crossed: Vec<&Loop> = (0..k).filter(|m| place(*m) > place(k)).map(|m| &loops[m]).collect();
             let iters: Vec<&Symbol> = crossed.iter().map(|m| &m.iter).collect();
-            if ![&l.begin, &l.end, &l.step].iter().any(|e| tree::mentions(e, &iters)) {
+            if ![&l.begin, &l.end, &l.step].iter().any(|e| effects::mentions(e, &iters)) {
                 continue;
             }
             let hull = self.hull(l, &crossed);
@@ -313,7 +314,7 @@ pub(crate) struct Hull {
 
 /// A bound of an expression over `lo <= iter <= hi`: its largest value, or its smallest one.
 pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Option<Expr> {
-    if !tree::mentions(e, &[iter]) {
+    if !effects::mentions(e, &[iter]) {
         return Some(e.clone());
     }
     let sub = |x: &Expr, largest| extreme(x, iter, lo, hi, largest);

@@ -130,7 +130,7 @@ impl Cuts<'_> {
     /// In the main part, `min` and `max` are the operand that changes with the loop.
     fn bound(&mut self, e: &Expr, facts: &mut Context) {
         let ExprKind::Apply(op @ (Op::Min | Op::Max), a) = e.kind() else { return };
-        let ours = |e: &Expr| tree::mentions(e, &[&self.target.iter]);
+        let ours = |e: &Expr| effects::mentions(e, &[&self.target.iter]);
         let (x, y) = if ours(&a[0]) { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
         let cond = if *op == Op::Min { x.less_eq(y) } else { y.less_eq(x) };
         self.condition(&cond, facts);
