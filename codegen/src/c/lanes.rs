@@ -16,6 +16,14 @@ use weft_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tens
 /// The vectors of partial sums of one sum: an addition takes about four cycles, and one can start in each.
 const CHAINS: i64 = 4;
 
+/// A loop over lanes, from one value of its iterator to before another.
+#[derive(Clone, Copy)]
+pub(super) struct LaneLoop<'s> {
+    pub iter: &'s Symbol,
+    pub begin: i64,
+    pub end: i64,
+}
+
 /// One vector of a loop over lanes.
 struct Lane<'s> {
     iter: &'s Symbol,
@@ -39,56 +47,42 @@ impl Emitter<'_> {
     }
 
     /// A loop over lanes: every statement of its body, for each vector of them.
-    pub fn lane_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
-        let (begin, end) = (begin.as_int().unwrap_or(0), end.as_int().unwrap_or(0));
+    pub fn lane_loop(&mut self, over: LaneLoop<'_>, body: &Stmt) {
         match body.kind() {
-            StmtKind::Seq(v) => v.iter().for_each(|s| self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], s)),
+            StmtKind::Seq(v) => v.iter().for_each(|s| self.lane_loop(over, s)),
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.expr(cond);
                 self.out.open(format!("if ({cond}) {{"));
-                self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], then);
+                self.lane_loop(over, then);
                 if let Some(otherwise) = otherwise.as_ref().filter(|o| !o.is_nop()) {
                     self.out.reopen("} else {");
-                    self.lane_loop(iter, [&Expr::int(begin), &Expr::int(end)], otherwise);
+                    self.lane_loop(over, otherwise);
                 }
                 self.out.close("}");
             }
-            StmtKind::Store { tensor, indices, value } => {
-                self.lane_stmt(body, iter, [begin, end], tensor, indices, "=", value)
-            }
-            StmtKind::ReduceTo { tensor, indices, op, value } => {
-                let operator = if *op == ReduceOp::Mul { "*=" } else { "+=" };
-                self.lane_stmt(body, iter, [begin, end], tensor, indices, operator, value);
-            }
+            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => self.lane_stmt(over, body),
             _ => {}
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of one statement
-    fn lane_stmt(
-        &mut self,
-        s: &Stmt,
-        iter: &Symbol,
-        [begin, end]: [i64; 2],
-        tensor: &Symbol,
-        indices: &[Access],
-        operator: &str,
-        value: &Expr,
-    ) {
+    fn lane_stmt(&mut self, over: LaneLoop<'_>, s: &Stmt) {
         self.show(s);
-        let dtype = value.dtype();
-        let (of_type, lanes) = self.vector_type(dtype);
-        for k in 0..(end - begin) / lanes {
-            let lane = Lane { iter, first: Expr::int(begin + k * lanes), dtype, lanes };
-            let name = match (operator, s.kind()) {
-                ("=", _) => None,
-                (_, StmtKind::ReduceTo { op, .. }) => match self.shared.get(&(tensor.clone(), *op)) {
+        let (tensor, indices, value, operator, own) = match s.kind() {
+            StmtKind::Store { tensor, indices, value } => (tensor, indices, value, "=", None),
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let own = match self.shared.get(&(tensor.clone(), *op)) {
                     Some(Shared::Copy(own)) => Some(own.clone()),
                     _ => None,
-                },
-                _ => None,
-            };
-            let target = self.lane_element(&lane, name, tensor, indices, false);
+                };
+                (tensor, indices, value, if *op == ReduceOp::Mul { "*=" } else { "+=" }, own)
+            }
+            _ => return,
+        };
+        let dtype = value.dtype();
+        let (of_type, lanes) = self.vector_type(dtype);
+        for k in 0..(over.end - over.begin) / lanes {
+            let lane = Lane { iter: over.iter, first: Expr::int(over.begin + k * lanes), dtype, lanes };
+            let target = self.lane_element(&lane, own.clone(), tensor, indices, false);
             let text = self.lane_vector(&lane, value, &of_type);
             self.out.line(format!("{target} {operator} {text};"));
         }

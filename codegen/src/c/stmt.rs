@@ -6,6 +6,7 @@
 
 use super::expr::prec;
 use super::helpers::Helpers;
+use super::lanes::LaneLoop;
 use super::loops::{Loop, Shared};
 use super::names::Names;
 use super::outline::Outer;
@@ -122,8 +123,10 @@ impl<'a> Emitter<'a> {
                 if props.library && self.library(s) {
                     return;
                 }
-                if self.lowered.vectors().loops.contains(&s.id()) {
-                    return self.lane_loop(iter, [begin, end], body);
+                if self.lowered.vectors().loops.contains(&s.id())
+                    && let (Some(begin), Some(end)) = (begin.as_int(), end.as_int())
+                {
+                    return self.lane_loop(LaneLoop { iter, begin, end }, body);
                 }
                 if self.lowered.vectors().sums.contains(&s.id())
                     && self.ranges.is_tame(begin)

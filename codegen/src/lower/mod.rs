@@ -6,6 +6,7 @@
 mod checks;
 mod flatten;
 mod invariants;
+mod lanes;
 mod parallel;
 mod placement;
 mod reductions;

@@ -22,11 +22,12 @@
 //! *leaves alone*: arrays that something else touches, element types that vectors do not have, and what would be longer than
 //! [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
 
+use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::query::growth::constant_growth;
+use weft_analysis::query::effects;
 use weft_ast::expr::Access;
 use weft_ast::stmt::{LoopProps, Memory};
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use weft_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The vectors of one array: as many as the largest machines have registers.
 const MOST_VECTORS: i64 = 32;
@@ -104,21 +105,18 @@ impl Pass {
             StmtKind::Seq(v) => v.iter().collect(),
             _ => vec![body],
         };
-        let stored = parts.iter().flat_map(|s| weft_analysis::query::effects::writes(s)).collect();
-        let lanes = Lanes { iter, begin: 0, vectors: 0, stored };
+        let lanes = Lanes { iter, varying: parts.iter().flat_map(|s| effects::writes(s)).collect() };
         parts.len() <= 4
             && parts.iter().all(|part| {
                 let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = part.kind() else {
                     return false;
                 };
                 let dtype = value.dtype();
-                let loops = Vec::new();
-                let check = Check { array: None, dtype, lanes: 1, atomic: &self.atomic, loops, statements: 0 };
                 indices.is_empty()
                     && matches!(dtype, DType::F32 | DType::F64)
                     && props.sharing(tensor, ReduceOp::Add) == Some(Sharing::Partial)
                     && !self.atomic.contains(tensor)
-                    && check.value(value, &lanes, dtype)
+                    && lanes.value(value, dtype)
             })
     }
 
@@ -138,7 +136,9 @@ impl Pass {
         Self::other_iterators(array, scope, None, &mut unrolled)?;
         let scope = if unrolled.is_empty() { scope.clone() } else { write_out(scope, &unrolled)? };
         let (dtype, atomic) = (tensor.dtype, &self.atomic);
-        let mut check = Check { array: Some(array), dtype, lanes, atomic, loops: Vec::new(), statements: 0 };
+        let mut touching = FxHashSet::default();
+        touches(&scope, array, &mut touching);
+        let mut check = Check { array, dtype, lanes, atomic, touching, loops: Vec::new(), statements: 0 };
         check.stmt(&scope)?;
         (check.statements <= MOST_STATEMENTS).then_some((scope, check.loops))
     }
@@ -155,29 +155,15 @@ impl Pass {
             _ => innermost,
         };
         let mut ok = true;
-        let mut index = |indices: &[Access]| {
-            for a in indices {
+        accesses(s, &mut |t, indices| {
+            for a in indices.iter().filter(|_| t == array) {
                 a.index.walk(&mut |e| match e.kind() {
                     ExprKind::Var(v) if Some(v) != innermost => drop(out.insert(v.clone())),
                     ExprKind::Load(..) => ok = false,
                     _ => {}
                 });
             }
-        };
-        if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
-            && tensor == array
-        {
-            index(indices);
-        }
-        for e in s.kind().exprs() {
-            e.walk(&mut |e| {
-                if let ExprKind::Load(t, indices) = e.kind()
-                    && t == array
-                {
-                    index(indices);
-                }
-            });
-        }
+        });
         if !ok {
             return None;
         }
@@ -256,31 +242,52 @@ fn copy(s: &Stmt, names: &FxHashMap<Symbol, Expr>) -> Option<Stmt> {
 
 // ---- checking
 
+/// Calls `see` with every access that stands in a statement itself, not in those inside it.
+fn accesses(s: &Stmt, see: &mut dyn FnMut(&Symbol, &[Access])) {
+    if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
+        see(tensor, indices);
+    }
+    for e in s.kind().exprs() {
+        e.walk(&mut |e| {
+            if let ExprKind::Load(t, indices) = e.kind() {
+                see(t, indices);
+            }
+        });
+    }
+}
+
+/// Whether an array is accessed in a statement; adds those in which it is.
+fn touches(s: &Stmt, array: &Symbol, touching: &mut FxHashSet<StmtId>) -> bool {
+    let mut found = false;
+    accesses(s, &mut |t, _| found |= t == array);
+    for c in s.kind().children() {
+        found |= touches(c, array, touching);
+    }
+    if found {
+        touching.insert(s.id());
+    }
+    found
+}
+
 /// Whether every access of an array is one to a whole vector.
 struct Check<'a> {
-    array: Option<&'a Symbol>,
+    array: &'a Symbol,
     dtype: DType,
     lanes: i64,
     atomic: &'a FxHashSet<Symbol>,
+    /// The statements in which it is accessed.
+    touching: FxHashSet<StmtId>,
     loops: Vec<StmtId>,
+    /// Vector statements.
     statements: usize,
-}
-
-/// The loop over lanes that is looked at.
-struct Lanes<'s> {
-    iter: &'s Symbol,
-    begin: i64,
-    vectors: usize,
-    /// What its statements store into.
-    stored: FxHashSet<Symbol>,
 }
 
 impl Check<'_> {
     fn stmt(&mut self, s: &Stmt) -> Option<()> {
-        if !self.touches(s) {
+        if !self.touching.contains(&s.id()) {
             return Some(());
         }
-        if s.kind().exprs().iter().any(|e| self.loads(e)) {
+        if s.kind().exprs().iter().any(|e| effects::loads(e).contains(self.array)) {
             return None;
         }
         match s.kind() {
@@ -305,111 +312,54 @@ impl Check<'_> {
         }
     }
 
-    fn touches(&self, s: &Stmt) -> bool {
-        let mut found = false;
-        s.walk(&mut |s| {
-            found |= matches!(s.kind(), StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } if Some(tensor) == self.array)
-                || s.kind().exprs().iter().any(|e| self.loads(e));
-        });
-        found
-    }
-
-    fn loads(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Load(t, _) if Some(t) == self.array));
-        found
-    }
-
     fn lane_loop(&mut self, iter: &Symbol, extent: &Extent, props: &LoopProps, body: &Stmt) -> Option<()> {
         let (begin, length) = constant(extent)?;
         if length == 0 || length % self.lanes != 0 || !props.reductions.is_empty() {
             return None;
         }
-        let mut lanes = Lanes { iter, begin, vectors: (length / self.lanes) as usize, stored: FxHashSet::default() };
-        let mut plain = true;
-        body.walk(&mut |s| match s.kind() {
-            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
-                lanes.stored.insert(tensor.clone());
+        let (mut stored, mut plain, mut whole) = (FxHashSet::default(), true, true);
+        body.walk(&mut |s| {
+            match s.kind() {
+                StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                    stored.insert(tensor.clone());
+                }
+                StmtKind::Seq(_) | StmtKind::If { .. } => {}
+                _ => plain = false,
             }
-            StmtKind::Seq(_) | StmtKind::If { .. } => {}
-            _ => plain = false,
+            accesses(s, &mut |t, indices| whole &= t != self.array || self.is_whole(indices, iter, begin));
         });
         if !plain
-            || !lanes.stored.is_disjoint(self.atomic)
-            || (props.vectorize.is_none() && !independent(body, &lanes.stored))
+            || !whole
+            || !stored.is_disjoint(self.atomic)
+            || (props.vectorize.is_none() && !independent(body, &stored))
         {
             return None;
         }
-        self.lane_stmt(body, &lanes)
+        stored.insert(self.array.clone());
+        self.lane_stmt(body, &Lanes { iter, varying: stored }, (length / self.lanes) as usize)
     }
 
-    fn lane_stmt(&mut self, s: &Stmt, lanes: &Lanes<'_>) -> Option<()> {
-        match s.kind() {
-            StmtKind::Seq(v) => v.iter().try_for_each(|s| self.lane_stmt(s, lanes)),
+    /// Whether the array is accessed from where one of its vectors begins.
+    fn is_whole(&self, indices: &[Access], iter: &Symbol, begin: i64) -> bool {
+        let first = |a: &Access| at(&a.index, iter, &Expr::int(begin)).as_int();
+        indices.first().and_then(first).is_some_and(|k| k >= 0 && k % self.lanes == 0)
+    }
+
+    /// Whether a statement can be done for all lanes at once, which takes so many vectors.
+    fn lane_stmt(&mut self, s: &Stmt, lanes: &Lanes<'_>, vectors: usize) -> Option<()> {
+        let (indices, value) = match s.kind() {
+            StmtKind::Seq(v) => return v.iter().try_for_each(|s| self.lane_stmt(s, lanes, vectors)),
             StmtKind::If { cond, then, otherwise } => {
-                self.same(cond, lanes).then_some(())?;
-                self.lane_stmt(then, lanes)?;
-                otherwise.as_ref().map_or(Some(()), |o| self.lane_stmt(o, lanes))
+                lanes.same(cond).then_some(())?;
+                self.lane_stmt(then, lanes, vectors)?;
+                return otherwise.as_ref().map_or(Some(()), |o| self.lane_stmt(o, lanes, vectors));
             }
-            StmtKind::Store { tensor, indices, value } => {
-                self.statements += lanes.vectors;
-                (value.dtype() == self.dtype && self.vector(tensor, indices, lanes)).then_some(())?;
-                self.value(value, lanes, self.dtype).then_some(())
-            }
-            StmtKind::ReduceTo { tensor, indices, op, value } => {
-                self.statements += lanes.vectors;
-                let takes = matches!(op, ReduceOp::Add | ReduceOp::Mul) && value.dtype() == self.dtype;
-                (takes && self.vector(tensor, indices, lanes)).then_some(())?;
-                self.value(value, lanes, self.dtype).then_some(())
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether consecutive iterations access consecutive elements; of the array, whole vectors.
-    fn vector(&self, tensor: &Symbol, indices: &[Access], lanes: &Lanes<'_>) -> bool {
-        let [index] = indices else { return false };
-        if constant_growth(&index.index, lanes.iter) != Some(1) {
-            return false;
-        }
-        let first = at(&index.index, lanes.iter, &Expr::int(lanes.begin));
-        Some(tensor) != self.array || first.as_int().is_some_and(|k| k >= 0 && k % self.lanes == 0)
-    }
-
-    /// Whether a value of that type can be computed for all lanes at once.
-    fn value(&self, e: &Expr, lanes: &Lanes<'_>, dtype: DType) -> bool {
-        if self.same(e, lanes) {
-            return true;
-        }
-        if e.dtype() != dtype {
-            return false;
-        }
-        match e.kind() {
-            ExprKind::Load(t, indices) => self.vector(t, indices, lanes),
-            ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div, args) => {
-                args.iter().all(|a| self.value(a, lanes, dtype))
-            }
-            // Sums of f32 are in f64. Vectors in registers have their own number of lanes.
-            ExprKind::Cast(inner) => {
-                dtype == DType::F64
-                    && inner.dtype() == DType::F32
-                    && !self.loads(inner)
-                    && !self.same(inner, lanes)
-                    && self.value(inner, lanes, DType::F32)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a value is the same for all lanes.
-    fn same(&self, e: &Expr, lanes: &Lanes<'_>) -> bool {
-        let mut same = true;
-        e.walk(&mut |e| match e.kind() {
-            ExprKind::Var(v) => same &= v != lanes.iter,
-            ExprKind::Load(t, _) => same &= Some(t) != self.array && !lanes.stored.contains(t),
-            _ => {}
-        });
-        same
+            StmtKind::Store { indices, value, .. }
+            | StmtKind::ReduceTo { indices, op: ReduceOp::Add | ReduceOp::Mul, value, .. } => (indices, value),
+            _ => return None,
+        };
+        self.statements += vectors;
+        (value.dtype() == self.dtype && lanes.vector(indices) && lanes.value(value, self.dtype)).then_some(())
     }
 }
 
@@ -417,22 +367,12 @@ impl Check<'_> {
 fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
     let mut index: FxHashMap<Symbol, Vec<Access>> = FxHashMap::default();
     let mut one = true;
-    let mut see = |t: &Symbol, indices: &[Access]| {
-        if stored.contains(t) {
-            one &= index.entry(t.clone()).or_insert_with(|| indices.to_vec()) == indices;
-        }
-    };
     body.walk(&mut |s| {
-        if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
-            see(tensor, indices);
-        }
-        for e in s.kind().exprs() {
-            e.walk(&mut |e| {
-                if let ExprKind::Load(t, indices) = e.kind() {
-                    see(t, indices);
-                }
-            });
-        }
+        accesses(s, &mut |t, indices| {
+            if stored.contains(t) {
+                one &= index.entry(t.clone()).or_insert_with(|| indices.to_vec()) == indices;
+            }
+        });
     });
     one
 }

@@ -1,0 +1,53 @@
+//! What can be computed for all lanes at once: consecutive iterations of a loop side by side in a vector.
+//!
+//! ```text
+//! for j in range(16):                      a[k] is the same for all lanes, b[k * 16 + j] is a vector:
+//!     acc[j] += a[k] * b[k * 16 + j]       their product can be computed for all lanes
+//! ```
+
+use rustc_hash::FxHashSet;
+use weft_analysis::query::effects;
+use weft_analysis::query::growth::constant_growth;
+use weft_ast::expr::Access;
+use weft_ast::{DType, Expr, ExprKind, Op, Symbol};
+
+/// A loop over lanes.
+pub(super) struct Lanes<'s> {
+    pub iter: &'s Symbol,
+    /// Tensors of which no element is known to be the same for all lanes: what the loop stores into, and what is held in vectors.
+    pub varying: FxHashSet<Symbol>,
+}
+
+impl Lanes<'_> {
+    /// Whether consecutive iterations access consecutive elements.
+    pub fn vector(&self, indices: &[Access]) -> bool {
+        let [index] = indices else { return false };
+        constant_growth(&index.index, self.iter) == Some(1) && effects::loads(&index.index).is_disjoint(&self.varying)
+    }
+
+    /// Whether a value of that type can be computed for all lanes at once.
+    pub fn value(&self, e: &Expr, dtype: DType) -> bool {
+        if self.same(e) {
+            return true;
+        }
+        if e.dtype() != dtype {
+            return false;
+        }
+        match e.kind() {
+            ExprKind::Load(_, indices) => self.vector(indices),
+            ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div, args) => {
+                args.iter().all(|a| self.value(a, dtype))
+            }
+            // Sums of f32 are in f64.
+            ExprKind::Cast(inner) => {
+                dtype == DType::F64 && inner.dtype() == DType::F32 && !self.same(inner) && self.value(inner, DType::F32)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value is the same for all lanes.
+    pub fn same(&self, e: &Expr) -> bool {
+        !effects::mentions(e, &[self.iter]) && effects::loads(e).is_disjoint(&self.varying)
+    }
+}
