@@ -8,10 +8,10 @@ use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
 use weft_analysis::query::depend::Dependences;
+use weft_analysis::query::growth::constant_growth;
 use weft_analysis::query::walk::{self, Visitor};
 use weft_analysis::query::{Context, effects};
 use weft_ast::op::Op;
-use weft_ast::poly::Poly;
 use weft_ast::{Access, Expr, ExprKind, Func, LoopProps, Stmt, StmtKind, Symbol, Vectorize, print};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -254,22 +254,18 @@ fn access_notes(l: &Loop) -> Vec<String> {
 fn stride(index: &[&Expr], iter: &Symbol, variant: &Variant) -> Option<String> {
     let changing: Vec<usize> = (0..index.len()).filter(|d| variant.changes(index[*d])).collect();
     let (first, last) = (*changing.first()?, index.len() - 1);
-    let factor = |e: &Expr| -> Option<i128> {
-        let mut factor = 0;
-        for (monomial, c) in Poly::of(e)?.terms() {
-            match monomial {
-                [one] if matches!(one.kind(), ExprKind::Var(v) if v == iter) => factor = c,
-                other if other.iter().any(|e| variant.changes(e)) => return None,
-                _ => {}
-            }
-        }
-        Some(factor)
+    let factor = |e: &Expr| {
+        let rest = e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(v) if v == iter => Expr::int(0),
+            _ => e,
+        });
+        if variant.changes(&rest) { None } else { constant_growth(e, iter) }
     };
-    let factors: Option<Vec<i128>> = changing.iter().map(|d| factor(index[*d])).collect();
+    let factors: Option<Vec<i64>> = changing.iter().map(|d| factor(index[*d])).collect();
     match factors.as_deref() {
         None => Some("gathered: every lane addresses an element of its own".into()),
         Some([1 | -1]) if first == last => None,
-        Some([c]) if first == last => Some(format!("strided: lanes are {} elements apart", c.abs())),
+        Some([c]) if first == last => Some(format!("strided: lanes are {} elements apart", c.unsigned_abs())),
         Some(_) => Some(format!("strided: lanes are apart in dimension {first}, and not in the last one alone")),
     }
 }
