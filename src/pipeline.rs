@@ -5,7 +5,7 @@
 //! ```
 
 use crate::hooks::Compiler;
-use crate::program::Options;
+use crate::program::{Gradient, Options};
 use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
@@ -69,6 +69,24 @@ pub fn scheduled(
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
         }
     }
+}
+
+/// The gradient of a logical program.
+///
+/// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the forward pass. A gradient
+/// that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules of its own.
+pub fn gradient(func: &Func, gradient: &Gradient, timings: &mut Timings) -> Result<Func, Diagnostics> {
+    let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float()).map(|p| p.tensor.symbol.name().to_string());
+    let wrt = if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() };
+    let request = weft_autodiff::Request {
+        kind: weft_autodiff::Kind::ValueAndVjp,
+        name: func.name.clone(),
+        func,
+        wrt: &wrt,
+        tape: gradient.tape.clone(),
+        span: Span::NONE,
+    };
+    timings.measure("differentiate", || deep(|| weft_autodiff::differentiate(&request)))
 }
 
 /// The program on flat buffers, with every check that remains.

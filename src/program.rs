@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap};
+use weft_autodiff::Tape;
 use weft_codegen::Lowered;
 use weft_codegen::c::CSource;
 use weft_frontend::StaticValue;
@@ -25,6 +26,16 @@ pub enum Backend {
     Interp,
 }
 
+/// The gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`, given a seed `y.grad`
+/// for every result y and for the final value of every `inout` parameter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gradient {
+    /// The parameters with respect to which it is differentiated; empty means all of floating-point numbers.
+    pub wrt: Vec<String>,
+    /// Which values that are made in loops are kept for the backward pass.
+    pub tape: Tape,
+}
+
 /// How an entry is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -37,6 +48,8 @@ pub struct Options {
     /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run
     /// the program as it is written.
     pub schedule: Option<String>,
+    /// The gradient in the place of the program: its results are those of the program, then the gradients.
+    pub gradient: Option<Gradient>,
     /// C for any machine of this architecture: vectors are as long as all of them have.
     pub portable: bool,
 }
@@ -183,8 +196,13 @@ impl Program {
     /// Everything that is wrong with the entry.
     pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
-        pipeline::logical(&self.front, entry, options.schedule.as_deref(), &options.statics, timings)
-            .map_err(|d| Error::program(d, &self.sources))
+        let wrong = |d| Error::program(d, &self.sources);
+        let func = pipeline::logical(&self.front, entry, options.schedule.as_deref(), &options.statics, timings);
+        let func = func.map_err(wrong)?;
+        match &options.gradient {
+            None => Ok(func),
+            Some(gradient) => pipeline::gradient(&func, gradient, timings).map_err(wrong),
+        }
     }
 
     /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it

@@ -138,7 +138,7 @@ impl Session {
     }
 }
 
-/// The values of `static` parameters as part of a key.
+/// What a program is elaborated and differentiated with, as part of a key.
 pub(crate) fn statics_text(options: &Options) -> String {
-    format!("{:?}", options.statics)
+    format!("{:?} {:?}", options.statics, options.gradient)
 }

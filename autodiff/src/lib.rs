@@ -45,6 +45,8 @@ pub enum Kind {
     ValueAndGrad,
     /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the gradients.
     Vjp,
+    /// The results, and then those.
+    ValueAndVjp,
     /// With a tangent for every input as further parameters: the tangents of the results.
     Jvp,
 }
@@ -55,7 +57,7 @@ impl Kind {
         match self {
             Kind::Grad => "grad",
             Kind::ValueAndGrad => "value_and_grad",
-            Kind::Vjp => "vjp",
+            Kind::Vjp | Kind::ValueAndVjp => "vjp",
             Kind::Jvp => "jvp",
         }
     }

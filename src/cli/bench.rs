@@ -39,7 +39,7 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut session = session::open(&args.program)?;
+    let mut session = session::open(&args.program, None)?;
     let signature = session.signature().clone();
     let given = &args.program.inputs;
     let inputs = progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes))

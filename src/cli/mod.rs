@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod deps;
 mod fmt;
+mod grad;
 mod later;
 mod output;
 mod progress;
@@ -59,8 +60,8 @@ enum Command {
     Fmt(fmt::Args),
     /// Print the dependences of a program, and which loops carry them
     Deps(deps::Args),
-    /// Print the gradient of a program (not supported yet)
-    Grad(later::Args),
+    /// Print the gradient of a program
+    Grad(grad::Args),
     /// Convert between sparse storage formats (not supported yet)
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
@@ -104,6 +105,7 @@ fn each_once(command: &Command) -> Result<(), clap::Error> {
             args::once("build", "--size", &a.sizes)?;
             args::once("build", "--set", &a.statics)
         }
+        Command::Grad(a) => args::once("grad", "--set", &a.statics),
         _ => Ok(()),
     }
 }
@@ -117,7 +119,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(a) => (a.json, deps::run(&a)),
-        Command::Grad(_) => (false, later::refuse("grad", "gradients")),
+        Command::Grad(a) => (false, grad::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),
         Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),

@@ -1,6 +1,7 @@
 //! `weft run`: compile an entry, run it on inputs, print or keep the results.
 
 use super::args::ProgramArgs;
+use super::grad::GradientArgs;
 use super::output::{Failure, print, print_json};
 use super::{progress, session, summary};
 use serde_json::{Value as Json, json};
@@ -30,9 +31,11 @@ pub struct Args {
     /// Print how long each step took, and the memory that was used
     #[arg(long)]
     time: bool,
-    /// Run with the gradient (not supported yet)
-    #[arg(long, value_name = "NAMES", hide = true)]
-    grad: Option<String>,
+    /// Run with the gradient with respect to these parameters; seeds are ones where `--in y.grad=…` gives no other
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    grad: Option<Vec<String>>,
+    #[command(flatten)]
+    gradient: GradientArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -43,22 +46,16 @@ Examples:
   weft run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
   weft run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
   weft run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
-  weft run f.ft --in x=rand --size n=8 --backend interp --json";
+  weft run f.ft --in x=rand --size n=8 --backend interp --json
+  weft run f.ft loss --grad w,b --in w=rand --in b=zeros --in x=x.npy --out w.grad=dw.npy";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.grad.is_some() {
-        return Err(Diagnostic::new(
-            "command::unsupported",
-            "`--grad` is not supported yet: gradients come in a later version",
-        )
-        .into());
-    }
-    let mut session = session::open(&args.program)?;
+    let mut session = session::open(&args.program, args.grad.as_ref().map(|wrt| args.gradient.of(wrt)))?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
-    let given = &args.program.inputs;
+    let given = &with_seeds(args, &signature);
     let read = || progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes));
     let inputs = files.measure("read inputs", read).map_err(|faults| Failure::Report(session.report(faults)))?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
@@ -93,6 +90,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (signature, sizes, files, times) = (&signature, &inputs.sizes, &files, &times);
     let report = RunReport { args, signature, sizes, compile, files, times, products };
     report.print(&results, &targets, &memory)
+}
+
+/// The inputs, with ones for the seeds of a gradient that are not among them.
+fn with_seeds(args: &Args, signature: &Signature) -> Vec<(String, String)> {
+    let mut all = args.program.inputs.clone();
+    if args.grad.is_some() {
+        let seeds = signature.params().map(|p| &p.name).filter(|n| n.ends_with(".grad"));
+        let missing: Vec<&String> = seeds.filter(|n| !all.iter().any(|(given, _)| given == *n)).collect();
+        all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
+    }
+    all
 }
 
 /// Parameters that are written, then results, each with its value.

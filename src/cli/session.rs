@@ -3,7 +3,7 @@
 use super::args::{Backend, ProgramArgs};
 use super::output::Failure;
 use std::collections::BTreeMap;
-use weft::{Function, Options, Session, StaticValue};
+use weft::{Function, Gradient, Options, Session, StaticValue};
 use weft_ast::Diagnostic;
 
 /// The values after `--set`.
@@ -21,14 +21,14 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
 }
 
-/// Opens the program's entry.
-pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
+/// Opens the program's entry, or its gradient.
+pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
     let backend = match args.backend {
         Backend::C => weft::Backend::C,
         Backend::Interp => weft::Backend::Interp,
     };
-    let options =
-        Options { backend, statics: statics(&args.statics)?, schedule: args.schedule.clone(), ..Options::default() };
+    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
+    let options = Options { backend, statics, schedule, gradient, ..Options::default() };
     Ok(Session::open(&args.file, args.entry.as_deref(), &options)?)
 }
 

@@ -5,7 +5,7 @@ use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use weft::schedule::Schedule;
-use weft::{Options, Program, Timings};
+use weft::{Gradient, Options, Program, Timings};
 use weft_ast::Diagnostic;
 
 /// Print a program at a stage of compilation
@@ -39,7 +39,7 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Weft again), `lowered` the program on flat
-buffers with its checks, `c` the C that is compiled. `scheduled` is the logical program after its schedule.
+buffers with its checks, `c` the C that is compiled. `grad` is the gradient with respect to all floats (`weft grad` has more). `scheduled` is the logical program after its schedule.
 
 Examples:
   weft show f.ft main
@@ -60,16 +60,12 @@ enum Stage {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(what) = match args.stage {
-        Stage::Grad => Some("gradients"),
-        Stage::Structured => Some("structured tensors"),
-        _ => None,
-    } {
+    if args.stage == Stage::Structured {
         return Err(Diagnostic::new(
             "command::unsupported",
-            format!("this stage is not supported yet: {what} come in a later version"),
+            "this stage is not supported yet: structured tensors come in a later version",
         )
-        .help("stages so far: parsed, elaborated, scheduled, lowered, c")
+        .help("stages so far: parsed, elaborated, grad, scheduled, lowered, c")
         .into());
     }
     let program = Program::load(&args.file)?;
@@ -101,6 +97,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Stage::Elaborated => {
             let plain = Options { schedule: None, ..options };
             weft_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
+        }
+        Stage::Grad => {
+            let gradient = Options { gradient: Some(Gradient::default()), ..options };
+            weft_ast::print::func(&program.logical(&entry, &gradient, &mut Timings::default())?)
         }
         Stage::Lowered => weft_ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,

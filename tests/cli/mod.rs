@@ -4,6 +4,7 @@ mod build;
 mod cache;
 mod data;
 mod deps;
+mod gradients;
 mod library;
 mod output;
 mod published;

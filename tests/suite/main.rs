@@ -10,6 +10,7 @@ mod docs;
 #[path = "../../codegen/tests/compiled/driver.rs"]
 mod driver;
 mod examples;
+mod gradients;
 mod libop;
 mod polybench;
 mod programs;

@@ -1,0 +1,64 @@
+//! Which tensors have an adjoint: what the inputs that are asked for influence, and what influences the results.
+//!
+//! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s carry
+//! no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
+
+use crate::partials;
+use rustc_hash::FxHashSet;
+use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+
+/// Calls `f` on the tensors that an expression's value changes with.
+pub(crate) fn sources(e: &Expr, f: &mut dyn FnMut(&Symbol)) {
+    if !e.dtype().is_float() {
+        return;
+    }
+    match e.kind() {
+        ExprKind::Load(t, _) => f(t),
+        ExprKind::Cast(inner) => sources(inner, f),
+        ExprKind::Apply(op, args) => {
+            for (k, a) in args.iter().enumerate() {
+                if partials::passes(*op, args, k) {
+                    sources(a, f);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the value changes with one of the tensors.
+pub(crate) fn changes_with(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
+    let mut found = false;
+    sources(e, &mut |t| found |= tensors.contains(t));
+    found
+}
+
+/// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that holds.
+pub(crate) fn active(body: &Stmt, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbol>) -> FxHashSet<Symbol> {
+    let mut flows: Vec<(Symbol, FxHashSet<Symbol>)> = Vec::new();
+    body.walk(&mut |s| {
+        if let StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. } = s.kind() {
+            let mut found = FxHashSet::default();
+            sources(value, &mut |t| {
+                found.insert(t.clone());
+            });
+            flows.push((tensor.clone(), found));
+        }
+    });
+    let (mut varied, mut useful) = (from.clone(), to.clone());
+    loop {
+        let before = varied.len() + useful.len();
+        for (target, sources) in &flows {
+            if !sources.is_disjoint(&varied) {
+                varied.insert(target.clone());
+            }
+            if useful.contains(target) {
+                useful.extend(sources.iter().cloned());
+            }
+        }
+        if before == varied.len() + useful.len() {
+            break;
+        }
+    }
+    varied.intersection(&useful).cloned().collect()
+}

@@ -1,0 +1,48 @@
+//! Small pieces of code that gradients are made of.
+
+use std::sync::Arc;
+use weft_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+
+/// `tensor[indices] = value`
+pub(crate) fn store(tensor: &Symbol, indices: Vec<Access>, value: Expr, origin: &Origin) -> Stmt {
+    Stmt::new(StmtKind::Store { tensor: tensor.clone(), indices, value }, origin.clone())
+}
+
+/// `tensor[indices] op= value`, or a store.
+pub(crate) fn update(
+    tensor: &Symbol,
+    indices: Vec<Access>,
+    op: Option<ReduceOp>,
+    value: Expr,
+    origin: &Origin,
+) -> Stmt {
+    match op {
+        None => store(tensor, indices, value, origin),
+        Some(op) => Stmt::new(StmtKind::ReduceTo { tensor: tensor.clone(), indices, op, value }, origin.clone()),
+    }
+}
+
+/// Loops over all elements of a tensor, called `T.d0`, `T.d1` …
+pub(crate) fn every(tensor: &Tensor, origin: &Origin, body: impl FnOnce(Vec<Access>) -> Stmt) -> Stmt {
+    let iters: Vec<Symbol> = (0..tensor.ndim()).map(|k| Symbol::new(format!("{}.d{k}", tensor.symbol))).collect();
+    let inner = body(iters.iter().map(|i| Access::from(Expr::var(i))).collect());
+    iters.into_iter().zip(&tensor.shape).rev().fold(inner, |body, (iter, n)| {
+        let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
+        Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
+    })
+}
+
+/// Sets all elements.
+pub(crate) fn fill(tensor: &Tensor, value: Literal, origin: &Origin) -> Stmt {
+    every(tensor, origin, |at| store(&tensor.symbol, at, Expr::literal(value, tensor.dtype), origin))
+}
+
+/// Copies all elements.
+pub(crate) fn copy(from: &Tensor, to: &Tensor, origin: &Origin) -> Stmt {
+    every(to, origin, |at| store(&to.symbol, at.clone(), Expr::load(&from.symbol, at, from.dtype), origin))
+}
+
+/// Declares tensors around a statement, the first one outermost.
+pub(crate) fn declared(tensors: Vec<Arc<Tensor>>, body: Stmt, origin: &Origin) -> Stmt {
+    tensors.into_iter().rev().fold(body, |body, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin.clone()))
+}

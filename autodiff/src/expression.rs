@@ -1,0 +1,140 @@
+//! Derivatives of one expression, in both directions.
+
+use crate::activity::changes_with;
+use crate::partials::{Part, part, product};
+use rustc_hash::FxHashSet;
+use weft_ast::{Expr, ExprKind, Symbol};
+
+/// What is added to the adjoint of an element that an expression reads.
+pub(crate) struct Contribution {
+    /// The element: a load of the expression.
+    pub load: Expr,
+    /// What is added.
+    pub value: Expr,
+    /// The element is read, and its index in range, only where these are so.
+    pub guards: Vec<(Expr, bool)>,
+}
+
+/// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for each
+/// element, in the order in which they are read.
+pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Contribution> {
+    let mut r = Reverse { active, guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
+    always(e, &mut r.surely);
+    r.visit(e, d.clone());
+    r.out
+}
+
+struct Reverse<'a> {
+    active: &'a FxHashSet<Symbol>,
+    /// Where we are, in operands that are not always evaluated.
+    guards: Vec<(Expr, bool)>,
+    /// Elements that are read in any case, whose indices must be in range.
+    surely: FxHashSet<Expr>,
+    out: Vec<Contribution>,
+}
+
+impl Reverse<'_> {
+    fn visit(&mut self, e: &Expr, d: Expr) {
+        if !changes_with(e, self.active) {
+            return;
+        }
+        match e.kind() {
+            ExprKind::Load(..) => self.add(e, d),
+            ExprKind::Cast(inner) => self.visit(inner, d.cast(inner.dtype())),
+            ExprKind::Apply(op, args) => {
+                for (k, a) in args.iter().enumerate() {
+                    if !changes_with(a, self.active) {
+                        continue;
+                    }
+                    match part(*op, args, k, &d) {
+                        Part::None => {}
+                        Part::Scaled(d) => self.visit(a, d),
+                        Part::Where { cond, holds, lazy } => self.branch(a, &d, cond, holds, lazy),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Into an operand that is the value only where `cond` is as said. Multiplying by 0 elsewhere would make NaN of infinities.
+    fn branch(&mut self, e: &Expr, d: &Expr, cond: Expr, holds: bool, lazy: bool) {
+        let first = self.out.len();
+        if lazy {
+            self.guards.push((cond.clone(), holds));
+        }
+        let before = std::mem::take(&mut self.out);
+        self.visit(e, d.clone());
+        let inner = std::mem::replace(&mut self.out, before);
+        debug_assert_eq!(first, self.out.len());
+        if lazy {
+            self.guards.pop();
+        }
+        for c in inner {
+            // Where the element may be read, so may its adjoint: a choice of values is better code than a branch.
+            let read = c.guards.is_empty() || !lazy;
+            let value = if read {
+                let zero = Expr::float(0.0, c.value.dtype());
+                if holds { cond.select(&c.value, &zero) } else { cond.select(&zero, &c.value) }
+            } else {
+                c.value
+            };
+            self.merge(Contribution { load: c.load, value, guards: c.guards });
+        }
+    }
+
+    fn add(&mut self, load: &Expr, d: Expr) {
+        let guards = if self.surely.contains(load) { Vec::new() } else { self.guards.clone() };
+        self.merge(Contribution { load: load.clone(), value: d, guards });
+    }
+
+    fn merge(&mut self, c: Contribution) {
+        match self.out.iter_mut().find(|o| o.load == c.load && o.guards == c.guards) {
+            Some(o) => o.value = o.value.plus(&c.value),
+            None => self.out.push(c),
+        }
+    }
+}
+
+/// The loads that evaluating `e` makes in any case.
+fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
+    match e.kind() {
+        ExprKind::Apply(op, args) if op.is_lazy() => always(&args[0], out),
+        _ => {
+            if matches!(e.kind(), ExprKind::Load(..)) {
+                out.insert(e.clone());
+            }
+            for c in e.children() {
+                always(c, out);
+            }
+        }
+    }
+}
+
+/// The change of `e` where every element changes by what `tangent` says of its load; `None` if it does not change.
+pub(crate) fn forward(e: &Expr, active: &FxHashSet<Symbol>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
+    if !changes_with(e, active) {
+        return None;
+    }
+    match e.kind() {
+        ExprKind::Load(..) => Some(tangent(e)),
+        ExprKind::Cast(inner) => Some(forward(inner, active, tangent)?.cast(e.dtype())),
+        ExprKind::Apply(op, args) => {
+            let mut sum: Option<Expr> = None;
+            for (k, a) in args.iter().enumerate() {
+                let Some(d) = forward(a, active, tangent) else { continue };
+                let term = match part(*op, args, k, &d) {
+                    Part::None => continue,
+                    Part::Scaled(d) => product(&Expr::float(1.0, d.dtype()), &d),
+                    Part::Where { cond, holds, .. } => {
+                        let zero = Expr::float(0.0, d.dtype());
+                        if holds { cond.select(&d, &zero) } else { cond.select(&zero, &d) }
+                    }
+                };
+                sum = Some(sum.map_or(term.clone(), |s| s.plus(&term)));
+            }
+            sum
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! What is asked of the program that is differentiated: where statements stand, where tensors are declared, and whether a value
+//! that a statement reads is still there later. The last is asked of the dependence analysis, at the precision of instances.
+
+use crate::extent::{self, Ranges};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use std::sync::Arc;
+use weft_analysis::query::Context;
+use weft_analysis::query::depend::{Ask, Dependences, Relation};
+use weft_analysis::query::reference::{Reference, Use};
+use weft_ast::func::ParamMode;
+use weft_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// A loop of the program.
+pub(crate) struct Loop {
+    pub iter: Symbol,
+    pub begin: Expr,
+    pub end: Expr,
+    pub step: Expr,
+    /// Most iterations that it ever has, in sizes; `None` if that is not known before the program runs.
+    pub most: Option<Expr>,
+}
+
+/// Where a tensor is declared.
+pub(crate) struct Declared {
+    pub tensor: Arc<Tensor>,
+    /// Loops around the declaration, outermost first.
+    pub loops: Vec<StmtId>,
+}
+
+/// A value that a statement has before or after it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum What {
+    /// What a load in the statement reads.
+    Loaded(Expr),
+    /// The element that the statement writes, before it.
+    Target,
+    /// The element that a reduction is into, once all reductions by the same operator are done.
+    Reduced,
+}
+
+pub(crate) struct Facts<'f> {
+    pub func: &'f Func,
+    pub loops: FxHashMap<StmtId, Loop>,
+    /// Loops around a statement, outermost first.
+    pub around: FxHashMap<StmtId, Vec<StmtId>>,
+    pub stmts: FxHashMap<StmtId, Stmt>,
+    /// The statement that another one stands in.
+    pub parents: FxHashMap<StmtId, StmtId>,
+    pub declared: FxHashMap<Symbol, Declared>,
+    /// Parameters that are only read.
+    inputs: FxHashSet<Symbol>,
+    dependences: Dependences<'f>,
+    root: RefCell<Context>,
+    answers: RefCell<FxHashMap<(StmtId, What), bool>>,
+}
+
+impl<'f> Facts<'f> {
+    pub fn new(func: &'f Func) -> Facts<'f> {
+        let mut facts = Facts {
+            func,
+            loops: FxHashMap::default(),
+            around: FxHashMap::default(),
+            stmts: FxHashMap::default(),
+            parents: FxHashMap::default(),
+            declared: FxHashMap::default(),
+            inputs: func.params.iter().filter(|p| p.mode == ParamMode::In).map(|p| p.tensor.symbol.clone()).collect(),
+            dependences: Dependences::new(func),
+            root: RefCell::new(Context::new(func)),
+            answers: RefCell::default(),
+        };
+        for t in func.interface() {
+            let declared = Declared { tensor: t.clone(), loops: Vec::new() };
+            facts.declared.insert(t.symbol.clone(), declared);
+        }
+        facts.collect(&func.body, &mut Vec::new());
+        facts
+    }
+
+    fn collect(&mut self, s: &Stmt, loops: &mut Vec<StmtId>) {
+        self.around.insert(s.id(), loops.clone());
+        self.stmts.insert(s.id(), s.clone());
+        self.parents.extend(s.kind().children().into_iter().map(|c| (c.id(), s.id())));
+        match s.kind() {
+            StmtKind::VarDef { tensor, body } => {
+                let declared = Declared { tensor: tensor.clone(), loops: loops.clone() };
+                self.declared.insert(tensor.symbol.clone(), declared);
+                self.collect(body, loops);
+            }
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
+                let most = extent::most_iterations([begin, end, step], &self.ranges(loops));
+                let l = Loop { iter: iter.clone(), begin: begin.clone(), end: end.clone(), step: step.clone(), most };
+                self.loops.insert(s.id(), l);
+                loops.push(s.id());
+                self.collect(body, loops);
+                loops.pop();
+            }
+            other => {
+                for c in other.children() {
+                    self.collect(c, loops);
+                }
+            }
+        }
+    }
+
+    /// What iterators of these loops can be.
+    pub fn ranges(&self, loops: &[StmtId]) -> Ranges<'_> {
+        let iters = loops.iter().map(|l| &self.loops[l]).map(|l| (l.iter.clone(), l.range())).collect();
+        Ranges { iters, inputs: Some(&self.inputs) }
+    }
+
+    /// Whether a condition on sizes holds in every run.
+    pub fn holds(&self, cond: &Expr) -> bool {
+        self.root.borrow_mut().prove(cond)
+    }
+
+    /// The tensor that `what` is a value of.
+    pub fn tensor_of(&self, stmt: StmtId, what: &What) -> Symbol {
+        let of = |s: &Stmt| match s.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => Some(tensor.clone()),
+            _ => None,
+        };
+        match what {
+            What::Loaded(e) => match e.kind() {
+                ExprKind::Load(t, _) => t.clone(),
+                _ => unreachable!("only loads are values of tensors"),
+            },
+            What::Target | What::Reduced => of(&self.stmts[&stmt]).expect("it writes"),
+        }
+    }
+
+    /// Whether the element may be another one later, while its tensor is alive.
+    pub fn overwritten(&self, stmt: StmtId, what: &What) -> bool {
+        let key = (stmt, what.clone());
+        if let Some(known) = self.answers.borrow().get(&key) {
+            return *known;
+        }
+        let tensor = self.tensor_of(stmt, what);
+        let source = |r: &Reference| r.tensor == tensor && is(r, stmt, what);
+        let sink = |r: &Reference| r.tensor == tensor && r.kind.writes();
+        let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
+        // What a statement does to the element that it reads itself comes after the read, and is no pair of two statements.
+        let itself = *what != What::Reduced
+            && self.dependences.references().iter().any(|r| source(r) && self.writes_same(stmt, r));
+        let answer = itself || self.dependences.first(&later).is_some();
+        self.answers.borrow_mut().insert(key, answer);
+        answer
+    }
+
+    /// Whether the statement writes the tensor of one of its own reads.
+    fn writes_same(&self, stmt: StmtId, read: &Reference) -> bool {
+        match self.stmts[&stmt].kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => *tensor == read.tensor,
+            _ => false,
+        }
+    }
+
+    /// Whether something in the statement `within` may write the element before `stmt`, in the same execution of `within`.
+    pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
+        let tensor = self.tensor_of(stmt, what);
+        let outside = &self.around[&within];
+        let source = |r: &Reference| r.tensor == tensor && r.kind.writes() && r.site.inside(within);
+        let sink = |r: &Reference| r.tensor == tensor && is(r, stmt, what);
+        let relate = |l: &Stmt| if outside.contains(&l.id()) { Relation::Same } else { Relation::Any };
+        let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
+        self.dependences.first(&ask).is_some()
+    }
+
+    /// Whether something reads an element that a reduction is into before all such reductions are done.
+    pub fn read_on_the_way(&self, stmt: StmtId) -> bool {
+        let tensor = self.tensor_of(stmt, &What::Target);
+        let source = |r: &Reference| r.tensor == tensor && r.kind == Use::Read;
+        let sink = |r: &Reference| r.tensor == tensor && matches!(r.kind, Use::Reduce(_));
+        let ask = Ask { source: &source, sink: &sink, ..Ask::default() };
+        // A reduction that reads its tensor besides is not ordered by itself.
+        let itself = self.dependences.references().iter().any(|r| source(r) && r.site.stmt.id() == stmt);
+        itself || self.dependences.first(&ask).is_some()
+    }
+
+    /// Whether a statement may overwrite what an earlier one has written into its tensor.
+    pub fn overwrites(&self, stmt: StmtId) -> bool {
+        let tensor = self.tensor_of(stmt, &What::Target);
+        let source = |r: &Reference| r.tensor == tensor && r.kind.writes();
+        let sink = |r: &Reference| r.tensor == tensor && r.kind.writes() && r.site.stmt.id() == stmt;
+        let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
+        self.dependences.first(&ask).is_some()
+    }
+
+    /// The condition under which a statement reads an element at all, where it does not always.
+    pub fn guarded(&self, stmt: StmtId, load: &Expr) -> Option<Expr> {
+        if !matches!(load.kind(), ExprKind::Load(..)) {
+            return None;
+        }
+        let what = What::Loaded(load.clone());
+        let tensor = self.tensor_of(stmt, &what);
+        let mut any: Option<Expr> = None;
+        for r in self.dependences.references().iter().filter(|r| r.tensor == tensor && is(r, stmt, &what)) {
+            let one = |(g, holds): &(Expr, bool)| if *holds { g.clone() } else { g.negate() };
+            let all = r.guards.iter().map(one).reduce(|a, b| a.and(&b))?;
+            any = Some(any.map_or(all.clone(), |o| o.or(&all)));
+        }
+        any
+    }
+
+    /// Statements that write the tensor.
+    pub fn writers(&self, tensor: &Symbol) -> impl Iterator<Item = &Stmt> {
+        self.stmts.values().filter(move |s| match s.kind() {
+            StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
+            _ => false,
+        })
+    }
+}
+
+impl Loop {
+    pub fn range(&self) -> [Expr; 3] {
+        [self.begin.clone(), self.end.clone(), self.step.clone()]
+    }
+}
+
+/// Whether a reference of a statement is the one that has the value.
+fn is(r: &Reference, stmt: StmtId, what: &What) -> bool {
+    if r.site.stmt.id() != stmt {
+        return false;
+    }
+    match what {
+        What::Loaded(load) => {
+            let ExprKind::Load(_, accesses) = load.kind() else { return false };
+            r.kind == Use::Read && r.indices.as_ref().is_none_or(|i| same(i, accesses))
+        }
+        What::Target | What::Reduced => r.kind.writes(),
+    }
+}
+
+fn same(indices: &[Expr], accesses: &[Access]) -> bool {
+    indices.len() == accesses.len() && indices.iter().zip(accesses).all(|(i, a)| *i == a.index)
+}

@@ -1,0 +1,140 @@
+//! Partial derivatives of the operators: one row for each, used by both modes.
+//!
+//! # Where an operator has no derivative
+//!
+//! - `min(a, b)` and `max(a, b)`: all of it goes to the operand that the operator returns; of equals that is the second one.
+//! - `abs(x)` at 0: 0, which is `sign(x)`. `sqrt(x)` at 0 is infinite, as the limit is.
+//! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and `-(x // y)`.
+//! - `a ** b`: with respect to `a` it is 0 where `b` is 0; with respect to `b` it is 0 where `a` is 0.
+//! - `a if c else b`: the derivative of what was chosen; `c` carries none.
+
+use weft_ast::op::Op;
+use weft_ast::{DType, Expr, Literal};
+
+/// How much of a change of an operand arrives in the result.
+pub(crate) enum Part {
+    /// Nothing.
+    None,
+    /// The change times a factor: `part(d)` is this.
+    Scaled(Expr),
+    /// All of it where the condition is as said, nothing elsewhere. The operand may not even be evaluated elsewhere if `lazy`.
+    Where { cond: Expr, holds: bool, lazy: bool },
+}
+
+fn number(v: f64, dtype: DType) -> Expr {
+    Expr::float(v, dtype)
+}
+
+fn call(op: Op, args: &[&Expr]) -> Expr {
+    Expr::apply(op, args.iter().map(|e| (*e).clone()).collect())
+}
+
+fn is(e: &Expr, v: f64) -> bool {
+    matches!(e.as_literal(), Some(Literal::Float(f)) if f == v)
+}
+
+/// `a * b`, shorter where one of them is 1 or -1.
+pub(crate) fn product(a: &Expr, b: &Expr) -> Expr {
+    match () {
+        () if is(a, 1.0) => b.clone(),
+        () if is(b, 1.0) => a.clone(),
+        () if is(a, -1.0) => call(Op::Neg, &[b]),
+        () if is(b, -1.0) => call(Op::Neg, &[a]),
+        () => a.times(b),
+    }
+}
+
+/// What a change `d` of operand `k` does to `op(args)`.
+pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
+    let t = d.dtype();
+    let one = number(1.0, t);
+    let x = &args[0];
+    let times = |f: Expr| Part::Scaled(product(d, &f));
+    let over = |f: Expr| Part::Scaled(call(Op::Div, &[d, &f]));
+    let minus = |p: Part| match p {
+        Part::Scaled(e) => Part::Scaled(call(Op::Neg, &[&e])),
+        other => other,
+    };
+    let itself = || Expr::apply(op, args.to_vec());
+    let square = |e: &Expr| e.times(e);
+    match op {
+        Op::Add => Part::Scaled(d.clone()),
+        Op::Sub if k == 0 => Part::Scaled(d.clone()),
+        Op::Sub | Op::Neg => Part::Scaled(call(Op::Neg, &[d])),
+        Op::Mul => times(args[1 - k].clone()),
+        Op::Div if k == 0 => over(args[1].clone()),
+        Op::Div => minus(Part::Scaled(call(Op::Div, &[&product(d, &itself()), &args[1]]))),
+        Op::Mod if k == 0 => Part::Scaled(d.clone()),
+        Op::Mod => minus(times(args[0].floor_div(&args[1]))),
+        Op::Pow => power(args, k, d),
+        Op::Min | Op::Max => {
+            let first = if op == Op::Min { x.less(&args[1]) } else { args[1].less(x) };
+            let cond = first.or(&call(Op::IsNan, &[x]));
+            Part::Where { cond, holds: k == 0, lazy: false }
+        }
+        Op::Abs => times(call(Op::Sign, &[x])),
+        Op::Sqrt => over(number(2.0, t).times(&itself())),
+        Op::Rsqrt => Part::Scaled(call(Op::Div, &[&d.times(&number(-0.5, t)).times(&itself()), x])),
+        Op::Exp => times(itself()),
+        Op::Exp2 => times(itself().times(&number(std::f64::consts::LN_2, t))),
+        Op::Expm1 => times(call(Op::Exp, &[x])),
+        Op::Log => over(x.clone()),
+        Op::Log2 => over(x.times(&number(std::f64::consts::LN_2, t))),
+        Op::Log1p => over(one.plus(x)),
+        Op::Sin => times(call(Op::Cos, &[x])),
+        Op::Cos => minus(times(call(Op::Sin, &[x]))),
+        Op::Tan => times(one.plus(&square(&itself()))),
+        Op::Asin => over(call(Op::Sqrt, &[&one.minus(&square(x))])),
+        Op::Acos => minus(over(call(Op::Sqrt, &[&one.minus(&square(x))]))),
+        Op::Atan => over(one.plus(&square(x))),
+        Op::Atan2 => {
+            let sum = square(x).plus(&square(&args[1]));
+            let part = Part::Scaled(call(Op::Div, &[&product(d, &args[1 - k]), &sum]));
+            if k == 0 { part } else { minus(part) }
+        }
+        Op::Sinh => times(call(Op::Cosh, &[x])),
+        Op::Cosh => times(call(Op::Sinh, &[x])),
+        Op::Tanh => times(one.minus(&square(&itself()))),
+        Op::Sigmoid => times(itself().times(&one.minus(&itself()))),
+        Op::Erf => {
+            let bell = call(Op::Exp, &[&call(Op::Neg, &[&square(x)])]);
+            times(number(std::f64::consts::FRAC_2_SQRT_PI, t).times(&bell))
+        }
+        Op::Fma if k == 2 => Part::Scaled(d.clone()),
+        Op::Fma => times(args[1 - k].clone()),
+        Op::Select if k > 0 => Part::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
+        // Steps, and what gives no number.
+        Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,
+        Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => Part::None,
+    }
+}
+
+/// `a ** b`
+fn power(args: &[Expr], k: usize, d: &Expr) -> Part {
+    let (a, b, t) = (&args[0], &args[1], d.dtype());
+    let zero = number(0.0, t);
+    if k == 1 {
+        let log = Expr::apply(Op::Log, vec![a.clone()]);
+        let value = Expr::apply(Op::Pow, args.to_vec()).times(&log);
+        return Part::Scaled(a.equals(&zero).select(&zero, &product(d, &value)));
+    }
+    match b.as_literal() {
+        Some(Literal::Float(0.0)) => Part::None,
+        Some(Literal::Float(1.0)) => Part::Scaled(d.clone()),
+        Some(Literal::Float(2.0)) => Part::Scaled(product(d, &b.times(a))),
+        Some(Literal::Float(n)) => {
+            let less = Expr::apply(Op::Pow, vec![a.clone(), number(n - 1.0, t)]);
+            Part::Scaled(product(d, &b.times(&less)))
+        }
+        _ => {
+            let less = Expr::apply(Op::Pow, vec![a.clone(), b.minus(&number(1.0, t))]);
+            Part::Scaled(b.equals(&zero).select(&zero, &product(d, &b.times(&less))))
+        }
+    }
+}
+
+/// Whether a change of operand `k` can arrive in the result at all.
+pub(crate) fn passes(op: Op, args: &[Expr], k: usize) -> bool {
+    args[k].dtype().is_float() && !matches!(part(op, args, k, &number(1.0, args[k].dtype())), Part::None)
+}

@@ -1,0 +1,176 @@
+//! The interface of a gradient: what it takes and what it gives.
+//!
+//! - Its parameters are those of the program, then (`vjp`) a seed for every result, `y.grad`, and for every `inout` parameter of floats,
+//!   which holds the seed before and the answer after.
+//! - Its results are those of the program (`value_and_grad`), then `x.grad` for every parameter that is asked for.
+//!
+//! Whatever else the program computes is local, and goes away where nobody reads it.
+
+use crate::facts::Facts;
+use crate::reverse::{Reverse, adjoint};
+use crate::values::{Home, Values};
+use crate::{Kind, Request, activity, build, homes};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_ast::stmt::Role;
+use weft_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtKind, Symbol, Tensor};
+
+/// Whether seeds are parameters; they are 1 if not.
+fn takes_seeds(request: &Request<'_>) -> bool {
+    matches!(request.kind, Kind::Vjp | Kind::ValueAndVjp)
+}
+
+/// Which tensors of the interface have a seed.
+fn seeded(request: &Request<'_>) -> FxHashSet<Symbol> {
+    let results = request.func.results.iter();
+    let mut out: FxHashSet<Symbol> = results.filter(|t| t.dtype.is_float()).map(|t| t.symbol.clone()).collect();
+    if takes_seeds(request) {
+        out.extend(inouts(request.func).map(|t| t.symbol.clone()));
+    }
+    out
+}
+
+/// The `inout` parameters that carry derivatives.
+pub(crate) fn inouts(func: &Func) -> impl Iterator<Item = &Arc<Tensor>> {
+    func.params.iter().filter(|p| p.mode == ParamMode::InOut && p.tensor.dtype.is_float()).map(|p| &p.tensor)
+}
+
+/// The parameters with respect to which it is differentiated, in the order of the request.
+pub(crate) fn inputs<'r>(request: &'r Request<'_>) -> Vec<&'r Arc<Tensor>> {
+    let of = |name: &String| request.func.params.iter().map(|p| &p.tensor).find(|t| t.symbol.name() == name);
+    request.wrt.iter().filter_map(of).collect()
+}
+
+/// The gradient.
+pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
+    let func = request.func;
+    let origin = Origin::source(request.span).derive("grad", "interface");
+    let wrt: FxHashSet<Symbol> = inputs(request).iter().map(|t| t.symbol.clone()).collect();
+    let seeds = seeded(request);
+    // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces the seed.
+    let given: FxHashSet<Symbol> = inouts(func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
+    let from = wrt.union(&given).cloned().collect();
+    let active = activity::active(&func.body, &from, &seeds);
+    let facts = Facts::new(func);
+    let mut made = Made { seed_params: Vec::new(), results: Vec::new(), locals: Vec::new(), first: Vec::new() };
+    let mut adjoints = FxHashMap::default();
+    // Seeds of results come before those of `inout` parameters.
+    for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {
+        let Some(a) = made.interface(request, t, &wrt, &given, active.contains(&t.symbol), &origin) else { continue };
+        adjoints.insert(t.symbol.clone(), a);
+    }
+    let initial = func.params.iter().map(|p| p.tensor.symbol.clone()).collect();
+    let mut reverse = Reverse {
+        facts: &facts,
+        active,
+        adjoints,
+        initial,
+        values: Values::new(homes::choose(&facts, &request.tape)),
+        iters: FxHashMap::default(),
+        replayed: None,
+        written: FxHashSet::default(),
+        marks: Vec::new(),
+        problems: Vec::new(),
+    };
+    let back = reverse.stmt(&func.body);
+    let first = std::mem::take(&mut made.first);
+    let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
+    let body = reverse.at_home(Home::Program, &func.body, back);
+    if !reverse.problems.is_empty() {
+        return Err(Diagnostics(reverse.problems));
+    }
+    Ok(made.finish(request, body, &reverse.written, &origin))
+}
+
+struct Made {
+    /// Seeds, with the results that they are of.
+    seed_params: Vec<Param>,
+    /// Gradients, in the order of the parameters.
+    results: Vec<(Symbol, Arc<Tensor>)>,
+    /// Adjoints that nobody outside sees.
+    locals: Vec<Arc<Tensor>>,
+    /// What happens before the backward pass: zeros, and seeds.
+    first: Vec<Stmt>,
+}
+
+impl Made {
+    /// The adjoint of a parameter or a result.
+    fn interface(
+        &mut self,
+        request: &Request<'_>,
+        t: &Arc<Tensor>,
+        wrt: &FxHashSet<Symbol>,
+        given: &FxHashSet<Symbol>,
+        active: bool,
+        origin: &Origin,
+    ) -> Option<Arc<Tensor>> {
+        let is_result = request.func.results.iter().any(|r| r.symbol == t.symbol);
+        if is_result {
+            if !t.dtype.is_float() {
+                return None;
+            }
+            let a = adjoint(t, Role::Input);
+            if takes_seeds(request) {
+                self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
+            } else {
+                self.locals.push(local(&a));
+                self.first.push(build::fill(&a, Literal::Float(1.0), origin));
+            }
+            return active.then_some(a);
+        }
+        if given.contains(&t.symbol) {
+            let a = adjoint(t, Role::InOut);
+            self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::InOut });
+            if !active {
+                return None;
+            }
+            return Some(a);
+        }
+        if wrt.contains(&t.symbol) {
+            let a = adjoint(t, Role::Result);
+            self.first.push(build::fill(&a, Literal::Float(0.0), origin));
+            self.results.push((t.symbol.clone(), a.clone()));
+            return active.then_some(a);
+        }
+        if !active {
+            return None;
+        }
+        let a = adjoint(t, Role::Adjoint);
+        self.first.push(build::fill(&a, Literal::Float(0.0), origin));
+        self.locals.push(a.clone());
+        Some(a)
+    }
+
+    fn finish(mut self, request: &Request<'_>, body: Stmt, written: &FxHashSet<Symbol>, origin: &Origin) -> Func {
+        let func = request.func;
+        // A seed that the backward pass changes is copied first.
+        let mut body = body;
+        for p in &mut self.seed_params {
+            if p.mode == ParamMode::In && written.contains(&p.tensor.symbol) {
+                let here = local(&p.tensor);
+                let given = Arc::new(Tensor { symbol: p.tensor.symbol.fresh(), ..(*p.tensor).clone() });
+                let copied = Stmt::seq([build::copy(&given, &here, origin), body], origin.clone());
+                body = Stmt::new(StmtKind::VarDef { tensor: here, body: copied }, origin.clone());
+                p.tensor = given;
+            }
+        }
+        body = build::declared(self.locals, body, origin);
+        let values = matches!(request.kind, Kind::ValueAndGrad | Kind::ValueAndVjp);
+        if !values {
+            body = build::declared(func.results.iter().map(local).collect(), body, origin);
+        }
+        let mut results: Vec<Arc<Tensor>> = if values { func.results.clone() } else { Vec::new() };
+        let asked = inputs(request);
+        results.extend(
+            asked.iter().filter_map(|t| self.results.iter().find(|(s, _)| *s == t.symbol)).map(|(_, a)| a.clone()),
+        );
+        let mut params = func.params.clone();
+        params.extend(self.seed_params);
+        Func { name: request.name.clone(), doc: func.doc.clone(), sizes: func.sizes.clone(), params, results, body }
+    }
+}
+
+/// The same tensor as a local one.
+pub(crate) fn local(t: &Arc<Tensor>) -> Arc<Tensor> {
+    Arc::new(Tensor { role: Role::Local, ..(**t).clone() })
+}

@@ -1,0 +1,243 @@
+//! The forward pass of a home: the program itself, or the part of a loop's body that has to run again before the backward pass of
+//! the same iteration. Kept tensors are declared around both passes, and snapshots are made on the way.
+
+use crate::build;
+use crate::facts::What;
+use crate::reverse::Reverse;
+use crate::values::{Home, Kept, Saved, Snapshot};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_ast::{Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// The forward pass that is being made.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    /// Tensors that it writes elsewhere than the program does.
+    pub tensors: FxHashMap<Symbol, Kept>,
+    /// Tensors that it reads and writes as the program does.
+    pub current: FxHashSet<Symbol>,
+    /// Copies that it makes.
+    snapshots: Vec<Snapshot>,
+    /// Those that are declared around both passes, and no longer where they were.
+    hoisted: FxHashSet<Symbol>,
+    /// Whether all of the program runs, or only what the values are made of.
+    whole: bool,
+}
+
+impl Reverse<'_, '_> {
+    /// Both passes of a home: `back` after what it needs of `body`.
+    pub fn at_home(&mut self, home: Home, body: &Stmt, back: Stmt) -> Stmt {
+        let origin = body.origin().derive("grad", "forward");
+        let kept: Vec<(Symbol, Kept)> =
+            self.values.kept.iter().filter(|(_, h, _)| *h == home).map(|(t, _, k)| (t.clone(), k.clone())).collect();
+        let snapshots: Vec<Snapshot> = self.values.snapshots.iter().filter(|s| s.home == home).cloned().collect();
+        let whole = home == Home::Program;
+        if !whole && kept.is_empty() && snapshots.is_empty() {
+            return back;
+        }
+        let interface: FxHashSet<Symbol> = self.facts.func.interface().map(|t| t.symbol.clone()).collect();
+        let mut declared: Vec<Arc<Tensor>> =
+            kept.iter().filter(|(_, k)| !interface.contains(&k.tensor.symbol)).map(|(_, k)| k.tensor.clone()).collect();
+        declared.extend(snapshots.iter().map(|s| s.tensor.clone()));
+        let last = snapshots.iter().filter(|s| matches!(s.saved, Saved::Last { .. }));
+        let unchanged: Vec<Stmt> = last.map(|s| build::fill(&s.tensor, Literal::Int(-1), &origin)).collect();
+        let mut replayed = Replayed { whole, ..Replayed::default() };
+        if whole {
+            replayed.current = self.facts.declared.keys().cloned().collect();
+        } else {
+            for t in self.made_here(home, &kept, &snapshots) {
+                let old = &self.facts.declared[&t].tensor;
+                let tensor = Arc::new(Tensor { symbol: t.fresh(), ..(**old).clone() });
+                replayed.tensors.insert(t, Kept { tensor, loops: Vec::new() });
+            }
+        }
+        replayed.hoisted = kept.iter().map(|(t, _)| t.clone()).collect();
+        replayed.tensors.extend(kept.into_iter().filter(|(t, k)| k.tensor.symbol != *t));
+        replayed.snapshots = snapshots;
+        self.replayed = Some(replayed);
+        let forward = self.again(body);
+        self.replayed = None;
+        let both = Stmt::seq(unchanged.into_iter().chain(forward).chain([back]), origin.clone());
+        build::declared(declared, both, &origin)
+    }
+
+    /// Tensors declared in a home that its values are made of: what is kept, and what that is computed from.
+    fn made_here(&self, home: Home, kept: &[(Symbol, Kept)], snapshots: &[Snapshot]) -> FxHashSet<Symbol> {
+        let mut all: FxHashSet<Symbol> = FxHashSet::default();
+        let mut todo: Vec<Symbol> = kept.iter().map(|(t, _)| t.clone()).collect();
+        let mut places: Vec<StmtId> = Vec::new();
+        for s in snapshots {
+            places.push(s.anchor);
+            match &s.saved {
+                Saved::Whole(t) => todo.push(t.clone()),
+                Saved::Value(e) => self.loaded_here(home, e, &mut todo),
+                Saved::Last { cond, .. } => {
+                    self.loaded_here(home, cond, &mut todo);
+                    todo.push(self.facts.tensor_of(s.anchor, &What::Target));
+                }
+            }
+        }
+        loop {
+            while let Some(place) = places.pop() {
+                // The statement, and the loops and branches around it.
+                let mut at = Some(place);
+                while let Some(id) = at.filter(|id| home != Home::Body(*id)) {
+                    let stmt = &self.facts.stmts[&id];
+                    for e in stmt.kind().exprs() {
+                        self.loaded_here(home, e, &mut todo);
+                    }
+                    at = self.facts.parents.get(&id).copied();
+                }
+            }
+            let Some(t) = todo.pop() else { break };
+            if all.insert(t.clone()) {
+                places.extend(self.facts.writers(&t).map(Stmt::id));
+            }
+        }
+        all
+    }
+
+    /// The tensors in an expression that are declared in a home and are made there or further in.
+    fn loaded_here(&self, home: Home, e: &Expr, out: &mut Vec<Symbol>) {
+        let Home::Body(here) = home else { return };
+        e.walk(&mut |e| {
+            let ExprKind::Load(t, _) = e.kind() else { return };
+            let loops = &self.facts.declared[t].loops;
+            let Some(position) = loops.iter().position(|l| *l == here) else { return };
+            if let Home::Body(l) = self.values.home(t)
+                && loops.iter().position(|x| *x == l).is_some_and(|k| k >= position)
+            {
+                out.push(t.clone());
+            }
+        });
+    }
+
+    fn replay(&self) -> &Replayed {
+        self.replayed.as_ref().expect("a forward pass is being made")
+    }
+
+    /// A statement of the forward pass, with the copies that are made before it.
+    fn again(&mut self, s: &Stmt) -> Option<Stmt> {
+        let copies: Vec<Snapshot> = self.replay().snapshots.iter().filter(|c| c.anchor == s.id()).cloned().collect();
+        let origin = s.origin().derive("grad", "forward");
+        let mut out: Vec<Stmt> = copies.iter().map(|c| self.copy(s.id(), c, &origin)).collect();
+        out.extend(self.forward(s));
+        (!out.is_empty()).then(|| Stmt::seq(out, origin))
+    }
+
+    fn forward(&mut self, s: &Stmt) -> Option<Stmt> {
+        let whole = self.replay().whole;
+        let made = |kind| if whole { s.with_kind(kind) } else { Stmt::new(kind, s.origin().derive("grad", "again")) };
+        let kind = match s.kind() {
+            StmtKind::Seq(all) => {
+                let all: Vec<Stmt> = all.iter().filter_map(|s| self.again(s)).collect();
+                return (whole || !all.is_empty()).then(|| Stmt::seq(all, s.origin().clone()));
+            }
+            StmtKind::VarDef { tensor, body } => {
+                let replay = self.replay();
+                let own = replay.tensors.get(&tensor.symbol).map(|k| k.tensor.clone());
+                if replay.hoisted.contains(&tensor.symbol) || (!whole && own.is_none()) {
+                    return self.again(body);
+                }
+                let own = own.unwrap_or_else(|| tensor.clone());
+                let shape = own.shape.iter().map(|d| self.renamed(d)).collect();
+                StmtKind::VarDef { tensor: Arc::new(Tensor { shape, ..(*own).clone() }), body: self.again(body)? }
+            }
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
+                let [begin, end, step] = [begin, end, step].map(|e| self.value(s.id(), e));
+                let extent = Extent::Range { begin, end, step };
+                if whole {
+                    let body = self.again(body).unwrap_or_else(Stmt::nop);
+                    let props = self.moved(props);
+                    return Some(made(StmtKind::For { iter: iter.clone(), extent, props, body }));
+                }
+                let fresh = iter.fresh();
+                self.iters.insert(iter.clone(), Expr::var(&fresh));
+                let body = self.again(body);
+                self.iters.remove(iter);
+                StmtKind::For { iter: fresh, extent, props: LoopProps::default(), body: body? }
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let then = self.again(then);
+                let otherwise = otherwise.as_ref().and_then(|o| self.again(o));
+                if !whole && then.is_none() && otherwise.is_none() {
+                    return None;
+                }
+                let cond = self.value(s.id(), cond);
+                StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise }
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let (tensor, indices) = self.target(s.id(), tensor, indices)?;
+                StmtKind::Store { tensor, indices, value: self.value(s.id(), value) }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let (tensor, indices) = self.target(s.id(), tensor, indices)?;
+                StmtKind::ReduceTo { tensor, indices, op: *op, value: self.value(s.id(), value) }
+            }
+            _ if !whole => return None,
+            _ => return Some(s.map(&mut Stmt::clone, &mut |e| self.value(s.id(), e))),
+        };
+        Some(made(kind))
+    }
+
+    /// Where a statement writes in this pass; `None` if it does not.
+    fn target(&mut self, stmt: StmtId, tensor: &Symbol, indices: &[Access]) -> Option<(Symbol, Vec<Access>)> {
+        let kept = self.replay().tensors.get(tensor).cloned();
+        if kept.is_none() && !self.replay().whole {
+            return None;
+        }
+        let at = self.accesses(stmt, indices);
+        let Some(kept) = kept else { return Some((tensor.clone(), at)) };
+        let all = self.slots(&kept.loops).into_iter().chain(at).collect();
+        Some((kept.tensor.symbol.clone(), all))
+    }
+
+    /// How a loop runs, with the tensors that are elsewhere now.
+    fn moved(&self, props: &LoopProps) -> LoopProps {
+        let mut props = props.clone();
+        for r in &mut props.reductions {
+            if let Some(kept) = self.replay().tensors.get(&r.tensor) {
+                r.tensor = kept.tensor.symbol.clone();
+            }
+        }
+        props
+    }
+
+    /// The copy that a snapshot is.
+    fn copy(&mut self, stmt: StmtId, c: &Snapshot, origin: &Origin) -> Stmt {
+        let slots = self.slots(&c.loops);
+        match &c.saved {
+            Saved::Whole(t) => {
+                let declared = self.facts.declared[t].tensor.clone();
+                let shape = declared.shape.iter().map(|d| self.renamed(d)).collect();
+                let here = Tensor { shape, ..(*declared).clone() };
+                build::every(&here, origin, |at| {
+                    let to = slots.into_iter().chain(at.clone()).collect();
+                    let from = match self.replay().tensors.get(t).cloned() {
+                        Some(kept) => self.in_kept(&kept, at, declared.dtype),
+                        None => Expr::load(t, at, declared.dtype),
+                    };
+                    build::store(&c.tensor.symbol, to, from, origin)
+                })
+            }
+            Saved::Last { cond, iteration } => {
+                let at = match self.facts.stmts[&stmt].kind() {
+                    StmtKind::ReduceTo { indices, .. } => self.accesses(stmt, indices),
+                    _ => unreachable!("reductions change their elements"),
+                };
+                let to = slots.into_iter().chain(at).collect();
+                let now = self.slots(&[*iteration]).swap_remove(0).index;
+                let copied = build::store(&c.tensor.symbol, to, now, origin);
+                let cond = self.value(stmt, cond);
+                Stmt::new(StmtKind::If { cond, then: copied, otherwise: None }, origin.clone())
+            }
+            Saved::Value(e) => {
+                let value = self.value(stmt, e);
+                let copied = build::store(&c.tensor.symbol, slots, value, origin);
+                let Some(cond) = self.facts.guarded(stmt, e) else { return copied };
+                let cond = self.value(stmt, &cond);
+                Stmt::new(StmtKind::If { cond, then: copied, otherwise: None }, origin.clone())
+            }
+        }
+    }
+}

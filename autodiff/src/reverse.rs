@@ -1,0 +1,355 @@
+//! The backward pass of a program, statement by statement from its end to its beginning (FreeTensor, section 5.1).
+//!
+//! For `x[I] = e` with the adjoint `x.grad`, from the last statement to the first:
+//!
+//! ```text
+//! y.grad[J] += x.grad[I] * ∂e/∂y[J]     for every element y[J] that e reads
+//! x.grad[I] = 0                          unless nothing has written x[I] before
+//! ```
+//!
+//! `x[I] += e` leaves `x.grad[I]`. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the last `e` that is the
+//! maximum. Loops run backwards, branches stay, declarations declare adjoints. What statements read comes back by `values`.
+
+use crate::expression::{self, Contribution};
+use crate::facts::{Facts, Loop, What};
+use crate::replay::Replayed;
+use crate::values::{Home, Kept, Place, Snapshot, Values};
+use crate::{build, extent};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_ast::op::Op;
+use weft_ast::stmt::Role;
+use weft_ast::{
+    Access, DType, Diagnostic, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtId, StmtKind,
+    Symbol, Tensor,
+};
+
+/// What makes the backward pass.
+pub(crate) struct Reverse<'a, 'f> {
+    pub facts: &'a Facts<'f>,
+    /// Tensors that have adjoints.
+    pub active: FxHashSet<Symbol>,
+    pub adjoints: FxHashMap<Symbol, Arc<Tensor>>,
+    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is no end for it.
+    pub initial: FxHashSet<Symbol>,
+    pub values: Values,
+    /// What the program's iterators are called here.
+    pub iters: FxHashMap<Symbol, Expr>,
+    /// The part of the program that is being run again, if one is.
+    pub replayed: Option<Replayed>,
+    /// Adjoints that the backward pass writes.
+    pub written: FxHashSet<Symbol>,
+    /// What stands for expressions that are in terms of the backward pass already.
+    pub marks: Vec<(Expr, Expr)>,
+    pub problems: Vec<Diagnostic>,
+}
+
+/// The element that a statement writes.
+struct Target<'t> {
+    stmt: &'t Stmt,
+    tensor: &'t Symbol,
+    indices: &'t [Access],
+    dtype: DType,
+    /// Of what is made from the statement.
+    origin: Origin,
+}
+
+impl Target<'_> {
+    fn load(&self) -> Expr {
+        Expr::load(self.tensor, self.indices.to_vec(), self.dtype)
+    }
+}
+
+/// The adjoint of a tensor, in the scope of that tensor.
+pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(Symbol::new(format!("{}.grad", t.symbol)), t.dtype, t.shape.clone(), role))
+}
+
+impl Reverse<'_, '_> {
+    /// The backward pass of a statement; `None` if there is nothing to do.
+    pub fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        let origin = s.origin().derive("grad", "backward");
+        match s.kind() {
+            StmtKind::Seq(all) => {
+                let back: Vec<Stmt> = all.iter().rev().filter_map(|s| self.stmt(s)).collect();
+                (!back.is_empty()).then(|| Stmt::seq(back, origin))
+            }
+            StmtKind::VarDef { tensor, body } => self.scope(tensor, body, origin),
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
+                self.looped(s, iter, [begin, end, step], body, origin)
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let then = self.stmt(then);
+                let otherwise = otherwise.as_ref().and_then(|o| self.stmt(o));
+                if then.is_none() && otherwise.is_none() {
+                    return None;
+                }
+                let cond = self.value(s.id(), cond);
+                let kind = StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise };
+                Some(Stmt::new(kind, origin))
+            }
+            StmtKind::Store { tensor, indices, value } if self.active.contains(tensor) => {
+                Some(self.store(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, value))
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } if self.active.contains(tensor) => {
+                self.reduce(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, *op, value)
+            }
+            _ => None,
+        }
+    }
+
+    fn scope(&mut self, tensor: &Arc<Tensor>, body: &Stmt, origin: Origin) -> Option<Stmt> {
+        if self.active.contains(&tensor.symbol) {
+            let shape = tensor.shape.iter().map(|d| self.renamed(d)).collect();
+            let here = Tensor { shape, ..(**tensor).clone() };
+            self.adjoints.insert(tensor.symbol.clone(), adjoint(&here, Role::Adjoint));
+        }
+        let body = self.stmt(body)?;
+        let Some(adjoint) = self.adjoints.get(&tensor.symbol) else { return Some(body) };
+        let body = Stmt::seq([build::fill(adjoint, Literal::Float(0.0), &origin), body], origin.clone());
+        Some(Stmt::new(StmtKind::VarDef { tensor: adjoint.clone(), body }, origin))
+    }
+
+    fn looped(&mut self, s: &Stmt, iter: &Symbol, range: [&Expr; 3], body: &Stmt, origin: Origin) -> Option<Stmt> {
+        let back = Symbol::new(format!("{iter}~b"));
+        self.iters.insert(iter.clone(), Expr::var(&back));
+        let body = self.stmt(body).map(|b| self.at_home(Home::Body(s.id()), body, b));
+        self.iters.remove(iter);
+        let body = body?;
+        let [begin, end, step] = range.map(|e| self.value(s.id(), e));
+        let made = |[begin, end, step]: [Expr; 3], iter, body| {
+            let extent = Extent::Range { begin, end, step };
+            Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
+        };
+        if let Some(range) = extent::reversed([&begin, &end, &step]) {
+            return Some(made(range, back, body));
+        }
+        // With a step that is not known, numbers of iterations are counted down.
+        let count = Symbol::new(format!("{iter}~k"));
+        let value = begin.plus(&Expr::var(&count).times(&step));
+        let body = weft_analysis::pass::substitute::variable(&body, &back, &value);
+        let one = Expr::int(1);
+        let sign = Expr::int(0).less(&step).select(&one, &Expr::int(-1));
+        let times = end.minus(&begin).plus(&step).minus(&sign).floor_div(&step);
+        Some(made([times.minus(&one), Expr::int(-1), Expr::int(-1)], count, body))
+    }
+
+    fn store(&mut self, x: &Target<'_>, e: &Expr) -> Stmt {
+        let found = expression::reverse(e, &self.seed(x), &self.active);
+        let ends = self.initial.contains(x.tensor) || self.facts.overwrites(x.stmt.id());
+        let zero = Expr::float(0.0, x.dtype);
+        self.contributions(x, found, ends.then_some((None, zero)))
+    }
+
+    fn reduce(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Option<Stmt> {
+        let seed = self.seed(x);
+        match op {
+            ReduceOp::Add => {
+                let found = expression::reverse(e, &seed, &self.active);
+                (!found.is_empty()).then(|| self.contributions(x, found, None))
+            }
+            ReduceOp::Mul => {
+                // The element before the statement is one of the factors.
+                let mark = Expr::load(&Symbol::new("old"), Vec::new(), x.dtype);
+                let found = expression::reverse(e, &seed.times(&mark), &self.active);
+                if !found.is_empty() {
+                    let old = self.element(x.stmt.id(), &What::Target, &x.load());
+                    self.marks.push((mark, old));
+                }
+                let out = self.contributions(x, found, Some((Some(ReduceOp::Mul), e.clone())));
+                self.marks.clear();
+                Some(out)
+            }
+            ReduceOp::Min | ReduceOp::Max => Some(self.extremum(x, op, e)),
+            ReduceOp::And | ReduceOp::Or | ReduceOp::BitAnd | ReduceOp::BitOr => None,
+        }
+    }
+
+    /// `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to what came before where none did.
+    fn extremum(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Stmt {
+        let id = x.stmt.id();
+        // Nothing but the extremum is ever read, so that only what made it counts.
+        let whole = !self.facts.overwritten(id, &What::Reduced) && !self.facts.read_on_the_way(id);
+        let old = x.load();
+        let stays = if op == ReduceOp::Max { e.less(&old) } else { old.less(e) };
+        let changes = stays.or(&Expr::apply(Op::IsNan, vec![old.clone()])).negate();
+        let won = if whole && matches!(e.kind(), ExprKind::Load(..)) {
+            // What was loaded is bit by bit what the reduction saw. What is computed again need not be.
+            let last = self.element(id, &What::Reduced, &old);
+            self.value(id, e).equals(&last)
+        } else if let Some(last) = whole.then(|| self.values.last_change(self.facts, id, x.tensor, &changes)).flatten()
+        {
+            self.is_last(x, &last)
+        } else {
+            match self.values.condition(self.facts, id, x.tensor, &changes) {
+                Ok(snapshot) => self.in_snapshot(&snapshot, &[]),
+                Err(d) => {
+                    self.problem(d);
+                    Expr::bool(false)
+                }
+            }
+        };
+        let found = expression::reverse(e, &self.seed(x), &self.active);
+        let then = self.contributions(x, found, Some((None, Expr::float(0.0, x.dtype))));
+        Stmt::new(StmtKind::If { cond: won, then, otherwise: None }, x.origin.clone())
+    }
+
+    /// Whether this iteration was the last one to change the element.
+    fn is_last(&mut self, x: &Target<'_>, last: &[Snapshot]) -> Expr {
+        let at = self.accesses(x.stmt.id(), x.indices);
+        let one = |r: &mut Self, s: &Snapshot| {
+            let crate::values::Saved::Last { iteration, .. } = &s.saved else { unreachable!("they are of this kind") };
+            let now = r.slots(&[*iteration]).swap_remove(0).index;
+            r.in_snapshot(s, &at).equals(&now)
+        };
+        last.iter().map(|s| one(self, s)).reduce(|a, b| a.and(&b)).unwrap_or_else(|| Expr::bool(true))
+    }
+
+    /// The adjoint of the element, in names of the program.
+    fn seed(&self, x: &Target<'_>) -> Expr {
+        Expr::load(&self.adjoints[x.tensor].symbol, x.indices.to_vec(), x.dtype)
+    }
+
+    /// Adds contributions to adjoints, and then makes `next` the adjoint of the element itself (or combines both by an operator).
+    fn contributions(
+        &mut self,
+        x: &Target<'_>,
+        found: Vec<Contribution>,
+        next: Option<(Option<ReduceOp>, Expr)>,
+    ) -> Stmt {
+        let (id, origin) = (x.stmt.id(), &x.origin);
+        let itself = (next.is_some() || found.len() > 1)
+            && found.iter().any(|c| matches!(c.load.kind(), ExprKind::Load(t, _) if t == x.tensor));
+        let adjoint = self.adjoints[x.tensor].symbol.clone();
+        let place = self.accesses(id, x.indices);
+        let mut out = Vec::new();
+        // Where the element is among those that the statement reads, its adjoint is taken before it is changed.
+        let now = Arc::new(Tensor::dense(Symbol::new(format!("{}.now", adjoint)), x.dtype, Vec::new(), Role::Adjoint));
+        if itself {
+            out.push(build::store(&now.symbol, Vec::new(), Expr::load(&adjoint, place.clone(), x.dtype), origin));
+        }
+        let written = next.map(|(op, value)| {
+            let value = self.value(id, &value);
+            self.written.insert(adjoint.clone());
+            build::update(&adjoint, place, op, value, origin)
+        });
+        let (before, after) = if itself { (written, None) } else { (None, written) };
+        out.extend(before);
+        let seed = self.seed(x);
+        let taken = Expr::load(&now.symbol, Vec::new(), x.dtype);
+        for c in found {
+            let value = if itself { replaced(&c.value, &seed, &taken) } else { c.value.clone() };
+            out.push(self.contribution(id, &c, &value, origin));
+        }
+        out.extend(after);
+        let all = Stmt::seq(out, origin.clone());
+        if itself { Stmt::new(StmtKind::VarDef { tensor: now, body: all }, origin.clone()) } else { all }
+    }
+
+    fn contribution(&mut self, id: StmtId, c: &Contribution, value: &Expr, origin: &Origin) -> Stmt {
+        let ExprKind::Load(y, at) = c.load.kind() else { unreachable!("contributions are to elements") };
+        let mut value = self.value(id, value);
+        for (mark, meant) in &self.marks {
+            value = replaced(&value, mark, meant);
+        }
+        let target = self.adjoints[y].symbol.clone();
+        self.written.insert(target.clone());
+        let mut added = build::update(&target, self.accesses(id, at), Some(ReduceOp::Add), value, origin);
+        for (cond, holds) in c.guards.iter().rev() {
+            let cond = self.value(id, cond);
+            let cond = if *holds { cond } else { cond.negate() };
+            added = Stmt::new(StmtKind::If { cond, then: added, otherwise: None }, origin.clone());
+        }
+        added
+    }
+
+    fn problem(&mut self, d: Diagnostic) {
+        if !self.problems.iter().any(|p| p.message == d.message && p.span() == d.span()) {
+            self.problems.push(d);
+        }
+    }
+
+    // ---- values of the forward pass
+
+    /// An expression of a statement, as it is computed in the backward pass of that statement.
+    pub fn value(&mut self, stmt: StmtId, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or_else(|| e.clone()),
+            ExprKind::Load(t, accesses) => {
+                // Adjoints, and what this pass has made itself, are no tensors of the program.
+                if self.facts.declared.contains_key(t) && !self.is_replayed(t) {
+                    return self.element(stmt, &What::Loaded(e.clone()), e);
+                }
+                let at = self.accesses(stmt, accesses);
+                match self.replayed.as_ref().and_then(|r| r.tensors.get(t)).cloned() {
+                    Some(kept) => self.in_kept(&kept, at, e.dtype()),
+                    None => Expr::load(t, at, e.dtype()),
+                }
+            }
+            _ => e.map_children(&mut |c| self.value(stmt, c)),
+        }
+    }
+
+    pub fn accesses(&mut self, stmt: StmtId, all: &[Access]) -> Vec<Access> {
+        all.iter().map(|a| a.map(&mut |e| self.value(stmt, e))).collect()
+    }
+
+    fn is_replayed(&self, t: &Symbol) -> bool {
+        self.replayed.as_ref().is_some_and(|r| r.tensors.contains_key(t) || r.current.contains(t))
+    }
+
+    /// The value of an element that a statement reads or writes; `load` names the element.
+    fn element(&mut self, stmt: StmtId, what: &What, load: &Expr) -> Expr {
+        let ExprKind::Load(_, accesses) = load.kind() else { unreachable!("elements are loads") };
+        match self.values.find(self.facts, stmt, what) {
+            Ok(Place::Kept(kept)) => {
+                let at = self.accesses(stmt, accesses);
+                self.in_kept(&kept, at, load.dtype())
+            }
+            Ok(Place::Snapshot(snapshot)) => {
+                let whole = matches!(snapshot.saved, crate::values::Saved::Whole(_));
+                let at = if whole { self.accesses(stmt, accesses) } else { Vec::new() };
+                self.in_snapshot(&snapshot, &at)
+            }
+            Err(d) => {
+                self.problem(d);
+                load.clone()
+            }
+        }
+    }
+
+    pub fn in_kept(&mut self, kept: &Kept, at: Vec<Access>, dtype: DType) -> Expr {
+        let all = self.slots(&kept.loops).into_iter().chain(at).collect();
+        Expr::load(&kept.tensor.symbol, all, dtype)
+    }
+
+    fn in_snapshot(&mut self, s: &Snapshot, at: &[Access]) -> Expr {
+        let all = self.slots(&s.loops).into_iter().chain(at.iter().cloned()).collect();
+        Expr::load(&s.tensor.symbol, all, s.tensor.dtype)
+    }
+
+    /// Which iteration of every loop this is: the version number.
+    pub fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
+        let slot = |r: &mut Self, l: &StmtId| {
+            let facts = r.facts;
+            let Loop { iter, begin, step, .. } = &facts.loops[l];
+            let (begin, step) = (r.value(*l, begin), r.value(*l, step));
+            let here = r.iters.get(iter).cloned().unwrap_or_else(|| Expr::var(iter));
+            Access::from(here.minus(&begin).floor_div(&step))
+        };
+        loops.iter().map(|l| slot(self, l)).collect()
+    }
+
+    /// An expression over sizes and iterators alone.
+    pub fn renamed(&self, e: &Expr) -> Expr {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or(e),
+            _ => e,
+        })
+    }
+}
+
+/// `e` with `new` in the place of `old`.
+fn replaced(e: &Expr, old: &Expr, new: &Expr) -> Expr {
+    e.rewrite(&mut |e| if e == *old { new.clone() } else { e })
+}

@@ -1,0 +1,275 @@
+//! How a value that the forward pass had comes back in the backward pass: it is still where it was, it was kept on a tape, or it
+//! is computed again (FreeTensor, section 5.2).
+//!
+//! Every tensor has a **home**: the piece of code whose forward run makes the values that its backward run needs. For most it is the
+//! program. A tensor that is declared inside a loop may have the loop's body as its home instead: then that part of the
+//! body is run again, right before the backward pass of the same iteration.
+//!
+//! Within its home a value is
+//! - **kept** where nothing overwrites it while its tensor is alive: the tensor itself stays alive, with a dimension more for every loop
+//!   between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version number of the paper);
+//! - a **snapshot** otherwise: a copy of the whole tensor before a loop inside which nothing writes what is read, or of the one
+//!   element before the statement, with a dimension for every loop between the home and that place.
+
+use crate::extent;
+use crate::facts::{Facts, What};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::stmt::Role;
+use weft_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// The code whose forward run makes a tensor's values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Home {
+    /// All of the program, once.
+    Program,
+    /// The body of a loop, again in every iteration of the backward pass.
+    Body(StmtId),
+}
+
+/// A tensor that stays alive for the backward pass.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub tensor: Arc<Tensor>,
+    /// Loops that it has dimensions for, outermost first.
+    pub loops: Vec<StmtId>,
+}
+
+/// What a snapshot holds.
+#[derive(Clone)]
+pub(crate) enum Saved {
+    /// All elements of the tensor.
+    Whole(Symbol),
+    /// What the expression is before the anchor runs (in names of the program).
+    Value(Expr),
+    /// In which iteration of a loop the anchor, a reduction, has last changed its element: where the condition held. -1 if in none.
+    Last { cond: Expr, iteration: StmtId },
+}
+
+/// A copy that the forward run makes.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub tensor: Arc<Tensor>,
+    pub loops: Vec<StmtId>,
+    /// The statement before which it is made.
+    pub anchor: StmtId,
+    pub saved: Saved,
+    pub home: Home,
+}
+
+/// Where a value is.
+pub(crate) enum Place {
+    /// In a tensor that is kept, at the element's own indices.
+    Kept(Kept),
+    /// In a snapshot of the whole tensor, likewise; of one element, without indices.
+    Snapshot(Snapshot),
+}
+
+/// What is kept so far, and for whom.
+pub(crate) struct Values {
+    /// The homes of tensors that are declared in loops; all others are at home in the program.
+    pub homes: FxHashMap<Symbol, Home>,
+    pub kept: Vec<(Symbol, Home, Kept)>,
+    pub snapshots: Vec<Snapshot>,
+    known: FxHashMap<(StmtId, What), usize>,
+    whole: FxHashMap<(StmtId, Symbol), usize>,
+}
+
+impl Values {
+    pub fn new(homes: FxHashMap<Symbol, Home>) -> Values {
+        let (kept, snapshots) = (Vec::new(), Vec::new());
+        Values { homes, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
+    }
+
+    pub fn home(&self, tensor: &Symbol) -> Home {
+        self.homes.get(tensor).copied().unwrap_or(Home::Program)
+    }
+
+    /// Where a value of a statement is while the backward pass of that statement runs.
+    pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What) -> Result<Place, Diagnostic> {
+        let tensor = facts.tensor_of(stmt, what);
+        if !facts.overwritten(stmt, what) {
+            return self.keep(facts, &tensor).map(Place::Kept).ok_or_else(|| unbounded(facts, stmt, &tensor));
+        }
+        if let Some(k) = self.known.get(&(stmt, what.clone())) {
+            return Ok(Place::Snapshot(self.snapshots[*k].clone()));
+        }
+        let k = self.snapshot(facts, stmt, what, &tensor).ok_or_else(|| unbounded(facts, stmt, &tensor))?;
+        self.known.insert((stmt, what.clone()), k);
+        Ok(Place::Snapshot(self.snapshots[k].clone()))
+    }
+
+    /// Keeps a tensor alive; `None` if it would have more values than can be told from the sizes.
+    fn keep(&mut self, facts: &Facts<'_>, tensor: &Symbol) -> Option<Kept> {
+        if let Some((_, _, kept)) = self.kept.iter().find(|(t, ..)| t == tensor) {
+            return Some(kept.clone());
+        }
+        let home = self.home(tensor);
+        let declared = &facts.declared[tensor];
+        let kept = if home == Home::Program && declared.loops.is_empty() {
+            Kept { tensor: declared.tensor.clone(), loops: Vec::new() }
+        } else {
+            let loops = inside(home, &declared.loops).to_vec();
+            let name = if loops.is_empty() { tensor.name().to_string() } else { format!("{tensor}.tape") };
+            let own = own_shape(facts, tensor)?;
+            Kept { tensor: tape(facts, &name, declared.tensor.dtype, &loops, own)?, loops }
+        };
+        self.kept.push((tensor.clone(), home, kept.clone()));
+        Some(kept)
+    }
+
+    /// A snapshot from which the value is read: the smallest one that is possible.
+    fn snapshot(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What, tensor: &Symbol) -> Option<usize> {
+        let home = self.home(tensor);
+        let declared = &facts.declared[tensor];
+        let loops = inside(home, &facts.around[&stmt]);
+        let first = inside(home, &declared.loops).len();
+        let mut best: Option<(f64, Snapshot)> = None;
+        let mut offer = |snapshot: Option<Snapshot>| {
+            let Some(s) = snapshot else { return };
+            let size = s.tensor.shape.iter().map(weight).product::<f64>();
+            if best.as_ref().is_none_or(|(b, _)| size < *b) {
+                best = Some((size, s));
+            }
+        };
+        for depth in first..loops.len() {
+            let anchor = loops[depth];
+            if facts.written_before(stmt, what, anchor) {
+                continue;
+            }
+            let shape = own_shape(facts, tensor);
+            let made = shape
+                .and_then(|own| tape(facts, &format!("{tensor}.tape"), declared.tensor.dtype, &loops[..depth], own));
+            let loops = loops[..depth].to_vec();
+            let saved = Saved::Whole(tensor.clone());
+            offer(made.map(|tensor| Snapshot { tensor, loops, anchor, saved, home }));
+        }
+        let element = element(facts, stmt, what);
+        let made = tape(facts, &format!("{tensor}.tape"), element.dtype(), loops, Vec::new());
+        let (loops, saved) = (loops.to_vec(), Saved::Value(element));
+        offer(made.map(|tensor| Snapshot { tensor, loops, anchor: stmt, saved, home }));
+        let (_, snapshot) = best?;
+        let key = (snapshot.anchor, tensor.clone());
+        let whole = matches!(snapshot.saved, Saved::Whole(_));
+        if let Some(k) = self.whole.get(&key).filter(|_| whole) {
+            return Some(*k);
+        }
+        self.snapshots.push(snapshot);
+        if whole {
+            self.whole.insert(key, self.snapshots.len() - 1);
+        }
+        Some(self.snapshots.len() - 1)
+    }
+
+    /// For each element of a reduced tensor, which iterations of the loops inside its scope changed it last: those of `stmt` in
+    /// which `cond` held. `None` if its statements do not say that alone.
+    pub fn last_change(
+        &mut self,
+        facts: &Facts<'_>,
+        stmt: StmtId,
+        tensor: &Symbol,
+        cond: &Expr,
+    ) -> Option<Vec<Snapshot>> {
+        let reduces = |s: &&Stmt| matches!(s.kind(), StmtKind::ReduceTo { .. });
+        if facts.writers(tensor).filter(reduces).count() != 1 {
+            return None;
+        }
+        let home = self.home(tensor);
+        let declared = &facts.declared[tensor].loops;
+        let loops = inside(home, declared).to_vec();
+        let own = own_shape(facts, tensor)?;
+        let mut out = Vec::new();
+        for l in &facts.around[&stmt][declared.len()..] {
+            let name = format!("{tensor}.last");
+            let tensor = tape(facts, &name, DType::I64, &loops, own.clone())?;
+            let saved = Saved::Last { cond: cond.clone(), iteration: *l };
+            out.push(Snapshot { tensor, loops: loops.clone(), anchor: stmt, saved, home });
+        }
+        self.snapshots.extend(out.iter().cloned());
+        // Without a loop there is no iteration that would say it.
+        (!out.is_empty()).then_some(out)
+    }
+
+    /// A snapshot of whether a condition holds before a statement that writes `tensor`.
+    pub fn condition(
+        &mut self,
+        facts: &Facts<'_>,
+        stmt: StmtId,
+        tensor: &Symbol,
+        cond: &Expr,
+    ) -> Result<Snapshot, Diagnostic> {
+        let home = self.home(tensor);
+        let loops = inside(home, &facts.around[&stmt]).to_vec();
+        let made = tape(facts, &format!("{tensor}.won"), DType::Bool, &loops, Vec::new());
+        let tensor = made.ok_or_else(|| unbounded(facts, stmt, tensor))?;
+        let snapshot = Snapshot { tensor, loops, anchor: stmt, saved: Saved::Value(cond.clone()), home };
+        self.snapshots.push(snapshot.clone());
+        Ok(snapshot)
+    }
+}
+
+/// The loops that are inside a home.
+pub(crate) fn inside(home: Home, loops: &[StmtId]) -> &[StmtId] {
+    match home {
+        Home::Program => loops,
+        Home::Body(l) => loops.iter().position(|x| *x == l).map_or(&[], |k| &loops[k + 1..]),
+    }
+}
+
+/// A guess of how large a size is, to compare shapes with.
+fn weight(dim: &Expr) -> f64 {
+    match dim.kind() {
+        ExprKind::Const(_) => dim.as_int().map_or(1e3, |v| v as f64),
+        ExprKind::Apply(weft_ast::Op::Min, args) => args.iter().map(weight).fold(f64::INFINITY, f64::min),
+        ExprKind::Apply(weft_ast::Op::Max, args) => args.iter().map(weight).fold(0.0, f64::max),
+        _ => 1e3,
+    }
+}
+
+/// The element that a value is of, as a load.
+fn element(facts: &Facts<'_>, stmt: StmtId, what: &What) -> Expr {
+    match (what, facts.stmts[&stmt].kind()) {
+        (What::Loaded(e), _) => e.clone(),
+        (_, StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }) => {
+            Expr::load(tensor, indices.clone(), value.dtype())
+        }
+        _ => unreachable!("only what writes has a target"),
+    }
+}
+
+/// The shape of a tensor with the sizes of its largest instance.
+fn own_shape(facts: &Facts<'_>, tensor: &Symbol) -> Option<Vec<Expr>> {
+    let declared = &facts.declared[tensor];
+    let ranges = facts.ranges(&declared.loops);
+    declared.tensor.shape.iter().map(|d| extent::bound(d, true, &ranges)).collect()
+}
+
+/// A tensor with a dimension for every loop, and then its own.
+fn tape(facts: &Facts<'_>, name: &str, dtype: DType, loops: &[StmtId], own: Vec<Expr>) -> Option<Arc<Tensor>> {
+    let mut shape: Vec<Expr> = Vec::new();
+    for l in loops {
+        shape.push(facts.loops[l].most.clone()?);
+    }
+    shape.extend(own);
+    let zero = Expr::int(0);
+    let shape = shape.into_iter().map(|d| if facts.holds(&zero.less_eq(&d)) { d } else { d.max_with(&zero) });
+    Some(Arc::new(Tensor::dense(Symbol::new(name), dtype, shape.collect(), Role::Tape)))
+}
+
+fn unbounded(facts: &Facts<'_>, stmt: StmtId, tensor: &Symbol) -> Diagnostic {
+    let place = facts.stmts[&stmt].origin().span();
+    let d = Diagnostic::new(
+        "grad::versions",
+        format!(
+            "the gradient needs what `{tensor}` is here, which is overwritten later, and how many such values there are is not known before the program runs"
+        ),
+    );
+    let mut d =
+        d.at(place).help("give `range` bounds that are made of sizes and iterators, and leave the rest to an `if`");
+    for l in &facts.around[&stmt] {
+        if facts.loops[l].most.is_none() {
+            d = d.label(facts.stmts[l].origin().span(), "this loop's bounds are values that the program reads");
+        }
+    }
+    d
+}

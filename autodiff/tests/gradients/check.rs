@@ -1,0 +1,210 @@
+//! What every gradient must do, whatever the program is.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use weft_ast::func::ParamMode;
+use weft_ast::interp::{self, Inputs};
+use weft_ast::{Buffer, Func, Span, Tensor, Value, print};
+use weft_autodiff::{Kind, Request, Tape, differentiate};
+use weft_frontend::{NoHooks, NoLoader, Program, Source};
+
+/// The program of a text that has one entry.
+pub fn program(text: &str) -> Func {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    let name = program
+        .entries()
+        .last()
+        .unwrap_or_else(|| panic!("no entry in {text}: {:?}", program.check(&NoHooks)))
+        .name
+        .clone();
+    program.elaborate(&name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}\n{text}"))
+}
+
+/// A derivative of it with respect to all its floats.
+pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
+    let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
+    let request = Request { kind, name: "derivative".into(), func, wrt: &wrt, tape, span: Span::NONE };
+    differentiate(&request).unwrap_or_else(|d| panic!("{d}\n{}", print::func(func)))
+}
+
+fn floats(func: &Func) -> impl Iterator<Item = &std::sync::Arc<Tensor>> {
+    func.params.iter().map(|p| &p.tensor).filter(|t| t.dtype.is_float())
+}
+
+fn run(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>) -> interp::Outputs {
+    let inputs = Inputs { params: params.to_vec(), sizes: sizes.clone() };
+    interp::run(func, &inputs).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(func)))
+}
+
+/// All floats of a value.
+pub fn numbers(v: &Value) -> Vec<f64> {
+    match v.data() {
+        Buffer::F32(x) => x.iter().map(|v| f64::from(*v)).collect(),
+        Buffer::F64(x) => x.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn with(v: &Value, numbers: Vec<f64>) -> Value {
+    let data = match v.data() {
+        Buffer::F32(_) => Buffer::F32(numbers.into_iter().map(|v| v as f32).collect()),
+        Buffer::F64(_) => Buffer::F64(numbers),
+        other => other.clone(),
+    };
+    Value::new(v.shape().to_vec(), data).expect("the same length")
+}
+
+fn random(like: &Value, rng: &mut ChaCha8Rng) -> Value {
+    with(like, numbers(like).iter().map(|_| rng.random_range(-1.0..1.0)).collect())
+}
+
+fn dot(a: &[Value], b: &[Value]) -> f64 {
+    a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| x * y).sum()
+}
+
+/// Results and final values of `inout` parameters, of floats, in the order of the seeds.
+fn outcome(func: &Func, out: &interp::Outputs) -> Vec<Value> {
+    let inouts = func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+    let results = func.results.iter().zip(&out.results).filter(|(t, _)| t.dtype.is_float()).map(|(_, v)| v.clone());
+    let inouts = inouts.filter(|(p, _)| p.tensor.dtype.is_float()).map(|(_, v)| v.clone());
+    results.chain(inouts).collect()
+}
+
+/// The gradients of a program at a point: by `vjp` with every choice of what is kept, by `jvp`, and by finite differences. All must agree.
+pub fn check(text: &str, params: &[Value], sizes: &[(&str, i64)]) {
+    check_func(&program(text), params, &sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect(), 1);
+}
+
+pub fn check_func(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let before = run(func, params, sizes);
+    let outputs = outcome(func, &before);
+    let seeds: Vec<Value> = outputs.iter().map(|v| random(v, &mut rng)).collect();
+    let inputs: Vec<usize> = (0..params.len()).filter(|k| func.params[*k].tensor.dtype.is_float()).collect();
+    let directions: Vec<Value> = inputs.iter().map(|k| random(&params[*k], &mut rng)).collect();
+
+    // Finite differences in the direction.
+    let step = 1e-5;
+    let moved = |by: f64| {
+        let mut at = params.to_vec();
+        for (k, d) in inputs.iter().zip(&directions) {
+            let sum = numbers(&params[*k]).iter().zip(numbers(d)).map(|(x, d)| x + by * d).collect();
+            at[*k] = with(&params[*k], sum);
+        }
+        dot(&outcome(func, &run(func, &at, sizes)), &seeds)
+    };
+    let wide = (moved(step) - moved(-step)) / (2.0 * step);
+    let narrow = (moved(step / 2.0) - moved(-step / 2.0)) / step;
+    let expected = narrow + (narrow - wide) / 3.0;
+
+    // Forward mode. The tangents of `inout` parameters follow those of the inputs in no other order than theirs.
+    let jvp = derivative(func, Kind::Jvp, Tape::Auto);
+    let given: Vec<Value> = params.iter().chain(&directions).cloned().collect();
+    let out = run(&jvp, &given, sizes);
+    let mut tangents = out.results.clone();
+    for (p, v) in jvp.params.iter().zip(&out.params).skip(params.len()) {
+        if p.mode == ParamMode::InOut {
+            tangents.push(v.clone());
+        }
+    }
+    let forward = dot(&tangents, &seeds);
+    let close = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()));
+    assert!(close(expected, forward, 1e-6), "finite differences {expected}, forward {forward}\n{}", print::func(&jvp));
+
+    // Reverse mode.
+    let names: Vec<String> = inputs.iter().map(|k| func.params[*k].tensor.symbol.name().to_string()).collect();
+    for tape in [Tape::All, Tape::None, Tape::Auto, Tape::Named(names.clone())] {
+        let vjp = derivative(func, Kind::Vjp, tape.clone());
+        let given: Vec<Value> = params.iter().chain(&seeds).cloned().collect();
+        let out = run(&vjp, &given, sizes);
+        let gradients: Vec<Value> = names.iter().map(|n| answer(&vjp, &out, n)).collect();
+        let reverse = dot(&gradients, &directions);
+        assert!(
+            close(forward, reverse, 1e-9),
+            "forward {forward}, reverse {reverse}, tape {tape:?}\n{}\n{}",
+            print::func(func),
+            print::func(&vjp)
+        );
+    }
+}
+
+/// Random floats of a shape.
+pub fn floats_of(shape: &[usize], seed: u64) -> Value {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let n = shape.iter().product();
+    let data = Buffer::F64((0..n).map(|_| rng.random_range(0.1..1.5)).collect());
+    Value::new(shape.to_vec(), data).expect("as many")
+}
+
+/// Integers.
+pub fn ints(shape: &[usize], data: &[i32]) -> Value {
+    Value::new(shape.to_vec(), Buffer::I32(data.to_vec())).expect("as many")
+}
+
+/// Whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not `<d, vjp(s)>`. A program whose values
+/// cannot be kept is refused, and others whose values or gradients are no numbers say nothing.
+pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let Ok(before) = interp::run(func, inputs) else { return false };
+    let outputs = outcome(func, &before);
+    let asked: Vec<usize> = (0..inputs.params.len()).filter(|k| func.params[*k].tensor.dtype.is_float()).collect();
+    if asked.is_empty() || outputs.is_empty() {
+        return false;
+    }
+    let integer = |v: &Value, rng: &mut ChaCha8Rng| {
+        with(v, numbers(v).iter().map(|_| f64::from(rng.random_range(-2i32..3))).collect())
+    };
+    let seeds: Vec<Value> = outputs.iter().map(|v| integer(v, &mut rng)).collect();
+    let directions: Vec<Value> = asked.iter().map(|k| integer(&inputs.params[*k], &mut rng)).collect();
+    let jvp = derivative(func, Kind::Jvp, Tape::Auto);
+    let given = Inputs { params: inputs.params.iter().chain(&directions).cloned().collect(), ..inputs.clone() };
+    let out = interp::run(&jvp, &given).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", print::func(&jvp)));
+    let written =
+        jvp.params.iter().zip(&out.params).skip(inputs.params.len()).filter(|(p, _)| p.mode == ParamMode::InOut);
+    let tangents: Vec<Value> = out.results.iter().chain(written.map(|(_, v)| v)).cloned().collect();
+    // What the program never wrote is nothing in particular.
+    if before.unwritten.iter().any(|u| !u.is_empty()) {
+        return false;
+    }
+    let forward = dot(&tangents, &seeds);
+    let mut compared = false;
+    for tape in [Tape::Auto, Tape::All, Tape::None] {
+        let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
+        let request =
+            Request { kind: Kind::Vjp, name: "vjp".into(), func, wrt: &wrt, tape: tape.clone(), span: Span::NONE };
+        let vjp = match differentiate(&request) {
+            Ok(vjp) => vjp,
+            Err(d) => {
+                assert!(d.0.iter().all(|d| d.code == "grad::versions"), "seed {seed}: {d}");
+                continue;
+            }
+        };
+        let given = Inputs { params: inputs.params.iter().chain(&seeds).cloned().collect(), ..inputs.clone() };
+        let out = interp::run(&vjp, &given)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}\n{}", print::func(func), print::func(&vjp)));
+        let gradients: Vec<Value> = wrt.iter().map(|n| answer(&vjp, &out, n)).collect();
+        let reverse = dot(&gradients, &directions);
+        let all = gradients.iter().chain(&tangents).chain(&outputs).flat_map(numbers);
+        let largest = all.fold(0.0f64, |a, b| if b.is_finite() { a.max(b.abs()) } else { f64::INFINITY });
+        if largest > 1e9 {
+            continue;
+        }
+        compared = true;
+        assert!(
+            (forward - reverse).abs() <= 1e-6 * (1.0 + largest),
+            "seed {seed}: forward {forward}, reverse {reverse}, tape {tape:?}\n{}\n{}",
+            print::func(func),
+            print::func(&vjp)
+        );
+    }
+    compared
+}
+
+/// The gradient with respect to a parameter.
+fn answer(vjp: &Func, out: &interp::Outputs, name: &str) -> Value {
+    let name = format!("{name}.grad");
+    let result = vjp.results.iter().position(|t| t.symbol.name() == name).map(|k| out.results[k].clone());
+    let param = vjp.params.iter().position(|p| p.tensor.symbol.name() == name).map(|k| out.params[k].clone());
+    result.or(param).unwrap_or_else(|| panic!("no {name} in {}", print::func(vjp)))
+}

@@ -1,0 +1,6 @@
+//! Gradients of small programs against finite differences, forward mode against reverse mode, and what is kept against what is computed
+//! again.
+
+mod check;
+mod programs;
+mod random;

@@ -1,0 +1,287 @@
+//! One program for each thing that a program can do.
+
+use crate::check::{check, floats_of, ints};
+use weft_ast::{Buffer, Value};
+
+#[test]
+fn straight_lines_and_every_way_to_write() {
+    check(
+        "def f(a: f64[n], b: f64[n], c: f64[n], d: f64[n]):
+    y = empty((n,), f64)
+    z = empty((n,), f64)
+    for i in range(n):
+        t = a[i] * b[i]
+        y[i] = t * c[i]
+        z[i] = t * d[i]
+    return y, z
+",
+        &[floats_of(&[5], 1), floats_of(&[5], 2), floats_of(&[5], 3), floats_of(&[5], 4)],
+        &[],
+    );
+}
+
+#[test]
+fn values_that_are_overwritten_come_back() {
+    // Scalars and arrays in time loops, read before and after they are written, in one statement and in several.
+    check(
+        "def f(h: f64[n], w: f64[n, n]) -> f64[n]:
+    x = empty((n,), f64)
+    for i in range(n):
+        x[i] = h[i]
+    for t in range(3):
+        y = empty((n,), f64)
+        for i in range(n):
+            s = 0.0 + x[i]
+            for j in range(n):
+                s += w[i, j] * x[j]
+            y[i] = tanh(s)
+        for i in range(n):
+            x[i] = y[i] * y[i] + 0.5 * x[i] * x[i]
+    return x
+",
+        &[floats_of(&[4], 1), floats_of(&[4, 4], 2)],
+        &[],
+    );
+    check(
+        "def f(x: inout[f64[n]], a: f64):
+    s = 0.0 + a
+    for i in range(n):
+        s = tanh(s * x[i]) + sin(s)
+        x[i] = s * x[i]
+        x[i] *= s
+        s += sin(x[i] * x[i])
+",
+        &[floats_of(&[5], 1), floats_of(&[], 2)],
+        &[],
+    );
+}
+
+#[test]
+fn sweeps_in_place() {
+    check(
+        "def seidel(x: inout[f64[n]], steps: i32):
+    for t in range(steps):
+        for i in range(1, n - 1):
+            x[i] = x[i - 1] * x[i] + x[i + 1] * x[i + 1] / 3.0
+",
+        &[floats_of(&[6], 1), ints(&[], &[3])],
+        &[],
+    );
+}
+
+#[test]
+fn numbers_of_steps_that_are_given() {
+    for (begin, end) in [(0, 4), (3, 3), (5, 2)] {
+        check(
+            "def f(x: f64[n], begin: i32, end: i64) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = x[i]
+    for t in range(begin, end):
+        for i in range(n):
+            y[i] = sin(y[i] * y[i]) + x[i]
+    return y
+",
+            &[floats_of(&[3], 1), ints(&[], &[begin]), Value::new(vec![], Buffer::I64(vec![end])).expect("one")],
+            &[],
+        );
+    }
+}
+
+#[test]
+fn reductions_of_every_kind() {
+    for (op, init) in [
+        ("s *= x[i] * a", "1.0"),
+        ("s = max(s, x[i])", "-inf"),
+        ("s = min(s, x[i] * x[i] * a)", "inf"),
+        ("s += x[i] * x[i]", "0.0"),
+    ] {
+        check(
+            &format!(
+                "def f(x: f64[n], a: f64) -> f64:
+    s = empty((), f64)
+    s[...] = {init}
+    for i in range(n):
+        {op}
+    return s
+"
+            )
+            .replace("s *=", "s[...] *=")
+            .replace("s = max(s", "s[...] = max(s")
+            .replace("s = min(s", "s[...] = min(s")
+            .replace("s +=", "s[...] +="),
+            &[floats_of(&[6], 1), floats_of(&[], 2)],
+            &[],
+        );
+    }
+}
+
+#[test]
+fn elements_that_are_read_where_they_are_changed() {
+    // Two reads of the tensor that a sum is added to, of which one may be the element itself.
+    check(
+        "def f(x: inout[f64[n]], k: i32[n]):
+    for i in range(n):
+        x[2] += x[k[i]] * (x[i] - 3.0 * x[k[n - 1 - i]])
+        x[k[i]] *= x[2] + x[i]
+",
+        &[floats_of(&[4], 1), ints(&[4], &[2, 2, 0, 3])],
+        &[],
+    );
+    // The maximum so far is read before it is done.
+    check(
+        "def f(x: f64[n], y: f64[n]) -> f64:
+    s = empty((), f64)
+    s[...] = x[0]
+    z = empty((n,), f64)
+    for i in range(n):
+        s[...] = max(s, y[i])
+        z[i] = s
+    for i in range(n):
+        s[...] = max(s, z[n - 1 - i] * 1.01)
+    return s
+",
+        &[floats_of(&[5], 1), floats_of(&[5], 2)],
+        &[],
+    );
+}
+
+#[test]
+fn softmax_rows() {
+    check(
+        "def f(x: f64[n, m]) -> f64[n, m]:
+    y = empty((n, m), f64)
+    for i in range(n):
+        top = empty((), f64)
+        top[...] = -inf
+        for j in range(m):
+            top[...] = max(top, x[i, j])
+        s = empty((), f64)
+        s[...] = 0.0
+        e = empty((m,), f64)
+        for j in range(m):
+            e[j] = exp(x[i, j] - top)
+            s[...] += e[j]
+        for j in range(m):
+            y[i, j] = e[j] / s
+    return y
+",
+        &[floats_of(&[3, 5], 1)],
+        &[],
+    );
+}
+
+#[test]
+fn branches_and_choices() {
+    check(
+        "def f(x: f64[n], w: f64[3]) -> f64[n]:
+    y = zeros_(n)
+    for i in range(n):
+        if x[i] > 0.7:
+            y[i] = x[i] * w[0]
+            if i % 2 == 0:
+                y[i] += x[i] ** 3.0
+        else:
+            y[i] = (x[i + 1] if i + 1 < n else w[1]) * w[2]
+        y[i] = max(y[i], 0.3) * min(x[i], w[1]) + abs(x[i] - 1.0)
+    return y
+
+def zeros_(n):
+    return 1
+"
+        .replace("zeros_(n)\n    for", "empty((n,), f64)\n    for")
+        .split("\ndef zeros_")
+        .next()
+        .expect("the first one"),
+        &[floats_of(&[7], 1), floats_of(&[3], 2)],
+        &[],
+    );
+}
+
+#[test]
+fn gathers_and_scatters() {
+    check(
+        "def f(x: f64[n, k], adj: i32[n, 3]) -> f64[n, k]:
+    y = empty((n, k), f64)
+    for i in range(n):
+        for c in range(k):
+            y[i, c] = 0.0
+    for i in range(n):
+        for p in range(3):
+            for c in range(k):
+                y[adj[i, p], c] += x[i, c] * x[adj[i, (p + 1) % 3], c]
+    return y
+",
+        &[floats_of(&[4, 2], 1), ints(&[4, 3], &[1, 2, 3, 0, 2, 2, 3, 3, 0, 1, 0, 2])],
+        &[],
+    );
+}
+
+#[test]
+fn rows_of_a_sparse_matrix() {
+    check(
+        "def f(x: f64[n], a: f64[nnz], row: i32[n + 1], col: i32[nnz]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        s = 0.0 * x[i]
+        for e in range(row[i], row[i + 1]):
+            t = a[e] * x[col[e]]
+            s += exp(t) * t
+        y[i] = s / (1.0 + s * s)
+    return y
+",
+        &[floats_of(&[3], 1), floats_of(&[5], 2), ints(&[4], &[0, 2, 2, 5]), ints(&[5], &[0, 2, 1, 0, 2])],
+        &[],
+    );
+}
+
+#[test]
+fn triangles_steps_and_nothing() {
+    for n in [0, 1, 2, 7] {
+        check(
+            "def f(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n - 1, -1, -1):
+        s = 0.0 * x[i]
+        for j in range(i, n, 2):
+            t = x[j] * x[i]
+            u = empty((n - i,), f64)
+            for k in range(n - i):
+                u[k] = t * x[k + i]
+            s = s * 0.5 + u[0] * u[n - i - 1] + t
+        y[i] = s
+    return y
+",
+            &[floats_of(&[n], 1)],
+            &[("n", n as i64)],
+        );
+    }
+}
+
+#[test]
+fn windows() {
+    check(
+        "def f(q: f64[n, d], k: f64[n, d], v: f64[n, d]) -> f64[n, d]:
+    y = empty((n, d), f64)
+    for i in range(n):
+        dot = empty((5,), f64)
+        for j in range(-2, 3):
+            dot[j + 2] = 0.0
+            if i + j >= 0 and i + j < n:
+                for c in range(d):
+                    dot[j + 2] += q[i, c] * k[i + j, c]
+        s = 0.0 * q[i, 0]
+        for j in range(5):
+            s += exp(dot[j])
+        for c in range(d):
+            y[i, c] = 0.0
+        for j in range(-2, 3):
+            if i + j >= 0 and i + j < n:
+                for c in range(d):
+                    y[i, c] += exp(dot[j + 2]) / s * v[i + j, c]
+    return y
+",
+        &[floats_of(&[6, 3], 1), floats_of(&[6, 3], 2), floats_of(&[6, 3], 3)],
+        &[],
+    );
+}

@@ -1,0 +1,44 @@
+//! Random programs: forward and reverse mode are each other's transpose, whatever is kept and whatever is computed again.
+
+use crate::check::transposed;
+use weft_ast::DType;
+use weft_ast::interp::run;
+use weft_ast::random::{Floats, Options, dense, nest, program};
+
+/// Programs of each kind; `MOST` in the environment makes it another number, `FIRST` the first seed.
+fn seeds(most: u64) -> impl Iterator<Item = u64> {
+    let number = |name: &str, or| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let first = number("FIRST", 0);
+    first..first + number("MOST", most)
+}
+
+#[test]
+fn programs_of_every_statement() {
+    let options = Options {
+        dtypes: vec![DType::F64, DType::I64, DType::Bool],
+        floats: Floats::Exact,
+        errors: false,
+        statements: 16,
+    };
+    let mut asked = 0;
+    for seed in seeds(400) {
+        let case = program(seed, &options);
+        asked += u32::from(transposed(&case.func, &case.inputs, seed));
+    }
+    assert!(asked > 40, "{asked} of these programs have gradients");
+}
+
+#[test]
+fn programs_as_people_write_them() {
+    let mut asked = 0;
+    for seed in seeds(150) {
+        let func = dense::dense(seed);
+        for sizes in [[3, 4], [1, 2], [0, 3]] {
+            let inputs = nest::inputs(&func, &sizes, seed);
+            if run(&func, &inputs).is_ok() {
+                asked += u32::from(transposed(&func, &inputs, seed));
+            }
+        }
+    }
+    assert!(asked > 100, "{asked} of these programs have gradients");
+}

@@ -1,0 +1,86 @@
+//! `weft grad`, and `weft run --grad`.
+
+use super::Folder;
+use expect_test::expect;
+
+fn folder() -> Folder {
+    Folder::new(&[(
+        "f.ft",
+        "def f(x: f64[n], k: i32, a: inout[f64]) -> f64[n]:
+    y = x * x * a
+    a[...] = 2.0 * a
+    return y
+
+def count(x: f64[n]) -> i32:
+    c: i32 = 0
+    for i in range(n):
+        if x[i] > 0.0:
+            c += 1
+    return c
+
+def loss(x: f64[n]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        s += x[i] ** 3.0
+    return s
+
+dloss = grad(loss, wrt=[\"x\"])
+dcount = grad(count)
+",
+    )])
+}
+
+#[test]
+fn runs_with_seeds_of_ones_or_others() {
+    let folder = folder();
+    let run = |more: &[&str]| {
+        let all = [&["run", "f.ft", "f", "--in", "x=[1,2]", "--in", "k=1", "--in", "a=3"], more].concat();
+        folder.succeeds(&all)
+    };
+    let out = run(&["--grad", "x"]);
+    assert!(out.contains("x.grad: f64[2]\n  [6, 12]"), "{out}");
+    // Of `y`, and of the final value of `a`.
+    assert!(out.contains("a.grad: f64 = 7\n"), "{out}");
+    let out = run(&["--grad", "x", "--in", "y.grad=[1,0]", "--in", "a.grad=0", "--backend", "interp"]);
+    assert!(out.contains("x.grad: f64[2]\n  [6, 0]") && out.contains("a.grad: f64 = 1\n"), "{out}");
+    let out = folder.succeeds(&["run", "f.ft", "dloss", "--in", "x=[1,2]"]);
+    assert!(out.contains("x.grad: f64[2]\n  [3, 12]"), "{out}");
+}
+
+#[test]
+fn what_has_no_derivative_is_refused() {
+    let folder = folder();
+    let wrong = |args: &[&str]| folder.fails(args);
+    expect![[r#"
+        grad::wrt
+
+          × `k` is of i32, which carries no derivative
+          help: differentiate with respect to floating-point parameters
+
+        1 error
+    "#]]
+    .assert_eq(&wrong(&["grad", "f.ft", "f", "--wrt", "k"]));
+    expect![[r#"
+        grad::wrt
+
+          × `f` has no parameter `z`
+
+        1 error
+    "#]]
+    .assert_eq(&wrong(&["grad", "f.ft", "f", "--wrt", "z"]));
+    expect![[r#"
+        grad::result
+
+          × `grad` is of functions with one floating-point number as result, and `count` has `c` of i32
+          │ with 0 dimensions
+            ╭─[f.ft:20:10]
+         19 │ dloss = grad(loss, wrt=["x"])
+         20 │ dcount = grad(count)
+            ·          ───────────
+            ╰────
+          help: sum it up, or use `vjp(count, …)`, which takes a seed for every result
+
+        1 error
+    "#]]
+    .assert_eq(&wrong(&["run", "f.ft", "dcount", "--in", "x=[1]"]));
+}

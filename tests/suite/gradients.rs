@@ -1,0 +1,192 @@
+//! Gradients of every program in the repository that has one: reverse mode is the transpose of forward mode, whatever is kept for
+//! it, and compiled C computes what the interpreter does.
+
+use crate::case::{Case, Named};
+use crate::differential::all_programs;
+use crate::programs;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weft::{Backend, Gradient, Options, Tape, Timings};
+use weft_ast::func::ParamMode;
+use weft_ast::interp::{self, Inputs};
+use weft_ast::{Buffer, DType, Func, Span, Value};
+use weft_autodiff::{Kind, Request, differentiate};
+
+/// What came of a case.
+enum Outcome {
+    /// It has no floats to differentiate by, or none as results.
+    Nothing,
+    /// Values are needed of which it is not known how many there are.
+    Refused(String),
+    Compared,
+    Wrong(String),
+}
+
+fn floats(func: &Func) -> Vec<String> {
+    let float = |p: &&weft_ast::Param| p.tensor.dtype.is_float();
+    func.params.iter().filter(float).map(|p| p.tensor.symbol.name().to_string()).collect()
+}
+
+/// Results and `inout` parameters of floats.
+fn outputs(func: &Func) -> usize {
+    let inouts = func.params.iter().filter(|p| p.mode == ParamMode::InOut && p.tensor.dtype.is_float()).count();
+    func.results.iter().filter(|t| t.dtype.is_float()).count() + inouts
+}
+
+fn numbers(v: &Value) -> Vec<f64> {
+    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
+}
+
+fn random(like: &Value, rng: &mut ChaCha8Rng) -> Value {
+    let numbers = (0..like.data().len()).map(|_| rng.random_range(-1.0..1.0));
+    let data = match like.dtype() {
+        DType::F64 => Buffer::F64(numbers.collect()),
+        _ => Buffer::F32(numbers.map(|v: f64| v as f32).collect()),
+    };
+    Value::new(like.shape().to_vec(), data).expect("the same length")
+}
+
+fn dot(a: &[Value], b: &[Value]) -> f64 {
+    a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| x * y).sum()
+}
+
+/// The program, with inputs for it.
+fn logical(case: &Case<'_>) -> (Func, Inputs) {
+    let file = weft::Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
+    let plain = Options { schedule: None, ..case.options() };
+    let func = file.logical(&case.entry, &plain, &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
+    let sizes = function.signature().sizes.iter().map(|s| s.name.clone()).zip(inputs.sizes).collect();
+    (func, Inputs { sizes, params: inputs.values })
+}
+
+/// `<jvp(d), s> = <d, vjp(s)>` by the interpreter.
+fn transposed(case: &Case<'_>) -> Outcome {
+    let (func, inputs) = logical(case);
+    let wrt = floats(&func);
+    // Halves are too coarse to compare, and of NaN there is nothing to compare.
+    let mut halves = func.interface().any(|t| matches!(t.dtype, DType::F16 | DType::Bf16));
+    func.body.walk_exprs(&mut |e| halves |= matches!(e.dtype(), DType::F16 | DType::Bf16));
+    let finite = inputs.params.iter().flat_map(numbers).all(f64::is_finite);
+    if wrt.is_empty() || outputs(&func) == 0 || halves || !finite {
+        return Outcome::Nothing;
+    }
+    let f32s = func.interface().any(|t| t.dtype == DType::F32);
+    let derive =
+        |kind, tape| differentiate(&Request { kind, name: "d".into(), func: &func, wrt: &wrt, tape, span: Span::NONE });
+    let run = |f: &Func, more: &[Value]| {
+        let params = inputs.params.iter().chain(more).cloned().collect();
+        interp::run(f, &Inputs { params, ..inputs.clone() })
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let float = |p: &weft_ast::Param| p.tensor.dtype.is_float();
+    let by: Vec<usize> = (0..func.params.len()).filter(|k| float(&func.params[*k])).collect();
+    let directions: Vec<Value> = by.iter().map(|k| random(&inputs.params[*k], &mut rng)).collect();
+    let jvp = match derive(Kind::Jvp, Tape::Auto) {
+        Ok(jvp) => jvp,
+        Err(d) => return Outcome::Wrong(d.to_string()),
+    };
+    let out = run(&jvp, &directions).unwrap_or_else(|e| panic!("{}: {e:?}", case.command));
+    let changed =
+        jvp.params.iter().zip(&out.params).skip(func.params.len()).filter(|(p, _)| p.mode == ParamMode::InOut);
+    let tangents: Vec<Value> = out.results.iter().chain(changed.map(|(_, v)| v)).cloned().collect();
+    let seeds: Vec<Value> = tangents.iter().map(|v| random(v, &mut rng)).collect();
+    let forward = dot(&tangents, &seeds);
+    let mut outcome = Outcome::Nothing;
+    for tape in [Tape::Auto, Tape::All, Tape::None] {
+        let vjp = match derive(Kind::Vjp, tape.clone()) {
+            Ok(vjp) => vjp,
+            Err(d) if d.0.iter().all(|d| d.code == "grad::versions") => {
+                outcome = Outcome::Refused(d.0[0].message.clone());
+                continue;
+            }
+            Err(d) => return Outcome::Wrong(d.to_string()),
+        };
+        let out = run(&vjp, &seeds).unwrap_or_else(|e| panic!("{}: {e:?}", case.command));
+        let all: Vec<(&str, &Value)> = vjp
+            .results
+            .iter()
+            .map(|t| t.symbol.name())
+            .zip(&out.results)
+            .chain(vjp.params.iter().map(|p| p.tensor.symbol.name()).zip(&out.params))
+            .collect();
+        let of = |name: &String| all.iter().find(|(n, _)| *n == format!("{name}.grad")).map(|(_, v)| (*v).clone());
+        let gradients: Vec<Value> = wrt.iter().map(|n| of(n).expect("it was asked for")).collect();
+        let reverse = dot(&gradients, &directions);
+        let parts = |a: &[Value], b: &[Value]| -> f64 {
+            a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| (x * y).abs()).sum()
+        };
+        let scale = parts(&tangents, &seeds).max(parts(&gradients, &directions));
+        let tolerance = if f32s { 1e-3 } else { 1e-9 } * (scale + 1e-30);
+        if scale.is_finite() && (forward - reverse).abs() > tolerance {
+            return Outcome::Wrong(format!("forward {forward}, reverse {reverse}, scale {scale}, tape {tape:?}"));
+        }
+        outcome = Outcome::Compared;
+    }
+    outcome
+}
+
+/// The gradient by compiled C and by the interpreter.
+fn compiled(case: &Case<'_>) -> Result<(), String> {
+    let run = |backend, tape: &Tape| -> Result<Vec<Named>, weft::Error> {
+        let file = weft::Program::load(&case.program.path)?;
+        let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone() });
+        let options = Options { schedule: None, gradient, ..case.options() }.backend(backend);
+        let function = file.compile(&case.entry, &options)?;
+        let mut given = case.inputs.clone();
+        let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad")).map(|p| p.name.clone());
+        given.extend(seeds.map(|n| (n, "rand(seed=3)".to_string())));
+        let inputs = weft::inputs::read(function.signature(), &given, &case.sizes)
+            .map_err(|faults| weft::Error::Input(weft::locate::report(faults, &Default::default(), "")))?;
+        let ran = function.run(inputs.values, &inputs.sizes, 2)?;
+        let names = function.signature().params().chain(function.signature().results()).map(|t| t.name.clone());
+        Ok(names.zip(ran.params.into_iter().chain(ran.results)).collect())
+    };
+    for tape in [Tape::Auto, Tape::All] {
+        let expected = run(Backend::Interp, &tape).map_err(|e| e.to_string())?;
+        let found = run(Backend::C, &tape).map_err(|e| e.to_string())?;
+        // Gradients that cancel out are as exact as those that do not.
+        let all = expected.iter().filter(|(n, _)| n.ends_with(".grad")).flat_map(|(_, v)| numbers(v));
+        let largest = all.filter(|v| v.is_finite()).fold(1e-30, |a: f64, b| a.max(b.abs()));
+        for ((name, a), (_, b)) in expected.iter().zip(&found).filter(|((n, _), _)| n.ends_with(".grad")) {
+            let tolerance = largest * if a.dtype() == DType::F64 { 1e-10 } else { 1e-4 };
+            let same = |(x, y): (f64, f64)| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance;
+            if !numbers(a).into_iter().zip(numbers(b)).all(same) {
+                return Err(format!("`{name}`: {:?} and {:?}, tape {tape:?}", numbers(a), numbers(b)));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_program_has_its_gradients() {
+    let programs = all_programs();
+    let cases: Vec<Case<'_>> =
+        programs.iter().flat_map(|p| p.commands.iter().filter_map(move |c| Case::parse(p, c))).collect();
+    let all: Vec<&Case<'_>> = cases.iter().collect();
+    let outcomes = programs::for_each(&all, |case| {
+        let at = |what: String| format!("{}: {}: {what}", case.program.name(), case.command);
+        match transposed(case) {
+            Outcome::Compared => match compiled(case) {
+                Ok(()) => Outcome::Compared,
+                Err(d) => Outcome::Wrong(at(format!("interpreter and C: {d}"))),
+            },
+            Outcome::Wrong(d) => Outcome::Wrong(at(d)),
+            Outcome::Refused(d) => Outcome::Refused(at(d)),
+            Outcome::Nothing => Outcome::Nothing,
+        }
+    });
+    let (mut compared, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
+    for o in outcomes {
+        match o {
+            Outcome::Compared => compared += 1,
+            Outcome::Wrong(d) => wrong.push(d),
+            Outcome::Refused(d) => refused.push(d),
+            Outcome::Nothing => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{} of {} are wrong", wrong.join("\n"), wrong.len(), compared + wrong.len());
+    assert!(refused.is_empty(), "{}\n{} are refused", refused.join("\n"), refused.len());
+    assert!(compared > 80, "only {compared} programs have gradients");
+}
