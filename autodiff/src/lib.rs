@@ -102,11 +102,11 @@ pub struct Request<'a> {
 /// it is not known how many there are. Nothing is ever taken to be zero for want of something better.
 pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
     check::run(request)?;
-    let func = match request.kind {
-        Kind::Jvp => forward::run(request),
-        _ => program::run(request),
-    }?;
-    let func = tidy::run(&func);
+    let (func, made) = match request.kind {
+        Kind::Jvp => (forward::run(request)?, tidy::Made::default()),
+        _ => program::run(request)?,
+    };
+    let func = tidy::run(&func, &made);
     if let Err(wrong) = weft_ast::validate::logical(&func) {
         let text = format!("{wrong:?}\n{}", weft_ast::print::func(&func));
         debug_assert!(false, "a derivative is no valid program: {text}");

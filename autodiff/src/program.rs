@@ -8,12 +8,13 @@
 
 use crate::facts::Facts;
 use crate::reverse::{Reverse, adjoint};
+use crate::tidy::Made;
 use crate::values::{Home, Values};
 use crate::{Kind, Request, activity, build, homes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::stmt::Role;
-use weft_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Whether seeds are parameters; they are 1 if not.
 fn takes_seeds(request: &Request<'_>) -> bool {
@@ -42,7 +43,7 @@ pub(crate) fn inputs<'r>(request: &'r Request<'_>) -> Vec<&'r Arc<Tensor>> {
 }
 
 /// The gradient.
-pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>) -> Result<(Func, Made), Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "interface");
     let wrt: FxHashSet<Symbol> = inputs(request).iter().map(|t| t.symbol.clone()).collect();
@@ -52,7 +53,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let from = wrt.union(&given).cloned().collect();
     let active = activity::active(&func.body, &from, &seeds);
     let facts = Facts::new(func);
-    let mut made = Made { seed_params: Vec::new(), results: Vec::new(), locals: Vec::new(), first: Vec::new() };
+    let mut made = Interface {
+        seed_params: Vec::new(),
+        results: Vec::new(),
+        locals: Vec::new(),
+        first: Vec::new(),
+        zeros: Vec::new(),
+    };
     let mut adjoints = FxHashMap::default();
     // Seeds of results come before those of `inout` parameters.
     for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {
@@ -70,6 +77,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
         replayed: None,
         written: FxHashSet::default(),
         marks: Vec::new(),
+        made: Made::default(),
         problems: Vec::new(),
     };
     let back = reverse.stmt(&func.body);
@@ -79,10 +87,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     if !reverse.problems.is_empty() {
         return Err(Diagnostics(reverse.problems));
     }
-    Ok(made.finish(request, body, &reverse.written, &origin))
+    reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
+    Ok((made.finish(request, body, &reverse.written, &origin), reverse.made))
 }
 
-struct Made {
+struct Interface {
     /// Seeds, with the results that they are of.
     seed_params: Vec<Param>,
     /// Gradients, in the order of the parameters.
@@ -91,9 +100,11 @@ struct Made {
     locals: Vec<Arc<Tensor>>,
     /// What happens before the backward pass: zeros, and seeds.
     first: Vec<Stmt>,
+    /// The zeros among it.
+    zeros: Vec<(Symbol, StmtId)>,
 }
 
-impl Made {
+impl Interface {
     /// The adjoint of a parameter or a result.
     fn interface(
         &mut self,
@@ -128,7 +139,7 @@ impl Made {
         }
         if wrt.contains(&t.symbol) {
             let a = adjoint(t, Role::Result);
-            self.first.push(build::fill(&a, Literal::Float(0.0), origin));
+            self.zero(&a, origin);
             self.results.push((t.symbol.clone(), a.clone()));
             return active.then_some(a);
         }
@@ -136,9 +147,15 @@ impl Made {
             return None;
         }
         let a = adjoint(t, Role::Adjoint);
-        self.first.push(build::fill(&a, Literal::Float(0.0), origin));
+        self.zero(&a, origin);
         self.locals.push(a.clone());
         Some(a)
+    }
+
+    fn zero(&mut self, a: &Tensor, origin: &Origin) {
+        let zeros = build::fill(a, Literal::Float(0.0), origin);
+        self.zeros.push((a.symbol.clone(), zeros.id()));
+        self.first.push(zeros);
     }
 
     fn finish(mut self, request: &Request<'_>, body: Stmt, written: &FxHashSet<Symbol>, origin: &Origin) -> Func {

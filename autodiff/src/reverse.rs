@@ -13,6 +13,7 @@
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
 use crate::replay::Replayed;
+use crate::tidy::Made;
 use crate::values::{Home, Kept, Place, Snapshot, Values};
 use crate::{build, extent};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +42,7 @@ pub(crate) struct Reverse<'a, 'f> {
     pub written: FxHashSet<Symbol>,
     /// What stands for expressions that are in terms of the backward pass already.
     pub marks: Vec<(Expr, Expr)>,
+    pub made: Made,
     pub problems: Vec<Diagnostic>,
 }
 
@@ -106,7 +108,9 @@ impl Reverse<'_, '_> {
         }
         let body = self.stmt(body)?;
         let Some(adjoint) = self.adjoints.get(&tensor.symbol) else { return Some(body) };
-        let body = Stmt::seq([build::fill(adjoint, Literal::Float(0.0), &origin), body], origin.clone());
+        let zeros = build::fill(adjoint, Literal::Float(0.0), &origin);
+        self.made.zeros.push((adjoint.symbol.clone(), zeros.id()));
+        let body = Stmt::seq([zeros, body], origin.clone());
         Some(Stmt::new(StmtKind::VarDef { tensor: adjoint.clone(), body }, origin))
     }
 
@@ -122,7 +126,9 @@ impl Reverse<'_, '_> {
             Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
         };
         if let Some(range) = extent::reversed([&begin, &end, &step]) {
-            return Some(made(range, back, body));
+            let turned = made(range, back, body);
+            self.made.forwards.insert(turned.id(), [begin, end, step]);
+            return Some(turned);
         }
         // With a step that is not known, numbers of iterations are counted down.
         let count = Symbol::new(format!("{iter}~k"));

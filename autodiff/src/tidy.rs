@@ -1,9 +1,181 @@
-//! Makes a derivative as short as a person would write it.
+//! Makes a gradient as short as a person would write it.
+//!
+//! - A backward loop that carries no dependence runs forwards: that is what caches, and people, expect.
+//! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go away.
+//! - Sums into one scalar that stand side by side become one.
+//!
+//! Each is asked of the dependence analysis of the gradient itself.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use weft_analysis::pass;
-use weft_ast::Func;
+use weft_analysis::query::depend::{Ask, Dependences, Relation};
+use weft_analysis::query::effects;
+use weft_analysis::query::reference::Reference;
+use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
-/// The same program, shorter.
-pub(crate) fn run(func: &Func) -> Func {
-    pass::simplify::run(&pass::dead::run(&pass::simplify::run(func)))
+/// What is known of a gradient where it is made.
+#[derive(Default)]
+pub(crate) struct Made {
+    /// Backward loops, with the ranges that run through the same values forwards.
+    pub forwards: FxHashMap<StmtId, [Expr; 3]>,
+    /// Adjoints that are set to 0, by which statements.
+    pub zeros: Vec<(Symbol, StmtId)>,
+}
+
+/// The same gradient, shorter.
+pub(crate) fn run(func: &Func, made: &Made) -> Func {
+    let func = turned(func, made);
+    let func = stored(&func, made);
+    let adjoints = made.zeros.iter().map(|(t, _)| t.clone()).collect();
+    let func = func.with_body(joined(&func.body, &adjoints));
+    pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)))
+}
+
+/// Backward loops that may run forwards, turned round.
+fn turned(func: &Func, made: &Made) -> Func {
+    let dependences = Dependences::new(func);
+    let mut free: FxHashSet<StmtId> = FxHashSet::default();
+    let mut around: Vec<StmtId> = Vec::new();
+    visit(&func.body, &mut around, &mut |l, around| {
+        if made.forwards.contains_key(&l) {
+            let relate = |s: &Stmt| match () {
+                () if s.id() == l => Relation::Later,
+                () if around.contains(&s.id()) => Relation::Same,
+                () => Relation::Any,
+            };
+            let inside = |r: &Reference| r.site.stmt.id() != l && r.site.inside(l);
+            let ask = Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() };
+            if dependences.first(&ask).is_none() {
+                free.insert(l);
+            }
+        }
+    });
+    func.with_body(edit(&func.body, &mut |s| match s.kind() {
+        StmtKind::For { iter, props, body, .. } if free.contains(&s.id()) => {
+            let [begin, end, step] = made.forwards[&s.id()].clone();
+            let extent = Extent::Range { begin, end, step };
+            Some(s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: body.clone() }))
+        }
+        _ => None,
+    }))
+}
+
+/// Sums that touch elements first, as stores.
+fn stored(func: &Func, made: &Made) -> Func {
+    let dependences = Dependences::new(func);
+    let mut stores: FxHashSet<StmtId> = FxHashSet::default();
+    let mut gone: FxHashSet<StmtId> = FxHashSet::default();
+    for (adjoint, zeros) in &made.zeros {
+        let all: Vec<&Reference> =
+            dependences.references().iter().filter(|r| r.tensor == *adjoint && !r.site.inside(*zeros)).collect();
+        for r in all.iter().filter(|r| matches!(r.site.stmt.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, tensor, value, .. } if tensor == adjoint && !effects::mentions(value, &[adjoint]))) {
+            let source = |a: &Reference| a.tensor == *adjoint && !a.site.inside(*zeros);
+            let sink = |b: &Reference| b.tensor == *adjoint && b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
+            let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
+            if covers(r) && dependences.first(&ask).is_none() {
+                stores.insert(r.site.stmt.id());
+                gone.insert(*zeros);
+                break;
+            }
+        }
+    }
+    func.with_body(edit(&func.body, &mut |s| match s.kind() {
+        _ if gone.contains(&s.id()) => Some(Stmt::nop()),
+        StmtKind::ReduceTo { tensor, indices, value, .. } if stores.contains(&s.id()) => {
+            let (tensor, indices, value) = (tensor.clone(), indices.clone(), value.clone());
+            Some(s.with_kind(StmtKind::Store { tensor, indices, value }))
+        }
+        _ => None,
+    }))
+}
+
+/// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of the loops
+/// around it, which run through all of the dimension, and it is in no branch.
+fn covers(r: &Reference) -> bool {
+    use weft_analysis::query::reference::Step;
+    let Some(indices) = &r.indices else { return false };
+    let mut left: Vec<(&Expr, &Expr)> = indices.iter().zip(&r.declared.shape).collect();
+    for step in &r.site.path[r.scope()..] {
+        match step {
+            Step::Child { .. } | Step::Scope { .. } => {}
+            Step::Branch { .. } => return false,
+            Step::Loop { iter, bounds, .. } => {
+                let iter = Expr::var(iter);
+                let Some(k) = left.iter().position(|(i, _)| **i == iter) else { return false };
+                let (_, dim) = left.swap_remove(k);
+                let Some([begin, end, step]) = bounds else { return false };
+                let (zero, last) = (Expr::int(0), weft_ast::poly::tidy(&dim.minus(&Expr::int(1))));
+                let upwards = *begin == zero && end == dim && step.as_int() == Some(1);
+                let downwards = *begin == last && end.as_int() == Some(-1) && step.as_int() == Some(-1);
+                if !upwards && !downwards {
+                    return false;
+                }
+            }
+        }
+    }
+    left.is_empty()
+}
+
+/// Sums into scalar adjoints, put together with the store before them where nothing in between has to do with either.
+fn joined(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
+    let s = s.map(&mut |s| joined(s, adjoints), &mut Expr::clone);
+    let StmtKind::Seq(all) = s.kind() else { return s };
+    let mut out: Vec<Stmt> = Vec::new();
+    for next in all {
+        if let Some(k) = joinable(&out, next, adjoints)
+            && let (StmtKind::Store { tensor, indices, value: first }, StmtKind::ReduceTo { value, .. }) =
+                (out[k].kind(), next.kind())
+        {
+            let zero = matches!(first.as_literal(), Some(weft_ast::Literal::Float(v)) if v == 0.0);
+            let value = if zero { value.clone() } else { first.plus(value) };
+            let kind = StmtKind::Store { tensor: tensor.clone(), indices: indices.clone(), value };
+            out[k] = out[k].with_kind(kind);
+            continue;
+        }
+        out.push(next.clone());
+    }
+    if out.len() == all.len() { s } else { s.with_kind(StmtKind::Seq(out)) }
+}
+
+/// Which of the statements before `next` it can become a part of.
+fn joinable(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>) -> Option<usize> {
+    let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = next.kind() else { return None };
+    if !indices.is_empty() || !adjoints.contains(tensor) || effects::mentions(value, &[tensor]) {
+        return None;
+    }
+    let reads = effects::loads(value);
+    for (k, s) in before.iter().enumerate().rev() {
+        if let StmtKind::Store { tensor: t, value: first, .. } = s.kind()
+            && t == tensor
+        {
+            return (!effects::mentions(first, &[tensor])).then_some(k);
+        }
+        let mut touches = effects::writes(s).iter().any(|w| reads.contains(w) || w == tensor);
+        s.walk_exprs(&mut |e| touches |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor));
+        if touches {
+            return None;
+        }
+    }
+    None
+}
+
+/// Calls `f` on every loop, with the loops around it.
+fn visit(s: &Stmt, around: &mut Vec<StmtId>, f: &mut dyn FnMut(StmtId, &[StmtId])) {
+    let is_loop = matches!(s.kind(), StmtKind::For { .. });
+    if is_loop {
+        f(s.id(), around);
+        around.push(s.id());
+    }
+    for c in s.kind().children() {
+        visit(c, around, f);
+    }
+    if is_loop {
+        around.pop();
+    }
+}
+
+/// Replaces statements, outermost first; what is replaced is looked into as well.
+fn edit(s: &Stmt, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Stmt {
+    let s = f(s).unwrap_or_else(|| s.clone());
+    s.map(&mut |s| edit(s, f), &mut Expr::clone)
 }
