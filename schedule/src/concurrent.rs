@@ -27,6 +27,18 @@ pub(crate) fn is_marked(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent())
 }
 
+/// A parallel loop inside the loop.
+pub(crate) fn threads_inside(stmt: &Stmt) -> Option<Stmt> {
+    let mut found = None;
+    stmt.walk(&mut |s| {
+        let parallel = matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
+        if parallel && s.id() != stmt.id() {
+            found.get_or_insert_with(|| s.clone());
+        }
+    });
+    found
+}
+
 /// The loop with another list of shared reductions.
 pub(crate) fn with_shared(stmt: &Stmt, shared: Vec<Reduction>) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = stmt.kind() else { return stmt.clone() };

@@ -155,6 +155,14 @@ impl Schedule {
         for Loop { stmt, iter, .. } in marked {
             let StmtKind::For { props, .. } = stmt.kind() else { continue };
             let again = "take that step first, and make loops parallel at the end";
+            if let Some(inner) = concurrent::threads_inside(&stmt) {
+                let message = format!(
+                    "the loop `{iter}` runs in any order since an earlier step, and would have parallel loops inside"
+                );
+                return Err(Refusal::illegal(Refusal::ORDER_FREE, message)
+                    .label(inner.origin().span(), "a copy of this parallel loop")
+                    .help(again));
+            }
             if props.vectorize.is_some() {
                 primitives::vectorize::body_fits(&change.func, &stmt).map_err(|mut r| {
                     r.condition = Refusal::ORDER_FREE;

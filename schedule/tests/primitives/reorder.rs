@@ -308,3 +308,28 @@ def f(k: i32[m], x: inout[f32[n]]):
         "#]],
     );
 }
+
+/// What stands beside the inner loop goes into it, under a condition; it may not be parallel then.
+#[test]
+fn leaves_no_threads_inside_of_threads() {
+    refused(
+        "
+def f(x: inout[i64[n]], y: i64[m]):
+    for i in range(1, n):
+        if y[0] > 3:
+            for j in range(0, n, 2):
+                x[j] = min(x[j], y[1])
+",
+        |s| {
+            call(s, "parallelize", args!["j"]).expect("it is legal");
+            let i = args!["i"][0].clone();
+            call(s, "unroll", &[i, weft_schedule::Arg::named("factor", 2)]).expect("it is legal");
+            call(s, "reorder", args![list(&["i~o", "j#1"])]).map(drop)
+        },
+        expect![[r#"
+            schedule::illegal (100): the loop `j` runs in any order since an earlier step, and would have parallel loops inside
+              `for j in range(0, n, 2):` a copy of this parallel loop
+              help: this is legal: `a, b = s.fission("i~o", after="here")`, then `s.reorder(["j#1", a])`, with `label("here")` before `if i_o * 2 < n - 1:`
+        "#]],
+    );
+}
