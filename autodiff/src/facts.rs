@@ -35,6 +35,8 @@ pub(crate) enum What {
     Loaded(Expr),
     /// The element that the statement writes, before it.
     Target,
+    /// The element that the statement writes, after it.
+    Written,
     /// The element that a reduction is into, once all reductions by the same operator are done.
     Reduced,
 }
@@ -125,7 +127,7 @@ impl<'f> Facts<'f> {
                 ExprKind::Load(t, _) => t.clone(),
                 _ => unreachable!("only loads are values of tensors"),
             },
-            What::Target | What::Reduced => of(&self.stmts[&stmt]).expect("it writes"),
+            What::Target | What::Written | What::Reduced => of(&self.stmts[&stmt]).expect("it writes"),
         }
     }
 
@@ -140,7 +142,7 @@ impl<'f> Facts<'f> {
         let sink = |r: &Reference| r.tensor == tensor && r.kind.writes();
         let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
         // What a statement does to the element that it reads itself comes after the read, and is no pair of two statements.
-        let itself = *what != What::Reduced
+        let itself = !matches!(what, What::Reduced | What::Written)
             && self.dependences.references().iter().any(|r| source(r) && self.writes_same(stmt, r));
         let answer = itself || self.dependences.first(&later).is_some();
         self.answers.borrow_mut().insert(key, answer);
@@ -227,7 +229,7 @@ fn is(r: &Reference, stmt: StmtId, what: &What) -> bool {
             let ExprKind::Load(_, accesses) = load.kind() else { return false };
             r.kind == Use::Read && r.indices.as_ref().is_none_or(|i| same(i, accesses))
         }
-        What::Target | What::Reduced => r.kind.writes(),
+        What::Target | What::Written | What::Reduced => r.kind.writes(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `reverse` | the backward pass |
 //! | `values` | how values of the forward pass come back in it: kept, on a tape, or computed again |
 //! | `replay` | the forward pass, and the parts of it that run again |
+//! | `named` | names for parts of long expressions |
 //! | `homes` | which tensors are computed again |
 //! | `forward` | tangents (forward mode) |
 //! | `program` | the interface of what comes out: seeds, results, names |
@@ -27,6 +28,7 @@ mod extent;
 mod facts;
 mod forward;
 mod homes;
+mod named;
 mod partials;
 mod program;
 mod replay;

@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::reverse::{Reverse, adjoint};
 use crate::tidy::Made;
 use crate::values::{Home, Values};
-use crate::{Kind, Request, activity, build, homes};
+use crate::{Kind, Request, activity, build, homes, named};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::stmt::Role;
@@ -51,6 +51,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(Func, Made), Diagnostics> {
     // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces the seed.
     let given: FxHashSet<Symbol> = inouts(func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
     let from = wrt.union(&given).cloned().collect();
+    let func = &named::run(func, &activity::active(&func.body, &from, &seeds));
     let active = activity::active(&func.body, &from, &seeds);
     let facts = Facts::new(func);
     let mut made = Interface {

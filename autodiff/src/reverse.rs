@@ -141,10 +141,29 @@ impl Reverse<'_, '_> {
     }
 
     fn store(&mut self, x: &Target<'_>, e: &Expr) -> Stmt {
-        let found = expression::reverse(e, &self.seed(x), &self.active);
+        let mut found = expression::reverse(e, &self.seed(x), &self.active);
+        self.reuse(x, e, &mut found);
         let ends = self.initial.contains(x.tensor) || self.facts.overwrites(x.stmt.id());
         let zero = Expr::float(0.0, x.dtype);
-        self.contributions(x, found, ends.then_some((None, zero)))
+        let out = self.contributions(x, found, ends.then_some((None, zero)));
+        self.marks.clear();
+        out
+    }
+
+    /// Reads what was written where a derivative would compute it again (`exp(x)` is its own), if it is still there.
+    fn reuse(&mut self, x: &Target<'_>, e: &Expr, found: &mut [Contribution]) {
+        let costly = matches!(e.kind(), ExprKind::Apply(op, _) if !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg));
+        let mark = Expr::load(&Symbol::new("written"), Vec::new(), x.dtype);
+        let again: Vec<Expr> = found.iter().map(|c| replaced(&c.value, e, &mark)).collect();
+        let repeated = again.iter().zip(found.iter()).any(|(a, c)| *a != c.value);
+        if !costly || !repeated || self.facts.overwritten(x.stmt.id(), &What::Written) {
+            return;
+        }
+        for (c, value) in found.iter_mut().zip(again) {
+            c.value = value;
+        }
+        let written = self.element(x.stmt.id(), &What::Written, &x.load());
+        self.marks.push((mark, written));
     }
 
     fn reduce(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Option<Stmt> {
@@ -179,7 +198,8 @@ impl Reverse<'_, '_> {
         let old = x.load();
         let stays = if op == ReduceOp::Max { e.less(&old) } else { old.less(e) };
         let changes = stays.or(&Expr::apply(Op::IsNan, vec![old.clone()])).negate();
-        let won = if whole && matches!(e.kind(), ExprKind::Load(..)) {
+        let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == Home::Program);
+        let won = if whole && loaded {
             // What was loaded is bit by bit what the reduction saw. What is computed again need not be.
             let last = self.element(id, &What::Reduced, &old);
             self.value(id, e).equals(&last)

@@ -1,7 +1,9 @@
 //! One program for each thing that a program can do.
 
-use crate::check::{check, floats_of, ints};
-use weft_ast::{Buffer, Value};
+use crate::check::{check, check_func, derivative, floats_of, ints, numbers, program};
+use weft_ast::interp::{Inputs, run};
+use weft_ast::{Buffer, Func, Value};
+use weft_autodiff::{Kind, Tape};
 
 #[test]
 fn straight_lines_and_every_way_to_write() {
@@ -284,4 +286,63 @@ fn windows() {
         &[floats_of(&[6, 3], 1), floats_of(&[6, 3], 2), floats_of(&[6, 3], 3)],
         &[],
     );
+}
+
+#[test]
+fn gradients_of_gradients() {
+    let text = "def f(x: f64[n], w: f64[n, n]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        t = 0.0 * x[i]
+        for j in range(n):
+            t += w[i, j] * x[j]
+        s += sin(t) * x[i] ** 3.0
+    return s
+";
+    let params = [floats_of(&[3], 1), floats_of(&[3, 3], 2)];
+    let first = derivative(&program(text), Kind::Grad, Tape::Auto);
+    let sizes = [("n".to_string(), 3)].into();
+    check_func(&first, &params, &sizes, 5);
+    let rename = Func { name: "second".into(), ..derivative(&first, Kind::Vjp, Tape::None) };
+    let seeds = [floats_of(&[3], 3), floats_of(&[3, 3], 4)];
+    check_func(&rename, &[&params[..], &seeds[..]].concat(), &sizes, 6);
+}
+
+#[test]
+fn choices_that_would_be_nan_elsewhere() {
+    // Nothing is computed of what was not chosen, where 0 times infinity would be NaN.
+    let f = program(
+        "def f(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = sqrt(x[i]) * log(x[i]) if x[i] > 0.0 else x[i] * 2.0
+    return y
+",
+    );
+    let vjp = derivative(&f, Kind::Vjp, Tape::Auto);
+    let value = |v: &[f64]| Value::new(vec![v.len()], Buffer::F64(v.to_vec())).expect("as many");
+    let inputs = Inputs { params: vec![value(&[0.0, -1.0, 1.0]), value(&[1.0, 1.0, 1.0])], ..Inputs::default() };
+    let out = run(&vjp, &inputs).expect("it runs");
+    assert_eq!(numbers(&out.results[0]), [2.0, 2.0, 1.0]);
+}
+
+#[test]
+fn ties_and_kinks_are_as_documented() {
+    let gradient = |text: &str, x: &[f64]| {
+        let grad = derivative(&program(text), Kind::Grad, Tape::Auto);
+        let x = Value::new(vec![x.len()], Buffer::F64(x.to_vec())).expect("as many");
+        numbers(&run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs").results[0])
+    };
+    let of = |e: &str| format!("def f(x: f64[2]) -> f64:\n    s = {e}\n    return s\n");
+    assert_eq!(gradient(&of("max(x[0], x[1])"), &[1.0, 1.0]), [0.0, 1.0]);
+    assert_eq!(gradient(&of("min(x[0], x[1])"), &[1.0, 1.0]), [0.0, 1.0]);
+    assert_eq!(gradient(&of("abs(x[0]) + floor(x[1])"), &[0.0, 2.0]), [0.0, 0.0]);
+    assert_eq!(gradient(&of("x[0] ** x[1]"), &[0.0, 2.0]), [0.0, 0.0]);
+    let reduced = "def f(x: f64[n]) -> f64:
+    s: f64 = -inf
+    for i in range(n):
+        s = max(s, x[i])
+    return s
+";
+    assert_eq!(gradient(reduced, &[1.0, 3.0, 3.0, 2.0]), [0.0, 0.0, 1.0, 0.0]);
 }
