@@ -1,6 +1,7 @@
 //! The one integration-test binary: programs of the repository, and the command line from outside. `tests/README.md` says
 //! what each module holds.
 
+mod adbench;
 mod case;
 #[path = "../cli/mod.rs"]
 mod cli;
