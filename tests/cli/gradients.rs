@@ -26,6 +26,7 @@ def loss(x: f64[n]) -> f64:
 
 dloss = grad(loss, wrt=[\"x\"])
 dcount = grad(count)
+hessian = vjp(grad(loss))
 ",
     )])
 }
@@ -45,6 +46,9 @@ fn runs_with_seeds_of_ones_or_others() {
     assert!(out.contains("x.grad: f64[2]\n  [6, 0]") && out.contains("a.grad: f64 = 1\n"), "{out}");
     let out = folder.succeeds(&["run", "f.ft", "dloss", "--in", "x=[1,2]"]);
     assert!(out.contains("x.grad: f64[2]\n  [3, 12]"), "{out}");
+    // A gradient is a program like any other: the second derivative times a vector.
+    let out = folder.succeeds(&["run", "f.ft", "hessian", "--in", "x=[1,2]", "--in", "x.grad.grad=[1,1]"]);
+    assert!(out.contains("x.grad: f64[2]\n  [6, 12]"), "{out}");
 }
 
 #[test]
@@ -77,6 +81,7 @@ fn what_has_no_derivative_is_refused() {
          19 │ dloss = grad(loss, wrt=["x"])
          20 │ dcount = grad(count)
             ·          ───────────
+         21 │ hessian = vjp(grad(loss))
             ╰────
           help: sum it up, or use `vjp(count, …)`, which takes a seed for every result
 

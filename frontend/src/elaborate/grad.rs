@@ -66,13 +66,30 @@ impl Hooks for NoHooks {
     }
 }
 
+/// What is differentiated.
+#[derive(Clone, Debug)]
+enum Target {
+    Function(FuncRef),
+    Gradient(Arc<Gradient>),
+}
+
 /// `grad(f, wrt=[…])` as a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
     kind: GradientKind,
-    target: FuncRef,
+    target: Target,
     wrt: Option<Vec<String>>,
     span: Span,
+}
+
+impl Target {
+    /// The function, whatever is differentiated how often.
+    fn innermost(&self) -> FuncRef {
+        match self {
+            Target::Function(f) => *f,
+            Target::Gradient(g) => g.target.innermost(),
+        }
+    }
 }
 
 fn kind_of(b: Builtin) -> Option<GradientKind> {
@@ -92,7 +109,8 @@ pub fn gradient_target(e: &Expr) -> Option<String> {
     kind_of(Builtin::find(n)?)?;
     match &args.first()?.value.kind {
         ExprKind::Name(target) => Some(target.clone()),
-        _ => None,
+        // Of a gradient's gradient, what that one is of.
+        _ => gradient_target(&args.first()?.value),
     }
 }
 
@@ -105,7 +123,8 @@ impl Elab<'_> {
         let mut wrt = None;
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             match (key.as_deref(), k, v) {
-                (None, 0, Value::Function(f)) => target = Some(f),
+                (None, 0, Value::Function(f)) => target = Some(Target::Function(f)),
+                (None, 0, Value::Gradient(g)) => target = Some(Target::Gradient(g)),
                 (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument(&v, at)?),
                 (None, 0, v) => {
                     let found = v.describe();
@@ -117,9 +136,12 @@ impl Elab<'_> {
         let Some(target) = target else {
             return self.error("call::arguments", span, format!("`{name}` takes a function and `wrt=[…]`"));
         };
-        let f = self.function(target);
+        // A gradient has seeds besides, whose names are known once it is made.
+        let innermost = target.innermost();
+        let f = self.function(innermost);
         let params: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
-        if let Some(odd) = wrt.iter().flatten().find(|n| !params.contains(n)) {
+        let known = matches!(target, Target::Function(_));
+        if let Some(odd) = wrt.iter().flatten().find(|n| known && !params.contains(n)) {
             let d = Diagnostic::new("grad::wrt", format!("`{}` has no parameter `{odd}`", f.name.text)).at(span);
             let d = match super::nearest(odd, params.iter()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
@@ -152,7 +174,8 @@ impl Elab<'_> {
 
     /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
-        let request = request(self.program, g, self.function(g.target).name.text.clone(), &BTreeMap::new(), self.hooks);
+        let name = self.function(g.target.innermost()).name.text.clone();
+        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks);
         match request.and_then(|r| self.hooks.gradient(r)) {
             Err(found) => {
                 let mut stop = super::Stop::Reported;
@@ -174,7 +197,10 @@ fn request(
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
 ) -> Result<GradientRequest, Diagnostics> {
-    let func = entry::elaborate_function(program, g.target, statics, hooks)?;
+    let func = match &g.target {
+        Target::Function(f) => entry::elaborate_function(program, *f, statics, hooks)?,
+        Target::Gradient(inner) => hooks.gradient(request(program, inner, name.clone(), statics, hooks)?)?,
+    };
     let floats = || {
         func.params
             .iter()
@@ -205,7 +231,7 @@ pub(crate) fn elaborate(
 pub(crate) fn entry_function(e: &mut Elab<'_>, name: &str) -> Option<FuncRef> {
     match e.global(ModuleId(0), name) {
         Ok(Some(Value::Function(f))) => Some(f),
-        Ok(Some(Value::Gradient(g))) => Some(g.target),
+        Ok(Some(Value::Gradient(g))) => Some(g.target.innermost()),
         _ => None,
     }
 }
