@@ -5,7 +5,7 @@
 //! ```
 
 use crate::hooks::Compiler;
-use crate::program::{Gradient, Options};
+use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub fn scheduled(
     }
 }
 
-/// The gradient of a logical program.
+/// The gradient of a logical program, or its tangents.
 ///
 /// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the forward pass. A gradient
 /// that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules of its own.
@@ -79,7 +79,10 @@ pub fn gradient(func: &Func, gradient: &Gradient, timings: &mut Timings) -> Resu
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float()).map(|p| p.tensor.symbol.name().to_string());
     let wrt = if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() };
     let request = weft_autodiff::Request {
-        kind: weft_autodiff::Kind::ValueAndVjp,
+        kind: match gradient.mode {
+            Mode::Reverse => weft_autodiff::Kind::ValueAndVjp,
+            Mode::Forward => weft_autodiff::Kind::Jvp,
+        },
         name: func.name.clone(),
         func,
         wrt: &wrt,

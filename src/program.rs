@@ -26,14 +26,29 @@ pub enum Backend {
     Interp,
 }
 
+/// In which direction derivatives are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// From seeds of the results to gradients.
+    #[default]
+    Reverse,
+    /// From tangents of the inputs to tangents of the results.
+    Forward,
+}
+
 /// The gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`, given a seed `y.grad`
 /// for every result y and for the final value of every `inout` parameter.
+///
+/// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every other `inout`
+/// parameter, which holds that of the final value afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gradient {
     /// The parameters with respect to which it is differentiated; empty means all of floating-point numbers.
     pub wrt: Vec<String>,
     /// Which values that are made in loops are kept for the backward pass.
     pub tape: Tape,
+    /// Gradients or tangents.
+    pub mode: Mode,
 }
 
 /// How an entry is compiled.

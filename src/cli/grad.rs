@@ -45,7 +45,8 @@ impl GradientArgs {
             "none" => Tape::None,
             names => Tape::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        Gradient { wrt: wrt.iter().map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect(), tape }
+        let wrt = wrt.iter().map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect();
+        Gradient { wrt, tape, ..Gradient::default() }
     }
 }
 

@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod build;
 mod check;
+mod check_grad;
 mod deps;
 mod fmt;
 mod grad;
@@ -62,6 +63,8 @@ enum Command {
     Deps(deps::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
+    /// Check the gradient of a program against finite differences and forward mode
+    CheckGrad(check_grad::Args),
     /// Convert between sparse storage formats (not supported yet)
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
@@ -97,6 +100,7 @@ fn each_once(command: &Command) -> Result<(), clap::Error> {
             args::once("run", "--out", &a.outputs)
         }
         Command::Bench(a) => a.program.each_once("bench"),
+        Command::CheckGrad(a) => a.program.each_once("check-grad"),
         Command::Show(a) => {
             args::once("show", "--size", &a.sizes)?;
             args::once("show", "--set", &a.statics)
@@ -120,6 +124,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(a) => (a.json, deps::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
+        Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),
         Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),

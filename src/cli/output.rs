@@ -1,6 +1,6 @@
 //! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report them.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use weft::render::{self, Style};
@@ -12,6 +12,16 @@ use weft_ast::Diagnostic;
 pub enum Failure {
     /// Diagnostics about the program or its data: status 1.
     Report(Report),
+    /// The same, with what was found besides: fields of the document that `--json` prints.
+    With(Report, Map<String, Json>),
+}
+
+impl Failure {
+    fn report(&self) -> &Report {
+        match self {
+            Failure::Report(report) | Failure::With(report, _) => report,
+        }
+    }
 }
 
 impl From<Error> for Failure {
@@ -41,10 +51,16 @@ pub struct Printer {
 impl Printer {
     /// Prints a failure and gives the exit status.
     pub fn failure(&self, failure: &Failure) -> ExitCode {
-        let Failure::Report(report) = failure;
+        let report = failure.report();
         if self.json {
-            let found = render::json(&report.diagnostics, &report.sources);
-            if let Err(Failure::Report(unwritten)) = print_json(&json!({ "status": "error", "diagnostics": found })) {
+            let mut document = match failure {
+                Failure::Report(_) => Map::new(),
+                Failure::With(_, found) => found.clone(),
+            };
+            document.insert("status".into(), json!("error"));
+            document.insert("diagnostics".into(), render::json(&report.diagnostics, &report.sources));
+            if let Err(unwritten) = print_json(&Json::Object(document)) {
+                let unwritten = unwritten.report();
                 error_text(&render::text(&unwritten.diagnostics, &unwritten.sources, style()));
             }
         }

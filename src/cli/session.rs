@@ -21,15 +21,19 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
 }
 
-/// Opens the program's entry, or its gradient.
-pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
+/// How the program, or its gradient, is compiled; no size is compiled in yet.
+pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
     let backend = match args.backend {
         Backend::C => weft::Backend::C,
         Backend::Interp => weft::Backend::Interp,
     };
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    let options = Options { backend, statics, schedule, gradient, ..Options::default() };
-    Ok(Session::open(&args.file, args.entry.as_deref(), &options)?)
+    Ok(Options { backend, statics, schedule, gradient, ..Options::default() })
+}
+
+/// Opens the program's entry, or its gradient.
+pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
+    Ok(Session::open(&args.file, args.entry.as_deref(), &options(args, gradient)?)?)
 }
 
 /// Compiles for these sizes, or for all with `--generic`.

@@ -91,7 +91,8 @@ pub fn json(name: &str, value: &Value, file: Option<&str>) -> Json {
     out
 }
 
-fn float_json(v: f64) -> Json {
+/// A number, or the text of one that JSON does not have.
+pub fn float_json(v: f64) -> Json {
     if v.is_finite() { json!(v) } else { json!(float(v)) }
 }
 
@@ -104,7 +105,7 @@ fn element_json(value: &Value, i: usize) -> Json {
 }
 
 /// Six significant digits, as short as they get.
-fn float(v: f64) -> String {
+pub fn float(v: f64) -> String {
     if v.is_nan() {
         return "nan".into();
     }

@@ -2,6 +2,7 @@
 
 mod build;
 mod cache;
+mod check_grad;
 mod data;
 mod deps;
 mod gradients;

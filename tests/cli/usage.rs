@@ -46,6 +46,7 @@ fn a_name_given_twice_is_wrong_usage() {
         &["run", "f.ft", "pick", "--size", "n=1", "--size", "n=1"],
         &["run", "f.ft", "power", "--set", "k=1", "--set", "k=2"],
         &["bench", "f.ft", "power", "--set", "k=1", "--set", "k=2"],
+        &["check-grad", "f.ft", "power", "--set", "k=1", "--set", "k=2"],
         &["show", "f.ft", "power", "--size", "n=1", "--size", "n=2"],
         &["build", "f.ft", "power", "-o", "out", "--set", "k=1", "--set", "k=2"],
     ] {
@@ -65,7 +66,7 @@ fn a_name_given_twice_is_wrong_usage() {
 fn help_has_examples_for_every_command() {
     let folder = folder();
     assert!(folder.succeeds(&["--help"]).contains("Examples:"));
-    for command in ["run", "check", "show", "deps", "grad", "build", "bench", "fmt"] {
+    for command in ["run", "check", "show", "deps", "grad", "check-grad", "build", "bench", "fmt"] {
         let help = folder.succeeds(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains(&format!("weft {command} ")), "{command}: {help}");
     }

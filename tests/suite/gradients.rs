@@ -130,7 +130,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
 fn compiled(case: &Case<'_>) -> Result<(), String> {
     let run = |backend, tape: &Tape| -> Result<Vec<Named>, weft::Error> {
         let file = weft::Program::load(&case.program.path)?;
-        let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone() });
+        let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone(), ..Gradient::default() });
         let options = Options { schedule: None, gradient, ..case.options() }.backend(backend);
         let function = file.compile(&case.entry, &options)?;
         let mut given = case.inputs.clone();

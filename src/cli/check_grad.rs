@@ -1,0 +1,214 @@
+//! `weft check-grad`: whether the gradient of a program is right at a point.
+
+use super::args::ProgramArgs;
+use super::grad::GradientArgs;
+use super::output::{Failure, print, print_json};
+use super::{progress, session, summary};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use weft::locate::{self, Fault};
+use weft::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature, Timings, Verdict};
+use weft_ast::Diagnostic;
+
+/// Check the gradient of a program against finite differences and forward mode
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// The parameters whose gradients are checked; all of floating-point numbers if they are not given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    wrt: Vec<String>,
+    #[command(flatten)]
+    gradient: GradientArgs,
+    /// Of the random numbers: directions, seeds of the results, and inputs that are not given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u32,
+}
+
+const EXAMPLES: &str = "\
+For every input by itself, in random directions d and with random seeds s of all results and of the final values of `inout`
+parameters, three numbers are compared: finite differences of <f, s>, <J d, s> by forward mode, and <d, Jᵀ s> by reverse mode,
+which is the gradient. Of each input the worst direction is printed: in which all elements change, or one. Errors are relative
+to the terms that are summed up; finite differences may be 1e-6 apart (1e-2 where the program computes in f32), forward and
+reverse mode 1e-9 (1e-3).
+
+Inputs of floating-point numbers that are not given are made by `randn`. `kink` is a point without a derivative: the program has
+other derivatives on both sides, jumps, or is not defined there. `unclear` is one where finite differences drown in rounding. Both
+are warnings; a gradient that is wrong is status 1.
+
+Examples:
+  weft check-grad f.ft loss --size n=10
+  weft check-grad f.ft loss --in x=x.npy --in 'labels=randint(0,3)' --wrt w,b
+  weft check-grad f.ft loss --size n=10 --tape none --seed 1 --json";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let program = Program::load(&args.program.file)?;
+    let entry = program.entry(args.program.entry.as_deref())?;
+    let options = session::options(&args.program, None)?;
+    let func = program.logical(&entry, &options, &mut Timings::default())?;
+    let signature = Signature::of(&func, &Default::default());
+    let made = made(&signature, args);
+    let given: Vec<_> = args.program.inputs.iter().chain(&made).cloned().collect();
+    let read = || weft::inputs::read(&signature, &given, &args.program.sizes);
+    let report = |faults| Failure::Report(locate::report(faults, program.sources(), &entry));
+    let inputs = progress::while_reading(&given, read).map_err(report)?;
+    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+
+    let names = signature.sizes.iter().map(|s| s.name.clone());
+    let sizes: BTreeMap<String, i64> =
+        if args.program.generic { BTreeMap::new() } else { names.zip(inputs.sizes.iter().copied()).collect() };
+    let options = Options { sizes, gradient: Some(args.gradient.of(&args.wrt)), ..options };
+    let sampling = Sampling { seed: args.seed.into(), threads: args.program.threads, ..Sampling::default() };
+    let checks = weft::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
+
+    let wrong: Vec<Fault> = checks.iter().filter(|c| c.verdict().is_wrong()).filter_map(|c| fault(&entry, c)).collect();
+    if args.program.json {
+        let document = document(&entry, args, &made, &checks);
+        return match wrong.is_empty() {
+            true => print_json(&Json::Object(document)),
+            false => Err(Failure::With(locate::report(wrong, program.sources(), &entry), document)),
+        };
+    }
+    print(&text(&entry, &made, &checks))?;
+    if wrong.is_empty() { Ok(()) } else { Err(report(wrong)) }
+}
+
+/// What is put in the place of inputs that are not given: numbers of their own for every parameter.
+fn made(signature: &Signature, args: &Args) -> Vec<(String, String)> {
+    let given = |name: &str| args.program.inputs.iter().any(|(n, _)| n == name);
+    let missing = signature.params().enumerate().filter(|(_, p)| p.dtype.is_float() && !given(&p.name));
+    let seed = |k: usize| u64::from(args.seed) * 1000 + k as u64;
+    missing.map(|(k, p)| (p.name.clone(), format!("randn(seed={})", seed(k)))).collect()
+}
+
+// ---- for people
+
+fn text(entry: &str, made: &[(String, String)], checks: &[InputCheck]) -> String {
+    let mut out = String::new();
+    if !made.is_empty() {
+        let list: Vec<String> = made.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        out.push_str(&format!("not given, and made: {}\n", list.join(" ")));
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    let right = |t: String| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
+    let mut head = vec![comfy_table::Cell::new("input"), comfy_table::Cell::new("along")];
+    head.extend(
+        ["finite differences", "forward", "reverse", "error of differences", "error of modes"]
+            .map(|t| right(t.to_string())),
+    );
+    head.push(comfy_table::Cell::new("verdict"));
+    table.add_row(head);
+    let mut notes = String::new();
+    for check in checks {
+        let Some(worst) = check.worst() else { continue };
+        let mut row = vec![comfy_table::Cell::new(&check.name), comfy_table::Cell::new(along(check, worst))];
+        row.extend([worst.differences, worst.forward, worst.reverse].map(|v| right(summary::float(v))));
+        row.push(right(error(worst.differences_error, check.differences_tolerance)));
+        row.push(right(error(worst.modes_error, check.modes_tolerance)));
+        row.push(comfy_table::Cell::new(worst.verdict.text()));
+        table.add_row(row);
+        notes.push_str(&note(check, worst));
+    }
+    let tried = checks.iter().map(|c| c.directions.len()).sum::<usize>();
+    let agree = checks.iter().filter(|c| c.verdict() == Verdict::Agrees).count();
+    let lines: Vec<String> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
+    out.push_str(&format!("{}\n{notes}", lines.join("\n")));
+    out.push_str(&format!("{entry}: {agree} of {} gradients agree, in {tried} directions\n", checks.len()));
+    out
+}
+
+/// `all elements`, `x[1, 2]`.
+fn along(check: &InputCheck, direction: &DirectionCheck) -> String {
+    match direction.element.as_deref() {
+        None => "all elements".to_string(),
+        Some([]) => check.name.clone(),
+        Some(at) => format!("{}{}", check.name, weft::io::shape_text(at)),
+    }
+}
+
+/// Errors that are small differ from machine to machine, and mean nothing.
+fn error(v: f64, tolerance: f64) -> String {
+    match v {
+        v if v.is_nan() => "-".to_string(),
+        v if v <= tolerance => format!("< {tolerance:e}"),
+        v if v >= 0.01 => format!("{v:.2}"),
+        v => format!("{v:.1e}"),
+    }
+}
+
+/// A warning, where there is something to say.
+fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
+    let (name, along) = (&check.name, along(check, worst));
+    match worst.verdict {
+        Verdict::Kink => format!(
+            "warning: `{name}`: not differentiable here (a kink near this point, along {along}); forward and reverse mode agree\n"
+        ),
+        Verdict::Unclear => format!(
+            "warning: `{name}`: finite differences drown in rounding along {along}; forward and reverse mode agree\n"
+        ),
+        _ => String::new(),
+    }
+}
+
+/// What is wrong with a gradient.
+fn fault(entry: &str, check: &InputCheck) -> Option<Fault> {
+    let (name, worst) = (&check.name, check.worst()?);
+    let [differences, forward, reverse] = [worst.differences, worst.forward, worst.reverse].map(summary::float);
+    let along = match worst.element.as_deref() {
+        None => "in a direction in which all elements change".to_string(),
+        Some(_) => format!("along {}", along(check, worst)),
+    };
+    let what = match worst.verdict {
+        Verdict::Modes => format!(
+            "{along}, forward mode gives {forward} and reverse mode {reverse} (finite differences: {differences})"
+        ),
+        _ => format!("{along}, it gives {reverse} (as forward mode does), and finite differences {differences}"),
+    };
+    let d =
+        Diagnostic::new("grad::check", format!("the gradient of `{entry}` with respect to `{name}` is wrong: {what}"));
+    let d = match worst.verdict {
+        Verdict::Modes => d.help("forward and reverse mode must agree whatever the program is; please report it"),
+        _ => d
+            .help("try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an operation (`sqrt` of 0) at this one alone is not that of the program")
+            .note("a gradient that is wrong at every point is a mistake in Weft; please report it"),
+    };
+    Some(Fault::of(name, None, d))
+}
+
+// ---- for machines
+
+fn document(entry: &str, args: &Args, made: &[(String, String)], checks: &[InputCheck]) -> Map<String, Json> {
+    let made: Map<String, Json> = made.iter().map(|(name, text)| (name.clone(), json!(text))).collect();
+    let direction = |d: &DirectionCheck| {
+        json!({
+            "element": d.element,
+            "differences": summary::float_json(d.differences),
+            "forward": summary::float_json(d.forward),
+            "reverse": summary::float_json(d.reverse),
+            "differences_error": summary::float_json(d.differences_error),
+            "modes_error": summary::float_json(d.modes_error),
+            "verdict": d.verdict.text(),
+        })
+    };
+    let input = |c: &InputCheck| {
+        json!({
+            "name": c.name,
+            "verdict": c.verdict().text(),
+            "differences_tolerance": c.differences_tolerance,
+            "modes_tolerance": c.modes_tolerance,
+            "directions": c.directions.iter().map(direction).collect::<Vec<_>>(),
+        })
+    };
+    let fields = [
+        ("status", json!("ok")),
+        ("entry", json!(entry)),
+        ("seed", json!(args.seed)),
+        ("made", Json::Object(made)),
+        ("inputs", checks.iter().map(input).collect()),
+        ("diagnostics", json!([])),
+    ];
+    fields.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
+}

@@ -1,0 +1,507 @@
+//! Whether the gradient of an entry is right: against finite differences of the program, and against forward mode.
+//!
+//! *Does*: for some random seeds s of the results (and of the final values of `inout` parameters) and for every input by itself, along some
+//! directions d, compares three numbers that must be equal:
+//!
+//! ```text
+//! finite differences   < (f(x + h d) - f(x - h d)) / 2h, s >, extrapolated to h = 0
+//! forward mode         < J d, s >
+//! reverse mode         < d, Jᵀ s >
+//! ```
+//!
+//! *Directions*: some in which all elements change, each by about its size, and some in which one element does: a wrong element of many does
+//! not hide behind the others. *May touch*: it runs the program very often, and nothing else.
+
+mod difference;
+
+use crate::error::{Error, Report};
+use crate::function::Function;
+use crate::inputs::Inputs;
+use crate::locate::{self, Fault};
+use crate::program::{Gradient, Mode, Options, Program};
+use crate::timing::Timings;
+use difference::{Difference, Precision};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use weft_ast::{Buffer, DType, Diagnostic, Func, Value};
+use weft_codegen::signature::{Passing, TensorSig};
+
+/// How much is tried, and with which random numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Of the random seeds and directions.
+    pub seed: u64,
+    /// How many seeds are tried, and with each a direction in which all elements change.
+    pub rounds: usize,
+    /// With each seed, directions in which one element changes.
+    pub elements: usize,
+    /// Threads of parallel loops; 0 lets OpenMP decide.
+    pub threads: u32,
+}
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling { seed: 0, rounds: 4, elements: 4, threads: 0 }
+    }
+}
+
+/// What came of a comparison; the worst is the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// All three are equal, as far as they can be.
+    Agrees,
+    /// Forward and reverse mode agree; finite differences are not exact enough to say anything.
+    Unclear,
+    /// Forward and reverse mode agree; there is no derivative to compare with: the program has a kink, jumps or is not defined beside the point.
+    Kink,
+    /// Forward and reverse mode agree, and finite differences say otherwise.
+    Wrong,
+    /// Forward and reverse mode do not agree.
+    Modes,
+}
+
+impl Verdict {
+    /// Whether it speaks against the gradient.
+    pub fn is_wrong(self) -> bool {
+        self >= Verdict::Wrong
+    }
+
+    /// As it is printed.
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Unclear => "unclear",
+            Verdict::Kink => "kink",
+            Verdict::Wrong | Verdict::Modes => "wrong",
+        }
+    }
+}
+
+/// The three derivatives in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionCheck {
+    /// The only element that changes, or `None` where all do.
+    pub element: Option<Vec<usize>>,
+    /// Finite differences; NaN where the program has no finite results on both sides.
+    pub differences: f64,
+    /// Forward mode.
+    pub forward: f64,
+    /// Reverse mode.
+    pub reverse: f64,
+    /// How far finite differences and reverse mode are apart, relative to the terms that are summed up.
+    pub differences_error: f64,
+    /// How far forward and reverse mode are apart, relative to the terms that are summed up.
+    pub modes_error: f64,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// What was found about one input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputCheck {
+    /// The parameter.
+    pub name: String,
+    /// All that was compared.
+    pub directions: Vec<DirectionCheck>,
+    /// The largest error of finite differences that is no disagreement.
+    pub differences_tolerance: f64,
+    /// The largest error between the modes that is no disagreement.
+    pub modes_tolerance: f64,
+}
+
+impl InputCheck {
+    /// The worst verdict.
+    pub fn verdict(&self) -> Verdict {
+        self.worst().map_or(Verdict::Agrees, |d| d.verdict)
+    }
+
+    /// The direction with the worst verdict, and of those with the largest error; `None` if no direction was tried.
+    pub fn worst(&self) -> Option<&DirectionCheck> {
+        // Errors of about one size count as equal, so that rounding does not decide which is shown.
+        let magnitude = |error: f64, tolerance: f64| match error / tolerance {
+            e if e.is_nan() => i32::MAX,
+            e if e <= 1.0 => 0,
+            e => (8.0 * e.log2()).round() as i32,
+        };
+        let error = |d: &DirectionCheck| {
+            let differences = magnitude(d.differences_error, self.differences_tolerance);
+            differences.max(magnitude(d.modes_error, self.modes_tolerance))
+        };
+        // All elements say more than one does where all is well, and less where there is a kink.
+        let telling = |d: &DirectionCheck| match d.verdict {
+            Verdict::Agrees => d.element.is_none(),
+            Verdict::Kink => d.element.is_some(),
+            _ => false,
+        };
+        self.directions.iter().rev().max_by_key(|d| (d.verdict, telling(d), error(d)))
+    }
+}
+
+/// Compares the gradient of an entry at a point with finite differences and with forward mode, for every parameter of `options.gradient.wrt` by
+/// itself (all of floating-point numbers, if there are none).
+///
+/// ```
+/// use weft::{Options, Program, Sampling, Verdict};
+/// let program = Program::from_source("p.ft", "
+/// def loss(w: f64[n], x: f64[n]) -> f64:
+///     s: f64 = 0.0
+///     for i in range(n):
+///         s += exp(w[i] * x[i])
+///     return s
+/// ")?;
+/// let options = Options::default();
+/// let signature = program.compile("loss", &options)?.signature().clone();
+/// let given = [("w".into(), "[0.5, -1]".into()), ("x".into(), "randn".into())];
+/// let inputs = weft::inputs::read(&signature, &given, &[]).expect("they fit");
+/// for input in weft::check_gradient(&program, "loss", &options, &inputs, &Sampling::default())? {
+///     assert_eq!(input.verdict(), Verdict::Agrees);
+/// }
+/// # Ok::<(), weft::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// What cannot be differentiated; inputs or results with NaN or infinities; and whatever stops the program.
+pub fn check_gradient(
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    inputs: &Inputs,
+    sampling: &Sampling,
+) -> Result<Vec<InputCheck>, Error> {
+    let asked = options.gradient.clone().unwrap_or_default();
+    let plain = Options { gradient: None, ..options.clone() };
+    let func = program.logical(entry, &plain, &mut Timings::default())?;
+    let wrong = |d: Diagnostic| Error::program(d.into(), program.sources());
+    let precision = precision(&func).map_err(wrong)?;
+    let wrt = wrt(&func, &asked).map_err(wrong)?;
+    refuse_infinities(&func, inputs)
+        .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
+    let derived = |mode| {
+        let gradient = Some(Gradient { wrt: wrt.clone(), tape: asked.tape.clone(), mode });
+        program.compile(entry, &Options { gradient, ..plain.clone() })
+    };
+    let programs = Programs {
+        value: program.compile(entry, &plain)?,
+        forward: derived(Mode::Forward)?,
+        reverse: derived(Mode::Reverse)?,
+    };
+    Checker { programs: &programs, inputs, precision, sampling }.run(&wrt)
+}
+
+/// The parameters that are meant; there must be some, and results of floating-point numbers.
+fn wrt(func: &Func, asked: &Gradient) -> Result<Vec<String>, Diagnostic> {
+    let floats = || func.params.iter().filter(|p| p.tensor.dtype.is_float());
+    let all: Vec<String> = floats().map(|p| p.tensor.symbol.name().to_string()).collect();
+    let inouts = floats().any(|p| p.mode == weft_ast::ParamMode::InOut);
+    if all.is_empty() {
+        return Err(Diagnostic::new("grad::wrt", format!("`{}` has no floating-point parameters", func.name)));
+    }
+    if !inouts && func.results.iter().all(|t| !t.dtype.is_float()) {
+        return Err(Diagnostic::new("grad::result", format!("`{}` has no floating-point results", func.name)));
+    }
+    Ok(if asked.wrt.is_empty() { all } else { asked.wrt.clone() })
+}
+
+/// What the program computes in; half precision is refused.
+fn precision(func: &Func) -> Result<Precision, Diagnostic> {
+    let mut found: Vec<DType> = func.interface().map(|t| t.dtype).collect();
+    func.body.walk_exprs(&mut |e| found.push(e.dtype()));
+    if let Some(half) = found.iter().find(|d| matches!(d, DType::F16 | DType::Bf16)) {
+        let message = format!("`{}` computes in {half}, which is too coarse for finite differences", func.name);
+        return Err(Diagnostic::new("grad::half", message).help("check the same program in f32 or f64"));
+    }
+    Ok(if found.contains(&DType::F32) { Precision::SINGLE } else { Precision::DOUBLE })
+}
+
+/// At NaN and at infinity there is no derivative.
+fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
+    let mut faults = Vec::new();
+    for (p, value) in func.params.iter().zip(&inputs.values) {
+        let name = p.tensor.symbol.name();
+        if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+            let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
+            let d = Diagnostic::new("grad::input", message).help("give finite numbers");
+            faults.push(Fault::of(name, None, d));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// What is compared: a program, its tangents and its gradient.
+struct Programs {
+    value: Function,
+    forward: Function,
+    reverse: Function,
+}
+
+/// Values by name.
+type Named = BTreeMap<String, Value>;
+
+struct Checker<'a> {
+    programs: &'a Programs,
+    inputs: &'a Inputs,
+    precision: Precision,
+    sampling: &'a Sampling,
+}
+
+impl Checker<'_> {
+    fn run(&self, wrt: &[String]) -> Result<Vec<InputCheck>, Error> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.sampling.seed);
+        let base = self.value(None)?;
+        refuse_results(&base)?;
+        let mut found: Vec<InputCheck> = wrt.iter().map(|name| self.no_directions(name)).collect();
+        let orders: Vec<Vec<usize>> = wrt.iter().map(|name| self.elements(name, &mut rng)).collect();
+        for round in 0..self.sampling.rounds {
+            let random = |(name, value): (&String, &Value)| {
+                let seeds = (0..value.data().len()).map(|_| signed(&mut rng)).collect();
+                (name.clone(), like(value, seeds))
+            };
+            let seeds: Named = base.iter().map(random).collect();
+            let gradients = self.gradients(&seeds)?;
+            for ((name, check), order) in wrt.iter().zip(&mut found).zip(&orders) {
+                let x = self.input(name);
+                // About as large as the elements: a step is small beside each of them.
+                let sizes: Vec<f64> = numbers(x).iter().map(|v| v.abs().max(1.0)).collect();
+                let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
+                let mut directions = vec![(None, all)];
+                for k in order.iter().skip(round * self.sampling.elements).take(self.sampling.elements) {
+                    let mut one = vec![0.0; sizes.len()];
+                    one[*k] = sizes[*k];
+                    directions.push((Some(index(x, *k)), one));
+                }
+                for (element, direction) in directions {
+                    let gradient = numbers(&gradients[&format!("{name}.grad")]);
+                    let point = Point { name, base: &base, seeds: &seeds, gradient: &gradient, direction };
+                    check.directions.push(self.direction(&point, element)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn no_directions(&self, name: &str) -> InputCheck {
+        InputCheck {
+            name: name.to_string(),
+            directions: Vec::new(),
+            differences_tolerance: self.precision.differences,
+            modes_tolerance: self.precision.modes,
+        }
+    }
+
+    /// Elements that change by themselves: random ones, each once.
+    fn elements(&self, name: &str, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let n = self.input(name).data().len();
+        let wanted = self.sampling.rounds * self.sampling.elements;
+        rand::seq::index::sample(rng, n, wanted.min(n)).into_vec()
+    }
+
+    fn direction(&self, at: &Point<'_>, element: Option<Vec<usize>>) -> Result<DirectionCheck, Error> {
+        let tangents = self.tangents(at)?;
+        let (base, seeds) = (flat(at.base), flat(at.seeds));
+        let forward: Vec<f64> = tangents.iter().zip(&seeds).map(|(t, s)| t * s).collect();
+        let reverse: Vec<f64> = at.gradient.iter().zip(&at.direction).map(|(g, d)| product(*g, *d)).collect();
+        let x = numbers(self.input(at.name));
+        let value = |h: f64| {
+            let moved = x.iter().zip(&at.direction).map(|(x, d)| x + h * d).collect();
+            match self.value(Some((at.name, moved))) {
+                Ok(results) => Ok(flat(&results)),
+                // A program that stops beside the point is not defined there.
+                Err(Error::Run(_)) => Ok(vec![f64::NAN; base.len()]),
+                Err(e) => Err(e),
+            }
+        };
+        let found = difference::along(value, &base, &seeds, &self.steps(&x), &self.precision)?;
+        let size = base.iter().zip(&seeds).map(|(b, s)| (b * s).abs()).sum();
+        let finite_gradient = at.gradient.iter().all(|g| g.is_finite());
+        Ok(compare(element, found, (&forward, &reverse), finite_gradient, size, &self.precision))
+    }
+
+    /// First steps; for numbers that are all small, small ones besides.
+    fn steps(&self, x: &[f64]) -> Vec<f64> {
+        let largest = x.iter().fold(0f64, |a, v| a.max(v.abs()));
+        let small = (largest > 0.0 && largest < 0.1).then_some(self.precision.steps[0] * largest);
+        self.precision.steps.into_iter().chain(small).collect()
+    }
+
+    fn input(&self, name: &str) -> &Value {
+        let k = self.programs.value.signature().params().position(|p| p.name == name);
+        &self.inputs.values[k.expect("what is asked for is a parameter")]
+    }
+
+    /// Results and final values, of floats.
+    fn value(&self, changed: Option<(&str, Vec<f64>)>) -> Result<Named, Error> {
+        let changed = changed.map(|(name, v)| (name, like(self.input(name), v)));
+        self.call(&self.programs.value, &|p| match &changed {
+            Some((name, v)) if *name == p.name => v.clone(),
+            _ => self.input(&p.name).clone(),
+        })
+    }
+
+    /// The tangents of results and final values, in the order of the values.
+    fn tangents(&self, at: &Point<'_>) -> Result<Vec<f64>, Error> {
+        let out = self.call(&self.programs.forward, &|p| match p.name.strip_suffix(".tangent") {
+            Some(of) if of == at.name => like(self.input(of), at.direction.clone()),
+            Some(of) => like(self.input(of), vec![0.0; self.input(of).data().len()]),
+            None => self.input(&p.name).clone(),
+        })?;
+        Ok(at.base.keys().flat_map(|name| numbers(&out[&format!("{name}.tangent")])).collect())
+    }
+
+    fn gradients(&self, seeds: &Named) -> Result<Named, Error> {
+        self.call(&self.programs.reverse, &|p| match p.name.strip_suffix(".grad") {
+            Some(of) => seeds[of].clone(),
+            None => self.input(&p.name).clone(),
+        })
+    }
+
+    /// What a program leaves in results and `inout` parameters of floats.
+    fn call(&self, function: &Function, given: &dyn Fn(&TensorSig) -> Value) -> Result<Named, Error> {
+        let signature = function.signature();
+        let names = self.programs.value.signature().sizes.iter().map(|s| &s.name);
+        let known: BTreeMap<&String, i64> = names.zip(self.inputs.sizes.iter().copied()).collect();
+        let sizes: Vec<i64> = signature.sizes.iter().map(|s| known[&s.name]).collect();
+        let ran = function.run(signature.params().map(given).collect(), &sizes, self.sampling.threads)?;
+        let all = signature.params().zip(ran.params).chain(signature.results().zip(ran.results));
+        let kept = all.filter(|(t, _)| t.passing != Passing::In && t.dtype.is_float());
+        Ok(kept.map(|(t, v)| (t.name.clone(), v)).collect())
+    }
+}
+
+/// Where a direction starts, and what is known there.
+struct Point<'a> {
+    name: &'a str,
+    base: &'a Named,
+    seeds: &'a Named,
+    gradient: &'a [f64],
+    direction: Vec<f64>,
+}
+
+/// The verdict. `forward` and `reverse` are the terms that are summed up, `size` is the sum of the results without signs.
+fn compare(
+    element: Option<Vec<usize>>,
+    found: Option<Difference>,
+    (forward, reverse): (&[f64], &[f64]),
+    finite_gradient: bool,
+    size: f64,
+    precision: &Precision,
+) -> DirectionCheck {
+    let terms = |of: &[f64]| of.iter().map(|v| v.abs()).filter(|v| v.is_finite()).sum::<f64>();
+    let modes_scale = terms(forward).max(terms(reverse));
+    // A sum of nothing is -0, which is of no interest.
+    let (forward, reverse) = (forward.iter().sum::<f64>() + 0.0, reverse.iter().sum::<f64>() + 0.0);
+    let relative = |apart: f64, scale: f64| if apart == 0.0 { 0.0 } else { apart / scale };
+    let modes = (forward - reverse).abs();
+    // What is summed up inside is not seen from here; a derivative that is nothing beside the results may be rounding.
+    let nothing = 100.0 * precision.epsilon * size;
+    let modes_agree = match (forward.is_finite(), reverse.is_finite()) {
+        (true, true) => modes <= precision.modes * modes_scale + nothing,
+        // Tangents of 0 become NaN where another element has an infinite derivative: forward mode says nothing then.
+        (false, true) => !finite_gradient,
+        (false, false) => true,
+        (true, false) => false,
+    };
+    let scale = found.map_or(0.0, |d| d.scale).max(modes_scale);
+    let apart = found.map_or(f64::NAN, |d| (d.value - reverse).abs());
+    let verdict = match found {
+        _ if !modes_agree => Verdict::Modes,
+        None => Verdict::Kink,
+        Some(d) if d.kink => Verdict::Kink,
+        Some(_) if !reverse.is_finite() => Verdict::Wrong,
+        Some(d) => {
+            let allowed = precision.differences * scale + 16.0 * d.rounding;
+            let drowns = 16.0 * d.rounding > scale / 2.0 && modes_scale > nothing;
+            match apart {
+                a if a > allowed + 16.0 * d.estimate + 4.0 * d.spread => Verdict::Wrong,
+                a if a > allowed || drowns => Verdict::Unclear,
+                _ => Verdict::Agrees,
+            }
+        }
+    };
+    DirectionCheck {
+        element,
+        differences: found.map_or(f64::NAN, |d| d.value),
+        forward,
+        reverse,
+        differences_error: relative(apart, scale),
+        modes_error: relative(modes, modes_scale),
+        verdict,
+    }
+}
+
+/// Results that are not finite have no derivative.
+fn refuse_results(base: &Named) -> Result<(), Error> {
+    for (name, value) in base {
+        if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+            let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
+            let d = Diagnostic::new("grad::point", message)
+                .help("give inputs for which all results are finite, for example --in NAME=rand");
+            return Err(Error::Run(Report::without_sources(vec![d])));
+        }
+    }
+    Ok(())
+}
+
+/// A sign, and a size between a half and one: no element counts for nothing.
+fn signed(rng: &mut ChaCha8Rng) -> f64 {
+    let size = rng.random_range(0.5..1.0);
+    if rng.random::<bool>() { size } else { -size }
+}
+
+/// What does not change does not count, even where the gradient is infinite.
+fn product(gradient: f64, direction: f64) -> f64 {
+    if direction == 0.0 { 0.0 } else { gradient * direction }
+}
+
+fn numbers(v: &Value) -> Vec<f64> {
+    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
+}
+
+fn flat(all: &Named) -> Vec<f64> {
+    all.values().flat_map(numbers).collect()
+}
+
+/// Other numbers in the same shape and type.
+fn like(value: &Value, numbers: Vec<f64>) -> Value {
+    let data = match value.dtype() {
+        DType::F32 => Buffer::F32(numbers.into_iter().map(|v| v as f32).collect()),
+        _ => Buffer::F64(numbers),
+    };
+    Value::new(value.shape().to_vec(), data).expect("the same number of elements")
+}
+
+/// The indices of the element number `k`.
+fn index(value: &Value, mut k: usize) -> Vec<usize> {
+    let mut at: Vec<usize> = value.shape().to_vec();
+    for d in at.iter_mut().rev() {
+        let n = *d;
+        *d = k % n;
+        k /= n;
+    }
+    at
+}
+
+/// The element number `k`, as a program writes it.
+fn place(name: &str, value: &Value, k: usize) -> String {
+    match value.shape() {
+        [] => format!("`{name}`"),
+        _ => {
+            let at: Vec<String> = index(value, k).iter().map(ToString::to_string).collect();
+            format!("`{name}[{}]`", at.join(", "))
+        }
+    }
+}
+
+fn shown(v: f64) -> &'static str {
+    if v.is_nan() {
+        "NaN"
+    } else if v > 0.0 {
+        "infinite"
+    } else {
+        "minus infinity"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Derivatives along a line by finite differences: central differences at smaller and smaller steps, extrapolated to the step 0 (Richardson), and what
+//! the differences on both sides say about a kink.
+
+/// What is computed in, and how exact that can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Precision {
+    /// The distance of 1 to the next number.
+    pub epsilon: f64,
+    /// First steps, from large to small: the first whose differences settle is taken. Large steps are exact where the program is smooth, small
+    /// ones do not reach the next kink.
+    pub steps: [f64; 3],
+    /// How far finite differences and a gradient may be apart, relative to the scale of what is summed up.
+    pub differences: f64,
+    /// How far forward and reverse mode may be apart.
+    pub modes: f64,
+}
+
+impl Precision {
+    pub const DOUBLE: Precision =
+        Precision { epsilon: f64::EPSILON, steps: [1e-2, 1e-4, 1e-6], differences: 1e-6, modes: 1e-9 };
+    pub const SINGLE: Precision =
+        Precision { epsilon: f32::EPSILON as f64, steps: [1e-1, 1e-2, 1e-3], differences: 1e-2, modes: 1e-3 };
+}
+
+/// The derivative of `Σ seeds * f` along a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Difference {
+    pub value: f64,
+    /// The sum of what changes, without signs: errors are relative to it.
+    pub scale: f64,
+    /// How far extrapolations of different orders are apart.
+    pub estimate: f64,
+    /// How far the plain differences at the smallest steps are apart: the error is hardly larger, whatever extrapolation promises.
+    pub spread: f64,
+    /// What rounding the results alone does to the smallest step.
+    pub rounding: f64,
+    /// The derivatives on both sides differ.
+    pub kink: bool,
+    /// The estimate is small enough to compare with.
+    pub settled: bool,
+}
+
+/// Steps from a first one.
+const LEVELS: usize = 4;
+/// From a step to the next. Not 2: numbers that are halved are rounded alike, and errors by rounding would look like none.
+const RATIO: f64 = 1.7;
+
+/// The differences of the first scale of steps that settles, or else of that whose estimate is smallest; `None` where the program has no
+/// finite results on both sides at any of them. `f` is called with distances from the point, where the results are `base`.
+pub(super) fn along<E>(
+    mut f: impl FnMut(f64) -> Result<Vec<f64>, E>,
+    base: &[f64],
+    seeds: &[f64],
+    steps: &[f64],
+    precision: &Precision,
+) -> Result<Option<Difference>, E> {
+    let mut best: Option<Difference> = None;
+    for step in steps {
+        let Some(found) = at_scale(&mut f, base, seeds, *step, precision)? else { continue };
+        if found.scale == 0.0 && best.is_some_and(|b| b.scale > 0.0) {
+            // Steps that change nothing any more are lost in rounding, whatever they say.
+            continue;
+        }
+        if found.settled && !found.kink {
+            return Ok(Some(found));
+        }
+        let inexact = |d: &Difference| d.estimate / d.scale.max(f64::MIN_POSITIVE);
+        if best.is_none_or(|b| inexact(&found) < inexact(&b)) {
+            best = Some(found);
+        }
+    }
+    Ok(best)
+}
+
+fn at_scale<E>(
+    f: &mut impl FnMut(f64) -> Result<Vec<f64>, E>,
+    base: &[f64],
+    seeds: &[f64],
+    step: f64,
+    precision: &Precision,
+) -> Result<Option<Difference>, E> {
+    let (mut central, mut jumps) = ([0.0; LEVELS], [0.0; LEVELS]);
+    let (mut scale, mut rounding) = (0f64, 0f64);
+    for level in 0..LEVELS {
+        let h = step / RATIO.powi(level as i32);
+        let (above, below) = (f(h)?, f(-h)?);
+        let (mut variation, mut size) = (0.0, 0.0);
+        for (((p, m), b), s) in above.iter().zip(&below).zip(base).zip(seeds) {
+            central[level] += s * (p - m) / (2.0 * h);
+            jumps[level] += s * ((p - b) - (b - m)) / h;
+            variation += (s * (p - b) / (2.0 * h)).abs() + (s * (b - m) / (2.0 * h)).abs();
+            size += s.abs() * p.abs().max(m.abs()).max(b.abs());
+        }
+        if !central[level].is_finite() || !size.is_finite() {
+            return Ok(None);
+        }
+        scale = scale.max(variation);
+        rounding = precision.epsilon * size / h;
+    }
+    let (value, estimate) = extrapolated(central);
+    let spread = central[1..].windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0f64, f64::max);
+    // Where the program is smooth the two sides differ by a multiple of the step; what is left at the step 0 is a kink.
+    let jump = ((RATIO * jumps[LEVELS - 1] - jumps[LEVELS - 2]) / (RATIO - 1.0)).abs();
+    let kink = jump > precision.differences * scale + 64.0 * rounding + 16.0 * estimate;
+    let settled = estimate <= precision.differences / 4.0 * scale + 16.0 * rounding;
+    Ok(Some(Difference { value, scale, estimate, spread, rounding, kink, settled }))
+}
+
+/// Richardson's extrapolation, of the order that changes least (Ridders): the value, and how far it is from lower orders and from the best
+/// of larger steps, and how far the highest orders are apart. Some may agree by accident where everything is rounded to a few numbers.
+fn extrapolated(central: [f64; LEVELS]) -> (f64, f64) {
+    let (mut value, mut estimate) = (central[LEVELS - 1], f64::INFINITY);
+    let (mut before, mut highest) = (vec![central[0]], 0.0);
+    for (level, first) in central.iter().enumerate().skip(1) {
+        let mut row = vec![*first];
+        let mut factor = RATIO * RATIO;
+        for (k, older) in before.iter().enumerate() {
+            let better = row[k] + (row[k] - older) / (factor - 1.0);
+            let others = [row[k], *older, before[before.len() - 1]];
+            let apart = others.iter().fold(0f64, |apart, other| apart.max((better - other).abs()));
+            if level > 1 && apart <= estimate {
+                (value, estimate) = (better, apart);
+            }
+            row.push(better);
+            factor *= RATIO * RATIO;
+        }
+        highest = (row[level] - before[level - 1]).abs();
+        before = row;
+    }
+    (value, estimate.max(highest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(f: impl Fn(f64) -> f64) -> Option<Difference> {
+        let p = Precision::DOUBLE;
+        along(|h| Ok::<_, ()>(vec![f(h)]), &[f(0.0)], &[1.0], &p.steps, &p).expect("it cannot fail")
+    }
+
+    #[test]
+    fn smooth_functions_settle() {
+        for (f, expected) in [
+            (&(|h: f64| (1.0 + h).exp()) as &dyn Fn(f64) -> f64, 1f64.exp()),
+            (&|h| (3.0 * h).sin(), 3.0),
+            (&|h| 1.0 / (1e-3 + h), -1e6),
+            (&|h| (2.0 + h).powi(5), 80.0),
+            (&|h| h * h, 0.0),
+            (&|h| h.cosh() - 1.0, 0.0),
+            (&|_| 7.0, 0.0),
+        ] {
+            let d = of(f).expect("it is finite");
+            assert!(d.settled && !d.kink, "{d:?}");
+            assert!((d.value - expected).abs() <= 1e-7 * (expected.abs() + 1e-2), "{d:?}, {expected}");
+        }
+    }
+
+    #[test]
+    fn kinks_and_jumps_are_seen_at_the_point_and_avoided_beside_it() {
+        assert!(of(f64::abs).expect("it is finite").kink);
+        assert!(of(|h| h.max(0.0) + h * h).expect("it is finite").kink);
+        assert!(of(|h| (h + 1e-9).abs()).expect("it is finite").kink);
+        assert!(of(f64::floor).expect("it is finite").kink);
+        let beside = of(|h| (h + 1e-3).abs()).expect("it is finite");
+        assert!(beside.settled && !beside.kink && (beside.value - 1.0).abs() < 1e-9, "{beside:?}");
+        assert_eq!(of(f64::sqrt), None);
+    }
+
+    #[test]
+    fn what_drowns_in_rounding_does_not_settle() {
+        let d = of(|h| (1e10 + h) - 1e10).expect("it is finite");
+        assert!(!d.settled, "{d:?}");
+    }
+}
