@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use weft_ast::{Diagnostics, Func};
 use weft_autodiff::{Kind, Tape};
-use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
+use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
 use weft_schedule::Schedule;
 
 /// The compiler's answers. The last schedule that ran is kept, with its steps.
@@ -25,7 +25,13 @@ impl Hooks for Compiler {
             name: request.name,
             func: &request.func,
             wrt: &request.wrt,
-            tape: Tape::Auto,
+            out: &request.out,
+            tape: match request.tape {
+                TapeChoice::Auto => Tape::Auto,
+                TapeChoice::All => Tape::All,
+                TapeChoice::None => Tape::None,
+                TapeChoice::Named(names) => Tape::Named(names),
+            },
             span: request.span,
         })
     }

@@ -86,6 +86,7 @@ pub fn gradient(func: &Func, gradient: &Gradient, timings: &mut Timings) -> Resu
         name: func.name.clone(),
         func,
         wrt: &wrt,
+        out: &[],
         tape: gradient.tape.clone(),
         span: Span::NONE,
     };

@@ -22,17 +22,33 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             found.push(d.at(request.span).help("differentiate with respect to floating-point parameters"));
         }
     }
+    for out in request.out {
+        let Some(t) = func.results.iter().find(|t| t.symbol.name() == out) else {
+            let all: Vec<&str> = func.results.iter().map(|t| t.symbol.name()).collect();
+            let d = Diagnostic::new("grad::out", format!("`{}` has no result `{out}`", func.name)).at(request.span);
+            found.push(d.help(format!("its results are {}", all.join(", "))));
+            continue;
+        };
+        if !t.dtype.is_float() {
+            let d = Diagnostic::new("grad::out", format!("`{out}` is of {}, which carries no derivative", t.dtype));
+            found.push(d.at(request.span).help("differentiate floating-point results"));
+        }
+    }
     let scalar = |t: &Tensor| t.shape.is_empty() && t.dtype.is_float();
-    if matches!(request.kind, Kind::Grad | Kind::ValueAndGrad) && !matches!(&func.results[..], [t] if scalar(t)) {
+    let of: Vec<std::sync::Arc<Tensor>> = func.results.iter().filter(|t| request.is_of(t)).cloned().collect();
+    if matches!(request.kind, Kind::Grad | Kind::ValueAndGrad) && !matches!(&of[..], [t] if scalar(t)) {
         let d = Diagnostic::new(
             "grad::result",
             format!(
                 "`{name}` is of functions with one floating-point number as result, and `{}` has {}",
                 func.name,
-                shown(&func.results)
+                shown(&of)
             ),
         );
-        let help = format!("sum it up, or use `vjp({}, …)`, which takes a seed for every result", func.name);
+        let help = format!(
+            "name one of them (`out=[\"loss\"]`), sum it up, or use `vjp({}, …)`, which takes a seed for every result",
+            func.name
+        );
         found.push(d.at(request.span).help(help));
     }
     func.body.walk(&mut |s| {

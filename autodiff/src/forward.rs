@@ -32,7 +32,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let origin = Origin::source(request.span).derive("grad", "interface");
     let asked = inputs(request);
     let wrt: FxHashSet<Symbol> = asked.iter().map(|t| t.symbol.clone()).collect();
-    let to: FxHashSet<Symbol> = func.results.iter().chain(inouts(func)).map(|t| t.symbol.clone()).collect();
+    let to: FxHashSet<Symbol> =
+        func.results.iter().filter(|t| request.is_of(t)).chain(inouts(func)).map(|t| t.symbol.clone()).collect();
     let mut from = wrt.clone();
     from.extend(inouts(func).map(|t| t.symbol.clone()));
     let mut active = activity::active(&func.body, &from, &to);
@@ -49,12 +50,17 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
             active.insert(t.symbol.clone());
         }
     }
-    for t in func.results.iter().filter(|t| t.dtype.is_float()) {
+    for t in func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t)) {
         let d = tangent(t, Role::Result);
         if !active.contains(&t.symbol) {
             first.push(build::fill(&d, Literal::Float(0.0), &origin));
         }
         results.push(d.clone());
+        tangents.insert(t.symbol.clone(), d);
+    }
+    for t in func.results.iter().filter(|t| !request.is_of(t) && active.contains(&t.symbol)) {
+        let d = tangent(t, Role::Local);
+        locals.push(d.clone());
         tangents.insert(t.symbol.clone(), d);
     }
     locals.extend(func.results.iter().map(local));

@@ -90,10 +90,19 @@ pub struct Request<'a> {
     pub func: &'a Func,
     /// The parameters with respect to which it is differentiated, in order.
     pub wrt: &'a [String],
+    /// The results that it is of; all of them if none is named.
+    pub out: &'a [String],
     /// What is kept.
     pub tape: Tape,
     /// Where it is asked for.
     pub span: Span,
+}
+
+impl Request<'_> {
+    /// Whether it is a derivative of that result.
+    fn is_of(&self, result: &weft_ast::Tensor) -> bool {
+        self.out.is_empty() || self.out.iter().any(|n| n == result.symbol.name())
+    }
 }
 
 /// The derivative of a program.

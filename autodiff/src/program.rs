@@ -24,7 +24,8 @@ fn takes_seeds(request: &Request<'_>) -> bool {
 /// Which tensors of the interface have a seed.
 fn seeded(request: &Request<'_>) -> FxHashSet<Symbol> {
     let results = request.func.results.iter();
-    let mut out: FxHashSet<Symbol> = results.filter(|t| t.dtype.is_float()).map(|t| t.symbol.clone()).collect();
+    let mut out: FxHashSet<Symbol> =
+        results.filter(|t| t.dtype.is_float() && request.is_of(t)).map(|t| t.symbol.clone()).collect();
     if takes_seeds(request) {
         out.extend(inouts(request.func).map(|t| t.symbol.clone()));
     }
@@ -117,7 +118,7 @@ impl Interface {
         origin: &Origin,
     ) -> Option<Arc<Tensor>> {
         let is_result = request.func.results.iter().any(|r| r.symbol == t.symbol);
-        if is_result {
+        if is_result && (request.is_of(t) || !t.dtype.is_float()) {
             if !t.dtype.is_float() {
                 return None;
             }

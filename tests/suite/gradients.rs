@@ -72,8 +72,9 @@ fn transposed(case: &Case<'_>) -> Outcome {
         return Outcome::Nothing;
     }
     let f32s = func.interface().any(|t| t.dtype == DType::F32);
-    let derive =
-        |kind, tape| differentiate(&Request { kind, name: "d".into(), func: &func, wrt: &wrt, tape, span: Span::NONE });
+    let derive = |kind, tape| {
+        differentiate(&Request { kind, name: "d".into(), func: &func, wrt: &wrt, out: &[], tape, span: Span::NONE })
+    };
     let run = |f: &Func, more: &[Value]| {
         let params = inputs.params.iter().chain(more).cloned().collect();
         interp::run(f, &Inputs { params, ..inputs.clone() })

@@ -255,3 +255,25 @@ fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
     c.enter_loop(&k, &Extent::Range { begin: int(3), end: o_.max_with(&int(3)), step: int(1) }, &Stmt::nop());
     assert!(c.refute(&o_.less_eq(k_)));
 }
+
+#[test]
+fn where_a_product_is_positive_its_factors_are() {
+    let (n, m, i) = (Symbol::new("n"), Symbol::new("m"), Symbol::new("i"));
+    let [n_, m_, i_] = &[&n, &m, &i].map(Expr::var);
+    let int = Expr::int;
+    let scope = |end: &Expr| {
+        let mut c = Context::empty();
+        c.size(&n);
+        c.size(&m);
+        assert!(!c.prove(&int(1).less_eq(m_)));
+        c.declare(&Tensor::dense(Symbol::new("x"), DType::F32, vec![n_.clone(), m_.clone()], Role::Input));
+        c.enter_loop(&i, &Extent::Range { begin: int(0), end: end.clone(), step: int(1) }, &Stmt::nop());
+        c
+    };
+    let mut c = scope(&n_.times(m_));
+    assert!(c.prove(&int(1).less_eq(m_)) && c.prove(&int(1).less_eq(n_)));
+    assert!(!c.may_stop(&i_.floor_div(m_)), "i // m");
+    // Of a sum, either part may be 0.
+    let mut c = scope(&n_.times(m_).plus(&int(1)));
+    assert!(!c.prove(&int(1).less_eq(m_)));
+}

@@ -24,7 +24,7 @@ pub fn program(text: &str) -> Func {
 /// A derivative of it with respect to all its floats.
 pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
     let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
-    let request = Request { kind, name: "derivative".into(), func, wrt: &wrt, tape, span: Span::NONE };
+    let request = Request { kind, name: "derivative".into(), func, wrt: &wrt, out: &[], tape, span: Span::NONE };
     differentiate(&request).unwrap_or_else(|d| panic!("{d}\n{}", print::func(func)))
 }
 
@@ -171,8 +171,15 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let mut compared = false;
     for tape in [Tape::Auto, Tape::All, Tape::None] {
         let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
-        let request =
-            Request { kind: Kind::Vjp, name: "vjp".into(), func, wrt: &wrt, tape: tape.clone(), span: Span::NONE };
+        let request = Request {
+            kind: Kind::Vjp,
+            name: "vjp".into(),
+            func,
+            wrt: &wrt,
+            out: &[],
+            tape: tape.clone(),
+            span: Span::NONE,
+        };
         let vjp = match differentiate(&request) {
             Ok(vjp) => vjp,
             Err(d) => {

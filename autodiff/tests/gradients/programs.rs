@@ -2,8 +2,8 @@
 
 use crate::check::{check, check_func, derivative, floats_of, ints, numbers, program};
 use weft_ast::interp::{Inputs, run};
-use weft_ast::{Buffer, Func, Value};
-use weft_autodiff::{Kind, Tape};
+use weft_ast::{Buffer, Func, Span, Value};
+use weft_autodiff::{Kind, Request, Tape, differentiate};
 
 #[test]
 fn straight_lines_and_every_way_to_write() {
@@ -345,4 +345,42 @@ fn ties_and_kinks_are_as_documented() {
     return s
 ";
     assert_eq!(gradient(reduced, &[1.0, 3.0, 3.0, 2.0]), [0.0, 0.0, 1.0, 0.0]);
+}
+
+#[test]
+fn one_of_several_results() {
+    // The other result is read on the way to the one that is asked for.
+    let f = program(
+        "def f(x: f64[n]):
+    y = empty((n,), f64)
+    s: f64 = 0.0
+    c: i32 = 0
+    for i in range(n):
+        y[i] = x[i] * x[i]
+        s += y[i] * x[i]
+        c += 1
+    return y, s, c
+",
+    );
+    let value = |v: &[f64]| Value::new(vec![v.len()], Buffer::F64(v.to_vec())).expect("as many");
+    let (wrt, out) = (["x".to_string()], ["s".to_string()]);
+    let of = |kind| {
+        let name = "d".to_string();
+        let request = Request { kind, name, func: &f, wrt: &wrt, out: &out, tape: Tape::Auto, span: Span::NONE };
+        differentiate(&request).expect("it has one")
+    };
+    let x = value(&[1.0, 2.0]);
+    let grad = run(&of(Kind::Grad), &Inputs { params: vec![x.clone()], ..Inputs::default() }).expect("it runs");
+    assert_eq!(numbers(&grad.results[0]), [3.0, 12.0]);
+    let jvp = Inputs { params: vec![x, value(&[1.0, 10.0])], ..Inputs::default() };
+    let tangents = run(&of(Kind::Jvp), &jvp).expect("it runs");
+    assert_eq!(tangents.results.len(), 1);
+    assert_eq!(numbers(&tangents.results[0]), [123.0]);
+    for (out, what) in [("c", "is of i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
+        let (name, out) = ("d".to_string(), [out.to_string()]);
+        let request =
+            Request { kind: Kind::Grad, name, func: &f, wrt: &wrt, out: &out, tape: Tape::Auto, span: Span::NONE };
+        let wrong = differentiate(&request).expect_err("it has none").to_string();
+        assert!(wrong.contains(what), "{wrong}");
+    }
 }

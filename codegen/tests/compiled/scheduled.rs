@@ -125,6 +125,20 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
     }
 }
 
+/// The element that lanes add to has indices of a merged loop, whose divisor is not 0 where the loop runs.
+#[test]
+fn lanes_add_to_an_element_of_a_merged_loop() {
+    let program = "
+def f(a: f64[n], x: inout[f64[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            for l in range(n):
+                x[i, j] += a[l]
+";
+    let code = check(program, &[("merge", &[text("i"), text("j")]), ("vectorize", &[text("l")])]);
+    assert!(code.contains("x_part"), "{code}");
+}
+
 #[test]
 fn arrays_are_copied_for_every_thread() {
     let columns = "

@@ -36,8 +36,26 @@ pub struct GradientRequest {
     pub func: Func,
     /// The parameters with respect to which it is differentiated, in order. They are parameters of `func`.
     pub wrt: Vec<String>,
+    /// The results that it is of; all of them if none is named.
+    pub out: Vec<String>,
+    /// Which values made in loops are kept for the backward pass.
+    pub tape: TapeChoice,
     /// Where it is asked for.
     pub span: Span,
+}
+
+/// Which values that are made in loops are kept for the backward pass; the others are computed again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TapeChoice {
+    /// What costs less.
+    #[default]
+    Auto,
+    /// `tape="all"`
+    All,
+    /// `tape="none"`
+    None,
+    /// `tape=["t", "u"]`
+    Named(Vec<String>),
 }
 
 /// What the front end asks of the rest of the compiler.
@@ -79,6 +97,8 @@ pub(crate) struct Gradient {
     kind: GradientKind,
     target: Target,
     wrt: Option<Vec<String>>,
+    out: Vec<String>,
+    tape: TapeChoice,
     span: Span,
 }
 
@@ -120,21 +140,36 @@ impl Elab<'_> {
         let Some(kind) = kind_of(b) else { unreachable!("only gradients come here") };
         let name = b.name();
         let mut target = None;
-        let mut wrt = None;
+        let (mut wrt, mut out, mut tape) = (None, Vec::new(), TapeChoice::Auto);
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             match (key.as_deref(), k, v) {
                 (None, 0, Value::Function(f)) => target = Some(Target::Function(f)),
                 (None, 0, Value::Gradient(g)) => target = Some(Target::Gradient(g)),
-                (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument(&v, at)?),
+                (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument("wrt", &v, at)?),
+                (Some("out"), _, v) => out = self.names_argument("out", &v, at)?,
+                (Some("tape"), _, Value::Str(s)) if &*s == "all" => tape = TapeChoice::All,
+                (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = TapeChoice::None,
+                (Some("tape"), _, Value::Str(s)) if &*s == "auto" => tape = TapeChoice::Auto,
+                (Some("tape"), _, v) => tape = TapeChoice::Named(self.names_argument("tape", &v, at)?),
                 (None, 0, v) => {
                     let found = v.describe();
                     return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
                 }
-                _ => return self.error("call::arguments", at, format!("`{name}` takes a function and `wrt=[…]`")),
+                _ => {
+                    return self.error(
+                        "call::arguments",
+                        at,
+                        format!("`{name}` takes a function, `wrt=[…]`, `out=[…]` and `tape=`"),
+                    );
+                }
             }
         }
         let Some(target) = target else {
-            return self.error("call::arguments", span, format!("`{name}` takes a function and `wrt=[…]`"));
+            return self.error(
+                "call::arguments",
+                span,
+                format!("`{name}` takes a function, `wrt=[…]`, `out=[…]` and `tape=`"),
+            );
         };
         // A gradient has seeds besides, whose names are known once it is made.
         let innermost = target.innermost();
@@ -149,10 +184,10 @@ impl Elab<'_> {
             };
             return Err(self.report(d));
         }
-        Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, span })))
+        Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, out, tape, span })))
     }
 
-    fn names_argument(&mut self, v: &Value, span: Span) -> R<Vec<String>> {
+    fn names_argument(&mut self, what: &str, v: &Value, span: Span) -> R<Vec<String>> {
         let items = match v {
             Value::Str(_) => vec![v.clone()],
             v => v.items().map(<[Value]>::to_vec).unwrap_or_default(),
@@ -167,7 +202,12 @@ impl Elab<'_> {
         match names {
             Some(names) if !names.is_empty() => Ok(names),
             _ => {
-                self.error_help("grad::wrt", span, "`wrt` is a list of parameters' names", "write `wrt=[\"W\", \"b\"]`")
+                let (of, example) = match what {
+                    "out" => ("results' names", "out=[\"loss\"]"),
+                    "tape" => ("tensors' names, or \"all\", \"none\" or \"auto\"", "tape=[\"hidden\"]"),
+                    _ => ("parameters' names", "wrt=[\"W\", \"b\"]"),
+                };
+                self.error_help("grad::wrt", span, format!("`{what}` is a list of {of}"), format!("write `{example}`"))
             }
         }
     }
@@ -209,7 +249,8 @@ fn request(
             .collect::<Vec<_>>()
     };
     let wrt = g.wrt.clone().unwrap_or_else(floats);
-    Ok(GradientRequest { kind: g.kind, name, func, wrt, span: g.span })
+    let (out, tape) = (g.out.clone(), g.tape.clone());
+    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, span: g.span })
 }
 
 /// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).

@@ -49,7 +49,7 @@ use weft_ast::stmt::CallSite;
 use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 
 pub use func::{is_entry, is_static_annotation};
-pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, gradient_target};
+pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, TapeChoice, gradient_target};
 pub use literal::StaticValue;
 pub(crate) use report::same_mistake;
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};

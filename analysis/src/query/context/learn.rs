@@ -183,6 +183,9 @@ impl Context {
         if let Some(t) = to {
             self.add_fact(t.plus_constant(-1));
         }
+        // There is an iteration: `range(n * m)` has one only where neither is 0.
+        let length = if sign.lo > 0 { end.minus(&begin) } else { begin.minus(&end) };
+        self.positive_factors(&length);
         let Some(s) = step.as_constant().filter(|s| s.abs() != 1) else { return };
         // i = begin + s * k, with k >= 0
         let k = self.intern(Key::Trip(iter.clone()), Def::Free, Interval::ALL);
@@ -194,6 +197,20 @@ impl Context {
             }
             self.add_fact(d.clone());
             self.equal_to_zero(&d);
+        }
+    }
+
+    /// What is multiplied to something positive, and is not negative, is not 0 either.
+    fn positive_factors(&mut self, sum: &Option<Linear>) {
+        for (atom, _) in sum.iter().flat_map(|l| l.terms.clone()) {
+            let Def::Product(factors) = self.atoms[atom.0 as usize].def.clone() else { continue };
+            let positive = self.entails(&Linear::atom(atom).plus_constant(-1));
+            if !positive || factors.iter().any(|f| self.interval(&Linear::atom(*f)).lo < 0) {
+                continue;
+            }
+            for f in factors.iter().copied() {
+                self.add_fact(Linear::atom(f).plus_constant(-1));
+            }
         }
     }
 
