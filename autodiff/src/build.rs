@@ -24,7 +24,9 @@ pub(crate) fn update(
 
 /// Loops over all elements of a tensor, called `T.d0`, `T.d1` …
 pub(crate) fn every(tensor: &Tensor, origin: &Origin, body: impl FnOnce(Vec<Access>) -> Stmt) -> Stmt {
-    let iters: Vec<Symbol> = (0..tensor.ndim()).map(|k| Symbol::new(format!("{}.d{k}", tensor.symbol))).collect();
+    // One dot in a name is what the text of a program can have.
+    let name = tensor.symbol.name().replace('.', "_");
+    let iters: Vec<Symbol> = (0..tensor.ndim()).map(|k| Symbol::new(format!("{name}.d{k}"))).collect();
     let inner = body(iters.iter().map(|i| Access::from(Expr::var(i))).collect());
     iters.into_iter().zip(&tensor.shape).rev().fold(inner, |body, (iter, n)| {
         let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };

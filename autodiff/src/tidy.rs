@@ -3,6 +3,7 @@
 //! - A backward loop that carries no dependence runs forwards: that is what caches, and people, expect.
 //! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go away.
 //! - Sums into one scalar that stand side by side become one.
+//! - Scopes of declarations reach to the end of their block.
 //!
 //! Each is asked of the dependence analysis of the gradient itself.
 
@@ -28,7 +29,20 @@ pub(crate) fn run(func: &Func, made: &Made) -> Func {
     let func = stored(&func, made);
     let adjoints = made.zeros.iter().map(|(t, _)| t.clone()).collect();
     let func = func.with_body(joined(&func.body, &adjoints));
-    pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)))
+    let func = pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)));
+    func.with_body(widened(&func.body))
+}
+
+/// Declarations with scopes to the end of their blocks, as they are written: what ends earlier has no text.
+fn widened(s: &Stmt) -> Stmt {
+    let s = s.map(&mut widened, &mut Expr::clone);
+    let StmtKind::Seq(all) = s.kind() else { return s };
+    let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { .. });
+    let Some(k) = all.iter().position(declares).filter(|k| k + 1 < all.len()) else { return s };
+    let StmtKind::VarDef { tensor, body } = all[k].kind() else { return s };
+    let rest = Stmt::seq([body.clone()].into_iter().chain(all[k + 1..].iter().cloned()), body.origin().clone());
+    let scope = all[k].with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: widened(&rest) });
+    Stmt::seq(all[..k].iter().cloned().chain([scope]), s.origin().clone())
 }
 
 /// Backward loops that may run forwards, turned round.

@@ -83,7 +83,8 @@ fn what_has_no_derivative_is_refused() {
             ·          ───────────
          21 │ hessian = vjp(grad(loss))
             ╰────
-          help: sum it up, or use `vjp(count, …)`, which takes a seed for every result
+          help: name one of them (`out=["loss"]`), sum it up, or use `vjp(count, …)`, which takes a seed
+                for every result
 
         1 error
     "#]]

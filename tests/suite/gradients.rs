@@ -60,6 +60,24 @@ fn logical(case: &Case<'_>) -> (Func, Inputs) {
     (func, Inputs { sizes, params: inputs.values })
 }
 
+/// What is wrong with the text of a gradient: it is a program that means the same.
+fn unlike(func: &Func) -> Option<String> {
+    let text = weft_ast::print::func(func);
+    let again = weft::Program::from_source("printed.ft", &text).map_err(|e| e.to_string());
+    let again = again
+        .and_then(|p| p.logical(&func.name, &Options::default(), &mut Timings::default()).map_err(|e| e.to_string()));
+    match again {
+        // `x.grad` is called `x_grad` in the text.
+        Ok(again) if weft_ast::print::func(&again) == text => None,
+        Ok(again) => {
+            Some(format!("printed and read again it is another program:\n{text}\n{}", weft_ast::print::func(&again)))
+        }
+        // A tape that is as long as a number that the caller gives (`steps: i32`) is nothing that people may write.
+        Err(e) if e.contains("shape::data") => None,
+        Err(e) => Some(format!("its text is no program: {e}\n{text}")),
+    }
+}
+
 /// `<jvp(d), s> = <d, vjp(s)>` by the interpreter.
 fn transposed(case: &Case<'_>) -> Outcome {
     let (func, inputs) = logical(case);
@@ -73,7 +91,15 @@ fn transposed(case: &Case<'_>) -> Outcome {
     }
     let f32s = func.interface().any(|t| t.dtype == DType::F32);
     let derive = |kind, tape| {
-        differentiate(&Request { kind, name: "d".into(), func: &func, wrt: &wrt, out: &[], tape, span: Span::NONE })
+        differentiate(&Request {
+            kind,
+            name: "gradient_of_it".into(),
+            func: &func,
+            wrt: &wrt,
+            out: &[],
+            tape,
+            span: Span::NONE,
+        })
     };
     let run = |f: &Func, more: &[Value]| {
         let params = inputs.params.iter().chain(more).cloned().collect();
@@ -103,6 +129,9 @@ fn transposed(case: &Case<'_>) -> Outcome {
             }
             Err(d) => return Outcome::Wrong(d.to_string()),
         };
+        if let Some(wrong) = unlike(&vjp) {
+            return Outcome::Wrong(wrong);
+        }
         let out = run(&vjp, &seeds).unwrap_or_else(|e| panic!("{}: {e:?}", case.command));
         let all: Vec<(&str, &Value)> = vjp
             .results

@@ -115,6 +115,11 @@ fn problem(name: &str, f: &Func) -> Option<String> {
     }
 }
 
+/// Whether it is only that gradients are another crate's: entries that use them are printed and read again in `tests/suite/gradients.rs`.
+fn needs_gradients(d: &weft_ast::Diagnostic) -> bool {
+    d.code == "unsupported" && d.message == "gradients are not supported yet"
+}
+
 #[test]
 fn every_program_elaborates_and_prints_the_same() {
     let tree = Tree::new();
@@ -135,7 +140,7 @@ fn every_program_elaborates_and_prints_the_same() {
             wrong.push(format!("{shown}: {}", describe(&program, &found)));
             continue;
         }
-        let found = program.check(&NoHooks);
+        let found: Vec<_> = program.check(&NoHooks).into_iter().filter(|d| !needs_gradients(d)).collect();
         if !found.is_empty() {
             wrong.push(format!("{shown}: {}", describe(&program, &weft_ast::Diagnostics(found))));
         }
@@ -147,6 +152,7 @@ fn every_program_elaborates_and_prints_the_same() {
             let name = format!("{shown} {}", entry.name);
             match program.elaborate(&entry.name, &BTreeMap::new(), &NoHooks) {
                 Ok(f) => wrong.extend(problem(&name, &f)),
+                Err(found) if found.0.iter().all(needs_gradients) => count -= 1,
                 Err(found) => wrong.push(format!("{name}: {}", describe(&program, &found))),
             }
         }
