@@ -148,7 +148,7 @@ impl Reverse<'_, '_> {
                 let extent = Extent::Range { begin, end, step };
                 if whole {
                     let body = self.again(body).unwrap_or_else(Stmt::nop);
-                    let props = self.moved(props);
+                    let props = if self.disturbed(s.id(), props) { LoopProps::default() } else { self.moved(props) };
                     return Some(made(StmtKind::For { iter: iter.clone(), extent, props, body }));
                 }
                 let fresh = iter.fresh();
@@ -190,6 +190,23 @@ impl Reverse<'_, '_> {
         let Some(kept) = kept else { return Some((tensor.clone(), at)) };
         let all = self.slots(&kept.loops).into_iter().chain(at).collect();
         Some((kept.tensor.symbol.clone(), all))
+    }
+
+    /// Whether a copy inside a loop that runs in any order would read what its threads or lanes reduce into, or what they share: then it
+    /// runs in order.
+    fn disturbed(&self, l: StmtId, props: &LoopProps) -> bool {
+        let shared = |t: &Symbol| props.reductions.iter().any(|r| r.tensor == *t);
+        let within = |c: &&Snapshot| self.facts.around[&c.anchor].contains(&l);
+        props.is_concurrent()
+            && self.replay().snapshots.iter().filter(within).any(|c| match &c.saved {
+                Saved::Last { .. } => true,
+                Saved::Whole(t) => shared(t),
+                Saved::Value(e) => {
+                    let mut reads = false;
+                    e.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(t, _) if shared(t)));
+                    reads
+                }
+            })
     }
 
     /// How a loop runs, with the tensors that are elsewhere now.

@@ -161,14 +161,16 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
     let run = |backend, tape: &Tape| -> Result<Vec<Named>, weft::Error> {
         let file = weft::Program::load(&case.program.path)?;
         let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone(), ..Gradient::default() });
-        let options = Options { schedule: None, gradient, ..case.options() }.backend(backend);
+        // The interpreter differentiates the program as it is written, C after its schedule.
+        let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
+        let options = Options { schedule, gradient, ..case.options() }.backend(backend);
         let function = file.compile(&case.entry, &options)?;
         let mut given = case.inputs.clone();
         let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad")).map(|p| p.name.clone());
         given.extend(seeds.map(|n| (n, "rand(seed=3)".to_string())));
         let inputs = weft::inputs::read(function.signature(), &given, &case.sizes)
             .map_err(|faults| weft::Error::Input(weft::locate::report(faults, &Default::default(), "")))?;
-        let ran = function.run(inputs.values, &inputs.sizes, 2)?;
+        let ran = function.run(inputs.values, &inputs.sizes, 4)?;
         let names = function.signature().params().chain(function.signature().results()).map(|t| t.name.clone());
         Ok(names.zip(ran.params.into_iter().chain(ran.results)).collect())
     };
@@ -219,4 +221,39 @@ fn every_program_has_its_gradients() {
     assert!(wrong.is_empty(), "{}\n{} of {} are wrong", wrong.join("\n"), wrong.len(), compared + wrong.len());
     assert!(refused.is_empty(), "{}\n{} are refused", refused.join("\n"), refused.len());
     assert!(compared > 80, "only {compared} programs have gradients");
+}
+
+/// A loop on several threads whose reductions a gradient has to look into.
+#[test]
+fn schedules_before_gradients() {
+    let text = "
+def extremes(x: f64[n], w: f64) -> f64:
+    top: f64 = -inf
+    product: f64 = 1.0
+    for i in range(n):
+        top = max(top, x[i] * w)
+        product *= 1.0 + x[i] / 100.0
+    return top * product
+
+@schedule(extremes)
+def threads(s):
+    s.parallelize(\"i\")
+";
+    let program = weft::Program::from_source("extremes.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let x: Vec<f64> = (0..500).map(|k| f64::from(k * 7919 % 500) / 500.0).collect();
+    let run = |schedule: Option<&str>| {
+        let gradient = Some(Gradient::default());
+        let options = Options { schedule: schedule.map(str::to_string), gradient, ..Options::default() };
+        let function = program.compile("extremes", &options).unwrap_or_else(|e| panic!("{e}"));
+        let values = vec![
+            Value::new(vec![500], Buffer::F64(x.clone())).expect("as many"),
+            Value::new(vec![], Buffer::F64(vec![1.5])).expect("one"),
+            Value::new(vec![], Buffer::F64(vec![1.0])).expect("one"),
+        ];
+        let ran = function.run(values, &[500], 4).unwrap_or_else(|e| panic!("{e}"));
+        ran.results.iter().map(numbers).collect::<Vec<_>>()
+    };
+    for (a, b) in run(None).iter().zip(&run(Some("threads"))) {
+        assert!(a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-9 * x.abs().max(1.0)), "{a:?} and {b:?}");
+    }
 }
