@@ -101,7 +101,10 @@ fn at_scale<E>(
     let spread = central[1..].windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0f64, f64::max);
     // Where the program is smooth the two sides differ by a multiple of the step; what is left at the step 0 is a kink.
     let jump = ((RATIO * jumps[LEVELS - 1] - jumps[LEVELS - 2]) / (RATIO - 1.0)).abs();
-    let kink = jump > precision.differences * scale + 64.0 * rounding + 16.0 * estimate;
+    let mut kink = jump > precision.differences * scale + 64.0 * rounding + 16.0 * estimate;
+    // A difference that is as large over small steps as over large ones is a jump, if it is not rounding.
+    let over = |level: usize| (central[level] / RATIO.powi(level as i32)).abs();
+    kink |= over(LEVELS - 1) > 0.9 * over(0) && central[LEVELS - 1].abs() > 64.0 * rounding;
     let settled = estimate <= precision.differences / 4.0 * scale + 16.0 * rounding;
     Ok(Some(Difference { value, scale, estimate, spread, rounding, kink, settled }))
 }
