@@ -51,6 +51,22 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         );
         found.push(d.at(request.span).help(help));
     }
+    if let crate::Tape::Named(names) = &request.tape {
+        let mut known: Vec<String> = func.interface().map(|t| t.symbol.name().to_string()).collect();
+        func.body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                known.push(tensor.symbol.name().to_string());
+            }
+        });
+        for odd in names.iter().filter(|n| !known.contains(n)) {
+            let d = Diagnostic::new("grad::tape", format!("`{}` has no tensor `{odd}` to keep", func.name));
+            let d = d.at(request.span);
+            found.push(match weft_ast::near::nearest(odd, known.iter().map(String::as_str)) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help("name tensors of the program, or `all`, `none` or `auto`"),
+            });
+        }
+    }
     func.body.walk(&mut |s| {
         let span = s.origin().span();
         let mut refuse = |what: &str| found.push(refused(what, span));

@@ -65,6 +65,14 @@ fn what_has_no_derivative_is_refused() {
     "#]]
     .assert_eq(&wrong(&["grad", "f.ft", "f", "--wrt", "k"]));
     expect![[r#"
+        grad::tape
+
+          × `loss` has no tensor `t` to keep
+          help: name tensors of the program, or `all`, `none` or `auto`
+
+        1 error
+    "#]].assert_eq(&wrong(&["grad", "f.ft", "loss", "--tape", "t"]));
+    expect![[r#"
         grad::wrt
 
           × `f` has no parameter `z`
