@@ -71,7 +71,8 @@ fn what_has_no_derivative_is_refused() {
           help: name tensors of the program, or `all`, `none` or `auto`
 
         1 error
-    "#]].assert_eq(&wrong(&["grad", "f.ft", "loss", "--tape", "t"]));
+    "#]]
+    .assert_eq(&wrong(&["grad", "f.ft", "loss", "--tape", "t"]));
     expect![[r#"
         grad::wrt
 
