@@ -89,7 +89,6 @@ impl Namer<'_> {
 
     fn is_active(&self, e: &Expr) -> bool {
         changes_with(e, self.active)
-            || self.parts.iter().any(|t| weft_analysis::query::effects::mentions(e, &[&t.symbol]))
     }
 
     /// An operand of what is not linear.
