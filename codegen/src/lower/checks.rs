@@ -18,10 +18,11 @@
 //! is not asserted again until a tensor in it is written.
 
 use rustc_hash::FxHashMap;
-use weft_analysis::query::{Context, walk};
+use std::sync::Arc;
+use weft_analysis::query::{Context, effects, walk};
 use weft_ast::expr::{Access, Literal};
 use weft_ast::stmt::{AssertKind, Message, MessagePart};
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol};
+use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The program with its assertions, and those that shapes of parameters and results need before anything is computed.
 pub(super) struct Checked {
@@ -60,6 +61,36 @@ fn stmt(s: &Stmt, shapes: &mut FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context
     }
     let origin = s.origin().derive("checks", "group");
     Stmt::seq(checks.into_iter().chain([s]), origin)
+}
+
+/// What must hold for `index` to have a value in the range of a dimension, as one condition whose parts are evaluated in order. What is
+/// proved is left out.
+pub(super) fn in_range(
+    tensors: &FxHashMap<Symbol, Arc<Tensor>>,
+    (tensor, d): (&Tensor, usize),
+    index: &Expr,
+    facts: &mut Context,
+) -> Expr {
+    let mut shapes: FxHashMap<Symbol, Vec<Expr>> = FxHashMap::default();
+    for t in effects::loads(index) {
+        shapes.extend(tensors.get(&t).map(|of| (t, of.shape.clone())));
+    }
+    facts.scoped(|facts| {
+        let mut found = Obligations::new(&shapes, facts, Origin::none());
+        found.index(tensor.symbol.name(), d, index, &tensor.shape[d]);
+        all(&found.out)
+    })
+}
+
+/// Whether assertions would pass.
+fn all(assertions: &[Stmt]) -> Expr {
+    let one = |s: &Stmt| match s.kind() {
+        StmtKind::Assert { cond, .. } => cond.clone(),
+        StmtKind::If { cond, then, .. } => cond.negate().or(&all(std::slice::from_ref(then))),
+        StmtKind::Seq(inner) => all(inner),
+        _ => unreachable!("obligations are assertions under conditions"),
+    };
+    assertions.iter().map(one).fold(Expr::bool(true), |a, b| a.and(&b))
 }
 
 /// The assertions of one statement, in order of evaluation.
@@ -171,17 +202,21 @@ impl<'a> Obligations<'a> {
     fn access(&mut self, tensor: &Symbol, indices: &[Access]) {
         let Some(shape) = self.shapes.get(tensor) else { return };
         for (d, (access, size)) in indices.iter().zip(shape).enumerate() {
-            let index = &access.index;
-            self.expr(index);
-            let cond = Expr::int(0).less_eq(index).and(&index.less(size));
-            let message = vec![
-                MessagePart::Text("index ".into()),
-                MessagePart::Value(index.clone()),
-                MessagePart::Text(format!(" is out of range for dimension {d} of `{tensor}`, which has size ")),
-                MessagePart::Value(size.clone()),
-            ];
-            self.require(cond, AssertKind::Index, message);
+            self.index(tensor.name(), d, &access.index, size);
         }
+    }
+
+    /// The index of one dimension.
+    fn index(&mut self, tensor: &str, d: usize, index: &Expr, size: &Expr) {
+        self.expr(index);
+        let cond = Expr::int(0).less_eq(index).and(&index.less(size));
+        let message = vec![
+            MessagePart::Text("index ".into()),
+            MessagePart::Value(index.clone()),
+            MessagePart::Text(format!(" is out of range for dimension {d} of `{tensor}`, which has size ")),
+            MessagePart::Value(size.clone()),
+        ];
+        self.require(cond, AssertKind::Index, message);
     }
 
     fn operator(&mut self, op: Op, args: &[Expr]) {

@@ -25,18 +25,20 @@
 //!
 //! *leaves alone*: local scalars with one operator, and arrays all of whose dimensions change: C makes copies of them.
 
+use super::checks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_analysis::query::{Context, effects, walk};
 use weft_ast::expr::Access;
 use weft_ast::stmt::{LoopProps, Role};
 use weft_ast::{
-    DType, Expr, ExprKind, Extent, Func, Literal, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol, Tensor,
+    DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol,
+    Tensor,
 };
 
 pub(super) fn run(func: &Func) -> Func {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
-    let mut pass = Pass { tensors, locals: FxHashSet::default() };
+    let mut pass = Pass { tensors, locals: FxHashSet::default(), concurrent: false };
     let body = pass.stmt(&func.body, &mut Context::new(func));
     func.with_body(body)
 }
@@ -53,6 +55,8 @@ struct Pass {
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
     /// Those that are declared in the program.
     locals: FxHashSet<Symbol>,
+    /// Inside a parallel loop.
+    concurrent: bool,
 }
 
 /// A tensor of partial results.
@@ -89,15 +93,18 @@ impl Pass {
             self.tensors.insert(p.tensor.symbol.clone(), p.tensor.clone());
             self.locals.insert(p.tensor.symbol.clone());
         }
+        let outside = self.concurrent;
+        self.concurrent |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
         let mut inner = Vec::new();
         walk::inside(&renamed, facts, &mut |inside, facts| {
             // Facts about the tensors that were made here are not needed inside.
             inner.push(self.stmt(inside, facts));
         });
+        self.concurrent = outside;
         let mut inner = inner.into_iter();
         let mut new = renamed.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone);
         if !partials.is_empty() {
-            new = around(new, s, &partials, facts);
+            new = self.around(new, s, &partials, facts);
         }
         facts.after(s);
         new
@@ -115,8 +122,11 @@ impl Pass {
                 continue;
             }
             let mut same = |k: usize, e: &Expr| {
-                let known = effects::loads(&of.shape[k]).is_empty() || facts.in_range(tensor, k, e);
-                known && !changes(e, &variant) && !facts.may_stop(e)
+                // Shapes that are read from memory may have changed since: then there is nothing to compare an index with.
+                let fixed = |t: &Arc<Tensor>| t.shape.iter().all(|d| effects::loads(d).is_empty());
+                let ranged = effects::loads(&of.shape[k]).is_empty() || facts.in_range(tensor, k, e);
+                let valued = || effects::loads(e).iter().all(|t| self.tensors.get(t).is_some_and(fixed));
+                ranged && !changes(e, &variant) && (valued() || !facts.may_stop(e))
             };
             let (mut whole, mut parts): (Vec<Option<Expr>>, Vec<Vec<Option<Expr>>>) = (Vec::new(), Vec::new());
             let mut first = true;
@@ -227,53 +237,82 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
     }
 }
 
-/// The loop between making the partial results and combining them.
-fn around(new: Stmt, s: &Stmt, partials: &[Partial], facts: &mut Context) -> Stmt {
-    let origin = s.origin().derive("reductions", "partial");
-    let clear = partials.iter().map(|p| {
-        let start = Expr::literal(neutral(p.op, p.tensor.dtype), p.tensor.dtype);
-        over(&p.tensor, &origin, |at| {
-            let indices = at.iter().cloned().map(Access::from).collect();
-            StmtKind::Store { tensor: p.tensor.symbol.clone(), indices, value: start }
-        })
-    });
-    let combine = partials.iter().map(|p| combine(s, p, &origin, facts));
-    let body = Stmt::seq(clear.chain([new]).chain(combine), origin.clone());
-    partials
-        .iter()
-        .rev()
-        .fold(body, |body, p| Stmt::new(StmtKind::VarDef { tensor: p.tensor.clone(), body }, origin.clone()))
+impl Pass {
+    /// The loop between making the partial results and combining them.
+    fn around(&self, new: Stmt, s: &Stmt, partials: &[Partial], facts: &mut Context) -> Stmt {
+        let origin = s.origin().derive("reductions", "partial");
+        let clear = partials.iter().map(|p| {
+            let start = Expr::literal(neutral(p.op, p.tensor.dtype), p.tensor.dtype);
+            over(&p.tensor, &origin, |at| {
+                let indices = at.iter().cloned().map(Access::from).collect();
+                StmtKind::Store { tensor: p.tensor.symbol.clone(), indices, value: start }
+            })
+        });
+        let combine = partials.iter().map(|p| self.combine(s, &new, p, &origin, facts));
+        let combine: Vec<Stmt> = combine.collect();
+        let body = Stmt::seq(clear.chain([new]).chain(combine), origin.clone());
+        partials
+            .iter()
+            .rev()
+            .fold(body, |body, p| Stmt::new(StmtKind::VarDef { tensor: p.tensor.clone(), body }, origin.clone()))
+    }
+
+    /// What follows the loop: partial results go into what they are a part of.
+    fn combine(&self, s: &Stmt, new: &Stmt, p: &Partial, origin: &Origin, facts: &mut Context) -> Stmt {
+        let combine = over(&p.tensor, origin, |at| {
+            let mut rest = at.iter();
+            let index = |f: &Option<Expr>| f.clone().or_else(|| rest.next().cloned()).map(Access::from);
+            let indices = p.fixed.iter().filter_map(index).collect();
+            let value = p.tensor.load(at.iter().cloned());
+            StmtKind::ReduceTo { tensor: p.of.symbol.clone(), indices, op: p.op, value }
+        });
+        // The loop may not run, or may not reach the reduction, and then the element may not be one.
+        let mut cond = match s.kind() {
+            // What the bounds read may have changed in the loop.
+            StmtKind::For { extent: Extent::Range { begin, end, step }, body, .. }
+                if effects::loads(begin).union(&effects::loads(end)).all(|t| !effects::writes(body).contains(t)) =>
+            {
+                runs([begin, end, step], facts)
+            }
+            _ => Expr::bool(true),
+        };
+        for (k, index) in p.fixed.iter().enumerate() {
+            let Some(index) = index else { continue };
+            cond = cond.and(&checks::in_range(&self.tensors, (&p.of, k), index, facts));
+        }
+        // Where nothing was reduced the element may be one that another thread changes.
+        if self.concurrent && p.tensor.ndim() == 0 && !surely_reduces(new, &p.tensor.symbol) {
+            cond = cond.and(&is_not_neutral(p));
+        }
+        match cond.as_bool() {
+            Some(true) => combine,
+            _ => Stmt::new(StmtKind::If { cond, then: combine, otherwise: None }, origin.clone()),
+        }
+    }
 }
 
-/// What follows the loop: partial results go into what they are a part of.
-fn combine(s: &Stmt, p: &Partial, origin: &Origin, facts: &mut Context) -> Stmt {
-    let combine = over(&p.tensor, origin, |at| {
-        let mut rest = at.iter();
-        let index = |f: &Option<Expr>| f.clone().or_else(|| rest.next().cloned()).map(Access::from);
-        let indices = p.fixed.iter().filter_map(index).collect();
-        let value = p.tensor.load(at.iter().cloned());
-        StmtKind::ReduceTo { tensor: p.of.symbol.clone(), indices, op: p.op, value }
-    });
-    // The loop may not run, or may not reach the reduction, and then the element may not be one.
-    let mut cond = match s.kind() {
-        // What the bounds read may have changed in the loop.
-        StmtKind::For { extent: Extent::Range { begin, end, step }, body, .. }
-            if effects::loads(begin).union(&effects::loads(end)).all(|t| !effects::writes(body).contains(t)) =>
-        {
-            runs([begin, end, step], facts)
+/// Whether every iteration of a loop updates the tensor.
+fn surely_reduces(s: &Stmt, tensor: &Symbol) -> bool {
+    match s.kind() {
+        StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
+        StmtKind::Seq(_) | StmtKind::VarDef { .. } | StmtKind::For { .. } => {
+            s.kind().children().into_iter().any(|c| surely_reduces(c, tensor))
         }
-        _ => Expr::bool(true),
-    };
-    for (k, index) in p.fixed.iter().enumerate() {
-        let Some(index) = index else { continue };
-        if !facts.in_range(&p.of.symbol, k, index) {
-            cond = cond.and(&Expr::int(0).less_eq(index)).and(&index.less(&p.of.shape[k]));
-        }
+        _ => false,
     }
-    match cond.as_bool() {
-        Some(true) => combine,
-        _ => Stmt::new(StmtKind::If { cond, then: combine, otherwise: None }, origin.clone()),
+}
+
+/// Whether a partial result is another one than it was before the loop, the sign of zero included.
+fn is_not_neutral(p: &Partial) -> Expr {
+    let (now, dtype) = (p.tensor.load([]), p.tensor.dtype);
+    let start = Expr::literal(neutral(p.op, dtype), dtype);
+    let other = Expr::apply(Op::Ne, vec![now.clone(), start]);
+    if p.op == ReduceOp::Add && dtype.is_float() {
+        let one = Expr::float(1.0, dtype);
+        let positive = Expr::float(0.0, dtype).less(&Expr::apply(Op::Div, vec![one, now]));
+        return other.or(&positive);
     }
+    other
 }
 
 /// Whether a loop has iterations, as a condition.

@@ -139,6 +139,54 @@ def f(a: f64[n], x: inout[f64[n, m]]):
     assert!(code.contains("x_part"), "{code}");
 }
 
+/// The element is one and the same, but its index may have no value where the loop does not run, which is asked before partial results
+/// go into it.
+#[test]
+fn lanes_add_to_an_element_whose_index_may_stop_the_program() {
+    let loaded = "
+def f(a: i64[n + 10], m: i64, x: inout[i64[n + 10]]):
+    for j in range(max(m - 2, 0), min(m + 1, m)):
+        x[a[a[3]]] += 1
+";
+    let code = check(loaded, &[("vectorize", &[text("j")])]);
+    assert!(code.contains("x_part"), "{code}");
+    let divided = "
+def f(a: f64[n], x: inout[f64[n, m]], y: inout[f64]):
+    for i in range(m):
+        y[...] = 1.0
+    for i in range(n):
+        for j in range(m):
+            for l in range(n):
+                x[i, j] += a[l]
+";
+    let steps: [(&str, &[Arg]); 3] =
+        [("vectorize", &[text("l")]), ("merge", &[text("i#2"), text("j")]), ("fuse", &[text("i#1"), text("i~j")])];
+    let code = check(divided, &steps);
+    assert!(code.contains("x_part"), "{code}");
+    let guarded = "
+def f(a: f64[n], k: i64[m], x: inout[f64[m]], p: i64):
+    for i in range(n):
+        x[k[p] if p < m and p >= 0 else 0] += a[i]
+";
+    let code = check(guarded, &[("vectorize", &[text("i")])]);
+    assert!(code.contains("x_part"), "{code}");
+}
+
+/// Threads whose lanes reduce nothing leave the element alone, which another thread may be changing.
+#[test]
+fn lanes_that_reduce_nothing_touch_nothing() {
+    let program = "
+def f(a: f64[n], x: inout[f64[5]]):
+    for i in range(10):
+        for j in range(n):
+            if i < 5:
+                x[i % 5] += a[j]
+";
+    let code = check(program, &[("vectorize", &[text("j")]), ("parallelize", &[text("i")])]);
+    let combined = code.find("+= x_part").expect("partial results are combined");
+    assert!(code[..combined].trim_end().contains("x_part != "), "{code}");
+}
+
 #[test]
 fn arrays_are_copied_for_every_thread() {
     let columns = "
