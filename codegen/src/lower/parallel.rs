@@ -5,9 +5,10 @@
 //! loop lists is what made the schedule legal; it is not asked about here.
 //! *requires*: `hoist`, since it moves checks out, and `reductions`. *leaves alone*: the program.
 
+use super::reductions;
 use rustc_hash::FxHashSet;
 use weft_analysis::query::effects;
-use weft_ast::{Diagnostic, Diagnostics, Extent, Func, Sharing, Stmt, StmtKind, Symbol};
+use weft_ast::{Diagnostic, Diagnostics, Extent, Func, Reduction, Sharing, Stmt, StmtKind, Symbol};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     let mut found = Vec::new();
@@ -37,7 +38,7 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
         if props.parallel.is_some() && concurrent {
             found.push(refuse("parallel: it is inside a loop that is"));
         }
-        let copied = |r: &&weft_ast::Reduction| r.sharing == Sharing::Partial;
+        let copied = |r: &&Reduction| r.sharing == Sharing::Partial;
         if props.reductions.iter().filter(copied).any(|r| unsure.contains(&r.tensor)) {
             found.push(refuse("parallel: the shape of what it reduces into may have changed since it was declared"));
         }
@@ -45,8 +46,12 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
             if !is_plain(body) {
                 found.push(refuse("vectorised: its body has loops, arrays or checks that depend on it"));
             }
-            let alone = |r: &weft_ast::Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
-            if !props.reductions.iter().all(alone) {
+            let alone = |r: &Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
+            // Every thread has a copy of an array, in which lanes do not meet in elements that change with them.
+            let copied = |r: &Reduction| {
+                props.parallel.is_some() && r.sharing == Sharing::Partial && changes_with_lanes(s, &r.tensor)
+            };
+            if !props.reductions.iter().all(|r| alone(r) || copied(r)) {
                 found.push(refuse("vectorised: lanes would update one element at the same time"));
             }
         }
@@ -56,6 +61,18 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
         concurrent |= props.is_concurrent();
     }
     s.kind().children().into_iter().for_each(|c| walk(c, concurrent, tensors, found));
+}
+
+/// Whether all reductions of a loop into a tensor are into elements that are others in other iterations.
+fn changes_with_lanes(s: &Stmt, tensor: &Symbol) -> bool {
+    let variant = reductions::variant(s);
+    let mut all = true;
+    s.walk(&mut |inner| {
+        if let StmtKind::ReduceTo { tensor: t, indices, .. } = inner.kind() {
+            all &= t != tensor || indices.iter().any(|a| reductions::changes(&a.index, &variant));
+        }
+    });
+    all
 }
 
 /// The length of a loop that can be unrolled.

@@ -165,7 +165,7 @@ fn partial(of: &Arc<Tensor>, op: ReduceOp, fixed: Vec<Option<Expr>>) -> Partial 
 }
 
 /// What may be another one in another iteration.
-fn variant(s: &Stmt) -> FxHashSet<Symbol> {
+pub(super) fn variant(s: &Stmt) -> FxHashSet<Symbol> {
     let mut symbols = effects::writes(s);
     s.walk(&mut |s| {
         if let StmtKind::For { iter, .. } = s.kind() {
@@ -175,7 +175,8 @@ fn variant(s: &Stmt) -> FxHashSet<Symbol> {
     symbols
 }
 
-fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
+/// Whether an expression mentions one of them.
+pub(super) fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
         if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {

@@ -172,6 +172,19 @@ def f(a: f64[n], k: i64[m], x: inout[f64[m]], p: i64):
     assert!(code.contains("x_part"), "{code}");
 }
 
+/// Threads have copies of the array, lanes an accumulator for the element that stays.
+#[test]
+fn threads_and_lanes_share_an_array() {
+    let program = "
+def f(a: i64[n], x: inout[i64[n * 3 + 10]]):
+    for i in range(n):
+        x[n * 3 + 7] = min(x[n * 3 + 7], a[i])
+        x[i + (i * 2 + 2)] = min(x[i + (i * 2 + 2)], 1)
+";
+    let code = check(program, &[("vectorize", &[text("i")]), ("parallelize", &[text("i")])]);
+    assert!(code.contains("x_own[") && code.contains("x_part"), "{code}");
+}
+
 /// Threads whose lanes reduce nothing leave the element alone, which another thread may be changing.
 #[test]
 fn lanes_that_reduce_nothing_touch_nothing() {
