@@ -48,6 +48,8 @@ def check(case):
     try:
         results = weft_shim.run(text, case["entry"], arrays(case["inputs"]), case["sizes"], statics, folder,
                                 os.path.basename(case["file"]))
+    except weft_shim.NoGradients:
+        return []
     except Exception as e:  # whatever goes wrong is a difference
         return [f"NumPy: {type(e).__name__}: {e}"]
     ours = arrays(case["results"])

@@ -73,6 +73,10 @@ def names_written_again(node):
     return {name for name, times in count.items() if times > 1}
 
 
+class NoGradients(Exception):
+    """A program that takes a derivative, which NumPy has not."""
+
+
 class Module:
     """A file: functions, imports and static assignments, which are evaluated when they are first used."""
 
@@ -442,8 +446,10 @@ class Frame:
     def eval_Call(self, node):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "shape":
             return self.eval(node.func)[self.eval(node.args[0])]
+        if isinstance(node.func, ast.Call) and getattr(node.func.func, "id", "") in ("grad", "value_and_grad", "vjp", "jvp"):
+            raise NoGradients("gradients are not run here")
         if not isinstance(node.func, ast.Name):
-            raise WeftError("only functions that have a name are called (gradients are not run here)")
+            raise WeftError("only functions that have a name are called")
         name = node.func.id
         keywords = {k.arg: k.value for k in node.keywords}
         hidden = self.find(name) is not None or self.module.look_up(name) is not None

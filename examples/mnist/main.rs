@@ -1,0 +1,57 @@
+//! Trains the network of `mnist.ft` on handwritten digits, draws the curve, and says whether it learned what it should.
+//!
+//! ```text
+//! WEFT_DATA=… cargo run --release --example mnist [FILE.svg]
+//! ```
+
+#[path = "../support/curve.rs"]
+mod curve;
+mod training;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use training::{Digits, Plan, train};
+use weft::Program;
+
+/// The mean loss of the last epoch, and the accuracy on images that were kept back, that training must reach.
+const LOSS: f64 = 0.025;
+const ACCURACY: f64 = 0.945;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("mnist: {e}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<bool, Box<dyn Error>> {
+    let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mnist/mnist.ft"))?;
+    let published = match std::env::var_os("WEFT_DATA") {
+        Some(folder) => Digits::published(Path::new(&folder))?,
+        None => None,
+    };
+    let digits = match published {
+        Some(digits) => digits,
+        None => {
+            eprintln!("WEFT_DATA has no MNIST: made data, ten patterns under noise");
+            Digits::made(&program, 10_000, 28 * 28)?
+        }
+    };
+    let plan = Plan { hidden: 128, batch: 100, epochs: 20, rate: 1e-3, train: 8000, seed: 1 };
+    let course = train(&program, &digits, &plan, |epoch, loss, accuracy| {
+        eprintln!("epoch {epoch:2}: loss {loss:.4}, accuracy {accuracy:.4}");
+    })?;
+
+    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/mnist.svg"), PathBuf::from);
+    curve::curves(&picture, "MNIST: a network of two layers", "step", "loss", &[("loss", &course.losses)])?;
+    let (loss, accuracy) = (course.means().pop().unwrap_or(f64::NAN), course.accuracies.last().copied().unwrap_or(0.0));
+    println!("{} images to learn from, {} kept back", plan.train, digits.labels.len() - plan.train);
+    println!("{} steps in {:.2} s; curve in {}", course.losses.len(), course.seconds, picture.display());
+    println!("loss {loss:.4} (must be below {LOSS}), accuracy {accuracy:.4} (must be at least {ACCURACY})");
+    Ok(loss < LOSS && accuracy >= ACCURACY)
+}
