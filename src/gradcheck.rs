@@ -179,7 +179,7 @@ pub fn check_gradient(
     refuse_infinities(&func, inputs)
         .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
     let derived = |mode| {
-        let gradient = Some(Gradient { wrt: wrt.clone(), tape: asked.tape.clone(), mode });
+        let gradient = Some(Gradient { wrt: wrt.clone(), mode, ..asked.clone() });
         program.compile(entry, &Options { gradient, ..plain.clone() })
     };
     let programs = Programs {

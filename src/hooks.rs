@@ -1,7 +1,7 @@
 //! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers it.
 
 use std::sync::Mutex;
-use weft_ast::{Diagnostics, Func};
+use weft_ast::{Diagnostic, Diagnostics, Func};
 use weft_autodiff::{Kind, Tape};
 use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
 use weft_schedule::Schedule;
@@ -20,6 +20,8 @@ impl Hooks for Compiler {
             GradientKind::Vjp => Kind::Vjp,
             GradientKind::Jvp => Kind::Jvp,
         };
+        let memory = request.memory.as_deref().map(weft_autodiff::memory::parse).transpose();
+        let memory = memory.map_err(|what| Diagnostic::new("grad::memory", what).at(request.span))?;
         weft_autodiff::differentiate(&weft_autodiff::Request {
             kind,
             name: request.name,
@@ -32,6 +34,9 @@ impl Hooks for Compiler {
                 TapeChoice::None => Tape::None,
                 TapeChoice::Named(names) => Tape::Named(names),
             },
+            memory,
+            // What a size of this function is called where it is used, only the caller knows.
+            sizes: Default::default(),
             span: request.span,
         })
     }

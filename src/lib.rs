@@ -50,7 +50,8 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
 pub use timing::Timings;
-pub use weft_autodiff::Tape;
+pub use weft_autodiff::memory::parse as parse_memory;
+pub use weft_autodiff::{Explanation, Tape, amount};
 pub use weft_codegen::signature::Signature;
 pub use weft_frontend::StaticValue;
 pub use weft_frontend::program::{EntryInfo, ParamInfo};

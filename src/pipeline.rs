@@ -11,6 +11,8 @@ use crate::timing::Timings;
 use std::collections::BTreeMap;
 use weft_analysis::pass;
 use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
+use weft_autodiff::Explanation;
+use weft_autodiff::memory::Sizes;
 use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, Lowered};
 use weft_frontend::StaticValue;
@@ -75,7 +77,12 @@ pub fn scheduled(
 ///
 /// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the forward pass. A gradient
 /// that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules of its own.
-pub fn gradient(func: &Func, gradient: &Gradient, timings: &mut Timings) -> Result<Func, Diagnostics> {
+pub fn gradient(
+    func: &Func,
+    gradient: &Gradient,
+    sizes: &Sizes,
+    timings: &mut Timings,
+) -> Result<(Func, Explanation), Diagnostics> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float()).map(|p| p.tensor.symbol.name().to_string());
     let wrt = if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() };
     let request = weft_autodiff::Request {
@@ -88,9 +95,11 @@ pub fn gradient(func: &Func, gradient: &Gradient, timings: &mut Timings) -> Resu
         wrt: &wrt,
         out: &[],
         tape: gradient.tape.clone(),
+        memory: gradient.memory,
+        sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
         span: Span::NONE,
     };
-    timings.measure("differentiate", || deep(|| weft_autodiff::differentiate(&request)))
+    timings.measure("differentiate", || deep(|| weft_autodiff::explain(&request)))
 }
 
 /// The program on flat buffers, with every check that remains.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap};
-use weft_autodiff::Tape;
+use weft_autodiff::{Explanation, Tape};
 use weft_codegen::Lowered;
 use weft_codegen::c::CSource;
 use weft_frontend::StaticValue;
@@ -47,6 +47,10 @@ pub struct Gradient {
     pub wrt: Vec<String>,
     /// Which values that are made in loops are kept for the backward pass.
     pub tape: Tape,
+    /// Bytes that the gradient's local tensors may take (reverse mode). It takes the sizes in [`Options::sizes`] to keep it.
+    pub memory: Option<u64>,
+    /// Values of parameters that are single integers (`steps: i64`), where the number of values depends on them and a budget is kept.
+    pub values: BTreeMap<String, i64>,
     /// Gradients or tangents.
     pub mode: Mode,
 }
@@ -216,8 +220,24 @@ impl Program {
         let func = func.map_err(wrong)?;
         match &options.gradient {
             None => Ok(func),
-            Some(gradient) => pipeline::gradient(&func, gradient, timings).map_err(wrong),
+            Some(gradient) => {
+                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)
+            }
         }
+    }
+
+    /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as far as
+    /// [`Options::sizes`] says them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::logical`].
+    pub fn explained(&self, entry: &str, options: &Options) -> Result<(Func, Explanation), Error> {
+        let plain = Options { gradient: None, ..options.clone() };
+        let mut timings = Timings::default();
+        let func = self.logical(entry, &plain, &mut timings)?;
+        let gradient = options.gradient.clone().unwrap_or_default();
+        pipeline::gradient(&func, &gradient, &options.sizes, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
     /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it

@@ -4,7 +4,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
-use crate::program::{Backend, Options, Program};
+use crate::program::{Backend, Gradient, Options, Program};
 use crate::scheduler;
 use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
@@ -72,7 +72,10 @@ impl Session {
         let program = Program::load(file)?;
         timings.extend(program.timings());
         let entry = program.entry(entry)?;
-        let func = program.logical(&entry, options, &mut timings)?;
+        // Sizes are known when it is compiled: a budget is kept then, and changes nothing of the signature.
+        let budget = options.gradient.as_ref().is_some_and(|g| g.memory.is_some());
+        let plain = options.gradient.clone().map(|g| Gradient { memory: None, ..g });
+        let func = program.logical(&entry, &Options { gradient: plain, ..options.clone() }, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
         if let Some((store, key_of_manifest)) = keep {
@@ -85,7 +88,7 @@ impl Session {
             };
             store.keep_manifest(key_of_manifest, &manifest);
         }
-        let front = Some((program.sources().clone(), func));
+        let front = (!budget).then(|| (program.sources().clone(), func));
         Ok(Session { file: file.to_path_buf(), entry, options: options.clone(), signature, texts, front, timings })
     }
 
@@ -113,6 +116,13 @@ impl Session {
             }
         };
         locate::report(faults, &sources, &self.entry)
+    }
+
+    /// What a budget of memory is kept for, beside the sizes ([`Gradient::values`]).
+    pub fn assume(&mut self, values: impl IntoIterator<Item = (String, i64)>) {
+        if let Some(gradient) = self.options.gradient.as_mut().filter(|g| g.memory.is_some()) {
+            gradient.values.extend(values);
+        }
     }
 
     /// Compiles; `sizes` are those to compile in.

@@ -40,7 +40,7 @@ pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>
 }
 
 /// What `op` is made of, or the expression itself.
-fn operands(e: &Expr, op: Op) -> Vec<Expr> {
+pub(crate) fn operands(e: &Expr, op: Op) -> Vec<Expr> {
     match e.kind() {
         ExprKind::Apply(o, args) if *o == op => args.iter().flat_map(|a| operands(a, op)).collect(),
         _ => vec![e.clone()],

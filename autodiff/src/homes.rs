@@ -6,7 +6,8 @@
 
 use crate::Tape;
 use crate::extent::{self, Ranges};
-use crate::facts::Facts;
+use crate::facts::{Declared, Facts};
+use crate::plan::Plan;
 use crate::values::Home;
 use rustc_hash::FxHashMap;
 use weft_ast::op::Op;
@@ -17,27 +18,59 @@ const WORTH_A_TAPE: f64 = 16.0;
 /// A guess of how often a loop runs whose length is not known.
 const USUAL_LENGTH: f64 = 64.0;
 
-/// The homes of the tensors that are not at home in the program.
-pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape) -> FxHashMap<Symbol, Home> {
-    let mut homes = FxHashMap::default();
-    for (symbol, declared) in &facts.declared {
-        let Some(innermost) = declared.loops.last() else { continue };
-        let keep = match tape {
-            Tape::All => true,
-            Tape::None => false,
-            Tape::Named(names) => names.iter().any(|n| n == symbol.name()),
-            Tape::Auto => cost(facts, symbol) > WORTH_A_TAPE,
+/// Where a tensor that is declared in a loop is at home, and why.
+pub(crate) struct Choice {
+    pub home: Home,
+    pub why: String,
+}
+
+/// The homes of the tensors that are declared in loops.
+pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+    let of = |(symbol, declared): (&Symbol, &Declared)| {
+        let innermost = declared.loops.last()?;
+        let (keep, why) = decide(facts, symbol, tape, plan);
+        // A segment runs again as a whole; what is kept in it is kept for that long.
+        let segment = declared.loops.iter().rev().find(|l| plan.segments.contains(l));
+        let home = match (keep, segment) {
+            (true, None) => Home::Program,
+            (true, Some(l)) => Home::Body(*l),
+            (false, _) => Home::Body(*innermost),
         };
-        // How many values there are must be known.
-        if !keep || declared.loops.iter().any(|l| facts.loops[l].most.is_none()) {
-            homes.insert(symbol.clone(), Home::Body(*innermost));
+        Some((symbol.clone(), Choice { home, why }))
+    };
+    facts.declared.iter().filter_map(of).collect()
+}
+
+/// Whether all values of a tensor are kept, and why.
+fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool, String) {
+    let declared = &facts.declared[symbol];
+    if let Some(l) = declared.loops.iter().find(|l| facts.loops[l].most.is_none()) {
+        let why = format!("how often the loop `{}` runs is not known from the sizes", facts.loops[l].iter);
+        return (false, why);
+    }
+    if plan.states.contains(symbol) {
+        return (false, "the state of a loop that runs in segments".into());
+    }
+    if plan.again.contains(symbol) {
+        return (false, "a tape of it is more than the budget has room for".into());
+    }
+    let listed = |names: &[String]| names.iter().any(|n| n == symbol.name());
+    let operations = cost(facts, symbol);
+    match tape {
+        Tape::All => (true, "`tape=\"all\"`".into()),
+        Tape::None => (false, "`tape=\"none\"`".into()),
+        Tape::Named(names) => (listed(names), "`tape=` names the tensors that are kept".into()),
+        Tape::Auto if operations > WORTH_A_TAPE => {
+            (true, format!("{operations:.0} operations an element, and a tape costs as much as {WORTH_A_TAPE}"))
+        }
+        Tape::Auto => {
+            (false, format!("{operations:.0} operations an element, less than the {WORTH_A_TAPE} that a tape costs"))
         }
     }
-    homes
 }
 
 /// Operations for each element of a tensor, in units of an addition.
-fn cost(facts: &Facts<'_>, symbol: &Symbol) -> f64 {
+pub(crate) fn cost(facts: &Facts<'_>, symbol: &Symbol) -> f64 {
     let declared = &facts.declared[symbol];
     let outside = declared.loops.len();
     let of = |s: &Stmt| {

@@ -11,6 +11,8 @@
 //! | `replay` | the forward pass, and the parts of it that run again |
 //! | `named` | names for parts of long expressions |
 //! | `homes` | which tensors are computed again |
+//! | `plan`, `segments` | a budget of memory, and checkpoints of loops |
+//! | `held`, `memory`, `explain` | what is kept, as data, how many bytes that is, and as a table |
 //! | `forward` | tangents (forward mode) |
 //! | `program` | the interface of what comes out: seeds, results, names |
 //! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
@@ -23,18 +25,26 @@
 mod activity;
 mod build;
 mod check;
+mod explain;
 mod expression;
 mod extent;
 mod facts;
 mod forward;
+mod held;
 mod homes;
+pub mod memory;
 mod named;
 mod partials;
+mod plan;
 mod program;
 mod replay;
 mod reverse;
+mod segments;
 mod tidy;
 mod values;
+
+pub use explain::{Explanation, Row};
+pub use held::amount;
 
 use weft_ast::{Diagnostics, Func, Span};
 
@@ -94,6 +104,10 @@ pub struct Request<'a> {
     pub out: &'a [String],
     /// What is kept.
     pub tape: Tape,
+    /// Bytes that the local tensors of the gradient may take, if there is a limit.
+    pub memory: Option<u64>,
+    /// Sizes that are known, by name.
+    pub sizes: memory::Sizes,
     /// Where it is asked for.
     pub span: Span,
 }
@@ -112,12 +126,28 @@ impl Request<'_> {
 /// `grad::…` where a parameter or a result has no derivative, a statement cannot be differentiated, or values are needed of which
 /// it is not known how many there are. Nothing is ever taken to be zero for want of something better.
 pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
+    Ok(explain(request)?.0)
+}
+
+/// The derivative of a program, and what it keeps for its backward pass. Forward mode keeps nothing.
+///
+/// # Errors
+///
+/// As [`differentiate`].
+pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
     check::run(request)?;
-    let (func, made) = match request.kind {
-        Kind::Jvp => (forward::run(request)?, tidy::Made::default()),
-        _ => program::run(request)?,
+    let (func, explanation) = match request.kind {
+        Kind::Jvp => {
+            let func = tidy::run(&forward::run(request)?, &tidy::Made::default());
+            let explanation = Explanation::nothing(&func, &request.sizes);
+            (func, explanation)
+        }
+        _ => {
+            let planned = plan::run(request)?;
+            let explanation = Explanation::new(&planned, &request.sizes);
+            (planned.func, explanation)
+        }
     };
-    let func = tidy::run(&func, &made);
     if let Err(wrong) = weft_ast::validate::logical(&func) {
         let text = format!("{wrong:?}\n{}", weft_ast::print::func(&func));
         debug_assert!(false, "a derivative is no valid program: {text}");
@@ -127,5 +157,5 @@ pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
             .note(text)
             .into());
     }
-    Ok(func)
+    Ok((func, explanation))
 }

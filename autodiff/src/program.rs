@@ -7,6 +7,8 @@
 //! Whatever else the program computes is local, and goes away where nobody reads it.
 
 use crate::facts::Facts;
+use crate::held::{self, Held};
+use crate::plan::Plan;
 use crate::reverse::{Reverse, adjoint};
 use crate::tidy::Made;
 use crate::values::{Home, Values};
@@ -43,16 +45,35 @@ pub(crate) fn inputs<'r>(request: &'r Request<'_>) -> Vec<&'r Arc<Tensor>> {
     request.wrt.iter().filter_map(of).collect()
 }
 
-/// The gradient.
-pub(crate) fn run(request: &Request<'_>) -> Result<(Func, Made), Diagnostics> {
-    let func = request.func;
-    let origin = Origin::source(request.span).derive("grad", "interface");
-    let wrt: FxHashSet<Symbol> = inputs(request).iter().map(|t| t.symbol.clone()).collect();
-    let seeds = seeded(request);
+/// The gradient, as one plan of what is kept has it.
+pub(crate) struct Derived {
+    pub func: Func,
+    pub made: Made,
+    /// What is kept for the backward pass.
+    pub held: Vec<Held>,
+}
+
+/// What it is differentiated for: parameters that are asked for, and those with a seed whose answer replaces it.
+fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
+    let wrt = inputs(request).iter().map(|t| t.symbol.clone()).collect();
     // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces the seed.
-    let given: FxHashSet<Symbol> = inouts(func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
+    let given = inouts(request.func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
+    [wrt, given]
+}
+
+/// The program with names for parts of its expressions.
+pub(crate) fn named(request: &Request<'_>) -> Func {
+    let [wrt, given] = wanted(request);
     let from = wrt.union(&given).cloned().collect();
-    let func = &named::run(func, &activity::active(&func.body, &from, &seeds));
+    named::run(request.func, &activity::active(&request.func.body, &from, &seeded(request)))
+}
+
+/// The gradient of the program that is asked for, in the form of `func`, which computes the same.
+pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
+    let origin = Origin::source(request.span).derive("grad", "interface");
+    let [wrt, given] = wanted(request);
+    let seeds = seeded(request);
+    let from = wrt.union(&given).cloned().collect();
     let active = activity::active(&func.body, &from, &seeds);
     let facts = Facts::new(func);
     let mut made = Interface {
@@ -74,7 +95,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(Func, Made), Diagnostics> {
         active,
         adjoints,
         initial,
-        values: Values::new(homes::choose(&facts, &request.tape)),
+        values: Values::new(homes::choose(&facts, &request.tape, plan)),
         iters: FxHashMap::default(),
         replayed: None,
         written: FxHashSet::default(),
@@ -90,7 +111,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(Func, Made), Diagnostics> {
         return Err(Diagnostics(reverse.problems));
     }
     reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
-    Ok((made.finish(request, body, &reverse.written, &origin), reverse.made))
+    let held = held::list(&facts, &reverse.values);
+    Ok(Derived { func: made.finish(request, body, &reverse.written, &origin), made: reverse.made, held })
 }
 
 struct Interface {

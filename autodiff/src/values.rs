@@ -13,6 +13,7 @@
 
 use crate::extent;
 use crate::facts::{Facts, What};
+use crate::homes::Choice;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_ast::stmt::Role;
@@ -68,7 +69,7 @@ pub(crate) enum Place {
 /// What is kept so far, and for whom.
 pub(crate) struct Values {
     /// The homes of tensors that are declared in loops; all others are at home in the program.
-    pub homes: FxHashMap<Symbol, Home>,
+    pub homes: FxHashMap<Symbol, Choice>,
     pub kept: Vec<(Symbol, Home, Kept)>,
     pub snapshots: Vec<Snapshot>,
     known: FxHashMap<(StmtId, What), usize>,
@@ -76,13 +77,13 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub fn new(homes: FxHashMap<Symbol, Home>) -> Values {
+    pub fn new(homes: FxHashMap<Symbol, Choice>) -> Values {
         let (kept, snapshots) = (Vec::new(), Vec::new());
         Values { homes, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
     }
 
     pub fn home(&self, tensor: &Symbol) -> Home {
-        self.homes.get(tensor).copied().unwrap_or(Home::Program)
+        self.homes.get(tensor).map_or(Home::Program, |c| c.home)
     }
 
     /// Where a value of a statement is while the backward pass of that statement runs.

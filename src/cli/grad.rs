@@ -2,8 +2,11 @@
 
 use super::output::{Failure, print};
 use super::session;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
-use weft::{Gradient, Options, Program, Tape, Timings};
+use weft::{Explanation, Gradient, Options, Program, Tape};
+use weft_ast::{Diagnostic, Func, SourceMap};
 
 /// Print the gradient of a program
 #[derive(clap::Args)]
@@ -22,6 +25,12 @@ pub struct Args {
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
     pub statics: Vec<(String, String)>,
+    /// Print a table of what is kept for the backward pass in the place of the program: how much, and why
+    #[arg(long)]
+    explain: bool,
+    /// A size, or the value of a parameter that is a single integer, for `--explain` and `--memory`
+    #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = super::args::pair)]
+    sizes: Vec<(String, String)>,
     /// How the program is scheduled before it is differentiated
     #[arg(long, value_name = "NAME|auto|none")]
     schedule: Option<String>,
@@ -34,6 +43,10 @@ pub struct GradientArgs {
     /// `none`, or those of these tensors
     #[arg(long, value_name = "auto|all|none|NAMES", default_value = "auto")]
     pub tape: String,
+    /// How much memory the gradient's local tensors may take (512MB, 64KiB): what does not fit is computed again, and loops that
+    /// overwrite their state run again from checkpoints
+    #[arg(long, value_name = "AMOUNT", value_parser = weft::parse_memory)]
+    pub memory: Option<u64>,
 }
 
 impl GradientArgs {
@@ -46,7 +59,7 @@ impl GradientArgs {
             names => Tape::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
         let wrt = wrt.iter().map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect();
-        Gradient { wrt, tape, ..Gradient::default() }
+        Gradient { wrt, tape, memory: self.memory, ..Gradient::default() }
     }
 }
 
@@ -58,6 +71,8 @@ a seed `y.grad` for every result y (and for the final value of every `inout` par
 Examples:
   weft grad f.ft loss --wrt w,b
   weft grad f.ft loss --wrt w --tape none
+  weft grad f.ft loss --wrt w --explain --size n=1000            what is kept, how large it is, and why
+  weft grad f.ft loss --wrt w --memory 512MB --size steps=100000 within a budget
   weft run f.ft loss --grad w --in w=rand --in x=rand --size n=100      run it, with seeds of ones";
 
 /// Runs the command.
@@ -68,7 +83,77 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         statics: session::statics(&args.statics)?,
         schedule: args.schedule.clone(),
         gradient: Some(args.gradient.of(&args.wrt)),
+        sizes: sizes(&args.sizes)?,
         ..Options::default()
     };
-    print(&weft_ast::print::func(&program.logical(&entry, &options, &mut Timings::default())?))
+    let (func, explanation) = program.explained(&entry, &options)?;
+    unknown(&func, &options.sizes)?;
+    if args.explain {
+        return print(&table(&entry, &explanation, program.sources()));
+    }
+    print(&weft_ast::print::func(&func))
+}
+
+/// The numbers after `--size`.
+fn sizes(given: &[(String, String)]) -> Result<BTreeMap<String, i64>, Failure> {
+    let one = |(name, text): &(String, String)| match text.parse() {
+        Ok(v) if v >= 0 => Ok((name.clone(), v)),
+        _ => {
+            let what = format!("--size {name}: `{text}` is no size");
+            Err(Failure::from(vec![Diagnostic::new("input::size", what).help("write a number that is not negative")]))
+        }
+    };
+    given.iter().map(one).collect()
+}
+
+/// Refuses numbers for what the program does not have.
+fn unknown(func: &Func, given: &BTreeMap<String, i64>) -> Result<(), Failure> {
+    let single = |p: &&weft_ast::Param| p.tensor.ndim() == 0 && p.tensor.dtype.is_int();
+    let mut names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
+    names.extend(func.params.iter().filter(single).map(|p| p.tensor.symbol.name()));
+    let Some(odd) = given.keys().find(|n| !names.contains(&n.as_str())) else { return Ok(()) };
+    let d = Diagnostic::new("input::size", format!("`{}` has no size `{odd}`", func.name));
+    Err(Failure::from(vec![match weft_ast::near::nearest(odd, names.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("its sizes are {}", names.join(", "))),
+    }]))
+}
+
+/// What is kept, for people.
+fn table(entry: &str, of: &Explanation, sources: &SourceMap) -> String {
+    let mut out = String::new();
+    if of.rows.is_empty() {
+        let _ = writeln!(out, "{entry}: the backward pass needs no value of the forward pass");
+    } else {
+        let _ = writeln!(out, "{entry}: what the backward pass needs of the forward pass\n");
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING);
+        let right = |t: &str| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
+        let mut head: Vec<comfy_table::Cell> = ["tensor", "line"].map(comfy_table::Cell::new).into();
+        head.extend(["versions", "bytes"].map(right));
+        head.extend(["decision", "why"].map(comfy_table::Cell::new));
+        table.add_row(head);
+        for r in &of.rows {
+            let line = sources.line_col(r.span).map_or(String::new(), |at| at.line.to_string());
+            let bytes = match r.amount {
+                Some(_) if r.bytes.parse::<u64>().is_ok() => r.bytes.clone(),
+                Some(n) => format!("{} = {n}", r.bytes),
+                None => r.bytes.clone(),
+            };
+            let mut row = vec![comfy_table::Cell::new(&r.tensor), right(&line), right(&r.versions), right(&bytes)];
+            row.extend([r.decision, &r.why].map(comfy_table::Cell::new));
+            table.add_row(row);
+        }
+        table.to_string().lines().for_each(|l| out += &format!("{}\n", l.trim_end()));
+    }
+    for note in &of.notes {
+        let _ = writeln!(out, "\n{note}");
+    }
+    let _ = match &of.peak {
+        Ok(bytes) => writeln!(out, "\nlocal tensors take {} at most ({bytes} bytes)", weft::amount(*bytes)),
+        Err(missing) => {
+            writeln!(out, "\nhow much local tensors take depends on {}: give sizes with --size", missing.join(", "))
+        }
+    };
+    out
 }

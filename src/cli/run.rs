@@ -59,6 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let read = || progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes));
     let inputs = files.measure("read inputs", read).map_err(|faults| Failure::Report(session.report(faults)))?;
     weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    session.assume(integers(&signature, &inputs.values));
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
 
     let input_bytes = bytes(&inputs.values);
@@ -101,6 +102,16 @@ fn with_seeds(args: &Args, signature: &Signature) -> Vec<(String, String)> {
         all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
     }
     all
+}
+
+/// The inputs that are single integers.
+fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
+    let single = |(t, v): (&TensorSig, &Value)| {
+        let single = t.shape.is_empty() && t.passing == Passing::In;
+        let number = single.then(|| v.data().get_int(0))??;
+        Some((t.name.clone(), i64::try_from(number).ok()?))
+    };
+    signature.params().zip(values).filter_map(single).collect()
 }
 
 /// Parameters that are written, then results, each with its value.

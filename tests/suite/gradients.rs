@@ -10,7 +10,8 @@ use weft::{Backend, Gradient, Options, Tape, Timings};
 use weft_ast::func::ParamMode;
 use weft_ast::interp::{self, Inputs};
 use weft_ast::{Buffer, DType, Func, Span, Value};
-use weft_autodiff::{Kind, Request, differentiate};
+use weft_autodiff::memory::Sizes;
+use weft_autodiff::{Kind, Request, explain};
 
 /// What came of a case.
 enum Outcome {
@@ -78,6 +79,14 @@ fn unlike(func: &Func) -> Option<String> {
     }
 }
 
+/// Budgets for a gradient that takes so many bytes without one: tapes are computed again, and loops run from checkpoints.
+fn budgets(peak: u64) -> Vec<(Tape, Option<u64>)> {
+    if peak == 0 {
+        return Vec::new();
+    }
+    vec![(Tape::All, Some(peak - 1)), (Tape::Auto, Some(peak / 3))]
+}
+
 /// `<jvp(d), s> = <d, vjp(s)>` by the interpreter.
 fn transposed(case: &Case<'_>) -> Outcome {
     let (func, inputs) = logical(case);
@@ -90,14 +99,21 @@ fn transposed(case: &Case<'_>) -> Outcome {
         return Outcome::Nothing;
     }
     let f32s = func.interface().any(|t| t.dtype == DType::F32);
-    let derive = |kind, tape| {
-        differentiate(&Request {
+    let named = inputs.sizes.iter().map(|(name, n)| (name.clone(), *n));
+    let single = func.params.iter().zip(&inputs.params).filter(|(p, _)| p.tensor.ndim() == 0);
+    let integers = single
+        .filter_map(|(p, v)| Some((p.tensor.symbol.name().to_string(), i64::try_from(v.data().get_int(0)?).ok()?)));
+    let sizes: Sizes = named.chain(integers).collect();
+    let derive = |kind, tape, memory| {
+        explain(&Request {
             kind,
             name: "gradient_of_it".into(),
             func: &func,
             wrt: &wrt,
             out: &[],
             tape,
+            memory,
+            sizes: sizes.clone(),
             span: Span::NONE,
         })
     };
@@ -109,8 +125,8 @@ fn transposed(case: &Case<'_>) -> Outcome {
     let float = |p: &weft_ast::Param| p.tensor.dtype.is_float();
     let by: Vec<usize> = (0..func.params.len()).filter(|k| float(&func.params[*k])).collect();
     let directions: Vec<Value> = by.iter().map(|k| random(&inputs.params[*k], &mut rng)).collect();
-    let jvp = match derive(Kind::Jvp, Tape::Auto) {
-        Ok(jvp) => jvp,
+    let jvp = match derive(Kind::Jvp, Tape::Auto, None) {
+        Ok((jvp, _)) => jvp,
         Err(d) => return Outcome::Wrong(d.to_string()),
     };
     let out = run(&jvp, &directions).unwrap_or_else(|e| panic!("{}: {e:?}", case.command));
@@ -120,9 +136,23 @@ fn transposed(case: &Case<'_>) -> Outcome {
     let seeds: Vec<Value> = tangents.iter().map(|v| random(v, &mut rng)).collect();
     let forward = dot(&tangents, &seeds);
     let mut outcome = Outcome::Nothing;
-    for tape in [Tape::Auto, Tape::All, Tape::None] {
-        let vjp = match derive(Kind::Vjp, tape.clone()) {
-            Ok(vjp) => vjp,
+    let mut plans = vec![(Tape::All, None), (Tape::None, None), (Tape::Auto, None)];
+    let mut within = false;
+    while let Some((tape, memory)) = plans.pop() {
+        let vjp = match derive(Kind::Vjp, tape.clone(), memory) {
+            Ok((vjp, explanation)) => {
+                let peak = explanation.peak;
+                match memory {
+                    None if !within => plans.extend(peak.iter().flat_map(|p| budgets(*p))),
+                    Some(budget) if peak.as_ref().is_ok_and(|p| *p > budget) => {
+                        return Outcome::Wrong(format!("{peak:?} bytes within a budget of {budget}"));
+                    }
+                    _ => {}
+                }
+                within = true;
+                vjp
+            }
+            Err(d) if memory.is_some() && d.0.iter().all(|d| d.code == "grad::memory") => continue,
             Err(d) if d.0.iter().all(|d| d.code == "grad::versions") => {
                 outcome = Outcome::Refused(d.0[0].message.clone());
                 continue;
@@ -149,7 +179,9 @@ fn transposed(case: &Case<'_>) -> Outcome {
         let scale = parts(&tangents, &seeds).max(parts(&gradients, &directions));
         let tolerance = if f32s { 1e-3 } else { 1e-9 } * (scale + 1e-30);
         if scale.is_finite() && (forward - reverse).abs() > tolerance {
-            return Outcome::Wrong(format!("forward {forward}, reverse {reverse}, scale {scale}, tape {tape:?}"));
+            return Outcome::Wrong(format!(
+                "forward {forward}, reverse {reverse}, scale {scale}, tape {tape:?}, memory {memory:?}"
+            ));
         }
         outcome = Outcome::Compared;
     }

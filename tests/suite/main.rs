@@ -13,6 +13,7 @@ mod driver;
 mod examples;
 mod gradients;
 mod libop;
+mod memory;
 mod polybench;
 mod programs;
 mod python;

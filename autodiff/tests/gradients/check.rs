@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use weft_ast::func::ParamMode;
 use weft_ast::interp::{self, Inputs};
 use weft_ast::{Buffer, Func, Span, Tensor, Value, print};
-use weft_autodiff::{Kind, Request, Tape, differentiate};
+use weft_autodiff::memory::Sizes;
+use weft_autodiff::{Kind, Request, Tape, differentiate, explain};
 use weft_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// The program of a text that has one entry.
@@ -24,7 +25,17 @@ pub fn program(text: &str) -> Func {
 /// A derivative of it with respect to all its floats.
 pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
     let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
-    let request = Request { kind, name: "derivative".into(), func, wrt: &wrt, out: &[], tape, span: Span::NONE };
+    let request = Request {
+        kind,
+        name: "derivative".into(),
+        func,
+        wrt: &wrt,
+        out: &[],
+        tape,
+        memory: None,
+        sizes: Default::default(),
+        span: Span::NONE,
+    };
     differentiate(&request).unwrap_or_else(|d| panic!("{d}\n{}", print::func(func)))
 }
 
@@ -169,7 +180,10 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     }
     let forward = dot(&tangents, &seeds);
     let mut compared = false;
-    for tape in [Tape::Auto, Tape::All, Tape::None] {
+    let sizes: Sizes = inputs.sizes.iter().map(|(name, n)| (name.clone(), *n)).collect();
+    let mut plans = vec![(Tape::None, None), (Tape::All, None), (Tape::Auto, None)];
+    let mut first = true;
+    while let Some((tape, memory)) = plans.pop() {
         let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
         let request = Request {
             kind: Kind::Vjp,
@@ -178,12 +192,21 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
             wrt: &wrt,
             out: &[],
             tape: tape.clone(),
+            memory,
+            sizes: sizes.clone(),
             span: Span::NONE,
         };
-        let vjp = match differentiate(&request) {
-            Ok(vjp) => vjp,
+        let vjp = match explain(&request) {
+            Ok((vjp, explanation)) => {
+                if let (true, Ok(peak)) = (std::mem::take(&mut first), &explanation.peak) {
+                    // With less memory than it takes: what is on tapes is computed again, loops run from checkpoints.
+                    plans.extend([peak.saturating_sub(1), peak / 2].map(|budget| (Tape::Auto, Some(budget))));
+                }
+                vjp
+            }
             Err(d) => {
-                assert!(d.0.iter().all(|d| d.code == "grad::versions"), "seed {seed}: {d}");
+                let codes = ["grad::versions", "grad::memory"];
+                assert!(d.0.iter().all(|d| codes.contains(&d.code)), "seed {seed}: {d}");
                 continue;
             }
         };
@@ -200,7 +223,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
         compared = true;
         assert!(
             (forward - reverse).abs() <= 1e-6 * (1.0 + largest),
-            "seed {seed}: forward {forward}, reverse {reverse}, tape {tape:?}\n{}\n{}",
+            "seed {seed}: forward {forward}, reverse {reverse}, tape {tape:?}, memory {memory:?}\n{}\n{}",
             print::func(func),
             print::func(&vjp)
         );

@@ -2,5 +2,6 @@
 //! again.
 
 mod check;
+mod memory;
 mod programs;
 mod random;

@@ -366,7 +366,17 @@ fn one_of_several_results() {
     let (wrt, out) = (["x".to_string()], ["s".to_string()]);
     let of = |kind| {
         let name = "d".to_string();
-        let request = Request { kind, name, func: &f, wrt: &wrt, out: &out, tape: Tape::Auto, span: Span::NONE };
+        let request = Request {
+            kind,
+            name,
+            func: &f,
+            wrt: &wrt,
+            out: &out,
+            tape: Tape::Auto,
+            memory: None,
+            sizes: Default::default(),
+            span: Span::NONE,
+        };
         differentiate(&request).expect("it has one")
     };
     let x = value(&[1.0, 2.0]);
@@ -378,8 +388,17 @@ fn one_of_several_results() {
     assert_eq!(numbers(&tangents.results[0]), [123.0]);
     for (out, what) in [("c", "is of i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
         let (name, out) = ("d".to_string(), [out.to_string()]);
-        let request =
-            Request { kind: Kind::Grad, name, func: &f, wrt: &wrt, out: &out, tape: Tape::Auto, span: Span::NONE };
+        let request = Request {
+            kind: Kind::Grad,
+            name,
+            func: &f,
+            wrt: &wrt,
+            out: &out,
+            tape: Tape::Auto,
+            memory: None,
+            sizes: Default::default(),
+            span: Span::NONE,
+        };
         let wrong = differentiate(&request).expect_err("it has none").to_string();
         assert!(wrong.contains(what), "{wrong}");
     }

@@ -40,6 +40,8 @@ pub struct GradientRequest {
     pub out: Vec<String>,
     /// Which values made in loops are kept for the backward pass.
     pub tape: TapeChoice,
+    /// How much memory its local tensors may take, as it is written (`"512MB"`).
+    pub memory: Option<String>,
     /// Where it is asked for.
     pub span: Span,
 }
@@ -99,6 +101,7 @@ pub(crate) struct Gradient {
     wrt: Option<Vec<String>>,
     out: Vec<String>,
     tape: TapeChoice,
+    memory: Option<String>,
     span: Span,
 }
 
@@ -140,7 +143,7 @@ impl Elab<'_> {
         let Some(kind) = kind_of(b) else { unreachable!("only gradients come here") };
         let name = b.name();
         let mut target = None;
-        let (mut wrt, mut out, mut tape) = (None, Vec::new(), TapeChoice::Auto);
+        let (mut wrt, mut out, mut tape, mut memory) = (None, Vec::new(), TapeChoice::Auto, None);
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             match (key.as_deref(), k, v) {
                 (None, 0, Value::Function(f)) => target = Some(Target::Function(f)),
@@ -151,6 +154,7 @@ impl Elab<'_> {
                 (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = TapeChoice::None,
                 (Some("tape"), _, Value::Str(s)) if &*s == "auto" => tape = TapeChoice::Auto,
                 (Some("tape"), _, v) => tape = TapeChoice::Named(self.names_argument("tape", &v, at)?),
+                (Some("memory"), _, Value::Str(s)) => memory = Some(s.to_string()),
                 (None, 0, v) => {
                     let found = v.describe();
                     return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
@@ -159,7 +163,7 @@ impl Elab<'_> {
                     return self.error(
                         "call::arguments",
                         at,
-                        format!("`{name}` takes a function, `wrt=[…]`, `out=[…]` and `tape=`"),
+                        format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
                     );
                 }
             }
@@ -168,7 +172,7 @@ impl Elab<'_> {
             return self.error(
                 "call::arguments",
                 span,
-                format!("`{name}` takes a function, `wrt=[…]`, `out=[…]` and `tape=`"),
+                format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
             );
         };
         // A gradient has seeds besides, whose names are known once it is made.
@@ -184,7 +188,7 @@ impl Elab<'_> {
             };
             return Err(self.report(d));
         }
-        Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, out, tape, span })))
+        Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, out, tape, memory, span })))
     }
 
     fn names_argument(&mut self, what: &str, v: &Value, span: Span) -> R<Vec<String>> {
@@ -249,8 +253,8 @@ fn request(
             .collect::<Vec<_>>()
     };
     let wrt = g.wrt.clone().unwrap_or_else(floats);
-    let (out, tape) = (g.out.clone(), g.tape.clone());
-    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, span: g.span })
+    let (out, tape, memory) = (g.out.clone(), g.tape.clone(), g.memory.clone());
+    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, span: g.span })
 }
 
 /// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).

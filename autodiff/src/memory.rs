@@ -1,0 +1,160 @@
+//! How much memory a program takes for its local tensors: the most that is alive at one time, from the sizes of a run.
+//!
+//! What a tensor takes is the product of its dimensions, of which the largest value that they have anywhere is taken (a shape may depend
+//! on iterators). Scopes nest, so that what is alive at a place is what is declared around it. The C back end puts scalars into registers
+//! and arrays of a few kilobytes on the stack; the arrays count here as others do.
+
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use weft_ast::op::Op;
+use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
+
+/// Sizes of a run, and values of parameters that are single integers, by name.
+pub type Sizes = BTreeMap<String, i64>;
+
+/// The least and the greatest value.
+type Range = (i128, i128);
+
+/// The most bytes of local tensors that are alive at one time.
+///
+/// # Errors
+///
+/// What a shape depends on and is not among the sizes.
+pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
+    let mut known = Known::new(func, sizes);
+    let bytes = known.peak(&func.body);
+    match known.missing.is_empty() {
+        true => Ok(u64::try_from(bytes).unwrap_or(u64::MAX)),
+        false => Err(known.missing.into_iter().collect()),
+    }
+}
+
+/// A number of bytes as people write it: `512MB`, `1.5 GB`, `64KiB`, `1000000`.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1048576.0,
+        "gib" => 1073741824.0,
+        _ => return Err(format!("`{}` is no unit of memory: there are KB, MB, GB, KiB, MiB and GiB", unit.trim())),
+    };
+    match number.parse::<f64>() {
+        Ok(v) if v.is_finite() => Ok((v * scale) as u64),
+        _ => Err(format!("`{text}` is no amount of memory: write one like 512MB")),
+    }
+}
+
+/// The value of an expression over sizes; its largest one, if it has several.
+pub(crate) fn number(func: &Func, e: &Expr, sizes: &Sizes) -> Option<u64> {
+    let mut known = Known::new(func, sizes);
+    let (_, most) = known.range(e)?;
+    u64::try_from(most.max(0)).ok()
+}
+
+struct Known<'a> {
+    func: &'a Func,
+    sizes: &'a Sizes,
+    iters: FxHashMap<Symbol, Range>,
+    missing: BTreeSet<String>,
+}
+
+impl<'a> Known<'a> {
+    fn new(func: &'a Func, sizes: &'a Sizes) -> Known<'a> {
+        Known { func, sizes, iters: FxHashMap::default(), missing: BTreeSet::new() }
+    }
+
+    fn peak(&mut self, s: &Stmt) -> u128 {
+        match s.kind() {
+            StmtKind::VarDef { tensor, body } if tensor.ndim() == 0 => self.peak(body),
+            StmtKind::VarDef { tensor, body } => {
+                let dims: Vec<Option<Range>> = tensor.shape.iter().map(|d| self.range(d)).collect();
+                let width = tensor.dtype.size() as u128;
+                let count = dims.iter().flatten().map(|(_, most)| (*most).max(0) as u128);
+                let bytes = count.fold(width, u128::saturating_mul);
+                bytes.saturating_add(self.peak(body))
+            }
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
+                // A range that is not known is asked about where a shape depends on it.
+                let asked = std::mem::take(&mut self.missing);
+                let (first, last) = (self.range(begin), self.range(end));
+                let backwards = step.as_int().is_some_and(|s| s < 0);
+                self.missing = asked;
+                if let (Some(a), Some(b)) = (first, last) {
+                    let (low, high) = if backwards { (b.0 + 1, a.1) } else { (a.0, b.1 - 1) };
+                    self.iters.insert(iter.clone(), (low, high.max(low)));
+                }
+                let inside = self.peak(body);
+                self.iters.remove(iter);
+                inside
+            }
+            other => other.children().into_iter().map(|c| self.peak(c)).max().unwrap_or(0),
+        }
+    }
+
+    /// What an expression of integers can be; `None` if that is not known, and then what is missing is noted.
+    fn range(&mut self, e: &Expr) -> Option<Range> {
+        match e.kind() {
+            ExprKind::Const(_) => e.as_int().map(|v| (i128::from(v), i128::from(v))),
+            ExprKind::Var(s) => {
+                let size = || self.sizes.get(s.name()).map(|v| (i128::from(*v), i128::from(*v)));
+                let found = self.iters.get(s).copied().or_else(size);
+                if found.is_none() {
+                    let of = if self.func.sizes.contains(s) { "size" } else { "range of the loop" };
+                    self.missing.insert(format!("the {of} `{s}`"));
+                }
+                found
+            }
+            ExprKind::Cast(inner) => self.range(inner),
+            ExprKind::Load(t, at) if at.is_empty() && self.sizes.contains_key(t.name()) => {
+                let v = i128::from(self.sizes[t.name()]);
+                Some((v, v))
+            }
+            ExprKind::Apply(op, args) => {
+                let parts: Vec<Range> = args.iter().map(|a| self.range(a)).collect::<Option<_>>()?;
+                applied(*op, &parts).or_else(|| {
+                    self.missing.insert(format!("the value of `{}`", weft_ast::print::expr(e)));
+                    None
+                })
+            }
+            _ => {
+                self.missing.insert(format!("the value of `{}`", weft_ast::print::expr(e)));
+                None
+            }
+        }
+    }
+}
+
+/// The range of an operator's value.
+fn applied(op: Op, args: &[Range]) -> Option<Range> {
+    let corners = |f: &dyn Fn(i128, i128) -> Option<i128>| -> Option<Range> {
+        let [(a, b), (c, d)] = args else { return None };
+        let all = [f(*a, *c)?, f(*a, *d)?, f(*b, *c)?, f(*b, *d)?];
+        Some((*all.iter().min()?, *all.iter().max()?))
+    };
+    match op {
+        Op::Neg => args.first().map(|(a, b)| (-b, -a)),
+        Op::Add => corners(&i128::checked_add),
+        Op::Sub => corners(&i128::checked_sub),
+        Op::Mul => corners(&i128::checked_mul),
+        Op::Min => corners(&|a, b| Some(a.min(b))),
+        Op::Max => corners(&|a, b| Some(a.max(b))),
+        Op::FloorDiv if args.get(1)?.0 > 0 => corners(&|a, b| Some(a.div_euclid(b))),
+        Op::Mod if args.get(1)?.0 > 0 => match args {
+            [(a, b), (c, d)] if a == b && c == d => Some((a.rem_euclid(*c), a.rem_euclid(*c))),
+            [_, (_, most)] => Some((0, most - 1)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Checkpoints of a time loop (Griewank's, with segments of one length): the loop runs in segments, each on copies of the state that it
+//! overwrites, so that the backward pass can run a segment again from what the state was before it.
+//!
+//! before
+//! ```text
+//! for t in range(steps):
+//!     u[...] = f(u)
+//! ```
+//! after
+//! ```text
+//! for t~o in range((steps + 31) // 32):
+//!     u.now = empty(…)
+//!     u.now[...] = u[...]
+//!     for t in range(t~o * 32, min(steps, t~o * 32 + 32)):
+//!         u.now[...] = f(u.now)
+//!     u[...] = u.now[...]
+//! ```
+//! The backward pass then needs `u` as it was before each segment, and within a segment `u.now` as it was before each step: `steps / 32 + 32`
+//! states instead of `steps`. A segment that is cut into segments itself takes the third root of the steps, and so on.
+
+use crate::{build, extent};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_analysis::pass::substitute;
+use weft_analysis::query::effects;
+use weft_ast::stmt::Role;
+use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Op, Reduction, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
+
+/// What became of the loop.
+pub(crate) struct Segmented {
+    pub func: Func,
+    /// The loop over segments.
+    pub outer: StmtId,
+    /// The loop inside a segment.
+    pub inner: StmtId,
+    /// The copies of the state.
+    pub copies: Vec<Arc<Tensor>>,
+}
+
+/// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has tensors of its own for `scratch`. `None` if the loop cannot be cut: it does not run in order,
+/// or its bounds depend on what it writes.
+pub(crate) fn run(
+    func: &Func,
+    at: StmtId,
+    length: i64,
+    state: &[Arc<Tensor>],
+    scratch: &[Arc<Tensor>],
+) -> Option<Segmented> {
+    let mut made = None;
+    let body = replace(&func.body, at, &mut |s| {
+        let (new, inner, copies) = cut(s, length, state, scratch)?;
+        made = Some((new.id(), inner, copies));
+        Some(new)
+    });
+    let (outer, inner, copies) = made?;
+    Some(Segmented { func: func.with_body(body), outer, inner, copies })
+}
+
+/// The statement with another one in the place of that with the id.
+fn replace(s: &Stmt, id: StmtId, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Stmt {
+    if s.id() == id {
+        return f(s).unwrap_or_else(|| s.clone());
+    }
+    s.map(&mut |c| replace(c, id, f), &mut Expr::clone)
+}
+
+fn cut(
+    s: &Stmt,
+    length: i64,
+    state: &[Arc<Tensor>],
+    scratch: &[Arc<Tensor>],
+) -> Option<(Stmt, StmtId, Vec<Arc<Tensor>>)> {
+    let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else { return None };
+    let stride = step.as_int().filter(|v| *v != 0)?;
+    let written = effects::writes(body);
+    let moving = [begin, end].into_iter().flat_map(effects::loads).any(|t| written.contains(&t));
+    let read = |t: &Arc<Tensor>| t.shape.iter().any(|d| !effects::loads(d).is_empty());
+    if props.is_concurrent() || moving || state.iter().chain(scratch).any(read) {
+        return None;
+    }
+    let origin = s.origin().derive("grad", "segment");
+    let segment = Symbol::new(format!("{iter}~o"));
+    let hop = Expr::int(length.checked_mul(stride)?);
+    let first = begin.plus(&Expr::var(&segment).times(&hop));
+    let last = first.plus(&hop);
+    let last = if stride > 0 { last.min_with(end) } else { last.max_with(end) };
+    let copies: Vec<Arc<Tensor>> = state.iter().map(|t| private(t)).collect();
+    let own: Vec<Arc<Tensor>> = scratch.iter().map(|t| private(t)).collect();
+    let old = state.iter().chain(scratch);
+    let names = old.zip(copies.iter().chain(&own)).map(|(t, c)| (t.symbol.clone(), c.symbol.clone())).collect();
+    let extent = Extent::Range { begin: first, end: last, step: step.clone() };
+    let body = build::declared(own, renamed(body, &names), &origin);
+    let inner = Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body }, origin.clone());
+    let inner_id = inner.id();
+    let before = state.iter().zip(&copies).map(|(t, c)| build::copy(t, c, &origin));
+    let after = state.iter().zip(&copies).map(|(t, c)| build::copy(c, t, &origin));
+    let all = Stmt::seq(before.chain([inner]).chain(after), origin.clone());
+    let extent = Extent::Range { begin: Expr::int(0), end: count(begin, end, stride, length), step: Expr::int(1) };
+    let body = build::declared(copies.clone(), all, &origin);
+    let outer = Stmt::new(StmtKind::For { iter: segment, extent, props: LoopProps::default(), body }, origin);
+    Some((outer, inner_id, copies))
+}
+
+/// How many segments there are. Of an end that is a minimum, each part says it: where one is the length of a segment around this one, the
+/// count is seen to be a constant.
+fn count(begin: &Expr, end: &Expr, stride: i64, length: i64) -> Expr {
+    let of = |end: &Expr| {
+        let way = if stride > 0 { end.minus(begin) } else { begin.minus(end) };
+        let way = poly::tidy(&way.plus(&Expr::int(stride.abs() - 1)));
+        way.floor_div(&Expr::int(stride.abs())).plus(&Expr::int(length - 1)).floor_div(&Expr::int(length))
+    };
+    let ends = extent::operands(end, if stride > 0 { Op::Min } else { Op::Max });
+    ends.iter().map(of).reduce(|a, b| a.min_with(&b)).unwrap_or_else(|| Expr::int(0))
+}
+
+/// The copy of a tensor in a segment.
+fn private(t: &Tensor) -> Arc<Tensor> {
+    let name = t.symbol.name();
+    let symbol = Symbol::new(format!("{}.now", name.strip_suffix(".now").unwrap_or(name)));
+    Arc::new(Tensor::dense(symbol, t.dtype, t.shape.clone(), Role::Tape))
+}
+
+/// The statement with other names for tensors.
+fn renamed(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
+    let mut done = FxHashMap::default();
+    let reads = substitute::rewrite(s, &mut |e| load(e, names), &mut done);
+    targets(&reads, names)
+}
+
+fn load(e: &Expr, names: &FxHashMap<Symbol, Symbol>) -> Option<Expr> {
+    let ExprKind::Load(t, at) = e.kind() else { return None };
+    let inner = |e: &Expr| substitute::rewrite_expr(e, &mut |e| load(e, names), &mut FxHashMap::default());
+    let at = at.iter().map(|a| a.map(&mut |e| inner(e))).collect();
+    Some(Expr::load(names.get(t).unwrap_or(t), at, e.dtype()))
+}
+
+fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
+    let name = |t: &Symbol| names.get(t).unwrap_or(t).clone();
+    let s = match s.kind().clone() {
+        StmtKind::Store { tensor, indices, value } => {
+            s.with_kind(StmtKind::Store { tensor: name(&tensor), indices, value })
+        }
+        StmtKind::ReduceTo { tensor, indices, op, value } => {
+            s.with_kind(StmtKind::ReduceTo { tensor: name(&tensor), indices, op, value })
+        }
+        StmtKind::For { iter, extent, mut props, body } => {
+            let moved = |r: Reduction| Reduction { tensor: name(&r.tensor), ..r };
+            props.reductions = props.reductions.into_iter().map(moved).collect();
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
+        _ => s.clone(),
+    };
+    s.map(&mut |c| targets(c, names), &mut Expr::clone)
+}

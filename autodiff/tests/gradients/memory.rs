@@ -1,0 +1,216 @@
+//! Budgets of memory: they are kept, and the gradient stays what it is.
+
+use crate::check::{floats_of, ints, numbers, program};
+use expect_test::expect;
+use std::collections::BTreeMap;
+use weft_ast::interp::{self, Inputs};
+use weft_ast::{Func, Span, Value, print};
+use weft_autodiff::memory::{self, Sizes};
+use weft_autodiff::{Explanation, Kind, Request, Tape, explain};
+
+fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Explanation), String> {
+    let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
+    let wrt: Vec<String> = floats.map(|p| p.tensor.symbol.name().to_string()).collect();
+    let request = Request {
+        kind: Kind::Vjp,
+        name: "within".into(),
+        func,
+        wrt: &wrt,
+        out: &[],
+        tape: Tape::Auto,
+        memory,
+        sizes: sizes.clone(),
+        span: Span::NONE,
+    };
+    explain(&request).map_err(|d| d.to_string())
+}
+
+/// All numbers that a gradient gives, for seeds of ones.
+fn answers(vjp: &Func, params: &[Value], sizes: &Sizes) -> Vec<f64> {
+    let mut given = params.to_vec();
+    for p in &vjp.params[params.len()..] {
+        let shape: Vec<usize> = p.tensor.shape.iter().map(|d| d.as_int().unwrap_or(sizes["n"]) as usize).collect();
+        let count = shape.iter().product();
+        given.push(Value::new(shape, weft_ast::Buffer::F64(vec![1.0; count])).expect("as many"));
+    }
+    let inputs = Inputs { params: given, sizes: sizes.clone() };
+    let out = interp::run(vjp, &inputs).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(vjp)));
+    out.results.iter().chain(&out.params).flat_map(numbers).collect()
+}
+
+/// With less and less memory, until there is no plan that takes less. Says how often loops were cut into segments.
+fn thrifty(text: &str, params: &[Value], sizes: &[(&str, i64)]) -> usize {
+    let func = program(text);
+    let sizes: Sizes = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    let (plain, explanation) = within(&func, &sizes, None).unwrap_or_else(|d| panic!("{d}"));
+    let run_sizes: Sizes =
+        sizes.iter().filter(|(n, _)| func.sizes.iter().any(|s| s.name() == *n)).map(|(n, v)| (n.clone(), *v)).collect();
+    let expected = answers(&plain, params, &run_sizes);
+    let mut peak = explanation.peak.expect("all sizes are given");
+    let (start, mut cut) = (peak, 0);
+    while let Ok((func, explanation)) = within(&func, &sizes, Some(peak.saturating_sub(1))) {
+        let new = explanation.peak.expect("all sizes are given");
+        assert!(new < peak, "{new} bytes within a budget of {}", peak - 1);
+        cut += usize::from(!explanation.notes.is_empty());
+        peak = new;
+        let found = answers(&func, params, &run_sizes);
+        for (a, b) in expected.iter().zip(&found) {
+            assert!(
+                (a - b).abs() <= 1e-12 * a.abs().max(1.0),
+                "{a} and {b} within {new} bytes:\n{}",
+                print::func(&func)
+            );
+        }
+    }
+    assert!(peak < start, "nothing is saved of {start} bytes");
+    cut
+}
+
+#[test]
+fn loops_over_time_run_from_checkpoints() {
+    let heat = "def f(x: f64[n], k: f64[n]) -> f64:
+    u = empty((n,), f64)
+    v = empty((n,), f64)
+    for i in range(n):
+        u[i] = x[i]
+    for t in range(60):
+        for i in range(n):
+            v[i] = u[i] + k[i] * sin(u[(i + 1) % n])
+        for i in range(n):
+            u[i] = v[i]
+    s: f64 = 0.0
+    for i in range(n):
+        s += u[i] * u[i]
+    return s
+";
+    assert!(thrifty(heat, &[floats_of(&[5], 1), floats_of(&[5], 2)], &[("n", 5)]) >= 2);
+    // In place, backwards, in steps of 3, with integers and scalars that change too, in a parameter.
+    let sweep = "def f(u: inout[f64[n]], k: f64[n], steps: i64) -> f64:
+    at: i64 = 0
+    a: f64 = 1.0
+    for t in range(steps, 0, -3):
+        for i in range(1, n):
+            u[i] = u[i] * k[(i + at) % n] + a * sin(u[i - 1])
+        at += 2
+        a = tanh(a + u[at % n])
+    return a
+";
+    let given = [floats_of(&[6], 1), floats_of(&[6], 2), Value::scalar(weft_ast::Buffer::I64(vec![50])).expect("one")];
+    assert!(thrifty(sweep, &given, &[("n", 6), ("steps", 50)]) >= 2);
+    // A loop in a loop, a branch, and a history that is written once.
+    let nested = "def f(x: f64[n], k: i32[m]) -> f64[n]:
+    u = empty((n,), f64)
+    norms = zeros((40,), f64)
+    for i in range(n):
+        u[i] = x[i]
+    for t in range(40):
+        for r in range(3):
+            for i in range(n):
+                u[i] = u[i] * 0.9 + 0.1 * sin(u[(i + r) % n]) * u[i]
+        if k[t % m] > 0:
+            for i in range(n):
+                u[i] *= u[i]
+        for i in range(n):
+            norms[t] += u[i]
+    for i in range(n):
+        u[i] += norms[i % 40] * norms[7]
+    return u
+";
+    assert!(thrifty(nested, &[floats_of(&[4], 1), ints(&[3], &[0, 1, -1])], &[("n", 4), ("m", 3)]) >= 1);
+}
+
+#[test]
+fn tapes_are_computed_again_first() {
+    let rows = "def f(x: f64[n], w: f64[n]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        h = empty((n,), f64)
+        for j in range(n):
+            h[j] = 0.0
+            for l in range(20):
+                h[j] += exp(sin(x[i] * w[j]) + cos(x[i] * l))
+        for j in range(n):
+            s += h[j] * h[j]
+    return s
+";
+    assert_eq!(thrifty(rows, &[floats_of(&[5], 1), floats_of(&[5], 2)], &[("n", 5)]), 0);
+}
+
+#[test]
+fn segments_as_text() {
+    let text = "def f(u: inout[f64[n]]):
+    for t in range(100):
+        for i in range(n):
+            u[i] = sin(u[i])
+";
+    let sizes: Sizes = BTreeMap::from([("n".to_string(), 1000)]);
+    let (func, explanation) = within(&program(text), &sizes, Some(300_000)).unwrap_or_else(|d| panic!("{d}"));
+    expect![[r#"
+        def within(u: inout[f64[n]], u_grad: inout[f64[n]]):
+            u_tape = empty((10, n), f64)
+            for t_o in range(10):
+                u_now = empty((n,), f64)
+                for u.d0 in range(n):
+                    u_tape[t_o, u.d0] = u[u.d0]
+                for u_now.d0 in range(n):
+                    u_now[u_now.d0] = u[u_now.d0]
+                for t in range(t_o * 10, t_o * 10 + 10):
+                    for i in range(n):
+                        u_now[i] = sin(u_now[i])
+                for u.d0 in range(n):
+                    u[u.d0] = u_now[u.d0]
+            for t_o_b in range(9, -1, -1):
+                u_now_tape = empty((10, n), f64)
+                u_now = empty((n,), f64)
+                for u_now.d0 in range(n):
+                    u_now[u_now.d0] = u_tape[t_o_b, u_now.d0]
+                for t in range(t_o_b * 10, t_o_b * 10 + 10):
+                    for u_now.d0 in range(n):
+                        u_now_tape[t - t_o_b * 10, u_now.d0] = u_now[u_now.d0]
+                    for i in range(n):
+                        u_now[i] = sin(u_now[i])
+                u_now_grad = empty((n,), f64)
+                for u.d0_b in range(n):
+                    u_now_grad[u.d0_b] = u_grad[u.d0_b]
+                    u_grad[u.d0_b] = 0.0
+                for t_b in range(t_o_b * 10 + 9, t_o_b * 10 - 1, -1):
+                    for i_b in range(n):
+                        u_now_grad_now = empty((), f64)
+                        u_now_grad_now = u_now_grad[i_b]
+                        u_now_grad[i_b] = 0.0
+                        u_now_grad[i_b] += u_now_grad_now * cos(u_now_tape[t_b - t_o_b * 10, i_b])
+                for u_now.d0_b in range(n):
+                    u_grad[u_now.d0_b] += u_now_grad[u_now.d0_b]
+    "#]]
+    .assert_eq(&print::func(&func));
+    expect![[r#"["the loop `t` runs in segments of 10 iterations, again from copies of `u`"], Ok(176000)"#]]
+        .assert_eq(&format!("{:?}, {:?}", explanation.notes, explanation.peak));
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused() {
+    let text = "def f(x: f64[n]) -> f64:
+    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = x[i] * x[i]
+    s: f64 = 0.0
+    for i in range(n):
+        s += y[i] * y[i]
+    return s
+";
+    let refused = |memory, sizes: &Sizes| within(&program(text), sizes, Some(memory)).expect_err("it is refused");
+    let all = refused(100, &BTreeMap::from([("n".to_string(), 1000)]));
+    assert!(all.contains("in the thriftiest way that was found, and the budget is 100 bytes"), "{all}");
+    let unknown = refused(100, &Sizes::new());
+    assert!(unknown.contains("cannot be told without the size `n`"), "{unknown}");
+}
+
+#[test]
+fn amounts_of_memory() {
+    for (text, bytes) in [("512MB", 512_000_000), ("1.5 GB", 1_500_000_000), ("64KiB", 65_536), ("12", 12), ("0b", 0)] {
+        assert_eq!(memory::parse(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "MB", "1.2.3MB", "5 parsecs", "-1MB", "nanGB"] {
+        assert!(memory::parse(text).is_err(), "{text}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What `weft grad --explain` says a gradient takes, and what it takes.
+
+use weft::{Gradient, Options, Program, Tape};
+
+struct Case {
+    file: &'static str,
+    entry: &'static str,
+    inputs: &'static [(&'static str, &'static str)],
+    sizes: &'static [(&'static str, i64)],
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        file: "examples/subdivnet/circular_diff.ft",
+        entry: "circular_diff",
+        inputs: &[("e", "rand"), ("adj", "randint(0,2000)")],
+        sizes: &[("n_faces", 2000), ("feats", 64)],
+    },
+    Case {
+        file: "examples/longformer/longformer.ft",
+        entry: "attention",
+        inputs: &[("q", "rand"), ("k", "rand"), ("v", "rand")],
+        sizes: &[("heads", 2), ("n", 1000), ("d", 32)],
+    },
+    Case {
+        file: "examples/longformer/longformer.ft",
+        entry: "attention_staged",
+        inputs: &[("q", "rand"), ("k", "rand"), ("v", "rand")],
+        sizes: &[("heads", 2), ("n", 1000), ("d", 32)],
+    },
+    Case {
+        file: "examples/subdivnet/mesh_conv.ft",
+        entry: "mesh_conv",
+        inputs: &[("adj", "randint(0,2000)")],
+        sizes: &[("n_faces", 2000), ("feats", 32), ("channels", 32)],
+    },
+];
+
+/// Peak of scratch memory, predicted and measured.
+fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Result<(u64, u64), String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(case.file);
+    let program = Program::load(&path).map_err(|e| e.to_string())?;
+    let sizes = case.sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    let gradient = Some(Gradient { tape: tape.clone(), memory, ..Gradient::default() });
+    let options = Options { gradient, sizes, ..Options::default() };
+    let (_, explanation) = program.explained(case.entry, &options).map_err(|e| e.to_string())?;
+    let predicted = explanation.peak.map_err(|missing| format!("{}: {missing:?} is missing", case.entry))?;
+    let function = program.compile(case.entry, &options).map_err(|e| e.to_string())?;
+    let given = |name: &str| case.inputs.iter().find(|(n, _)| *n == name).map_or("rand", |(_, v)| v).to_string();
+    let inputs: Vec<(String, String)> =
+        function.signature().params().map(|p| (p.name.clone(), given(&p.name))).collect();
+    let sizes: Vec<(String, i64)> = case.sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    let inputs = weft::inputs::read(function.signature(), &inputs, &sizes)
+        .map_err(|faults| weft::locate::report(faults, &Default::default(), case.entry).to_string())?;
+    let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
+    Ok((predicted, ran.usage.scratch.expect("C measures it") as u64))
+}
+
+#[test]
+fn peaks_of_memory_are_predicted() {
+    for case in &CASES {
+        let mut budget = None;
+        for tape in [Tape::All, Tape::None, Tape::Auto] {
+            let (predicted, measured) = predicted_and_measured(case, &tape, None).unwrap_or_else(|e| panic!("{e}"));
+            assert_close(case, predicted, measured);
+            let largest = budget.map_or(predicted, |b: u64| b.max(predicted));
+            budget = Some(largest);
+        }
+        // Less than the most that there was is kept, or refused.
+        let budget = budget.expect("there were tapes") - 1;
+        match predicted_and_measured(case, &Tape::All, Some(budget)) {
+            Ok((predicted, measured)) => {
+                assert!(predicted <= budget, "{}: {predicted} bytes within {budget}", case.entry);
+                assert_close(case, predicted, measured);
+            }
+            Err(e) => assert!(e.contains("in the thriftiest way that was found"), "{}: {e}", case.entry),
+        }
+    }
+}
+
+/// Within a tenth, but for small arrays on the stack.
+fn assert_close(case: &Case, predicted: u64, measured: u64) {
+    let stack = weft_ast::stmt::Memory::STACK_TOTAL_BYTES as u64;
+    let fits = measured <= predicted && predicted <= measured + measured / 10 + stack;
+    assert!(fits, "{}: {predicted} bytes predicted, {measured} measured", case.entry);
+}
