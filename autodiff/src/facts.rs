@@ -188,6 +188,24 @@ impl<'f> Facts<'f> {
         self.dependences.first(&ask).is_some()
     }
 
+    /// Whether an element is stored after it was read or reduced into.
+    pub fn stored_later(&self, tensor: &Symbol) -> bool {
+        let source = |r: &Reference| r.tensor == *tensor && r.kind != Use::Write;
+        let sink = |r: &Reference| r.tensor == *tensor && r.kind == Use::Write;
+        let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
+        self.dependences.first(&ask).is_some()
+    }
+
+    /// Whether an iteration of a loop reads an element after it has reduced into it.
+    pub fn read_after(&self, tensor: &Symbol, l: StmtId) -> bool {
+        let outside = &self.around[&l];
+        let source = |r: &Reference| r.tensor == *tensor && r.kind.writes() && r.site.inside(l);
+        let sink = |r: &Reference| r.tensor == *tensor && r.kind == Use::Read && r.site.inside(l);
+        let relate = |s: &Stmt| if s.id() == l || outside.contains(&s.id()) { Relation::Same } else { Relation::Any };
+        let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
+        self.dependences.first(&ask).is_some()
+    }
+
     /// The condition under which a statement reads an element at all, where it does not always.
     pub fn guarded(&self, stmt: StmtId, load: &Expr) -> Option<Expr> {
         if !matches!(load.kind(), ExprKind::Load(..)) {

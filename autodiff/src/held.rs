@@ -19,6 +19,8 @@ pub enum Decision {
     Copies,
     /// Which iteration made an extremum is remembered.
     Marks,
+    /// What the forward pass did to it is undone step by step.
+    Undone,
 }
 
 impl Decision {
@@ -30,6 +32,7 @@ impl Decision {
             Decision::Again => "computed again",
             Decision::Copies => "copied",
             Decision::Marks => "marked",
+            Decision::Undone => "undone",
         }
     }
 }
@@ -83,6 +86,13 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Held> {
         };
         let loops = kept.loops.clone();
         out.push(held(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new()));
+    }
+    let mut undone: Vec<_> = values.undone.iter().filter(|(t, _)| values.used.contains(t)).collect();
+    undone.sort_by_key(|(t, _)| t.name().to_string());
+    for (symbol, undone) in undone {
+        let why = "integers that are added to: subtracted again, which is exact".to_string();
+        let place = (undone.now.clone(), Vec::new(), Home::Program);
+        out.push(held(facts, symbol, Decision::Undone, why, place, Vec::new()));
     }
     for s in &values.snapshots {
         let mut reads = Vec::new();

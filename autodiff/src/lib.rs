@@ -10,7 +10,7 @@
 //! | `values` | how values of the forward pass come back in it: kept, on a tape, or computed again |
 //! | `replay` | the forward pass, and the parts of it that run again |
 //! | `named` | names for parts of long expressions |
-//! | `homes` | which tensors are computed again |
+//! | `homes`, `invert` | which tensors are computed again, and which are undone |
 //! | `plan`, `segments` | a budget of memory, and checkpoints of loops |
 //! | `held`, `memory`, `explain` | what is kept, as data, how many bytes that is, and as a table |
 //! | `forward` | tangents (forward mode) |
@@ -32,6 +32,7 @@ mod facts;
 mod forward;
 mod held;
 mod homes;
+mod invert;
 pub mod memory;
 mod named;
 mod partials;

@@ -7,12 +7,13 @@
 //! Whatever else the program computes is local, and goes away where nobody reads it.
 
 use crate::facts::Facts;
-use crate::held::{self, Held};
+use crate::held::{self, Decision, Held};
+use crate::invert::Undone;
 use crate::plan::Plan;
 use crate::reverse::{Reverse, adjoint};
 use crate::tidy::Made;
 use crate::values::{Home, Values};
-use crate::{Kind, Request, activity, build, homes, named};
+use crate::{Kind, Request, activity, build, homes, invert, named};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::stmt::Role;
@@ -70,12 +71,29 @@ pub(crate) fn named(request: &Request<'_>) -> Func {
 
 /// The gradient of the program that is asked for, in the form of `func`, which computes the same.
 pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
+    let facts = Facts::new(func);
+    let derived = attempt(request, &facts, plan, FxHashMap::default());
+    // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
+    let mut undone = invert::choose(&facts, &request.tape, &homes::choose(&facts, &request.tape, plan));
+    if let Ok(derived) = &derived {
+        let copied = |t: &Symbol| derived.held.iter().any(|h| h.decision == Decision::Copies && h.tensor.symbol == *t);
+        undone.retain(|t, _| copied(t));
+    }
+    if undone.is_empty() { derived } else { attempt(request, &facts, plan, undone).or(derived) }
+}
+
+fn attempt(
+    request: &Request<'_>,
+    facts: &Facts<'_>,
+    plan: &Plan,
+    undone: FxHashMap<Symbol, Undone>,
+) -> Result<Derived, Diagnostics> {
+    let func = facts.func;
     let origin = Origin::source(request.span).derive("grad", "interface");
     let [wrt, given] = wanted(request);
     let seeds = seeded(request);
     let from = wrt.union(&given).cloned().collect();
     let active = activity::active(&func.body, &from, &seeds);
-    let facts = Facts::new(func);
     let mut made = Interface {
         seed_params: Vec::new(),
         results: Vec::new(),
@@ -91,11 +109,11 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
     }
     let initial = func.params.iter().map(|p| p.tensor.symbol.clone()).collect();
     let mut reverse = Reverse {
-        facts: &facts,
+        facts,
         active,
         adjoints,
         initial,
-        values: Values::new(homes::choose(&facts, &request.tape, plan)),
+        values: Values::new(homes::choose(facts, &request.tape, plan), undone),
         iters: FxHashMap::default(),
         replayed: None,
         written: FxHashSet::default(),
@@ -106,12 +124,13 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
     let back = reverse.stmt(&func.body);
     let first = std::mem::take(&mut made.first);
     let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
+    let back = invert::begin(facts, &reverse.values.undone, back, &origin);
     let body = reverse.at_home(Home::Program, &func.body, back);
     if !reverse.problems.is_empty() {
         return Err(Diagnostics(reverse.problems));
     }
     reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
-    let held = held::list(&facts, &reverse.values);
+    let held = held::list(facts, &reverse.values);
     Ok(Derived { func: made.finish(request, body, &reverse.written, &origin), made: reverse.made, held })
 }
 

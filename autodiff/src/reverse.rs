@@ -93,6 +93,10 @@ impl Reverse<'_, '_> {
             StmtKind::Store { tensor, indices, value } if self.active.contains(tensor) => {
                 Some(self.store(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, value))
             }
+            StmtKind::ReduceTo { tensor, indices, value, .. } if self.values.undone.contains_key(tensor) => {
+                let in_turn = self.values.undone[tensor].first_in.is_none();
+                in_turn.then(|| self.undo(s, tensor, indices, value))
+            }
             StmtKind::ReduceTo { tensor, indices, op, value } if self.active.contains(tensor) => {
                 self.reduce(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, *op, value)
             }
@@ -115,25 +119,29 @@ impl Reverse<'_, '_> {
     }
 
     fn looped(&mut self, s: &Stmt, iter: &Symbol, range: [&Expr; 3], body: &Stmt, origin: Origin) -> Option<Stmt> {
-        let back = Symbol::new(format!("{iter}~b"));
-        self.iters.insert(iter.clone(), Expr::var(&back));
-        let body = self.stmt(body).map(|b| self.at_home(Home::Body(s.id()), body, b));
+        let backwards = Symbol::new(format!("{iter}~b"));
+        self.iters.insert(iter.clone(), Expr::var(&backwards));
+        let back = self.stmt(body).map(|b| self.at_home(Home::Body(s.id()), body, b));
+        let undone = self.undo_first(s.id(), body);
         self.iters.remove(iter);
-        let body = body?;
+        if back.is_none() && undone.is_none() {
+            return None;
+        }
+        let body = Stmt::seq(undone.into_iter().chain(back), origin.clone());
         let [begin, end, step] = range.map(|e| self.value(s.id(), e));
         let made = |[begin, end, step]: [Expr; 3], iter, body| {
             let extent = Extent::Range { begin, end, step };
             Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
         };
         if let Some(range) = extent::reversed([&begin, &end, &step]) {
-            let turned = made(range, back, body);
+            let turned = made(range, backwards, body);
             self.made.forwards.insert(turned.id(), [begin, end, step]);
             return Some(turned);
         }
         // With a step that is not known, numbers of iterations are counted down.
         let count = Symbol::new(format!("{iter}~k"));
         let value = begin.plus(&Expr::var(&count).times(&step));
-        let body = weft_analysis::pass::substitute::variable(&body, &back, &value);
+        let body = weft_analysis::pass::substitute::variable(&body, &backwards, &value);
         let one = Expr::int(1);
         let sign = Expr::int(0).less(&step).select(&one, &Expr::int(-1));
         let times = end.minus(&begin).plus(&step).minus(&sign).floor_div(&step);

@@ -14,7 +14,8 @@
 use crate::extent;
 use crate::facts::{Facts, What};
 use crate::homes::Choice;
-use rustc_hash::FxHashMap;
+use crate::invert::Undone;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::stmt::Role;
 use weft_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
@@ -70,6 +71,10 @@ pub(crate) enum Place {
 pub(crate) struct Values {
     /// The homes of tensors that are declared in loops; all others are at home in the program.
     pub homes: FxHashMap<Symbol, Choice>,
+    /// Those whose old values come back by undoing.
+    pub undone: FxHashMap<Symbol, Undone>,
+    /// Those among them that were asked for.
+    pub used: FxHashSet<Symbol>,
     pub kept: Vec<(Symbol, Home, Kept)>,
     pub snapshots: Vec<Snapshot>,
     known: FxHashMap<(StmtId, What), usize>,
@@ -77,9 +82,9 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub fn new(homes: FxHashMap<Symbol, Choice>) -> Values {
-        let (kept, snapshots) = (Vec::new(), Vec::new());
-        Values { homes, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
+    pub fn new(homes: FxHashMap<Symbol, Choice>, undone: FxHashMap<Symbol, Undone>) -> Values {
+        let (kept, snapshots, used) = (Vec::new(), Vec::new(), FxHashSet::default());
+        Values { homes, undone, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
     }
 
     pub fn home(&self, tensor: &Symbol) -> Home {
@@ -91,6 +96,10 @@ impl Values {
         let tensor = facts.tensor_of(stmt, what);
         if !facts.overwritten(stmt, what) {
             return self.keep(facts, &tensor).map(Place::Kept).ok_or_else(|| unbounded(facts, stmt, &tensor));
+        }
+        if let Some(undone) = self.undone.get(&tensor) {
+            self.used.insert(tensor);
+            return Ok(Place::Kept(Kept { tensor: undone.now.clone(), loops: Vec::new() }));
         }
         if let Some(k) = self.known.get(&(stmt, what.clone())) {
             return Ok(Place::Snapshot(self.snapshots[*k].clone()));

@@ -5,3 +5,4 @@ mod check;
 mod memory;
 mod programs;
 mod random;
+mod undone;

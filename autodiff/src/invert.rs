@@ -1,0 +1,152 @@
+//! Tensors whose old values are recovered by undoing, in the backward pass, what the forward pass did to them.
+//!
+//! Only where that is exact: integers that are added to wrap around, so that `x[I] += e` is undone by `x[I] -= e`. (Floating-point numbers
+//! are rounded, and what is undone is another number.) While the backward pass of a statement runs, everything that came later has been
+//! undone, so that the tensor is what it was then, without a tape.
+//!
+//! ```text
+//! at = 0                                   for t~b in range(steps - 1, -1, -1):
+//! for t in range(steps):                       at += -2
+//!     y[t] = x[t] * k[at % n]       →          x.grad[t] += y.grad[t] * k[at % n]
+//!     at += 2
+//! ```
+//!
+//! A tensor is undone if
+//! 1. it has integers, is at home in the program, and is declared outside of loops;
+//! 2. it is added to in a loop, and every other write comes before all that reads it or adds to it;
+//! 3. what is added, where, and the loops and branches around do not read it;
+//! 4. where a loop's body, in which it is added to, runs again before its backward pass, all that an iteration reads of it comes before it
+//!    is added to. Then it is undone for the whole iteration before that, and what is added is at home in the program.
+
+use crate::facts::Facts;
+use crate::homes::Choice;
+use crate::reverse::Reverse;
+use crate::values::Home;
+use crate::{Tape, build};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_analysis::query::effects;
+use weft_ast::stmt::Role;
+use weft_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// How a tensor is undone.
+#[derive(Clone)]
+pub(crate) struct Undone {
+    /// What holds it in the backward pass: itself, or a copy of what the caller sees.
+    pub now: Arc<Tensor>,
+    /// The loop in whose body it is undone first of all. Where there is none, each statement is undone in its turn.
+    pub first_in: Option<StmtId>,
+}
+
+/// The tensors that are undone.
+pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, homes: &FxHashMap<Symbol, Choice>) -> FxHashMap<Symbol, Undone> {
+    let kept = |t: &Symbol| match tape {
+        Tape::All => true,
+        Tape::Named(names) => names.iter().any(|n| n == t.name()),
+        Tape::None | Tape::Auto => false,
+    };
+    let local = |t: &Arc<Tensor>| !facts.func.interface().any(|i| i.symbol == t.symbol);
+    let declared = facts.declared.values().filter(|d| d.loops.is_empty()).map(|d| &d.tensor);
+    let exact = declared.filter(|t| t.dtype.is_int() && !kept(&t.symbol));
+    exact
+        .filter_map(|t| {
+            let first_in = place(facts, &t.symbol, homes)?;
+            let symbol = Symbol::new(format!("{}.then", t.symbol));
+            let copy = || Arc::new(Tensor { symbol, role: Role::Tape, ..(**t).clone() });
+            let now = if local(t) { t.clone() } else { copy() };
+            Some((t.symbol.clone(), Undone { now, first_in }))
+        })
+        .collect()
+}
+
+/// Where a tensor is undone; `None` if it cannot be.
+fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) -> Option<Option<StmtId>> {
+    let added: Vec<&Stmt> = facts.writers(tensor).filter(|s| is_sum(s)).collect();
+    let mut read: FxHashSet<Symbol> = FxHashSet::default();
+    for s in &added {
+        let mut at = Some(s.id());
+        while let Some(id) = at {
+            read.extend(facts.stmts[&id].kind().exprs().into_iter().flat_map(effects::loads));
+            at = facts.parents.get(&id).copied();
+        }
+    }
+    let in_loops = added.iter().any(|s| !facts.around[&s.id()].is_empty());
+    if !in_loops || read.contains(tensor) || facts.stored_later(tensor) {
+        return None;
+    }
+    let again = |l: &&StmtId| homes.values().any(|c| c.home == Home::Body(**l));
+    let mut first_in: Vec<StmtId> =
+        added.iter().filter_map(|s| facts.around[&s.id()].iter().find(again).copied()).collect();
+    first_in.dedup();
+    match first_in[..] {
+        [] => Some(None),
+        [l] => {
+            let inside = added.iter().all(|s| facts.around[&s.id()].contains(&l));
+            let there = read.iter().all(|t| homes.get(t).is_none_or(|c| c.home == Home::Program));
+            (inside && there && !facts.read_after(tensor, l)).then_some(Some(l))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a statement adds to its element.
+fn is_sum(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. })
+}
+
+/// The backward pass, with the copies that it begins with.
+pub(crate) fn begin(facts: &Facts<'_>, undone: &FxHashMap<Symbol, Undone>, back: Stmt, origin: &Origin) -> Stmt {
+    let mut copied: Vec<_> = undone.iter().filter(|(t, u)| u.now.symbol != **t).collect();
+    copied.sort_by_key(|(t, _)| t.name().to_string());
+    let copies = copied.iter().map(|(t, u)| build::copy(&facts.declared[*t].tensor, &u.now, origin));
+    let all = Stmt::seq(copies.chain([back]), origin.clone());
+    build::declared(copied.iter().map(|(_, u)| u.now.clone()).collect(), all, origin)
+}
+
+impl Reverse<'_, '_> {
+    /// What undoes one statement.
+    pub fn undo(&mut self, s: &Stmt, tensor: &Symbol, indices: &[Access], value: &Expr) -> Stmt {
+        let origin = s.origin().derive("grad", "undo");
+        let at = self.accesses(s.id(), indices);
+        let value = Expr::apply(Op::Neg, vec![self.value(s.id(), value)]);
+        let now = self.values.undone[tensor].now.symbol.clone();
+        build::update(&now, at, Some(ReduceOp::Add), value, &origin)
+    }
+
+    /// What undoes an iteration of a loop, for the tensors that are undone before anything else in it. Sums commute, so that the order is
+    /// that of the forward pass.
+    pub fn undo_first(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
+        let origin = s.origin().derive("grad", "undo");
+        let kind = match s.kind() {
+            StmtKind::ReduceTo { tensor, indices, value, .. } => {
+                let here = self.values.undone.get(tensor).is_some_and(|u| u.first_in == Some(l));
+                return here.then(|| self.undo(s, tensor, indices, value));
+            }
+            StmtKind::Seq(all) => {
+                let all: Vec<Stmt> = all.iter().filter_map(|s| self.undo_first(l, s)).collect();
+                return (!all.is_empty()).then(|| Stmt::seq(all, origin));
+            }
+            StmtKind::VarDef { body, .. } => return self.undo_first(l, body),
+            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
+                let [begin, end, step] = [begin, end, step].map(|e| self.value(s.id(), e));
+                let fresh = iter.fresh();
+                self.iters.insert(iter.clone(), Expr::var(&fresh));
+                let body = self.undo_first(l, body);
+                self.iters.remove(iter);
+                let extent = Extent::Range { begin, end, step };
+                StmtKind::For { iter: fresh, extent, props: LoopProps::default(), body: body? }
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let then = self.undo_first(l, then);
+                let otherwise = otherwise.as_ref().and_then(|o| self.undo_first(l, o));
+                if then.is_none() && otherwise.is_none() {
+                    return None;
+                }
+                let cond = self.value(s.id(), cond);
+                StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise }
+            }
+            _ => return None,
+        };
+        Some(Stmt::new(kind, origin))
+    }
+}

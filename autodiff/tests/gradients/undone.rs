@@ -1,0 +1,100 @@
+//! Integers whose old values come back by undoing.
+
+use crate::check::{check, floats_of, ints, program};
+use weft_ast::{Buffer, Span, Value};
+use weft_autodiff::{Kind, Request, Tape, explain};
+
+/// What is decided of a tensor.
+fn decision(text: &str, tensor: &str, tape: Tape) -> Vec<&'static str> {
+    let func = program(text);
+    let wrt = vec!["x".to_string()];
+    let request = Request {
+        kind: Kind::Vjp,
+        name: "g".into(),
+        func: &func,
+        wrt: &wrt,
+        out: &[],
+        tape,
+        memory: None,
+        sizes: Default::default(),
+        span: Span::NONE,
+    };
+    let (_, explanation) = explain(&request).unwrap_or_else(|d| panic!("{d}"));
+    explanation.rows.iter().filter(|r| r.tensor == tensor).map(|r| r.decision).collect()
+}
+
+fn integer(v: i64) -> Value {
+    Value::scalar(Buffer::I64(vec![v])).expect("one")
+}
+
+#[test]
+fn counters_are_undone() {
+    // Beside what runs again in its iteration, after it, and in loops and branches of its own.
+    let text = "def f(x: f64[n], k: f64[m], h: inout[i64[3]]) -> f64[n]:
+    y = empty((n,), f64)
+    at: i64 = 0
+    for t in range(n):
+        y[t] = x[t] * k[at % m] * sin(x[t] + h[at % 3])
+        if x[t] > 0.5:
+            at += 2
+            for r in range(2):
+                h[(t + r) % 3] += r + 1
+    return y
+";
+    let h = Value::new(vec![3], Buffer::I64(vec![3, -1, 4])).expect("as many");
+    check(text, &[floats_of(&[7], 1), floats_of(&[4], 2), h], &[]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
+    assert_eq!(decision(text, "h", Tape::None), ["undone"]);
+    assert_eq!(decision(text, "at", Tape::All), ["copied"]);
+    // A loop whose length only its data say: there is no tape that would be long enough.
+    let text = "def f(x: f64[n], k: i32[m]) -> f64:
+    s: f64 = 0.0
+    at: i32 = 0
+    for i in range(m):
+        for r in range(k[i]):
+            s += x[at % n] * (at + 1)
+            at += r
+    return s
+";
+    check(text, &[floats_of(&[3], 1), ints(&[4], &[2, 0, 3, 1])], &[]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
+    // Types that wrap around.
+    let text = "def f(x: f64[n], by: i64) -> f64:
+    s: f64 = 0.0
+    at: u8 = 250
+    for i in range(20):
+        s += x[cast(at, i64) % n] * i
+        at += 3
+    return s * by
+";
+    check(text, &[floats_of(&[5], 1), integer(2)], &[]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
+}
+
+#[test]
+fn what_cannot_be_undone_is_kept() {
+    // Stored again, multiplied, added to by itself, under a condition on itself, read after it was added to where it runs again.
+    for (before, update) in [
+        ("", "at = at * 2 + 1"),
+        ("", "at *= 3"),
+        ("", "at += at + 1"),
+        ("", "at += 1 if at < 4 else 2"),
+        ("at += 1", "at += 1"),
+        ("at = 0", "at += 1"),
+    ] {
+        let text = format!(
+            "def f(x: f64[n]) -> f64:
+    s: f64 = 0.0
+    at: i64 = 1
+    for t in range(6):
+        {}
+        s += sin(x[at % n] * cos(x[t % n])) * t
+        {update}
+    return s
+",
+            if before.is_empty() { "pass" } else { before }
+        );
+        check(&text, &[floats_of(&[5], 1)], &[]);
+        assert_eq!(decision(&text, "at", Tape::Auto).iter().filter(|d| **d == "undone").count(), 0, "{text}");
+    }
+}
