@@ -76,7 +76,7 @@ fn product(dims: &[Expr]) -> Expr {
 /// Everything that is kept, in the order in which it was first needed.
 pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Held> {
     let mut out = Vec::new();
-    for (symbol, home, kept) in &values.kept {
+    for (symbol, home, kept) in values.kept.iter().filter(|(t, ..)| !values.undone.contains_key(t)) {
         let choice = values.homes.get(symbol);
         let (decision, why) = match (home, choice) {
             (Home::Program, None) => (Decision::AsItIs, "nothing overwrites it".to_string()),

@@ -83,7 +83,12 @@ pub(crate) struct Values {
 
 impl Values {
     pub fn new(homes: FxHashMap<Symbol, Choice>, undone: FxHashMap<Symbol, Undone>) -> Values {
-        let (kept, snapshots, used) = (Vec::new(), Vec::new(), FxHashSet::default());
+        let (snapshots, used) = (Vec::new(), FxHashSet::default());
+        // What is undone where it is stays alive for that.
+        let own = undone.iter().filter(|(t, u)| u.now.symbol == **t);
+        let alive = |u: &Undone| Kept { tensor: u.now.clone(), loops: Vec::new() };
+        let mut kept: Vec<_> = own.map(|(t, u)| (t.clone(), Home::Program, alive(u))).collect();
+        kept.sort_by_key(|(t, ..): &(Symbol, Home, Kept)| t.name().to_string());
         Values { homes, undone, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
     }
 

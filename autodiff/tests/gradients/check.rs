@@ -88,6 +88,12 @@ pub fn check(text: &str, params: &[Value], sizes: &[(&str, i64)]) {
 }
 
 pub fn check_func(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, seed: u64) {
+    let names = floats(func).map(|t| t.symbol.name().to_string()).collect();
+    check_tapes(func, params, sizes, seed, &[Tape::All, Tape::None, Tape::Auto, Tape::Named(names)]);
+}
+
+/// The same with some choices of what is kept.
+pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, seed: u64, tapes: &[Tape]) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let before = run(func, params, sizes);
     let outputs = outcome(func, &before);
@@ -125,7 +131,7 @@ pub fn check_func(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, 
 
     // Reverse mode.
     let names: Vec<String> = inputs.iter().map(|k| func.params[*k].tensor.symbol.name().to_string()).collect();
-    for tape in [Tape::All, Tape::None, Tape::Auto, Tape::Named(names.clone())] {
+    for tape in tapes {
         let vjp = derivative(func, Kind::Vjp, tape.clone());
         let given: Vec<Value> = params.iter().chain(&seeds).cloned().collect();
         let out = run(&vjp, &given, sizes);

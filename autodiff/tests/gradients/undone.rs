@@ -1,6 +1,6 @@
 //! Integers whose old values come back by undoing.
 
-use crate::check::{check, floats_of, ints, program};
+use crate::check::{check, check_tapes, floats_of, ints, program};
 use weft_ast::{Buffer, Span, Value};
 use weft_autodiff::{Kind, Request, Tape, explain};
 
@@ -56,7 +56,8 @@ fn counters_are_undone() {
             at += r
     return s
 ";
-    check(text, &[floats_of(&[3], 1), ints(&[4], &[2, 0, 3, 1])], &[]);
+    let given = [floats_of(&[3], 1), ints(&[4], &[2, 0, 3, 1])];
+    check_tapes(&program(text), &given, &Default::default(), 1, &[Tape::Auto, Tape::None]);
     assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
     // Types that wrap around.
     let text = "def f(x: f64[n], by: i64) -> f64:
