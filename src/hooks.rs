@@ -19,6 +19,7 @@ impl Hooks for Compiler {
             GradientKind::ValueAndGrad => Kind::ValueAndGrad,
             GradientKind::Vjp => Kind::Vjp,
             GradientKind::Jvp => Kind::Jvp,
+            GradientKind::Jacobian => Kind::Jacobian,
         };
         let memory = request.memory.as_deref().map(weft_autodiff::memory::parse).transpose();
         let memory = memory.map_err(|what| Diagnostic::new("grad::memory", what).at(request.span))?;

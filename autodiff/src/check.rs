@@ -2,7 +2,7 @@
 
 use crate::{Kind, Request};
 use weft_ast::expr::Modifier;
-use weft_ast::{Diagnostic, Diagnostics, ExprKind, Extent, Span, StmtKind, Tensor};
+use weft_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
 
 /// Refuses a request that has no answer.
 pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
@@ -51,6 +51,9 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         );
         found.push(d.at(request.span).help(help));
     }
+    if request.kind == Kind::Jacobian {
+        jacobian(request, &of, &mut found);
+    }
     if let crate::Tape::Named(names) = &request.tape {
         let mut known: Vec<String> = func.interface().map(|t| t.symbol.name().to_string()).collect();
         func.body.walk(&mut |s| {
@@ -88,6 +91,31 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         }
     });
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+}
+
+/// A Jacobian is of one result, which a function of read-only parameters returns.
+fn jacobian(request: &Request<'_>, of: &[std::sync::Arc<Tensor>], found: &mut Vec<Diagnostic>) {
+    let func = request.func;
+    let floats: Vec<&str> = of.iter().filter(|t| t.dtype.is_float()).map(|t| t.symbol.name()).collect();
+    // A result of another type that was asked for has been refused.
+    if floats.len() != 1 && (request.out.is_empty() || floats.len() > 1) {
+        let message = format!("`jacobian` is of one floating-point result, and `{}` has {}", func.name, shown(of));
+        let d = Diagnostic::new("grad::result", message).at(request.span);
+        found.push(match floats.first() {
+            Some(first) => d.help(format!("name one of them: `out=\"{first}\"`")),
+            None => d.help("integers and `bool`s carry no derivative"),
+        });
+    }
+    if request.wrt.is_empty() {
+        let message = format!("`{}` has no floating-point parameters", func.name);
+        found.push(Diagnostic::new("grad::wrt", message).at(request.span));
+    }
+    for p in func.params.iter().filter(|p| p.mode == ParamMode::InOut) {
+        let name = p.tensor.symbol.name();
+        let message = format!("`jacobian` runs `{}` once for every element, and `{name}` is written by it", func.name);
+        let d = Diagnostic::new("grad::inout", message).at(request.span);
+        found.push(d.help(format!("let it take `{name}` as it is, and return what it makes of it")));
+    }
 }
 
 fn refused(what: &str, span: Span) -> Diagnostic {

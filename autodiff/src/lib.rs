@@ -14,17 +14,20 @@
 //! | `plan`, `segments` | a budget of memory, and checkpoints of loops |
 //! | `held`, `memory`, `explain` | what is kept, as data, how many bytes that is, and as a table |
 //! | `forward` | tangents (forward mode) |
+//! | `jacobian` | all partial derivatives, by forward mode |
+//! | `copy` | statements once more, with new names |
 //! | `program` | the interface of what comes out: seeds, results, names |
 //! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
 //! | `tidy` | makes what comes out as short as a person would write it |
 //!
 //! # Names
 //!
-//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`. Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
+//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`, a result's derivatives with respect to it `x.jacobian`. Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
 
 mod activity;
 mod build;
 mod check;
+mod copy;
 mod explain;
 mod expression;
 mod extent;
@@ -33,6 +36,7 @@ mod forward;
 mod held;
 mod homes;
 mod invert;
+mod jacobian;
 pub mod memory;
 mod named;
 mod partials;
@@ -62,6 +66,8 @@ pub enum Kind {
     ValueAndVjp,
     /// With a tangent for every input as further parameters: the tangents of the results.
     Jvp,
+    /// All partial derivatives of one result, in one tensor for every input.
+    Jacobian,
 }
 
 impl Kind {
@@ -72,6 +78,7 @@ impl Kind {
             Kind::ValueAndGrad => "value_and_grad",
             Kind::Vjp | Kind::ValueAndVjp => "vjp",
             Kind::Jvp => "jvp",
+            Kind::Jacobian => "jacobian",
         }
     }
 }
@@ -138,8 +145,9 @@ pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
 pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
     check::run(request)?;
     let (func, explanation) = match request.kind {
-        Kind::Jvp => {
-            let func = tidy::run(&forward::run(request)?, &tidy::Made::default());
+        Kind::Jvp | Kind::Jacobian => {
+            let func = if request.kind == Kind::Jvp { forward::run(request)? } else { jacobian::run(request)? };
+            let func = tidy::run(&func, &tidy::Made::default());
             let explanation = Explanation::nothing(&func, &request.sizes);
             (func, explanation)
         }

@@ -12,6 +12,7 @@ mod docs;
 mod driver;
 mod examples;
 mod gradients;
+mod jacobian;
 mod libop;
 mod memory;
 mod polybench;

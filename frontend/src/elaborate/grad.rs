@@ -23,6 +23,8 @@ pub enum GradientKind {
     Vjp,
     /// `jvp(f, wrt)`: f's parameters, then a tangent for every one of `wrt` → tangents of the results.
     Jvp,
+    /// `jacobian(f, wrt, out)`: f's parameters → all partial derivatives of the result, for every one of `wrt`.
+    Jacobian,
 }
 
 /// What a gradient is asked for.
@@ -121,6 +123,7 @@ fn kind_of(b: Builtin) -> Option<GradientKind> {
         Builtin::ValueAndGrad => GradientKind::ValueAndGrad,
         Builtin::Vjp => GradientKind::Vjp,
         Builtin::Jvp => GradientKind::Jvp,
+        Builtin::Jacobian => GradientKind::Jacobian,
         _ => return None,
     })
 }
@@ -142,6 +145,10 @@ impl Elab<'_> {
     pub(crate) fn gradient_call(&mut self, b: Builtin, args: Vec<Arg>, span: Span) -> R<Value> {
         let Some(kind) = kind_of(b) else { unreachable!("only gradients come here") };
         let name = b.name();
+        let takes = match kind {
+            GradientKind::Jacobian => format!("`{name}` takes a function, `wrt=[…]` and `out=`"),
+            _ => format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
+        };
         let mut target = None;
         let (mut wrt, mut out, mut tape, mut memory) = (None, Vec::new(), TapeChoice::Auto, None);
         for (k, (key, v, at)) in args.into_iter().enumerate() {
@@ -150,6 +157,9 @@ impl Elab<'_> {
                 (None, 0, Value::Gradient(g)) => target = Some(Target::Gradient(g)),
                 (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument("wrt", &v, at)?),
                 (Some("out"), _, v) => out = self.names_argument("out", &v, at)?,
+                (Some("tape" | "memory"), ..) if kind == GradientKind::Jacobian => {
+                    return self.error_help("call::arguments", at, takes, "forward mode keeps nothing on a tape");
+                }
                 (Some("tape"), _, Value::Str(s)) if &*s == "all" => tape = TapeChoice::All,
                 (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = TapeChoice::None,
                 (Some("tape"), _, Value::Str(s)) if &*s == "auto" => tape = TapeChoice::Auto,
@@ -159,21 +169,11 @@ impl Elab<'_> {
                     let found = v.describe();
                     return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
                 }
-                _ => {
-                    return self.error(
-                        "call::arguments",
-                        at,
-                        format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
-                    );
-                }
+                _ => return self.error("call::arguments", at, takes),
             }
         }
         let Some(target) = target else {
-            return self.error(
-                "call::arguments",
-                span,
-                format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
-            );
+            return self.error("call::arguments", span, takes);
         };
         // A gradient has seeds besides, whose names are known once it is made.
         let innermost = target.innermost();

@@ -33,6 +33,7 @@ pub(crate) enum Builtin {
     ValueAndGrad,
     Vjp,
     Jvp,
+    Jacobian,
     /// Storage and continuous tensors (sections 7 and 8).
     Storage,
 }
@@ -61,6 +62,7 @@ impl Builtin {
         ("value_and_grad", Builtin::ValueAndGrad),
         ("vjp", Builtin::Vjp),
         ("jvp", Builtin::Jvp),
+        ("jacobian", Builtin::Jacobian),
         ("format", Builtin::Storage),
         ("pattern", Builtin::Storage),
         ("window", Builtin::Storage),
@@ -114,7 +116,9 @@ impl Elab<'_> {
                 "`label` is a statement of its own",
                 "put `label(\"L1\")` on the line before the statement that it names",
             ),
-            Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp => self.gradient_call(b, args, span),
+            Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp | Builtin::Jacobian => {
+                self.gradient_call(b, args, span)
+            }
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();

@@ -21,6 +21,7 @@ impl Hooks for Echo {
             GradientKind::ValueAndGrad => "value_and_grad",
             GradientKind::Vjp => "vjp",
             GradientKind::Jvp => "jvp",
+            GradientKind::Jacobian => "jacobian",
         };
         self.asked.lock().unwrap().push(format!("{kind} of {} as {name} wrt {wrt:?}", func.name));
         Ok(Func { name, ..func })
@@ -117,6 +118,20 @@ fn shapes_of_a_gradients_arguments_are_checked() {
             vjp of loss as loss wrt ["w", "x"]
             [shape::mismatch] dimension 1 of `x` is 4, and 3 is expected
               at t.ft:9 `y`
+        "#]],
+    );
+}
+
+#[test]
+fn a_jacobian_keeps_nothing() {
+    check(
+        &format!("{LOSS}\nj = jacobian(loss, wrt=\"w\", tape=\"all\")\n"),
+        "j",
+        expect![[r#"
+
+            [call::arguments] `jacobian` takes a function, `wrt=[…]` and `out=`
+              at t.ft:8 `"all"`
+              help: forward mode keeps nothing on a tape
         "#]],
     );
 }

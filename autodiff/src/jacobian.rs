@@ -1,0 +1,67 @@
+//! The dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every element of an input.
+//!
+//! ```text
+//! for k in range(n):
+//!     x.tangent = 0, but 1 at k
+//!     y.tangent = J x.tangent
+//!     x.jacobian[..., k] = y.tangent[...]
+//! ```
+//!
+//! Nothing that an iteration declares outlives it, so that the loop over the elements may be run in any order.
+
+use crate::copy::Copier;
+use crate::program::{inputs, local};
+use crate::{Kind, Request, build, forward};
+use std::sync::Arc;
+use weft_ast::stmt::Role;
+use weft_ast::{Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor};
+
+/// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for `x.jacobian`, whose first
+/// dimensions are those of the result and whose last ones are those of x.
+pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
+    let func = request.func;
+    let origin = Origin::source(request.span).derive("grad", "jacobian");
+    let mut results = Vec::new();
+    let mut parts = Vec::new();
+    for x in inputs(request) {
+        let wrt = [x.symbol.name().to_string()];
+        let tangents = forward::run(&Request { kind: Kind::Jvp, wrt: &wrt, ..request.clone() })?;
+        let (result, part) = columns(x, &tangents, &origin);
+        results.push(result);
+        parts.push(part);
+    }
+    let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
+    Ok(Func { name, doc, sizes, params: func.params.clone(), results, body: Stmt::seq(parts, origin) })
+}
+
+/// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one as its result.
+fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) {
+    let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
+        unreachable!("of one input and one result")
+    };
+    let mut copier = Copier::new("column");
+    let dx = copier.tensor(&local(&given.tensor), Role::Local);
+    let dy = copier.tensor(&local(found), Role::Local);
+    let body = copier.stmt(&tangents.body);
+    let shape: Vec<Expr> = found.shape.iter().chain(&x.shape).cloned().collect();
+    let all = Symbol::new(format!("{}.jacobian", x.symbol));
+    let all = Arc::new(Tensor::dense(all, found.dtype, shape, Role::Result));
+    let iters: Vec<Symbol> = (0..x.ndim()).map(|k| Symbol::new(format!("{}.d{k}", x.symbol))).collect();
+    let column: Vec<Access> = iters.iter().map(|i| Access::from(Expr::var(i))).collect();
+    let one = Expr::float(1.0, dx.dtype);
+    let steps = [
+        build::fill(&dx, Literal::Float(0.0), origin),
+        build::store(&dx.symbol, column.clone(), one, origin),
+        body,
+        build::every(&dy, origin, |at| {
+            let value = Expr::load(&dy.symbol, at.clone(), dy.dtype);
+            build::store(&all.symbol, at.into_iter().chain(column).collect(), value, origin)
+        }),
+    ];
+    let inner = build::declared(vec![dx, dy], Stmt::seq(steps, origin.clone()), origin);
+    let nest = iters.into_iter().zip(&x.shape).rev().fold(inner, |body, (iter, n)| {
+        let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
+        Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
+    });
+    (all, nest)
+}
