@@ -405,7 +405,12 @@ impl Elab<'_> {
                 .and_then(|c| c.find(text).map(|(_, b)| (c.id, b)))
                 .filter(|(_, b)| b.role == Role::Named && v.is_weak_scalar())
                 .map(|(id, b)| (id, b.site));
-            self.bind(&p.name.text, v.clone(), Role::Param(origin), p.name.span);
+            // From here on the parameter is a way to reach a temporary.
+            let v = match v {
+                Value::Tensor(view) => Value::Tensor(View { owned: false, ..view.clone() }),
+                v => v.clone(),
+            };
+            self.bind(&p.name.text, v, Role::Param(origin), p.name.span);
         }
         self.bind_sizes(f, args)?;
         let value = match self.run(&f.body)? {
