@@ -22,3 +22,4 @@ mod random;
 mod sanitized;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
+mod training;
