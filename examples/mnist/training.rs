@@ -11,6 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use weft::{Function, Options, Program, StaticValue};
 
+#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
 #[path = "../support/adam.rs"]
 mod adam;
 

@@ -446,7 +446,8 @@ class Frame:
     def eval_Call(self, node):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "shape":
             return self.eval(node.func)[self.eval(node.args[0])]
-        if isinstance(node.func, ast.Call) and getattr(node.func.func, "id", "") in ("grad", "value_and_grad", "vjp", "jvp"):
+        called = node.func.func if isinstance(node.func, ast.Call) else node.func
+        if getattr(called, "id", "") in ("grad", "value_and_grad", "vjp", "jvp"):
             raise NoGradients("gradients are not run here")
         if not isinstance(node.func, ast.Name):
             raise WeftError("only functions that have a name are called")

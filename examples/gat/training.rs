@@ -1,0 +1,218 @@
+//! The training loop around `train.ft`: a graph, and the state that goes from one step to the next.
+
+#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
+#[path = "../support/adam.rs"]
+mod adam;
+
+use adam::Parameter;
+use ndarray::{Array1, ArrayD, IxDyn};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::error::Error;
+use std::path::Path;
+use weft::{Call, Function, Options, Program, StaticValue};
+
+/// Different words of Cora, and of a made graph.
+const WORDS: usize = 1433;
+
+/// Nodes with words and a class each.
+pub struct Graph {
+    /// The words of node i are `word[start[i]..start[i + 1]]`.
+    start: Array1<i32>,
+    word: Array1<i32>,
+    /// The neighbours of node i, and itself, are `origin[first[i]..first[i + 1]]`.
+    first: Array1<i32>,
+    origin: Array1<i32>,
+    labels: Array1<i32>,
+    words: usize,
+    classes: usize,
+    /// The first nodes, whose classes are known in training.
+    pub known: usize,
+    /// The last nodes, whose classes are guessed in the end.
+    pub test: usize,
+}
+
+impl Graph {
+    /// Cora with the split that the literature uses (Planetoid's), from a folder of published data; `None` if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Files that are not what they should be.
+    pub fn cora(folder: &Path) -> Result<Option<Graph>, Box<dyn Error>> {
+        let [edges, words, labels] =
+            ["cora_edges.mtx", "cora_features.mtx", "cora_labels.txt"].map(|name| folder.join("graphs").join(name));
+        if !edges.is_file() || !words.is_file() || !labels.is_file() {
+            return Ok(None);
+        }
+        let labels = std::fs::read_to_string(labels)?.lines().map(str::parse).collect::<Result<Vec<i32>, _>>()?;
+        let (edges, words) = (coordinates(&edges)?, coordinates(&words)?);
+        Ok(Some(Graph::new(labels, &edges, &words, WORDS, 140, 1000)?))
+    }
+
+    /// A graph in which nodes of a class share most of their edges and a third of their words.
+    ///
+    /// # Errors
+    ///
+    /// None that is not a fault of this file.
+    pub fn made(n: usize, classes: usize) -> Result<Graph, Box<dyn Error>> {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut labels: Vec<i32> = (0..n).map(|i| (i % classes) as i32).collect();
+        labels.shuffle(&mut random);
+        let own = WORDS / classes;
+        let mut edges = Vec::new();
+        let mut contents = Vec::new();
+        for i in 0..n {
+            while edges.len() < 3 * (i + 1) {
+                let j = random.random_range(0..n);
+                if labels[i] == labels[j] || random.random_bool(0.03) {
+                    edges.push((i, j));
+                }
+            }
+            for k in 0..12 {
+                let of_class = labels[i] as usize * own + random.random_range(0..own);
+                contents.push((i, if k < 4 { of_class } else { random.random_range(0..WORDS) }));
+            }
+        }
+        Graph::new(labels, &edges, &contents, WORDS, 20 * classes, n / 3)
+    }
+
+    fn new(
+        labels: Vec<i32>,
+        edges: &[(usize, usize)],
+        contents: &[(usize, usize)],
+        words: usize,
+        known: usize,
+        test: usize,
+    ) -> Result<Graph, Box<dyn Error>> {
+        let n = labels.len();
+        let both = edges.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+        let (first, origin) = rows(n, n, both.chain((0..n).map(|i| (i, i))))?;
+        let (start, word) = rows(n, words, contents.iter().copied())?;
+        let classes = labels.iter().max().map_or(0, |c| *c as usize + 1);
+        if labels.iter().any(|c| *c < 0) || known + test > n {
+            return Err("the classes of some nodes are not known".into());
+        }
+        Ok(Graph { start, word, first, origin, labels: Array1::from(labels), words, classes, known, test })
+    }
+
+    fn pass<'f, 'a>(&'a self, call: Call<'f, 'a>) -> Call<'f, 'a> {
+        let call = call.input("start", self.start.view()).input("word", self.word.view());
+        call.input("first", self.first.view()).input("origin", self.origin.view())
+    }
+}
+
+/// Pairs of a row and a column, without duplicates, in the order of rows: where each row begins, and the columns.
+fn rows(
+    n: usize,
+    columns: usize,
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> Result<(Array1<i32>, Array1<i32>), Box<dyn Error>> {
+    let mut pairs: Vec<(usize, usize)> = pairs.collect();
+    if pairs.iter().any(|(i, j)| *i >= n || *j >= columns) {
+        return Err(format!("a place outside of a matrix of {n} x {columns}").into());
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let begin = |i: usize| pairs.partition_point(|(row, _)| *row < i) as i32;
+    Ok(((0..=n).map(begin).collect(), pairs.iter().map(|(_, j)| *j as i32).collect()))
+}
+
+/// The places in a MatrixMarket file, counted from 0.
+fn coordinates(path: &Path) -> Result<Vec<(usize, usize)>, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path)?;
+    let mut lines = text.lines().filter(|l| !l.starts_with('%')).map(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<usize>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(i)), Some(Ok(j))) if i > 0 && j > 0 => Ok((i, j)),
+            _ => Err(format!("{}: `{line}` is no place in a matrix", path.display())),
+        }
+    });
+    lines.next().ok_or_else(|| format!("{}: it is empty", path.display()))??; // the sizes
+    Ok(lines.map(|p| p.map(|(i, j)| (i - 1, j - 1))).collect::<Result<_, _>>()?)
+}
+
+/// How training is done: as in the paper, but for a number of epochs that is fixed.
+pub struct Plan {
+    pub heads: usize,
+    pub hidden: usize,
+    pub epochs: usize,
+    pub rate: f32,
+    pub decay: f32,
+    pub drop: f32,
+}
+
+/// The entries of `train.ft`, compiled for a graph.
+pub struct Trainer<'p> {
+    graph: &'p Graph,
+    plan: &'p Plan,
+    init: Function,
+    step: Function,
+    classify: Function,
+}
+
+/// What came out of training from one seed.
+pub struct Course {
+    /// The loss of every epoch.
+    pub losses: Vec<f64>,
+    /// The share of test nodes whose class is guessed rightly.
+    pub accuracy: f64,
+    /// Seconds of an epoch.
+    pub seconds: f64,
+}
+
+impl<'p> Trainer<'p> {
+    /// Compiles the program.
+    ///
+    /// # Errors
+    ///
+    /// None that is not a fault of Weft.
+    pub fn new(program: &Program, graph: &'p Graph, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
+        let sizes =
+            [("feats", graph.words), ("heads", plan.heads), ("hidden", plan.hidden), ("classes", graph.classes)];
+        let (mut statics, mut sized) = (Options::default(), Options::default());
+        for (name, value) in sizes {
+            statics = statics.set(name, StaticValue::Int(value as i128));
+            sized = sized.size(name, value as i64);
+        }
+        Ok(Trainer {
+            graph,
+            plan,
+            init: program.compile("init", &statics)?,
+            step: program.compile("step", &Options { schedule: Some("fast".to_string()), ..sized.clone() })?,
+            classify: program.compile("classify", &sized)?,
+        })
+    }
+
+    /// Trains from scratch.
+    ///
+    /// # Errors
+    ///
+    /// None that is not a fault of Weft.
+    pub fn train(&self, seed: i64) -> Result<Course, Box<dyn Error>> {
+        let (graph, plan) = (self.graph, self.plan);
+        let weights = self.init.call().scalar("seed", seed).run()?;
+        let zeros = |shape: &[usize]| ArrayD::<f32>::zeros(IxDyn(shape));
+        let mut network = vec![
+            Parameter::new("b1", zeros(&[plan.heads, plan.hidden])),
+            Parameter::new("b2", zeros(&[1, graph.classes])),
+        ];
+        for name in ["w1", "src1", "dst1", "w2", "src2", "dst2"] {
+            network.push(Parameter::new(name, weights.array(name)?));
+        }
+        let start = std::time::Instant::now();
+        let mut losses = Vec::new();
+        for epoch in 1..=plan.epochs {
+            let call = graph.pass(self.step.call()).input("labels", graph.labels.view());
+            let call = call.scalar("known", graph.known as i32).scalar("t", epoch as i32).scalar("rate", plan.rate);
+            let call = call.scalar("decay", plan.decay).scalar("drop", plan.drop);
+            let call = call.scalar("seed", 1_000_000 * (seed + 1) + epoch as i64);
+            losses.push(f64::from(adam::change(call, &mut network).run()?.scalar::<f32>("l")?));
+        }
+        let seconds = start.elapsed().as_secs_f64() / plan.epochs as f64;
+        let guessed = adam::read(graph.pass(self.classify.call()), &network).run()?.array::<i64>("out")?;
+        let tested = graph.labels.len() - graph.test;
+        let right = guessed.iter().zip(&graph.labels).skip(tested).filter(|(a, b)| **a == i64::from(**b)).count();
+        Ok(Course { losses, accuracy: right as f64 / graph.test as f64, seconds })
+    }
+}
