@@ -1,7 +1,9 @@
 //! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weft_ast::{Diagnostic, Diagnostics, Func};
+use weft_autodiff::memory::Sizes;
 use weft_autodiff::{Kind, Tape};
 use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
 use weft_schedule::Schedule;
@@ -10,6 +12,22 @@ use weft_schedule::Schedule;
 #[derive(Default)]
 pub(crate) struct Compiler {
     pub(crate) taken: Mutex<Option<Schedule>>,
+    /// Sizes of the entry, for budgets of memory. Where they are still to come (`None`), budgets wait too.
+    sizes: Option<Sizes>,
+    /// Whether a budget waits.
+    waits: AtomicBool,
+}
+
+impl Compiler {
+    /// With the sizes that are known; `None` if they are still to come.
+    pub(crate) fn new(sizes: Option<&Sizes>) -> Compiler {
+        Compiler { sizes: sizes.cloned(), ..Compiler::default() }
+    }
+
+    /// Whether the program has a budget of memory that could not be kept for want of sizes.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
 }
 
 impl Hooks for Compiler {
@@ -23,6 +41,9 @@ impl Hooks for Compiler {
         };
         let memory = request.memory.as_deref().map(weft_autodiff::memory::parse).transpose();
         let memory = memory.map_err(|what| Diagnostic::new("grad::memory", what).at(request.span))?;
+        let waits = memory.is_some() && self.sizes.is_none();
+        self.waits.fetch_or(waits, Ordering::Relaxed);
+        let memory = memory.filter(|_| !waits);
         weft_autodiff::differentiate(&weft_autodiff::Request {
             kind,
             name: request.name,
@@ -36,10 +57,13 @@ impl Hooks for Compiler {
                 TapeChoice::Named(names) => Tape::Named(names),
             },
             memory,
-            // What a size of this function is called where it is used, only the caller knows.
-            sizes: Default::default(),
+            sizes: request.sizes,
             span: request.span,
         })
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_default()
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {

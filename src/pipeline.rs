@@ -8,14 +8,12 @@ use crate::hooks::Compiler;
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
-use std::collections::BTreeMap;
 use weft_analysis::pass;
 use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
 use weft_autodiff::Explanation;
 use weft_autodiff::memory::Sizes;
 use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, Lowered};
-use weft_frontend::StaticValue;
 use weft_frontend::program::{Program, Source};
 use weft_schedule::Schedule;
 
@@ -32,14 +30,21 @@ pub fn parse(main: Source, timings: &mut Timings) -> Program {
 /// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works on
 /// loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved about;
 /// the front end asks for them through its hooks. `None` and `"none"` run the program as it is written.
-pub fn logical(
+pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
+    Ok(scheduled(program, entry, options, timings)?.into_func())
+}
+
+/// The logical program whatever its sizes, and whether it has budgets of memory that wait for them. Parameters and results are those of
+/// [`logical`].
+pub fn unsized_logical(
     program: &Program,
     entry: &str,
-    schedule: Option<&str>,
-    statics: &BTreeMap<String, StaticValue>,
+    options: &Options,
     timings: &mut Timings,
-) -> Result<Func, Diagnostics> {
-    Ok(scheduled(program, entry, schedule, statics, timings)?.into_func())
+) -> Result<(Func, bool), Diagnostics> {
+    let compiler = Compiler::new(None);
+    let func = by(&compiler, program, entry, options, timings)?.into_func();
+    Ok((func, compiler.waits()))
 }
 
 /// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those of a
@@ -47,13 +52,22 @@ pub fn logical(
 pub fn scheduled(
     program: &Program,
     entry: &str,
-    schedule: Option<&str>,
-    statics: &BTreeMap<String, StaticValue>,
+    options: &Options,
     timings: &mut Timings,
 ) -> Result<Schedule, Diagnostics> {
-    let compiler = Compiler::default();
+    by(&Compiler::new(Some(&options.sizes)), program, entry, options, timings)
+}
+
+fn by(
+    compiler: &Compiler,
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    timings: &mut Timings,
+) -> Result<Schedule, Diagnostics> {
+    let (schedule, statics) = (options.schedule.as_deref(), &options.statics);
     let plain = |timings: &mut Timings| -> Result<Func, Diagnostics> {
-        let func = timings.measure("elaborate", || program.elaborate(entry, statics, &compiler))?;
+        let func = timings.measure("elaborate", || program.elaborate(entry, statics, compiler))?;
         validated(weft_ast::validate::logical(&func), "elaboration")?;
         Ok(func)
     };
@@ -65,7 +79,7 @@ pub fn scheduled(
             timings.measure("schedule", || deep(|| scheduler::replay(file, func)))
         }
         Some(name) => {
-            let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, &compiler)))?;
+            let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, compiler)))?;
             validated(weft_ast::validate::logical(&func), "a schedule")?;
             let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))

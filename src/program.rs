@@ -216,14 +216,28 @@ impl Program {
     pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         let wrong = |d| Error::program(d, &self.sources);
-        let func = pipeline::logical(&self.front, entry, options.schedule.as_deref(), &options.statics, timings);
-        let func = func.map_err(wrong)?;
+        let func = pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?;
         match &options.gradient {
             None => Ok(func),
             Some(gradient) => {
                 pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)
             }
         }
+    }
+
+    /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory are kept then.
+    pub(crate) fn unsized_logical(
+        &self,
+        entry: &str,
+        options: &Options,
+        timings: &mut Timings,
+    ) -> Result<(Func, bool), Error> {
+        let wrong = |d| Error::program(d, &self.sources);
+        let (func, waits) = pipeline::unsized_logical(&self.front, entry, options, timings).map_err(wrong)?;
+        let Some(gradient) = &options.gradient else { return Ok((func, waits)) };
+        let plain = Gradient { memory: None, ..gradient.clone() };
+        let (func, _) = pipeline::gradient(&func, &plain, &options.sizes, timings).map_err(wrong)?;
+        Ok((func, waits || gradient.memory.is_some()))
     }
 
     /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as far as
@@ -249,8 +263,7 @@ impl Program {
     pub fn scheduled(&self, entry: &str, options: &Options) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
-        pipeline::scheduled(&self.front, entry, options.schedule.as_deref(), &options.statics, &mut timings)
-            .map_err(|d| Error::program(d, &self.sources))
+        pipeline::scheduled(&self.front, entry, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
     /// Compiles an entry.

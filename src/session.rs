@@ -4,7 +4,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
-use crate::program::{Backend, Gradient, Options, Program};
+use crate::program::{Backend, Options, Program};
 use crate::scheduler;
 use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
@@ -73,9 +73,7 @@ impl Session {
         timings.extend(program.timings());
         let entry = program.entry(entry)?;
         // Sizes are known when it is compiled: a budget is kept then, and changes nothing of the signature.
-        let budget = options.gradient.as_ref().is_some_and(|g| g.memory.is_some());
-        let plain = options.gradient.clone().map(|g| Gradient { memory: None, ..g });
-        let func = program.logical(&entry, &Options { gradient: plain, ..options.clone() }, &mut timings)?;
+        let (func, waits) = program.unsized_logical(&entry, options, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
         if let Some((store, key_of_manifest)) = keep {
@@ -88,7 +86,7 @@ impl Session {
             };
             store.keep_manifest(key_of_manifest, &manifest);
         }
-        let front = (!budget).then(|| (program.sources().clone(), func));
+        let front = (!waits).then(|| (program.sources().clone(), func));
         Ok(Session { file: file.to_path_buf(), entry, options: options.clone(), signature, texts, front, timings })
     }
 

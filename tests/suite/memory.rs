@@ -84,3 +84,49 @@ fn assert_close(case: &Case, predicted: u64, measured: u64) {
     let fits = measured <= predicted && predicted <= measured + measured / 10 + stack;
     assert!(fits, "{}: {predicted} bytes predicted, {measured} measured", case.entry);
 }
+
+/// A budget in a program waits for the sizes of a run, and is kept then.
+#[test]
+fn budgets_in_programs_are_kept() {
+    let text = |budget: &str| {
+        format!(
+            "
+def energy(start: f64[n], steps: f64[T]) -> f64:
+    u = empty((n,), f64)
+    u[...] = start
+    for t in range(T):
+        for i in range(n):
+            u[i] = u[i] + 0.1 * sin(u[i]) * steps[t]
+    e: f64 = 0.0
+    for i in range(n):
+        e += u[i] * u[i]
+    return e
+
+def step(x: inout[f64[a]], steps: f64[b]) -> f64:
+    e, d = value_and_grad(energy, wrt=[\"start\"]{budget})(x, steps)
+    x[...] -= 0.01 * d
+    return e
+"
+        )
+    };
+    let run = |budget: &str, sized: bool| {
+        let program = Program::from_source("step.ft", &text(budget)).map_err(|e| e.to_string())?;
+        let known = [("a", 5000), ("b", 200)].map(|(n, v)| (n.to_string(), v));
+        let sizes = if sized { known.clone().into() } else { Default::default() };
+        let function = program.compile("step", &Options { sizes, ..Options::default() }).map_err(|e| e.to_string())?;
+        let given = ["x", "steps"].map(|n| (n.to_string(), "rand".to_string()));
+        let inputs = weft::inputs::read(function.signature(), &given, &known)
+            .map_err(|faults| weft::locate::report(faults, &Default::default(), "step").to_string())?;
+        let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
+        Ok::<_, String>((ran.params[0].clone(), ran.usage.scratch.expect("C measures it")))
+    };
+    let (expected, all) = run("", true).unwrap_or_else(|e| panic!("{e}"));
+    assert!(all > 8_000_000, "{all}");
+    let (found, within) = run(", memory=\"2MB\"", true).unwrap_or_else(|e| panic!("{e}"));
+    assert!(within <= 2_000_000, "{within}");
+    assert_eq!(expected, found);
+    let refused = run(", memory=\"2MB\"", false).expect_err("sizes are not known");
+    assert!(refused.contains("cannot be told without the size"), "{refused}");
+    let refused = run(", memory=\"much\"", true).expect_err("no amount");
+    assert!(refused.contains("is no unit of memory") || refused.contains("is no amount of memory"), "{refused}");
+}

@@ -44,6 +44,8 @@ pub struct GradientRequest {
     pub tape: TapeChoice,
     /// How much memory its local tensors may take, as it is written (`"512MB"`).
     pub memory: Option<String>,
+    /// Sizes of the function that are known, by name.
+    pub sizes: BTreeMap<String, i64>,
     /// Where it is asked for.
     pub span: Span,
 }
@@ -66,6 +68,11 @@ pub enum TapeChoice {
 pub trait Hooks: Sync {
     /// Differentiates a program.
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics>;
+
+    /// Sizes of the entry that are known while it is compiled, by name.
+    fn sizes(&self) -> BTreeMap<String, i64> {
+        BTreeMap::new()
+    }
 
     /// Applies a schedule to a program.
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics>;
@@ -220,7 +227,11 @@ impl Elab<'_> {
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
         let name = self.function(g.target.innermost()).name.text.clone();
         let request = request(self.program, g, name, &BTreeMap::new(), self.hooks);
-        match request.and_then(|r| self.hooks.gradient(r)) {
+        let sized = request.map(|r| {
+            let sizes = self.known_sizes(&r.func, &args);
+            GradientRequest { sizes, ..r }
+        });
+        match sized.and_then(|r| self.hooks.gradient(r)) {
             Err(found) => {
                 let mut stop = super::Stop::Reported;
                 for d in found.0 {
@@ -230,6 +241,30 @@ impl Elab<'_> {
             }
             Ok(func) => self.splice(&func, args, span),
         }
+    }
+
+    /// The sizes of a function as its arguments have them, as far as they are known while compiling.
+    fn known_sizes(&self, func: &Func, args: &[Arg]) -> BTreeMap<String, i64> {
+        let entry = self.hooks.sizes();
+        let number = |e: &weft_ast::Expr| {
+            let constant = e.rewrite(&mut |e| match e.kind() {
+                weft_ast::ExprKind::Var(s) => entry.get(s.name()).map_or(e, |v| weft_ast::Expr::int(*v)),
+                _ => e,
+            });
+            weft_ast::poly::tidy(&constant).as_int()
+        };
+        let mut out = BTreeMap::new();
+        for (k, (key, v, _)) in args.iter().enumerate() {
+            let named = |p: &&weft_ast::Param| key.as_deref() == Some(p.tensor.symbol.name());
+            let by_name = func.params.iter().find(named);
+            let Some(p) = by_name.or_else(|| func.params.get(k).filter(|_| key.is_none())) else { continue };
+            for (size, found) in p.tensor.shape.iter().zip(v.shape().unwrap_or_default()) {
+                if let (weft_ast::ExprKind::Var(s), Some(n)) = (size.kind(), number(&found)) {
+                    out.insert(s.name().to_string(), n);
+                }
+            }
+        }
+        out
     }
 }
 
@@ -254,7 +289,7 @@ fn request(
     };
     let wrt = g.wrt.clone().unwrap_or_else(floats);
     let (out, tape, memory) = (g.out.clone(), g.tape.clone(), g.memory.clone());
-    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, span: g.span })
+    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, sizes: hooks.sizes(), span: g.span })
 }
 
 /// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).
