@@ -64,9 +64,60 @@ macro_rules! elements {
                 Value::new(self.shape().to_vec(), data)
             }
 
+            /// The same array, for a shorter time.
+            pub(crate) fn view(&self) -> Argument<'_> {
+                match self { $(Argument::$variant(a) => Argument::$variant(CowArray::from(a.view()))),* }
+            }
+
+            /// The array with its own elements.
+            pub(crate) fn into_owned(self) -> Argument<'static> {
+                match self { $(Argument::$variant(a) => Argument::$variant(CowArray::from(a.into_owned()))),* }
+            }
+
+            /// The bytes of its elements, where they are its own.
+            pub(crate) fn own_bytes(&self) -> usize {
+                match self { $(Argument::$variant(a) if a.is_owned() => a.len() * std::mem::size_of::<$t>(),)* _ => 0 }
+            }
+
             /// For C, without a copy.
             pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
                 match self { $(Argument::$variant(a) => ArgRef::new(a.as_slice()?, a.shape()).map(Arg::In)),* }
+            }
+        }
+
+        impl<'a> From<Value> for Argument<'a> {
+            fn from(value: Value) -> Argument<'a> {
+                let (shape, data) = value.into_parts();
+                match data {
+                    $(Buffer::$variant(v) => {
+                        let array = ArrayD::from_shape_vec(IxDyn(&shape), v).expect("a value has its shape's elements");
+                        Argument::$variant(CowArray::from(array))
+                    })*
+                }
+            }
+        }
+
+        impl<'a> From<&'a Value> for Argument<'a> {
+            fn from(value: &'a Value) -> Argument<'a> {
+                let shape = IxDyn(value.shape());
+                match value.data() {
+                    $(Buffer::$variant(v) => {
+                        let view = ArrayView::from_shape(shape, v).expect("a value has its shape's elements");
+                        Argument::$variant(CowArray::from(view))
+                    })*
+                }
+            }
+        }
+
+        impl<'a> From<&'a mut Value> for ArgumentMut<'a> {
+            fn from(value: &'a mut Value) -> ArgumentMut<'a> {
+                let shape = IxDyn(value.shape());
+                match value.data_mut() {
+                    $(Buffer::$variant(v) => {
+                        let view = ArrayViewMut::from_shape(shape, v).expect("a value has its shape's elements");
+                        ArgumentMut::$variant(view)
+                    })*
+                }
             }
         }
 
@@ -84,6 +135,11 @@ macro_rules! elements {
             /// Sizes.
             pub fn shape(&self) -> &[usize] {
                 match self { $(ArgumentMut::$variant(a) => a.shape()),* }
+            }
+
+            /// The same array, for a shorter time.
+            pub(crate) fn view_mut(&mut self) -> ArgumentMut<'_> {
+                match self { $(ArgumentMut::$variant(a) => ArgumentMut::$variant(a.view_mut())),* }
             }
 
             /// Whether C can write it where it is.

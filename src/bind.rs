@@ -133,6 +133,12 @@ impl Sizes {
         }
     }
 
+    /// The sizes that are known so far, by name.
+    pub(crate) fn known(&self, signature: &Signature) -> impl Iterator<Item = (String, i64)> {
+        let known = signature.sizes.iter().zip(&self.values);
+        known.filter_map(|(s, v)| Some((s.name.clone(), v.as_ref()?.0)))
+    }
+
     /// The shape of a parameter or result.
     pub fn shape(&self, tensor: &TensorSig) -> Option<Vec<usize>> {
         tensor.shape.iter().map(|d| usize::try_from(self.eval(d.value.as_ref()?)?).ok()).collect()

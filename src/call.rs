@@ -7,6 +7,7 @@ use crate::function::Function;
 use crate::inputs;
 use crate::locate::{self, Fault};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
+use std::collections::BTreeMap;
 use weft_ast::{DType, Diagnostic, Value};
 use weft_codegen::call::Arg;
 use weft_codegen::signature::{Passing, Signature, TensorSig};
@@ -57,6 +58,32 @@ impl<'f, 'a> Call<'f, 'a> {
         self
     }
 
+    /// Gives a parameter of any element type, as [`crate::inputs`] reads it.
+    #[must_use]
+    pub fn value(mut self, name: &str, value: &'a Value) -> Call<'f, 'a> {
+        self.inputs.push((name.to_string(), value.into()));
+        self
+    }
+
+    /// Gives an `inout` parameter of any element type.
+    #[must_use]
+    pub fn inout_value(mut self, name: &str, value: &'a mut Value) -> Call<'f, 'a> {
+        self.inouts.push((name.to_string(), value.into()));
+        self
+    }
+
+    /// Gives a parameter that is an argument already.
+    pub(crate) fn argument(mut self, name: &str, argument: Argument<'a>) -> Call<'f, 'a> {
+        self.inputs.push((name.to_string(), argument));
+        self
+    }
+
+    /// Likewise, one that is written.
+    pub(crate) fn argument_mut(mut self, name: &str, argument: ArgumentMut<'a>) -> Call<'f, 'a> {
+        self.inouts.push((name.to_string(), argument));
+        self
+    }
+
     /// Gives an `inout` parameter; the view holds its final value after the call. It is copied there and back only if it is
     /// not row-major and contiguous. If the program stops, its contents are unspecified.
     #[must_use]
@@ -85,6 +112,11 @@ impl<'f, 'a> Call<'f, 'a> {
     ///
     /// [`Error::Input`] if the arguments do not fit the signature, [`Error::Run`] if the program stops.
     pub fn run(self) -> Result<Outputs, Error> {
+        Ok(self.run_with_sizes()?.0)
+    }
+
+    /// As [`Call::run`], with the values of all sizes.
+    pub(crate) fn run_with_sizes(mut self) -> Result<(Outputs, Vec<i64>), Error> {
         let sources = self.function.sources().clone();
         let entry = &self.function.signature().name;
         let (sizes, shapes) = self.check().map_err(|faults| Error::Input(locate::report(faults, &sources, entry)))?;
@@ -93,11 +125,30 @@ impl<'f, 'a> Call<'f, 'a> {
             Some(shapes) if self.function.is_compiled() => self.run_in_place(&sizes, shapes)?,
             _ => self.run_on_copies(&sizes)?,
         };
-        Ok(Outputs { results: names.zip(results).collect() })
+        Ok((Outputs { results: names.zip(results).collect() }, sizes))
+    }
+
+    /// What a parameter holds now.
+    pub(crate) fn current(&self, name: &str) -> Option<Value> {
+        let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
+        input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value()))
+    }
+
+    /// The sizes that follow from what is given, by name; `None` where it does not fit.
+    pub(crate) fn known_sizes(&self) -> Option<BTreeMap<String, i64>> {
+        let signature = self.function.signature();
+        let mut sizes = Sizes::given(signature, &self.sizes).ok()?;
+        let given = |name: &str| {
+            let input = self.inputs.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
+            input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec()))
+        };
+        let shapes: Vec<Option<Vec<usize>>> = signature.params().map(|p| given(&p.name)).collect();
+        sizes.unify(signature, &shapes).ok()?;
+        Some(sizes.known(signature).collect())
     }
 
     /// Calls C on the arrays as they are.
-    fn run_in_place(mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
+    fn run_in_place(&mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
         let mut results: Vec<Value> =
             signature.results().zip(shapes).filter_map(|(t, shape)| Value::zeros(t.dtype, shape)).collect();
@@ -130,13 +181,9 @@ impl<'f, 'a> Call<'f, 'a> {
     }
 
     /// Runs on copies of everything: the interpreter works so.
-    fn run_on_copies(mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
+    fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
-        let value = |name: &str| {
-            let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
-            input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value()))
-        };
-        let values = signature.params().filter_map(|p| value(&p.name)).collect();
+        let values = signature.params().filter_map(|p| self.current(&p.name)).collect();
         let ran = self.function.run(values, sizes, self.threads)?;
         for (p, value) in signature.params().zip(&ran.params) {
             if let Some((_, argument)) = self.inouts.iter_mut().find(|(n, _)| *n == p.name) {
@@ -216,6 +263,16 @@ pub struct Outputs {
 }
 
 impl Outputs {
+    /// The results from position `k` on, taken out.
+    pub(crate) fn split_off(&mut self, k: usize) -> Vec<(String, Value)> {
+        self.results.split_off(k)
+    }
+
+    /// The result of that position.
+    pub(crate) fn at(&self, k: usize) -> Option<&Value> {
+        self.results.get(k).map(|(_, v)| v)
+    }
+
     /// The names of the results, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.results.iter().map(|(n, _)| n.as_str())

@@ -106,7 +106,7 @@ impl Function {
     }
 
     /// Starts a call.
-    pub fn call(&self) -> crate::call::Call<'_, '_> {
+    pub fn call<'a>(&self) -> crate::call::Call<'_, 'a> {
         crate::call::Call::new(self)
     }
 

@@ -97,23 +97,53 @@ pub fn gradient(
     sizes: &Sizes,
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
+    let kind = match gradient.mode {
+        Mode::Reverse => weft_autodiff::Kind::ValueAndVjp,
+        Mode::Forward => weft_autodiff::Kind::Jvp,
+    };
+    let wrt = wrt(func, gradient);
+    let request = request(func, gradient, sizes, kind, &wrt);
+    timings.measure("differentiate", || deep(|| weft_autodiff::explain(&request)))
+}
+
+/// The same in two programs: a forward pass that leaves what the backward pass needs, and that.
+///
+/// Why cut here, and not a program of each kind: what is kept is decided once, for both.
+pub fn pair(
+    func: &Func,
+    gradient: &Gradient,
+    sizes: &Sizes,
+    timings: &mut Timings,
+) -> Result<weft_autodiff::Pair, Diagnostics> {
+    let wrt = wrt(func, gradient);
+    let request = request(func, gradient, sizes, weft_autodiff::Kind::ValueAndVjp, &wrt);
+    timings.measure("differentiate", || deep(|| weft_autodiff::differentiate_pair(&request)))
+}
+
+/// The parameters with respect to which a gradient is: all of floats if none is named.
+fn wrt(func: &Func, gradient: &Gradient) -> Vec<String> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float()).map(|p| p.tensor.symbol.name().to_string());
-    let wrt = if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() };
-    let request = weft_autodiff::Request {
-        kind: match gradient.mode {
-            Mode::Reverse => weft_autodiff::Kind::ValueAndVjp,
-            Mode::Forward => weft_autodiff::Kind::Jvp,
-        },
+    if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() }
+}
+
+fn request<'a>(
+    func: &'a Func,
+    gradient: &Gradient,
+    sizes: &Sizes,
+    kind: weft_autodiff::Kind,
+    wrt: &'a [String],
+) -> weft_autodiff::Request<'a> {
+    weft_autodiff::Request {
+        kind,
         name: func.name.clone(),
         func,
-        wrt: &wrt,
+        wrt,
         out: &[],
         tape: gradient.tape.clone(),
         memory: gradient.memory,
         sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
         span: Span::NONE,
-    };
-    timings.measure("differentiate", || deep(|| weft_autodiff::explain(&request)))
+    }
 }
 
 /// The program on flat buffers, with every check that remains.

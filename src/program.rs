@@ -3,6 +3,7 @@
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
+use crate::pair::Pair;
 use crate::pipeline;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
@@ -294,6 +295,34 @@ impl Program {
             Ok((self.sources.clone(), self.logical(entry, options, timings)?))
         })?;
         Ok(function.with_sources(&self.sources))
+    }
+
+    /// Compiles the gradient of an entry as two functions, with a tape between them: see [`crate::pair`]. `options.gradient` says
+    /// with respect to what, and what is kept; without it, all floating-point parameters are meant.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry, or that has no gradient; a C compiler that is missing.
+    pub fn differentiate(&self, entry: &str, options: &Options) -> Result<Pair, Error> {
+        self.entry(Some(entry))?;
+        let wrong = |d: Diagnostics| Error::program(d, &self.sources);
+        let gradient = options.gradient.clone().unwrap_or_default();
+        if gradient.mode == Mode::Forward {
+            let d = Diagnostic::new("grad::pair", "tangents are computed in one pass, with the results");
+            return Err(wrong(d.help("compile them with `Program::compile`").into()));
+        }
+        let mut timings = self.timings.clone();
+        let plain = Options { gradient: None, ..options.clone() };
+        let func = self.logical(entry, &plain, &mut timings)?;
+        let made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
+        let options = Options { gradient: Some(gradient), ..options.clone() };
+        let compile = |pass: &str, func: &Func| {
+            let texts = weft_codegen::cache::key(&[&self.texts_key(), "one of two passes", pass]);
+            let front = |_: &mut Timings| Ok((self.sources.clone(), func.clone()));
+            Ok(Function::new(&texts, entry, &options, timings.clone(), front)?.with_sources(&self.sources))
+        };
+        let (forward, backward) = (compile("forward", &made.forward)?, compile("backward", &made.backward)?);
+        Ok(Pair::new(forward, backward, made))
     }
 
     /// Compiles an entry as a schedule made it.

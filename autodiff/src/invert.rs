@@ -32,14 +32,19 @@ use weft_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, Stmt
 /// How a tensor is undone.
 #[derive(Clone)]
 pub(crate) struct Undone {
-    /// What holds it in the backward pass: itself, or a copy of what the caller sees.
+    /// What holds it in the backward pass: itself, or a copy of what the caller sees and of what comes on the tape of a pair.
     pub now: Arc<Tensor>,
     /// The loop in whose body it is undone first of all. Where there is none, each statement is undone in its turn.
     pub first_in: Option<StmtId>,
 }
 
-/// The tensors that are undone.
-pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, homes: &FxHashMap<Symbol, Choice>) -> FxHashMap<Symbol, Undone> {
+/// The tensors that are undone, in copies if the backward pass is a program apart.
+pub(crate) fn choose(
+    facts: &Facts<'_>,
+    tape: &Tape,
+    homes: &FxHashMap<Symbol, Choice>,
+    apart: bool,
+) -> FxHashMap<Symbol, Undone> {
     let kept = |t: &Symbol| match tape {
         Tape::All => true,
         Tape::Named(names) => names.iter().any(|n| n == t.name()),
@@ -53,7 +58,7 @@ pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, homes: &FxHashMap<Symbol, C
             let first_in = place(facts, &t.symbol, homes)?;
             let symbol = Symbol::new(format!("{}.then", t.symbol));
             let copy = || Arc::new(Tensor { symbol, role: Role::Tape, ..(**t).clone() });
-            let now = if local(t) { t.clone() } else { copy() };
+            let now = if local(t) && !apart { t.clone() } else { copy() };
             Some((t.symbol.clone(), Undone { now, first_in }))
         })
         .collect()

@@ -18,6 +18,7 @@
 //! | `copy` | statements once more, with new names |
 //! | `program` | the interface of what comes out: seeds, results, names |
 //! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
+//! | `pair` | the gradient as two programs, with the tape between them |
 //! | `tidy` | makes what comes out as short as a person would write it |
 //!
 //! # Names
@@ -39,6 +40,7 @@ mod invert;
 mod jacobian;
 pub mod memory;
 mod named;
+mod pair;
 mod partials;
 mod plan;
 mod program;
@@ -52,6 +54,8 @@ pub use explain::{Explanation, Row};
 pub use held::amount;
 
 use weft_ast::{Diagnostics, Func, Span};
+
+pub use pair::{Pair, Source, differentiate_pair};
 
 /// Which derivative is asked for (language.md section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,19 +156,25 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
             (func, explanation)
         }
         _ => {
-            let planned = plan::run(request)?;
+            let planned = plan::run(request, false)?;
             let explanation = Explanation::new(&planned, &request.sizes);
             (planned.func, explanation)
         }
     };
-    if let Err(wrong) = weft_ast::validate::logical(&func) {
-        let text = format!("{wrong:?}\n{}", weft_ast::print::func(&func));
+    valid(&func, request.span)?;
+    Ok((func, explanation))
+}
+
+/// That what was made is a program.
+fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
+    if let Err(wrong) = weft_ast::validate::logical(func) {
+        let text = format!("{wrong:?}\n{}", weft_ast::print::func(func));
         debug_assert!(false, "a derivative is no valid program: {text}");
         return Err(weft_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
-            .at(request.span)
+            .at(span)
             .help("this is a mistake in Weft, not in your program; please report it")
             .note(text)
             .into());
     }
-    Ok((func, explanation))
+    Ok(())
 }

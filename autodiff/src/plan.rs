@@ -13,8 +13,9 @@
 use crate::held::{Decision, Held};
 use crate::memory::{self, Sizes};
 use crate::program::{self, Derived};
+use crate::tidy::{self, Made};
 use crate::values::Home;
-use crate::{Request, segments, tidy};
+use crate::{Request, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use weft_analysis::query::depend::Dependences;
@@ -27,9 +28,11 @@ const MOST_LEVELS: u32 = 6;
 /// Loops that are cut into segments, at most.
 const MOST_LOOPS: usize = 8;
 
-/// What differs from a gradient without a budget.
+/// What differs from a gradient without a budget, in one program.
 #[derive(Clone, Default)]
 pub(crate) struct Plan {
+    /// The backward pass is to be a program of its own: it leaves what it is given as it is, and may run again.
+    pub apart: bool,
     /// Tensors that are computed again for want of memory.
     pub again: FxHashSet<Symbol>,
     /// Loops over segments.
@@ -41,6 +44,10 @@ pub(crate) struct Plan {
 /// A gradient, and what it takes.
 pub(crate) struct Planned {
     pub func: Func,
+    /// The same before it was made short: forward pass and backward pass stand one after the other.
+    pub whole: Func,
+    /// What is known of that.
+    pub made: Made,
     /// What is kept for the backward pass.
     pub held: Vec<Held>,
     /// Bytes of local tensors; what is missing to tell, if it cannot be told.
@@ -49,9 +56,10 @@ pub(crate) struct Planned {
     pub notes: Vec<String>,
 }
 
-/// The gradient, within its budget if it has one.
-pub(crate) fn run(request: &Request<'_>) -> Result<Planned, Diagnostics> {
-    let first = Attempt { func: program::named(request), plan: Plan::default(), notes: Vec::new() };
+/// The gradient, within its budget if it has one; `apart` is that of [`Plan`].
+pub(crate) fn run(request: &Request<'_>, apart: bool) -> Result<Planned, Diagnostics> {
+    let plan = Plan { apart, ..Plan::default() };
+    let first = Attempt { func: program::named(request), plan, notes: Vec::new() };
     let mut best = first.made(request)?;
     let Some(budget) = request.memory else { return Ok(best) };
     let mut attempt = first;
@@ -80,10 +88,10 @@ struct Attempt {
 
 impl Attempt {
     fn made(&self, request: &Request<'_>) -> Result<Planned, Diagnostics> {
-        let Derived { func, made, held } = program::run(request, &self.func, &self.plan)?;
-        let func = tidy::run(&func, &made);
+        let Derived { func: whole, made, held } = program::run(request, &self.func, &self.plan)?;
+        let func = tidy::run(&whole, &made);
         let peak = memory::peak(&func, &request.sizes);
-        Ok(Planned { func, held, peak, notes: self.notes.clone() })
+        Ok(Planned { func, whole, made, held, peak, notes: self.notes.clone() })
     }
 
     fn bytes(&self, request: &Request<'_>, h: &Held) -> u64 {

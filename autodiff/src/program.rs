@@ -74,7 +74,7 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
     let facts = Facts::new(func);
     let derived = attempt(request, &facts, plan, FxHashMap::default());
     // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
-    let mut undone = invert::choose(&facts, &request.tape, &homes::choose(&facts, &request.tape, plan));
+    let mut undone = invert::choose(&facts, &request.tape, &homes::choose(&facts, &request.tape, plan), plan.apart);
     if let Ok(derived) = &derived {
         let copied = |t: &Symbol| derived.held.iter().any(|h| h.decision == Decision::Copies && h.tensor.symbol == *t);
         undone.retain(|t, _| copied(t));
@@ -113,7 +113,7 @@ fn attempt(
         active,
         adjoints,
         initial,
-        values: Values::new(homes::choose(facts, &request.tape, plan), undone),
+        values: Values::new(facts, homes::choose(facts, &request.tape, plan), undone),
         iters: FxHashMap::default(),
         replayed: None,
         written: FxHashSet::default(),
@@ -125,13 +125,18 @@ fn attempt(
     let first = std::mem::take(&mut made.first);
     let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
     let back = invert::begin(facts, &reverse.values.undone, back, &origin);
+    reverse.made.backward = match back.kind() {
+        StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
+        _ => [back.id()].into_iter().collect(),
+    };
     let body = reverse.at_home(Home::Program, &func.body, back);
     if !reverse.problems.is_empty() {
         return Err(Diagnostics(reverse.problems));
     }
     reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
     let held = held::list(facts, &reverse.values);
-    Ok(Derived { func: made.finish(request, body, &reverse.written, &origin), made: reverse.made, held })
+    let func = made.finish(request, body, &reverse.written, &mut reverse.made.backward, &origin);
+    Ok(Derived { func, made: reverse.made, held })
 }
 
 struct Interface {
@@ -201,7 +206,14 @@ impl Interface {
         self.first.push(zeros);
     }
 
-    fn finish(mut self, request: &Request<'_>, body: Stmt, written: &FxHashSet<Symbol>, origin: &Origin) -> Func {
+    fn finish(
+        mut self,
+        request: &Request<'_>,
+        body: Stmt,
+        written: &FxHashSet<Symbol>,
+        backward: &mut FxHashSet<StmtId>,
+        origin: &Origin,
+    ) -> Func {
         let func = request.func;
         // A seed that the backward pass changes is copied first.
         let mut body = body;
@@ -209,7 +221,9 @@ impl Interface {
             if p.mode == ParamMode::In && written.contains(&p.tensor.symbol) {
                 let here = local(&p.tensor);
                 let given = Arc::new(Tensor { symbol: p.tensor.symbol.fresh(), ..(*p.tensor).clone() });
-                let copied = Stmt::seq([build::copy(&given, &here, origin), body], origin.clone());
+                let copy = build::copy(&given, &here, origin);
+                backward.insert(copy.id());
+                let copied = Stmt::seq([copy, body], origin.clone());
                 body = Stmt::new(StmtKind::VarDef { tensor: here, body: copied }, origin.clone());
                 p.tensor = given;
             }

@@ -21,6 +21,8 @@ pub(crate) struct Made {
     pub forwards: FxHashMap<StmtId, [Expr; 3]>,
     /// Adjoints that are set to 0, by which statements.
     pub zeros: Vec<(Symbol, StmtId)>,
+    /// Statements of the backward pass that no other one of it is around.
+    pub backward: FxHashSet<StmtId>,
 }
 
 /// The same gradient, shorter.

@@ -82,12 +82,11 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub fn new(homes: FxHashMap<Symbol, Choice>, undone: FxHashMap<Symbol, Undone>) -> Values {
+    pub fn new(facts: &Facts<'_>, homes: FxHashMap<Symbol, Choice>, undone: FxHashMap<Symbol, Undone>) -> Values {
         let (snapshots, used) = (Vec::new(), FxHashSet::default());
-        // What is undone where it is stays alive for that.
-        let own = undone.iter().filter(|(t, u)| u.now.symbol == **t);
-        let alive = |u: &Undone| Kept { tensor: u.now.clone(), loops: Vec::new() };
-        let mut kept: Vec<_> = own.map(|(t, u)| (t.clone(), Home::Program, alive(u))).collect();
+        // What is undone stays alive for that, or for the copy in which it is.
+        let alive = |t: &Symbol| Kept { tensor: facts.declared[t].tensor.clone(), loops: Vec::new() };
+        let mut kept: Vec<_> = undone.keys().map(|t| (t.clone(), Home::Program, alive(t))).collect();
         kept.sort_by_key(|(t, ..): &(Symbol, Home, Kept)| t.name().to_string());
         Values { homes, undone, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
     }

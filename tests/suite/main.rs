@@ -15,6 +15,7 @@ mod gradients;
 mod jacobian;
 mod libop;
 mod memory;
+mod pairs;
 mod polybench;
 mod programs;
 mod python;

@@ -1,0 +1,275 @@
+//! A gradient as two programs: a forward pass that leaves its tape, and a backward pass that takes it.
+//!
+//! **Does**: makes the gradient as one program, forward pass before backward pass, and cuts it between the two. What the first writes and
+//! the second reads crosses the cut: kept tensors and snapshots become results of the forward pass and parameters of the backward
+//! pass; so do results and final values of `inout` parameters that the backward pass reads. What it reads of other parameters stays a
+//! parameter.
+//!
+//! **Ensures**: backward after forward leaves what the one program leaves. Sizes are the same in both programs, so that whoever calls them
+//! passes on those of the forward pass.
+//!
+//! **Example**
+//!
+//! before
+//! ```text
+//! t.tape = empty((n,), f64)
+//! for i in range(n):
+//!     t.tape[i] = sin(x[i])
+//!     y[i] = t.tape[i] * t.tape[i]
+//! for i~b in range(n):
+//!     x.grad[i~b] = 2.0 * y.grad[i~b] * t.tape[i~b] * cos(x[i~b])
+//! ```
+//! after
+//! ```text
+//! def f(x: f64[n]) -> (f64[n], f64[n]):               # y, t.tape
+//! def f_backward(x: f64[n], t.tape: f64[n], y.grad: f64[n]) -> f64[n]:
+//! ```
+//!
+//! **Leaves alone**: a tape that is as long as a value of a parameter says (`steps: i32`) gets a size of its own, `t.tape.d0`, which a
+//! third program computes from the parameters ([`Pair::lengths`]); results have shapes made of sizes.
+
+use crate::plan::{self, Planned};
+use crate::{Kind, Request, build, check, tidy, valid};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use weft_analysis::query::effects;
+use weft_ast::stmt::{AssertKind, MessagePart, Role};
+use weft_ast::{
+    DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol,
+    Tensor,
+};
+
+/// The two passes of a gradient.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The program, with what it leaves for the backward pass as further results.
+    pub forward: Func,
+    /// Its parameters are what `sources` says, then the seeds; its results are the gradients.
+    pub backward: Func,
+    /// Where the first parameters of `backward` come from, in order.
+    pub sources: Vec<Source>,
+    /// How many results of `forward` are those of the program; the others are for the backward pass.
+    pub results: usize,
+    /// Sizes of both programs that follow from values of parameters, as 0-D results of these names; its parameters are some of the
+    /// program's.
+    pub lengths: Option<Func>,
+}
+
+/// Where a parameter of the backward pass comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The program's parameter of that position, as the forward pass leaves it.
+    Param(usize),
+    /// The forward pass's result of that position.
+    Result(usize),
+}
+
+/// A gradient in two passes. [`Request::kind`] is not used: all results are left, and all have seeds.
+///
+/// # Errors
+///
+/// As [`crate::differentiate`].
+pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
+    let request = Request { kind: Kind::ValueAndVjp, ..request.clone() };
+    check::run(&request)?;
+    let Planned { whole: both, made, .. } = plan::run(&request, true)?;
+    let func = request.func;
+    let mut cut = Cut::default();
+    cut.split(&both.body, &made.backward);
+    let origin = Origin::source(request.span).derive("grad", "pair");
+    let (results, gradients) = both.results.split_at(func.results.len());
+    let seeds = &both.params[func.params.len()..];
+    let (forward, backward) = (Stmt::seq(cut.forward, origin.clone()), Stmt::seq(cut.backward, origin.clone()));
+    let (here, there) = (touched(&forward), touched(&backward));
+    let crosses = |t: &&Arc<Tensor>| here.contains(&t.symbol) && there.contains(&t.symbol);
+    let crossing: Vec<Arc<Tensor>> = cut.declared.iter().filter(crosses).cloned().collect();
+    let around = |touched: &FxHashSet<Symbol>| -> Vec<Arc<Tensor>> {
+        let own = |t: &&Arc<Tensor>| touched.contains(&t.symbol) && !crossing.iter().any(|c| c.symbol == t.symbol);
+        cut.declared.iter().filter(own).cloned().collect()
+    };
+
+    // The backward pass first: what it does not read in the end is not kept.
+    let given = func.params.iter().map(|p| &p.tensor).chain(results).chain(&crossing);
+    let given: Vec<Arc<Tensor>> = given.map(|t| interface(t, Role::Input)).collect();
+    let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
+    let back = Func {
+        name: format!("{}_backward", request.name),
+        doc: None,
+        sizes: func.sizes.clone(),
+        params: taken.chain(seeds.iter().cloned()).collect(),
+        results: gradients.to_vec(),
+        body: build::declared(around(&there), backward, &origin),
+    };
+    let back = tidy::run(&back, &made);
+    let read = effects::reads_by_others(&back.body);
+    let crossing: Vec<&Arc<Tensor>> = crossing.iter().filter(|t| read.contains(&t.symbol)).collect();
+
+    let mut lengths = Lengths { func, found: Vec::new() };
+    let mut kept: Vec<Arc<Tensor>> = Vec::new();
+    for t in &crossing {
+        kept.push(lengths.by_sizes(t)?);
+    }
+    let sizes: Vec<Symbol> = func.sizes.iter().chain(lengths.found.iter().map(|(s, _)| s)).cloned().collect();
+    let local = cut.declared.iter().filter(|t| here.contains(&t.symbol) && !kept.iter().any(|k| k.symbol == t.symbol));
+    let body = build::declared(local.cloned().collect(), forward, &origin);
+    let forward = Func {
+        name: request.name.clone(),
+        doc: func.doc.clone(),
+        sizes: sizes.clone(),
+        params: func.params.clone(),
+        results: results.iter().cloned().chain(kept.iter().map(|t| interface(t, Role::Result))).collect(),
+        body: Stmt::seq(lengths.asserted(|_| true, &origin).into_iter().chain([body]), origin.clone()),
+    };
+    let forward = tidy::run(&forward, &tidy::Made::default());
+
+    let mut sources = Vec::new();
+    let mut params: Vec<Param> = Vec::new();
+    for (k, t) in given.iter().enumerate().filter(|(_, t)| read.contains(&t.symbol)) {
+        let here = kept.iter().find(|x| x.symbol == t.symbol).unwrap_or(t);
+        params.push(Param { tensor: interface(here, Role::Input), mode: ParamMode::In });
+        let result = |s: &Symbol| forward.results.iter().position(|r| r.symbol == *s);
+        sources.push(match k.checked_sub(func.params.len()) {
+            None => Source::Param(k),
+            Some(_) => Source::Result(result(&t.symbol).expect("what crosses is a result")),
+        });
+    }
+    let there: FxHashSet<Symbol> = params.iter().map(|p| p.tensor.symbol.clone()).collect();
+    params.extend(seeds.iter().cloned());
+    let asserted = lengths.asserted(|e| effects::loads(e).is_subset(&there), &origin);
+    let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
+    let backward = distinct(Func { sizes, params, body, ..back }, sources.len());
+    let pair = Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(&request) };
+    valid(&pair.forward, request.span)?;
+    valid(&pair.backward, request.span)?;
+    Ok(pair)
+}
+
+/// Both passes, and what is declared around them.
+#[derive(Default)]
+struct Cut {
+    declared: Vec<Arc<Tensor>>,
+    forward: Vec<Stmt>,
+    backward: Vec<Stmt>,
+}
+
+impl Cut {
+    /// Statements that stand in the same block as those of the backward pass belong to one pass each.
+    fn split(&mut self, s: &Stmt, backward: &FxHashSet<StmtId>) {
+        let mut within = false;
+        s.walk(&mut |s| within |= backward.contains(&s.id()));
+        match s.kind() {
+            _ if !within => self.forward.push(s.clone()),
+            _ if backward.contains(&s.id()) => self.backward.push(s.clone()),
+            StmtKind::VarDef { tensor, body } => {
+                self.declared.push(tensor.clone());
+                self.split(body, backward);
+            }
+            StmtKind::Seq(all) => all.iter().for_each(|s| self.split(s, backward)),
+            _ => unreachable!("the backward pass comes after all of the program"),
+        }
+    }
+}
+
+/// Sizes that stand for lengths which follow from values of parameters.
+struct Lengths<'f> {
+    func: &'f Func,
+    found: Vec<(Symbol, Expr)>,
+}
+
+impl Lengths<'_> {
+    /// The tensor, with a shape that is made of sizes.
+    fn by_sizes(&mut self, t: &Arc<Tensor>) -> Result<Arc<Tensor>, Diagnostics> {
+        let mut shape = Vec::new();
+        for (k, e) in t.shape.iter().enumerate() {
+            let loads = effects::loads(e);
+            let input = |s: &Symbol| self.func.params.iter().any(|p| p.mode == ParamMode::In && p.tensor.symbol == *s);
+            if !loads.iter().all(input) {
+                let message = format!("what is kept of `{}` is as long as values that the program computes", t.symbol);
+                let d = Diagnostic::new("grad::pair", message);
+                return Err(d.help("compile the gradient as one program (`Options::gradient`)").into());
+            }
+            shape.push(match self.found.iter().find(|(_, known)| known == e) {
+                _ if loads.is_empty() => e.clone(),
+                Some((size, _)) => Expr::var(size),
+                None => {
+                    let size = Symbol::new(format!("{}.d{k}", t.symbol));
+                    self.found.push((size.clone(), e.clone()));
+                    Expr::var(&size)
+                }
+            });
+        }
+        Ok(Arc::new(Tensor { shape, ..(**t).clone() }))
+    }
+
+    /// That the sizes are what they stand for, where `known` says that the values are there.
+    fn asserted(&self, known: impl Fn(&Expr) -> bool, origin: &Origin) -> Vec<Stmt> {
+        let one = |(size, e): &(Symbol, Expr)| {
+            let cond = Expr::var(size).equals(e);
+            let message = vec![MessagePart::Text(format!("the length `{size}` is that of the forward pass"))];
+            Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Program }, origin.clone())
+        };
+        self.found.iter().filter(|(_, e)| known(e)).map(one).collect()
+    }
+
+    /// The program that computes them.
+    fn program(&self, request: &Request<'_>) -> Option<Func> {
+        let origin = Origin::source(request.span).derive("grad", "pair");
+        let loads: FxHashSet<Symbol> = self.found.iter().flat_map(|(_, e)| effects::loads(e)).collect();
+        let result = |size: &Symbol| Arc::new(Tensor::dense(size.fresh(), DType::I64, Vec::new(), Role::Result));
+        let results: Vec<Arc<Tensor>> = self.found.iter().map(|(size, _)| result(size)).collect();
+        let stores =
+            self.found.iter().zip(&results).map(|((_, e), t)| build::store(&t.symbol, Vec::new(), e.clone(), &origin));
+        let body = Stmt::seq(stores, origin.clone());
+        (!self.found.is_empty()).then(|| Func {
+            name: format!("{}_lengths", request.name),
+            doc: None,
+            sizes: self.func.sizes.clone(),
+            params: self.func.params.iter().filter(|p| loads.contains(&p.tensor.symbol)).cloned().collect(),
+            results,
+            body,
+        })
+    }
+}
+
+/// The tensors that a statement reads or writes, what it declares itself included.
+fn touched(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut all = effects::writes(s);
+    all.extend(effects::reads_by_others(s));
+    all
+}
+
+/// A tensor as a parameter or a result: where it was kept is a matter of the program that it was local to.
+fn interface(t: &Tensor, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(t.symbol.clone(), t.dtype, t.shape.clone(), role))
+}
+
+/// The program with different names for its first parameters, none of which is a seed: `t.tape`, `t.tape2` …
+fn distinct(mut func: Func, given: usize) -> Func {
+    let (params, seeds) = func.params.split_at_mut(given);
+    let mut names: FxHashSet<String> = seeds.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+    let mut renamed: FxHashMap<Symbol, Symbol> = FxHashMap::default();
+    for p in params {
+        let old = p.tensor.symbol.clone();
+        let numbered = (2..).map(|k| format!("{old}{k}"));
+        let name = std::iter::once(old.name().to_string()).chain(numbered).find(|n| !names.contains(n));
+        let name = name.expect("there are more numbers than names");
+        if name != old.name() {
+            let new = Symbol::new(name.clone());
+            p.tensor = Arc::new(Tensor { symbol: new.clone(), ..(*p.tensor).clone() });
+            renamed.insert(old, new);
+        }
+        names.insert(name);
+    }
+    if renamed.is_empty() { func } else { func.with_body(relabelled(&func.body, &renamed)) }
+}
+
+/// The statement with other names for tensors that it only reads.
+fn relabelled(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
+    let expr = |e: &Expr| {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Load(t, at) if names.contains_key(t) => Expr::load(&names[t], at.clone(), e.dtype()),
+            _ => e,
+        })
+    };
+    s.map(&mut |s| relabelled(s, names), &mut { expr })
+}

@@ -1,0 +1,386 @@
+//! The gradients of programs as two passes: forward and backward pass leave what the one program with both leaves, by the
+//! interpreter and, some of them, by compiled C, whatever is kept; and what callers of a pair can do wrong.
+
+use crate::case::{Case, Named};
+use crate::differential::all_programs;
+use crate::programs;
+use ndarray::{arr1, arr2};
+use weft::{Backend, Error, Gradient, Options, Program, Tape};
+use weft_ast::{Buffer, DType, Value};
+use weft_codegen::signature::Passing;
+
+fn numbers(v: &Value) -> Vec<f64> {
+    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
+}
+
+/// What came of a case.
+enum Outcome {
+    /// It has no gradient: there is nothing to cut in two.
+    Nothing,
+    /// How many bytes the tape had.
+    Compared(usize),
+    Wrong(String),
+}
+
+fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
+    let file = Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
+    let gradient = Some(Gradient { tape: tape.clone(), ..Gradient::default() });
+    let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
+    let options = Options { schedule, gradient, ..case.options() }.backend(backend);
+    let both = match file.compile(&case.entry, &options) {
+        Ok(both) => both,
+        Err(e) if file.differentiate(&case.entry, &options).is_err() => {
+            let found = &e.report().diagnostics;
+            assert!(found.iter().all(|d| d.code.starts_with("grad::")), "{e}");
+            return Outcome::Nothing;
+        }
+        Err(e) => return Outcome::Wrong(format!("there is a pair where one program is refused: {e}")),
+    };
+    let signature = both.signature();
+    if signature.params().all(|p| !p.name.ends_with(".grad")) {
+        return Outcome::Nothing;
+    }
+    let pair = match file.differentiate(&case.entry, &options) {
+        Ok(pair) => pair,
+        Err(e) => return Outcome::Wrong(format!("no pair: {e}")),
+    };
+    let mut given = case.inputs.clone();
+    let seeds = signature.params().filter(|p| p.name.ends_with(".grad"));
+    given.extend(seeds.map(|p| (p.name.clone(), "rand(seed=3)".to_string())));
+    let inputs = match weft::inputs::read(signature, &given, &case.sizes) {
+        Ok(inputs) => inputs,
+        Err(faults) => panic!("{}", faults[0].diagnostic),
+    };
+    let expected =
+        both.run(inputs.values.clone(), &inputs.sizes, 4).unwrap_or_else(|e| panic!("{}: {e}", case.command));
+    let names = signature.params().chain(signature.results()).map(|t| t.name.clone());
+    let expected: Vec<Named> = names.zip(expected.params.into_iter().chain(expected.results)).collect();
+
+    let mut values = inputs.values.clone();
+    let count = pair.forward_signature().params().count();
+    let (params, seeds) = values.split_at_mut(count);
+    let mut call = pair.forward().threads(4);
+    for (p, value) in signature.params().zip(params.iter_mut()) {
+        call = match p.passing {
+            Passing::InOut => call.inout_value(&p.name, value),
+            _ => call.value(&p.name, value),
+        };
+    }
+    for (size, value) in signature.sizes.iter().zip(&inputs.sizes) {
+        call = call.size(&size.name, *value);
+    }
+    let (results, tape) = match call.run() {
+        Ok(done) => done,
+        Err(e) => return Outcome::Wrong(format!("forward pass: {e}")),
+    };
+    let bytes = tape.bytes();
+    let again = seeds.to_vec();
+    let mut last = None;
+    for _ in 0..2 {
+        // The second time by the same tape, with the same seeds.
+        seeds.clone_from_slice(&again);
+        let mut call = pair.backward(&tape).threads(4);
+        for (p, seed) in signature.params().skip(count).zip(seeds.iter_mut()) {
+            let of = p.name.strip_suffix(".grad").expect("seeds are adjoints");
+            call = match p.passing {
+                Passing::InOut => call.inout_value(of, seed),
+                _ => call.seed_value(of, seed),
+            };
+        }
+        match call.run() {
+            Ok(gradients) => last = Some(gradients),
+            Err(e) => return Outcome::Wrong(format!("backward pass: {e}")),
+        }
+    }
+    let gradients = last.expect("it ran");
+    let exact = backend == Backend::Interp;
+    let mut found: Vec<&Value> = params.iter().chain(seeds.iter()).collect();
+    for r in signature.results() {
+        let value = results.value(&r.name).or_else(|_| gradients.value(&r.name));
+        found.push(value.unwrap_or_else(|e| panic!("{e}")));
+    }
+    let largest = |v: &Value| numbers(v).into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));
+    for ((name, a), b) in expected.iter().zip(found) {
+        let tolerance = match a.dtype() {
+            _ if exact => 0.0,
+            DType::F64 => 1e-12 * largest(a),
+            _ => 1e-5 * largest(a),
+        };
+        let same = |(x, y): (f64, f64)| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance;
+        if a.shape() != b.shape() || !numbers(a).into_iter().zip(numbers(b)).all(same) {
+            return Outcome::Wrong(format!("`{name}`: {:?} in one program, {:?} in two", numbers(a), numbers(b)));
+        }
+    }
+    Outcome::Compared(bytes)
+}
+
+/// Of all programs, one of `every` by the interpreter, and one of four times as many by C, for which three libraries are compiled. Says how many
+/// gradients there were, and how many of them with a tape that holds something.
+fn gradients_in_two_passes(every: usize) -> (usize, usize) {
+    let programs = all_programs();
+    let cases: Vec<Case<'_>> =
+        programs.iter().flat_map(|p| p.commands.iter().filter_map(move |c| Case::parse(p, c))).collect();
+    let cases: Vec<Case<'_>> = cases.into_iter().step_by(every).collect();
+    let interpreted = [(Backend::Interp, Tape::Auto), (Backend::Interp, Tape::All)];
+    let compiled = |k: usize| k.is_multiple_of(4).then_some((Backend::C, Tape::Auto));
+    let all: Vec<(usize, &Case<'_>)> = cases.iter().enumerate().collect();
+    let outcomes = programs::for_each(&all, |(k, case)| {
+        let ways = interpreted.iter().cloned().chain(compiled(*k));
+        ways.map(|(backend, tape)| (in_two_passes(case, backend, &tape), backend, tape)).collect::<Vec<_>>()
+    });
+    let (mut compared, mut tapes, mut wrong) = (0, 0, Vec::new());
+    for (case, outcomes) in cases.iter().zip(outcomes) {
+        for (outcome, backend, tape) in outcomes {
+            match outcome {
+                Outcome::Nothing => {}
+                Outcome::Compared(bytes) => {
+                    compared += 1;
+                    tapes += usize::from(bytes > 0);
+                }
+                Outcome::Wrong(d) => {
+                    wrong.push(format!("{}: {}: {backend:?}, {tape:?}: {d}", case.program.name(), case.command));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{} of {} are wrong", wrong.join("\n"), wrong.len(), compared + wrong.len());
+    eprintln!("{compared} gradients in two passes, {tapes} with a tape that holds something");
+    (compared, tapes)
+}
+
+/// A fixed choice of them.
+#[test]
+fn gradients_are_the_same_in_two_passes() {
+    let (compared, tapes) = gradients_in_two_passes(8);
+    assert!(compared > 45 && tapes > 14, "only {compared} gradients, {tapes} with a tape");
+}
+
+#[test]
+#[ignore = "takes minutes; a fixed choice of the programs is always checked"]
+fn every_gradient_is_the_same_in_two_passes() {
+    let (compared, tapes) = gradients_in_two_passes(1);
+    assert!(compared > 300 && tapes > 80, "only {compared} gradients, {tapes} with a tape");
+}
+
+const ROLLED: &str = "
+def rolled(x: inout[f64[n]], w: f64[n], steps: i32) -> f64:
+    for t in range(steps):
+        for i in range(n):
+            x[i] = sin(w[i] * x[i])
+    total: f64 = 0.0
+    for i in range(n):
+        total += x[i] ** 2.0
+    return total
+";
+
+/// A tape that is as long as a number of the call says, an `inout` parameter, and several seeds.
+#[test]
+fn a_tape_as_long_as_a_number_of_the_call() {
+    let program = Program::from_source("rolled.ft", ROLLED).unwrap_or_else(|e| panic!("{e}"));
+    let w = arr1(&[0.9, 1.1, -0.7]);
+    let start = arr1(&[0.3, -0.4, 0.8]);
+    for backend in [Backend::Interp, Backend::C] {
+        let pair =
+            program.differentiate("rolled", &Options::default().backend(backend)).unwrap_or_else(|e| panic!("{e}"));
+        // By hand, backwards.
+        let expected = |steps: usize, seed: f64, after: &[f64; 3]| -> [Vec<f64>; 2] {
+            let (mut dx, mut dw) = (Vec::new(), Vec::new());
+            for i in 0..3 {
+                let mut xs = vec![start[i]];
+                (0..steps).for_each(|t| xs.push(f64::sin(w[i] * xs[t])));
+                let (mut x_bar, mut w_bar) = (after[i] + seed * 2.0 * xs[steps], 0.0);
+                for t in (0..steps).rev() {
+                    let inner = f64::cos(w[i] * xs[t]) * x_bar;
+                    w_bar += inner * xs[t];
+                    x_bar = inner * w[i];
+                }
+                dx.push(x_bar);
+                dw.push(w_bar);
+            }
+            [dx, dw]
+        };
+        for steps in [0usize, 1, 6] {
+            let mut x = start.clone();
+            let call = pair.forward().inout("x", x.view_mut()).input("w", w.view()).scalar("steps", steps as i32);
+            let (_, tape) = call.run().unwrap_or_else(|e| panic!("{e}"));
+            let kept = 8 * 3 * (steps + 1);
+            assert!((kept..kept + 64).contains(&tape.bytes()), "{} bytes for {steps} steps", tape.bytes());
+            for (seed, after) in [(1.0, [0.0, 0.0, 0.0]), (0.5, [1.0, -1.0, 2.0])] {
+                let mut dx = arr1(&after);
+                let call = pair.backward(&tape).seed_scalar("total", seed).inout("x", dx.view_mut());
+                let dw = call.run().unwrap_or_else(|e| panic!("{e}")).array::<f64>("w.grad").expect("f64");
+                let [want_x, want_w] = expected(steps, seed, &after);
+                approx::assert_relative_eq!(dx.as_slice().expect("a row"), &want_x[..], max_relative = 1e-12);
+                approx::assert_relative_eq!(
+                    dw.as_slice().expect("a row"),
+                    &want_w[..],
+                    max_relative = 1e-12,
+                    epsilon = 1e-15
+                );
+            }
+        }
+    }
+}
+
+const PRODUCT: &str = "
+def product(a: f64[n, m], x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i] += a[i, j] * exp(x[j])
+    return y
+";
+
+fn message(e: &Error) -> String {
+    match e {
+        Error::Input(r) => r.diagnostics[0].message.clone(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
+    let pair = program.differentiate("product", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let other = program.differentiate("product", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (a, x) = (arr2(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), arr1(&[0.0, 0.5, 1.0]));
+    let (_, tape) = pair.forward().input("a", a.view()).input("x", x.view()).run().unwrap_or_else(|e| panic!("{e}"));
+    let (seed, long) = (arr1(&[1.0, 2.0]), arr1(&[1.0, 2.0, 3.0]));
+    let e = other.backward(&tape).seed("y", seed.view()).run().unwrap_err();
+    assert_eq!(message(&e), "this tape was left by the forward pass of another gradient");
+    let e = pair.backward(&tape).seed("y", long.view()).run().unwrap_err();
+    assert!(message(&e).contains("`y.grad`, dimension 0: expected 2 (`n`), found 3"), "{e}");
+    let e = pair.backward(&tape).seed("z", seed.view()).run().unwrap_err();
+    assert!(message(&e).contains("no parameter `z.grad`"), "{e}");
+    assert!(message(&pair.backward(&tape).run().unwrap_err()).contains("`y.grad: f64[n]` is missing"));
+    assert!(message(&pair.forward().input("a", a.view()).run().unwrap_err()).contains("`x: f64[m]` is missing"));
+    // Tangents are no matter of two passes.
+    let forward = Gradient { mode: weft::Mode::Forward, ..Gradient::default() };
+    let e = program.differentiate("product", &Options { gradient: Some(forward), ..Options::default() });
+    assert_eq!(e.err().map(|e| e.report().diagnostics[0].code.to_string()).as_deref(), Some("grad::pair"));
+}
+
+#[test]
+fn a_tape_may_outlive_its_arrays() {
+    let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
+    let pair = program.differentiate("product", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let seed = arr1(&[1.0, 2.0]);
+    let (borrowed, tape) = {
+        let (a, x) = (arr2(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), arr1(&[0.0, 0.5, 1.0]));
+        let done = pair.forward().input("a", a.view()).input("x", x.view()).run();
+        let (_, tape) = done.unwrap_or_else(|e| panic!("{e}"));
+        (tape.bytes(), tape.into_owned())
+    };
+    assert_eq!(tape.bytes(), borrowed + 8 * 9, "both arrays are copied");
+    let gradients = pair.backward(&tape).seed("y", seed.view()).run().unwrap_or_else(|e| panic!("{e}"));
+    let expected: Vec<f64> = [9.0, 12.0, 15.0].iter().zip([0.0f64, 0.5, 1.0]).map(|(s, x)| s * x.exp()).collect();
+    let found = gradients.array::<f64>("x.grad").expect("f64");
+    approx::assert_relative_eq!(found.as_slice().expect("a row"), &expected[..], max_relative = 1e-13);
+}
+
+/// Another set of inputs by which it is differentiated gives another program, also where the library comes from the cache.
+#[test]
+fn pairs_of_other_inputs_are_other_programs() {
+    let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
+    let names = |wrt: &[&str]| -> Vec<String> {
+        let wrt = wrt.iter().map(ToString::to_string).collect();
+        let gradient = Some(Gradient { wrt, ..Gradient::default() });
+        let pair = program.differentiate("product", &Options { gradient, ..Options::default() });
+        let pair = pair.unwrap_or_else(|e| panic!("{e}"));
+        pair.backward_signature().results().map(|t| t.name.clone()).collect()
+    };
+    assert_eq!(names(&["x"]), ["x.grad"]);
+    assert_eq!(names(&["a"]), ["a.grad"]);
+    assert_eq!(names(&[]), ["a.grad", "x.grad"]);
+}
+
+/// Forward pass, then the backward pass twice over one tape: both times what the one program gives. Says how many bytes the tape has.
+fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], seed: f64) -> usize {
+    let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let whole = Options { gradient: options.gradient.clone().or_else(|| Some(Gradient::default())), ..options.clone() };
+    let one = program.compile("f", &whole).unwrap_or_else(|e| panic!("{e}"));
+    let mut call = inputs.iter().fold(one.call(), |call, (name, value)| call.value(name, value));
+    for r in one.signature().params().filter(|p| p.name.ends_with(".grad")) {
+        call = call.scalar(&r.name, seed);
+    }
+    let expected = call.run().unwrap_or_else(|e| panic!("{e}"));
+    let pair = program.differentiate("f", options).unwrap_or_else(|e| panic!("{e}"));
+    let call = inputs.iter().fold(pair.forward(), |call, (name, value)| call.value(name, value));
+    let (results, tape) = call.run().unwrap_or_else(|e| panic!("{e}"));
+    // A compiler may call another `sin` in one than in the other.
+    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
+    for r in one.signature().results() {
+        let Ok(found) = results.value(&r.name) else { continue };
+        let [a, b] = [found, expected.value(&r.name).expect("it is a result")].map(numbers);
+        assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`: {b:?}, not {a:?}", r.name);
+    }
+    for time in 1..=2 {
+        let gradients = pair.backward(&tape).seed_scalar("s", seed).run().unwrap_or_else(|e| panic!("{e}"));
+        for r in pair.backward_signature().results() {
+            let [a, b] = [&expected, &gradients].map(|o| numbers(o.value(&r.name).expect("it is a result")));
+            assert!(a.iter().any(|x| *x != 0.0), "`{}` says nothing: {a:?}", r.name);
+            assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`, time {time}: {b:?}, not {a:?}", r.name);
+        }
+    }
+    tape.bytes()
+}
+
+fn floats(n: usize) -> Value {
+    let data = (0..n).map(|k| 0.4 + 0.3 * f64::sin(1.7 * k as f64)).collect();
+    Value::new(vec![n], Buffer::F64(data)).expect("as many")
+}
+
+/// The backward pass counts down in a copy: the tape stays what the forward pass left.
+#[test]
+fn what_is_undone_starts_again_with_every_backward_pass() {
+    let counter = "
+def f(x: f64[n], k: f64[m]) -> f64:
+    s: f64 = 0.0
+    at: i64 = 0
+    for t in range(n):
+        s += x[t] * k[at % m] * t
+        if x[t] > 0.3:
+            at += 2
+        at += 1
+    return s
+";
+    let inputs = [("x", floats(9)), ("k", floats(5))];
+    for backend in [Backend::Interp, Backend::C] {
+        let bytes = both_times_the_same(counter, &Options::default().backend(backend), &inputs, 1.5);
+        assert_eq!(bytes, 8, "the counter alone, at its end");
+    }
+}
+
+/// Loops run again from checkpoints in the backward pass, and the tape keeps to the budget.
+#[test]
+fn budgets_of_memory_hold_for_tapes() {
+    let heat = "
+def f(x: f64[n], k: f64[n]) -> f64:
+    u = empty((n,), f64)
+    at: i64 = 0
+    for i in range(n):
+        u[i] = x[i]
+    for t in range(60):
+        for i in range(1, n):
+            u[i] = u[i] + k[(i + at) % n] * sin(u[i - 1])
+        at += 2
+    s: f64 = 0.0
+    for i in range(n):
+        s += u[i] * u[i]
+    return s
+";
+    let inputs = [("x", floats(12)), ("k", floats(12))];
+    let within = |memory: Option<u64>, backend: Backend| {
+        let gradient = Some(Gradient { memory, ..Gradient::default() });
+        let options = Options { gradient, ..Options::default().backend(backend).size("n", 12) };
+        both_times_the_same(heat, &options, &inputs, 0.5)
+    };
+    for backend in [Backend::Interp, Backend::C] {
+        let plenty = within(None, backend);
+        assert!(plenty > 8 * 11 * 60, "{plenty} bytes");
+        for budget in [4000, 3000, 2000] {
+            let bytes = within(Some(budget), backend);
+            assert!(bytes as u64 <= budget, "{bytes} bytes within {budget}");
+        }
+    }
+}
