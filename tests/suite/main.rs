@@ -14,6 +14,7 @@ mod examples;
 mod gradients;
 mod jacobian;
 mod libop;
+mod logistic;
 mod memory;
 mod pairs;
 mod polybench;
