@@ -19,6 +19,12 @@ impl Parameter {
         let names = ["mean", "square"].map(|kind| format!("{name}_{kind}"));
         Parameter { name, names, value, mean: zeros.clone(), square: zeros }
     }
+
+    /// What it is now.
+    #[allow(dead_code)] // a network is asked for its answers (`read`), not for its weights
+    pub fn value(&self) -> &ArrayD<f32> {
+        &self.value
+    }
 }
 
 /// Gives all parameters to a program that changes them.
@@ -31,6 +37,7 @@ pub fn change<'f, 'a>(mut call: Call<'f, 'a>, network: &'a mut [Parameter]) -> C
 }
 
 /// Gives all values to a program that only reads them.
+#[allow(dead_code)] // where the parameters themselves are the answer, `value` gives them
 pub fn read<'f, 'a>(mut call: Call<'f, 'a>, network: &'a [Parameter]) -> Call<'f, 'a> {
     for p in network {
         call = call.input(p.name, p.value.view());

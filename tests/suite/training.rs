@@ -11,6 +11,12 @@ mod mnist;
 #[path = "../../examples/gat/training.rs"]
 mod gat;
 
+#[path = "../../examples/softras/fitting.rs"]
+mod fit;
+
+#[path = "../../examples/subdivnet/training.rs"]
+mod bend;
+
 fn program(file: &str) -> Program {
     Program::load(root().join("examples").join(file)).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -60,5 +66,61 @@ fn classes_of_nodes_are_learned() {
             course.seconds
         );
         assert!(course.accuracy > least, "{name}: accuracy {}", course.accuracy);
+    }
+}
+
+#[test]
+fn poses_are_found() {
+    let program = program("softras/fit.ft");
+    let mut cases = vec![("torus", fit::Mesh::torus(12, 8, 0.4).expect("it is made"))];
+    match fit::Mesh::published(&data(), "subdivnet_airplane.obj").expect("it is readable") {
+        Some(mesh) => cases.push(("airplane", mesh)),
+        None => eprintln!("skipped: subdivnet_airplane.obj is not in {}", data().display()),
+    }
+    let plan = fit::Plan { size: 32, sigma: 1e-3, steps: 150, rate: 0.04 };
+    let (sought, start) = ([0.9, 0.7, 0.75, 0.1, -0.1], [0.6, 0.5, 0.9, 0.0, 0.0]);
+    for (name, mesh) in cases {
+        let fitter = fit::Fitter::new(&program, &mesh, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let target = fitter.draw(&sought).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let course = fitter.fit(&target, &start).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (first, last) = (course.losses[0], course.losses[plan.steps - 1]);
+        let (angle, place) = course.distance(&sought);
+        assert!(first > 1e-2 && last < 1e-5, "{name}: loss {first} to {last}, {:.1} s", course.seconds);
+        assert!(angle < 0.02 && place < 0.01, "{name}: found {:?}", course.pose);
+        let found = fitter.draw(&course.pose).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let most = found.iter().zip(&target).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(most < 0.1, "{name}: a pixel is off by {most}");
+    }
+}
+
+#[test]
+fn bends_are_learned_from_neighbours() {
+    let program = program("subdivnet/train.ft");
+    let torus = |tube, seed| bend::roughened(bend::Mesh::torus(32, 16, tube).expect("it is made"), 0.04, seed);
+    let mut cases = vec![("torus", torus(0.6, 1), torus(0.4, 2))];
+    let mesh = |name| bend::Mesh::published(&data(), name).expect("it is readable");
+    match mesh("libigl_bunny.off").zip(mesh("softras_spot_triangulated.obj")) {
+        Some((bunny, spot)) => cases.push(("bunny", bunny, spot)),
+        None => eprintln!("skipped: the bunny or the cow is not in {}", data().display()),
+    }
+    let plan = bend::Plan { channels: 16, steps: 300, rate: 0.03, seed: 1 };
+    let trainer = bend::Trainer::new(&program, &plan).unwrap_or_else(|e| panic!("{e}"));
+    for (name, learned, kept) in cases {
+        let faces = |mesh| trainer.describe(mesh).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (learned, kept) = (faces(&learned), faces(&kept));
+        let linear = trainer.linear(&learned).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let train = |a, b| trainer.train(a, b).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (course, alone) = (train(&learned, &kept), train(&learned.alone(), &kept.alone()));
+        let figures = format!(
+            "{name}: {:.4} of {} faces in {:.1} s, {:.4} kept back; without neighbours {:.4}, linear {linear:.4}",
+            course.learned,
+            learned.count(),
+            course.seconds,
+            course.kept,
+            alone.learned
+        );
+        eprintln!("{figures}");
+        assert!(course.learned < 0.1 && course.kept < 0.3, "{figures}");
+        assert!(course.learned < course.losses[0] && 3.0 * course.learned < linear.min(alone.learned), "{figures}");
     }
 }
