@@ -153,6 +153,7 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
             let func = if request.kind == Kind::Jvp { forward::run(request)? } else { jacobian::run(request)? };
             let func = tidy::run(&func, &tidy::Made::default());
             let explanation = Explanation::nothing(&func, &request.sizes);
+            plan::fits(request, &explanation.peak)?;
             (func, explanation)
         }
         _ => {

@@ -290,6 +290,16 @@ fn find(s: &Stmt, id: StmtId) -> Option<Stmt> {
     found
 }
 
+/// Whether a derivative that keeps nothing fits in its budget: there is no other plan for it.
+pub(crate) fn fits(request: &Request<'_>, peak: &Result<u64, Vec<String>>) -> Result<(), Diagnostics> {
+    let Some(budget) = request.memory else { return Ok(()) };
+    match peak {
+        Err(missing) => Err(unknown(request, missing)),
+        Ok(bytes) if *bytes > budget => Err(beyond(request, *bytes, budget).into()),
+        Ok(_) => Ok(()),
+    }
+}
+
 fn unknown(request: &Request<'_>, missing: &[String]) -> Diagnostics {
     Diagnostic::new(
         "grad::memory",
@@ -300,8 +310,8 @@ fn unknown(request: &Request<'_>, missing: &[String]) -> Diagnostics {
     .into()
 }
 
-fn too_much(request: &Request<'_>, best: &Planned, bytes: u64, budget: u64) -> Diagnostic {
-    let mut d = Diagnostic::new(
+fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
+    Diagnostic::new(
         "grad::memory",
         format!(
             "the gradient takes {} in the thriftiest way that was found, and the budget is {}",
@@ -310,7 +320,11 @@ fn too_much(request: &Request<'_>, best: &Planned, bytes: u64, budget: u64) -> D
         ),
     )
     .at(request.span)
-    .help("raise the budget, or write the program so that fewer values of it are alive");
+    .help("raise the budget, or write the program so that fewer values of it are alive")
+}
+
+fn too_much(request: &Request<'_>, best: &Planned, bytes: u64, budget: u64) -> Diagnostic {
+    let mut d = beyond(request, bytes, budget);
     let mut held: Vec<(u64, &Held)> =
         best.held.iter().map(|h| (memory::number(request.func, &h.bytes(), &request.sizes).unwrap_or(0), h)).collect();
     held.sort_by_key(|(b, _)| std::cmp::Reverse(*b));

@@ -201,6 +201,19 @@ fn what_cannot_be_kept_is_refused() {
     let refused = |memory, sizes: &Sizes| within(&program(text), sizes, Some(memory)).expect_err("it is refused");
     let all = refused(100, &BTreeMap::from([("n".to_string(), 1000)]));
     assert!(all.contains("in the thriftiest way that was found, and the budget is 100 bytes"), "{all}");
+    let tangents = Request {
+        kind: Kind::Jvp,
+        name: "tangents".into(),
+        func: &program(text),
+        wrt: &["x".to_string()],
+        out: &[],
+        tape: Tape::Auto,
+        memory: Some(100),
+        sizes: BTreeMap::from([("n".to_string(), 1000)]),
+        span: Span::NONE,
+    };
+    let forward = explain(&tangents).expect_err("forward mode has no thriftier way").to_string();
+    assert!(forward.contains("the budget is 100 bytes"), "{forward}");
     let unknown = refused(100, &Sizes::new());
     assert!(unknown.contains("cannot be told without the size `n`"), "{unknown}");
 }
