@@ -278,6 +278,11 @@ impl Schedule {
         self.one("innermost", &[Arg::from(l.into())])
     }
 
+    /// The statements that store to a tensor or reduce into it, in the order of the text.
+    pub fn writes(&mut self, tensor: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("writes", &[Arg::from(tensor.into())]).map(handles)
+    }
+
     /// The loop around a statement, if there is one.
     pub fn parent(&mut self, stmt: impl Into<Value>) -> Result<Option<Handle>, Refusal> {
         self.call("parent", &[Arg::from(stmt.into())]).map(|v| handles(v).pop())

@@ -92,6 +92,7 @@ const ENTRIES: &[&Entry] = &[
     &as_lib::ENTRY,
     &queries::LOOPS,
     &queries::INNERMOST,
+    &queries::WRITES,
     &queries::PARENT,
     &queries::LENGTH,
     &queries::CAN,

@@ -66,6 +66,24 @@ fn loops_of(s: &Stmt) -> Vec<Stmt> {
     s.kind().children().into_iter().flat_map(loops_of).collect()
 }
 
+pub(crate) const WRITES: Entry = Entry {
+    name: "writes",
+    signature: "s.writes(T)",
+    params: &["tensor"],
+    summary: "The statements that store to a tensor or reduce into it, in the order of the text.",
+    doc: "",
+    run: Run::Query(|s, args| {
+        let tensor = s.tensor(args.need("tensor")?)?;
+        let mut all = Vec::new();
+        s.func().body.walk(&mut |w| {
+            if matches!(w.kind(), StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor.symbol()) {
+                all.push(Value::from(w.id()));
+            }
+        });
+        Ok(Value::List(all))
+    }),
+};
+
 pub(crate) const PARENT: Entry = Entry {
     name: "parent",
     signature: "s.parent(S)",

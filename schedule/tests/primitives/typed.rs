@@ -41,6 +41,10 @@ def f(a: f32[n, p], b: f32[p, m], x: f32[40]) -> (f32[n, m], f32[40]):
     let steps = |s: &mut Schedule| -> Result<(), Refusal> {
         let product = s.as_lib("i")?;
         assert_eq!(s.parent(&product)?, None);
+        let sums = s.writes("c")?;
+        assert_eq!(sums.len(), 2, "the zeros, then the sums");
+        let innermost = s.innermost(&product)?;
+        assert_eq!(s.parent(&sums[1])?, Some(innermost));
         let l = s.fuse_shifted("u", "v", 2)?;
         assert_eq!(s.length(&l)?, Some(42));
         let first = s.separate_tail(&l)?;
