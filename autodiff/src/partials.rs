@@ -68,8 +68,14 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Mod => minus(times(args[0].floor_div(&args[1]))),
         Op::Pow => power(args, k, d),
         Op::Min | Op::Max => {
-            let first = if op == Op::Min { x.less(&args[1]) } else { args[1].less(x) };
-            let cond = first.or(&call(Op::IsNan, &[x]));
+            let y = &args[1];
+            let cond = match y.as_literal() {
+                // The same as below in one comparison, which C compilers vectorise.
+                Some(Literal::Float(v)) if !v.is_nan() => {
+                    (if op == Op::Min { y.less_eq(x) } else { x.less_eq(y) }).negate()
+                }
+                _ => (if op == Op::Min { x.less(y) } else { y.less(x) }).or(&call(Op::IsNan, &[x])),
+            };
             Part::Where { cond, holds: k == 0, lazy: false }
         }
         Op::Abs => times(call(Op::Sign, &[x])),

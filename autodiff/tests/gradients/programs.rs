@@ -403,3 +403,21 @@ fn one_of_several_results() {
         assert!(wrong.contains(what), "{wrong}");
     }
 }
+
+#[test]
+fn extrema_with_numbers_ask_one_question() {
+    let text = "def f(x: f64[n]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        s += clip(x[i], 0.0, 1.0)
+    return s
+";
+    let grad = derivative(&program(text), Kind::Grad, Tape::None);
+    let shown = weft_ast::print::func(&grad);
+    assert!(!shown.contains("isnan"), "{shown}");
+    // Of equals the last one, which is the number; NaN is the result where an operand is.
+    let (x, expected) = ([-1.0, 0.0, 0.5, 1.0, 2.0, f64::NAN], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+    let x = Value::new(vec![x.len()], Buffer::F64(x.to_vec())).expect("as many");
+    let out = run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs");
+    assert_eq!(numbers(&out.results[0]), expected);
+}
