@@ -26,7 +26,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 os.environ.setdefault("OPENBLAS_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 
-from workloads import HERE, WORKLOADS  # noqa: E402
+from systems import WORKLOADS  # noqa: E402
+from workloads import HERE  # noqa: E402
 
 FRAMEWORKS = ("torch", "torch.compile", "jax")
 
@@ -36,7 +37,7 @@ class Worker:
 
     def __init__(self, number, system, folder):
         self.system = system
-        self.path = os.path.join(folder, f"{number}-{abs(hash(system))}.npy")
+        self.path = os.path.join(folder, f"{number}-{abs(hash(system))}.npz")
         self.log = open(self.path + ".log", "w+")
         command = [sys.executable, os.path.join(HERE, "worker.py"), str(number), system, self.path]
         pipe = subprocess.PIPE
@@ -59,8 +60,14 @@ class Worker:
         self.process.stdin.flush()
         return float(self.process.stdout.readline())
 
-    def result(self):
-        return np.load(self.path)
+    def memory(self):
+        self.process.stdin.write("memory\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def results(self):
+        with np.load(self.path) as file:
+            return list(file.values())
 
     def stop(self):
         self.process.stdin.close()
@@ -80,8 +87,12 @@ def interval(values):
     return statistics.median(v), [v[outside], v[n - 1 - outside]]
 
 
-def differ(a, b):
-    """How far two results are apart, relative to the largest value."""
+def differ(some, others):
+    """How far results are apart at most, relative to the largest value of each."""
+    return max(differ_one(a, b) for a, b in zip(some, others, strict=True))
+
+
+def differ_one(a, b):
     if a.shape != b.shape:
         return math.inf
     return float(np.max(np.abs(a.astype(np.float64) - b)) / max(float(np.max(np.abs(b))), 1e-30))
@@ -104,6 +115,21 @@ def meant(bar, systems):
     return [s for s in systems if bar == "any" and s != "weft" or s == bar or bar == "frameworks" and s in FRAMEWORKS]
 
 
+def raced(system, best, bar, workers, looks, budget, options):
+    """Two systems in turn: how many times as long the second takes, and whether that is at least `bar`."""
+    pairs = []
+    # What takes seconds is run less often: six pairs are the least that have an interval.
+    count = max(6, min(options.pairs, int(60 / (looks[system] + looks[best]))))
+    for k in range(count):
+        pair = {}
+        for one in (system, best) if k % 2 == 0 else (best, system):
+            pair[one] = workers[one].time(budget)
+        pairs.append([pair[system], pair[best]])
+    ratio, (low, high) = interval([p / w for w, p in pairs])
+    verdict = "holds" if low >= bar else "fails" if high < bar else "open"
+    return {"bar": bar, "ratio": ratio, "interval": [low, high], "verdict": verdict, "pairs": pairs}
+
+
 def race(number, options, folder, limits):
     workload = WORKLOADS[number]
     workers, row = {}, {"workload": workload.name, "systems": {}, "left_out": {}}
@@ -117,9 +143,9 @@ def race(number, options, folder, limits):
         for worker in workers.values():
             worker.stop()
         return row | {"error": row["left_out"]["weft"]}
-    expected = workers["weft"].result()
+    expected = workers["weft"].results()
     for system, worker in workers.items():
-        apart = differ(worker.result(), expected)
+        apart = differ(worker.results(), expected)
         row["systems"][system] = {"first_s": worker.first, "differs": apart}
         if not apart <= workload.tolerance:
             row["systems"][system]["wrong"] = True
@@ -131,23 +157,21 @@ def race(number, options, folder, limits):
     peers = [s for s in meant(against, workers) if "wrong" not in row["systems"][s]]
     if peers:
         best = min(peers, key=looks.get)
-        pairs = []
-        # What takes seconds is run less often: six pairs are the least that have an interval.
-        count = max(6, min(options.pairs, int(60 / (looks["weft"] + looks[best]))))
-        for k in range(count):
-            pair = {}
-            for system in ("weft", best) if k % 2 == 0 else (best, "weft"):
-                pair[system] = workers[system].time(budget)
-            pairs.append([pair["weft"], pair[best]])
-        ratio, (low, high) = interval([p / w for w, p in pairs])
-        verdict = "holds" if low >= bar else "fails" if high < bar else "open"
-        row |= {"peer": best, "bar": bar, "ratio": ratio, "interval": [low, high], "verdict": verdict, "pairs": pairs}
+        row |= {"peer": best} | raced("weft", best, bar, workers, looks, budget, options)
+        pairs = row["pairs"]
         seconds = statistics.median(w for w, _ in pairs)
         row["seconds"] = seconds
         peak_f32, peak_f64, copy = limits
-        peak = peak_f64 if expected.dtype == np.float64 else peak_f32
+        peak = peak_f64 if expected[0].dtype == np.float64 else peak_f32
         row["of_peak"] = workload.flops / seconds / peak
         row["of_bandwidth"] = workload.bytes / seconds / copy(min(workload.bytes, 1 << 28))
+    if hasattr(workload, "wrt"):
+        others = [s for s in ("tape=all", "tape=none") if s in workers]
+        if others and "tape=auto" in workers:
+            best = min(others, key=looks.get)
+            row["tape"] = {"peer": best} | raced("tape=auto", best, 0.95, workers, looks, budget, options)
+        for system, worker in workers.items():
+            row["systems"][system]["memory"] = worker.memory()
     for worker in workers.values():
         worker.stop()
     return row
@@ -160,9 +184,14 @@ def show(row):
     if "ratio" not in row:
         return f"{row['workload']:<34} no peer   ({looks} ms)"
     low, high = row["interval"]
+    more = ""
+    if "tape" in row:
+        tape = row["tape"]
+        more = "\n      tape=auto {ratio:.2f}x of {peer}, bar {bar:.2f} {verdict}".format(**tape)
+        more += "\n      MB: " + ", ".join(f"{s} {v['memory'] / 1e6:.2f}" for s, v in row["systems"].items())
     return (
         f"{row['workload']:<34} {row['ratio']:6.2f}x [{low:.2f}, {high:.2f}] of {row['peer']:<16} bar {row['bar']:.2f} {row['verdict']:<6}"
-        f" {100 * row['of_peak']:3.0f} % of FMA peak, {100 * row['of_bandwidth']:3.0f} % of copying\n      ms: {looks}"
+        f" {100 * row['of_peak']:3.0f} % of FMA peak, {100 * row['of_bandwidth']:3.0f} % of copying\n      ms: {looks}{more}"
     )
 
 

@@ -47,6 +47,16 @@ def tensor(array):
     return view, shape
 
 
+def drop_pages(array):
+    """Gives the whole pages of an array back to the system; its elements are 0 then."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    start = -(-array.ctypes.data // page) * page
+    length = (array.ctypes.data + array.nbytes - start) // page * page
+    if length > 0:
+        dontneed = 4
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), dontneed)
+
+
 class Entry:
     """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in."""
 
@@ -58,8 +68,8 @@ class Entry:
             for name, value in values.items():
                 command += [option, f"{name}={value}"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        library = ctypes.CDLL(os.path.join(folder, f"libweft_{entry}.so"))
-        self.function = getattr(library, f"weft_{entry}")
+        self.library = ctypes.CDLL(os.path.join(folder, f"libweft_{entry}.so"))
+        self.function = getattr(self.library, f"weft_{entry}")
         self.function.restype = ctypes.c_int
         self.context = Context(abi=1, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
 
@@ -74,5 +84,13 @@ class Entry:
             if function(context, args, ctypes.c_size_t(count), None) != 0:
                 raise RuntimeError(self.context.message.decode())
 
-        call.keeps = (arrays, shapes, args, self)
+        def forget():
+            """Gives the scratch memory and the pages of the results back, as if there had been no call."""
+            self.library.weft_ctx_release(context)
+            self.context.abi, self.context.site = 1, -1
+            self.context.threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
+            for result in results:
+                drop_pages(result)
+
+        call.keeps, call.forget = (arrays, shapes, args, self), forget
         return call

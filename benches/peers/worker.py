@@ -1,11 +1,13 @@
 """One system on one workload, in a process of its own: threads of one system that still spin would slow the next one down.
 
-    worker.py WORKLOAD SYSTEM RESULT.npy
+    worker.py WORKLOAD SYSTEM RESULTS.npz
 
-Writes its first result to the file, warms up, prints how long all that took, and then times calls for as long as each line of
-standard input says.
+Writes its first results to the file, warms up, prints how long all that took, and then times calls for as long as each line of
+standard input says. The line `memory` asks for the memory that a call takes.
 """
 
+import ctypes
+import gc
 import os
 import statistics
 import sys
@@ -13,10 +15,38 @@ import time
 
 import numpy as np
 
-from workloads import WORKLOADS, start
+from systems import WORKLOADS, start
 
 # On a busy machine the processor's time on one thread says more than the clock.
 clock = time.process_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter
+
+
+def resident(name):
+    """A line of /proc/self/status, in bytes."""
+    with open("/proc/self/status") as status:
+        return 1024 * int(next(line.split()[1] for line in status if line.startswith(name)))
+
+
+def growth(call):
+    """By how many bytes a call makes this process grow at most."""
+    gc.collect()
+    if hasattr(call, "forget"):
+        call.forget()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as reset:
+        reset.write("5")  # the peak starts again from here
+    before = resident("VmRSS")
+    call()
+    return resident("VmHWM") - before
+
+
+def memory(call):
+    """What a call allocates, in bytes: results included, inputs not.
+
+    Everything is compiled by then. What is free is given back to the system before, so that it counts when it is taken again;
+    JAX frees late, so that not every call shows it.
+    """
+    return max(growth(call) for _ in range(5))
 
 
 def main():
@@ -25,7 +55,9 @@ def main():
     begin = time.perf_counter()
     call, result = start(workload, system, workload.inputs())
     call()
-    np.save(path, np.array(result()))
+    given = result()
+    np.savez(path, *(given if isinstance(given, list) else [np.array(given)]))
+    del given
     first = time.perf_counter() - begin
     for _ in range(3):
         begin = time.perf_counter()
@@ -35,6 +67,9 @@ def main():
             break
     print(first, once, flush=True)
     for line in sys.stdin:
+        if line.strip() == "memory":
+            print(memory(call), flush=True)
+            continue
         budget, times = float(line), []
         end = time.perf_counter() + budget
         while not times or time.perf_counter() < end and len(times) < 200:
@@ -44,4 +79,5 @@ def main():
         print(statistics.median(times), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -141,7 +141,7 @@ class Sgemm:
         return timed(call, c)
 
     def jax(self, a, b):
-        return jax_jit(lambda a, b: a @ b, [a, b])
+        return lambda a, b: a @ b, [a, b]
 
 
 class Steps(Sgemm):
@@ -195,7 +195,7 @@ class CircularDifference:
     def jax(self, e, adj):
         import jax.numpy as jnp
 
-        return jax_jit(lambda e, adj: self.formula(jnp, e, adj), [e, adj])
+        return lambda e, adj: self.formula(jnp, e, adj), [e, adj]
 
 
 class MeshConvolution(CircularDifference):
@@ -235,7 +235,7 @@ class MeshConvolution(CircularDifference):
             away = jnp.abs(near - e[:, None]).sum(1)
             return e @ w0 + near.sum(1) @ w1 + self.formula(jnp, e, adj) @ w2 + away @ w3
 
-        return jax_jit(f, [e, adj, *w])
+        return f, [e, adj, *w]
 
 
 class Longformer:
@@ -306,7 +306,7 @@ class Longformer:
             weight = jax.nn.softmax(jnp.where(outside, -jnp.inf, score), -1)
             return jnp.einsum("hbij,hbjd->hbid", weight, near(v)).reshape(h, blocks * w, d)[:, :n]
 
-        return jax_jit(f, [q, k, v])
+        return f, [q, k, v]
 
 
 class SoftRasteriser:
@@ -360,7 +360,7 @@ class SoftRasteriser:
         import jax.numpy as jnp
 
         f, pixels = self.formula(jnp, jax.nn.sigmoid)
-        return jax_jit(f, [corners, *pixels])
+        return f, [corners, *pixels]
 
 
 class GraphAttention:
@@ -423,7 +423,7 @@ class GraphAttention:
             weight = p / jax.ops.segment_sum(p, dst, **in_order)[dst]
             return jax.ops.segment_sum(weight[:, None] * h[src], dst, **in_order)
 
-        return jax_jit(f, [x, w, a_src, a_dst, src, dst])
+        return f, [x, w, a_src, a_dst, src, dst]
 
 
 class Stencil:
@@ -453,7 +453,7 @@ class Stencil:
         return timed(c_call(self.entry, self.steps, self.n, a, b), a)
 
 
-WORKLOADS = [
+FORWARD = [
     Sgemm(512),
     Sgemm(1024),
     Sgemm(1024, "by_library", 0.95),
@@ -471,17 +471,3 @@ WORKLOADS = [
     Stencil("jacobi_2d", "jacobi_tiles", 4000, 200, 2, 5),
     Stencil("heat_3d", "heat_tiles", 400, 50, 3, 15),
 ]
-
-
-def start(workload, system, arrays):
-    """The function to be timed of a system, and what gives its result."""
-    if system in getattr(workload, "schedules", ()):
-        return workload.scheduled(system, *arrays)
-    if system in ("by hand, fused", "gcc -O3, OpenMP"):
-        return workload.by_hand(*arrays)
-    if system in ("torch", "torch.compile"):
-        made = workload.torch(*arrays)
-        if callable(made[1]):
-            return made
-        return (torch_compile if system == "torch.compile" else torch_call)(*made)
-    return getattr(workload, system)(*arrays)
