@@ -198,8 +198,11 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
         let options = Options { schedule, gradient, ..case.options() }.backend(backend);
         let function = file.compile(&case.entry, &options)?;
         let mut given = case.inputs.clone();
-        let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad")).map(|p| p.name.clone());
-        given.extend(seeds.map(|n| (n, "rand(seed=3)".to_string())));
+        // A gradient has seeds of its own among its inputs, which are given.
+        let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad"));
+        let missing: Vec<_> =
+            seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
+        given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
         let inputs = weft::inputs::read(function.signature(), &given, &case.sizes)
             .map_err(|faults| weft::Error::Input(weft::locate::report(faults, &Default::default(), "")))?;
         let ran = function.run(inputs.values, &inputs.sizes, 4)?;

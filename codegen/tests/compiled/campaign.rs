@@ -88,5 +88,6 @@ fn failures_are_made_small() {
     assert_eq!(what, "a loop is split");
     assert_eq!(case.trace.steps.len(), 1, "{}", case.trace.to_json());
     let text = weft_ast::print::stmt(&case.func.body);
-    assert_eq!(text.lines().count(), 2, "{text}");
+    // The loop that is split, one around it if the statement needs its iterator, and the statement.
+    assert!(text.lines().count() <= 3, "{text}");
 }
