@@ -7,7 +7,7 @@ use crate::programs;
 use ndarray::{arr1, arr2};
 use weft::{Backend, Error, Gradient, Options, Program, Tape};
 use weft_ast::{Buffer, DType, Value};
-use weft_codegen::signature::Passing;
+use weft_codegen::signature::{Passing, TensorSig};
 
 fn numbers(v: &Value) -> Vec<f64> {
     (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
@@ -97,8 +97,11 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let gradients = last.expect("it ran");
     let exact = backend == Backend::Interp;
     let mut found: Vec<&Value> = params.iter().chain(seeds.iter()).collect();
-    for r in signature.results() {
-        let value = results.value(&r.name).or_else(|_| gradients.value(&r.name));
+    // Results come before gradients, which may have their names where the program is a gradient itself.
+    let float = |p: &&TensorSig| p.dtype.is_float() && p.passing == Passing::In;
+    let own = signature.results().count() - pair.forward_signature().params().filter(float).count();
+    for (k, r) in signature.results().enumerate() {
+        let value = if k < own { results.value(&r.name) } else { gradients.value(&r.name) };
         found.push(value.unwrap_or_else(|e| panic!("{e}")));
     }
     let largest = |v: &Value| numbers(v).into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));

@@ -24,7 +24,7 @@ const MAPS: [&[&[i64]]; 6] = [
 
 /// What changes programs, of everything that is registered.
 pub fn primitives() -> Vec<&'static str> {
-    const QUERIES: [&str; 5] = ["loops", "innermost", "parent", "length", "can"];
+    const QUERIES: [&str; 6] = ["loops", "innermost", "writes", "parent", "length", "can"];
     documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect()
 }
 

@@ -279,7 +279,7 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
 
 /// What changes programs, of everything that is registered.
 fn primitives() -> Vec<&'static str> {
-    const QUERIES: [&str; 5] = ["loops", "innermost", "parent", "length", "can"];
+    const QUERIES: [&str; 6] = ["loops", "innermost", "writes", "parent", "length", "can"];
     documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect()
 }
 
