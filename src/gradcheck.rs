@@ -178,14 +178,13 @@ pub fn check_gradient(
     let wrt = wrt(&func, &asked).map_err(wrong)?;
     refuse_infinities(&func, inputs)
         .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
-    let derived = |mode| {
-        let gradient = Some(Gradient { wrt: wrt.clone(), mode, ..asked.clone() });
-        program.compile(entry, &Options { gradient, ..plain.clone() })
-    };
+    let gradient = Gradient { wrt: wrt.clone(), mode: Mode::Reverse, ..asked };
+    let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
     let programs = Programs {
         value: program.compile(entry, &plain)?,
-        forward: derived(Mode::Forward)?,
-        reverse: derived(Mode::Reverse)?,
+        // What a function with its own gradient does has tangents, which that gradient must agree with.
+        forward: program.tangents(entry, &plain, &gradient)?,
+        reverse: program.compile(entry, &reverse)?,
     };
     Checker { programs: &programs, inputs, precision, sampling }.run(&wrt)
 }

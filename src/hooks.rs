@@ -58,6 +58,7 @@ impl Hooks for Compiler {
             },
             memory,
             sizes: request.sizes,
+            again: request.again,
             span: request.span,
         })
     }

@@ -8,12 +8,14 @@ use crate::hooks::Compiler;
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
+use std::collections::BTreeMap;
 use weft_analysis::pass;
 use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
 use weft_autodiff::Explanation;
 use weft_autodiff::memory::Sizes;
 use weft_codegen::c::CSource;
 use weft_codegen::{LowerOptions, Lowered};
+use weft_frontend::StaticValue;
 use weft_frontend::program::{Program, Source};
 use weft_schedule::Schedule;
 
@@ -34,7 +36,7 @@ pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut 
     Ok(scheduled(program, entry, options, timings)?.into_func())
 }
 
-/// The logical program whatever its sizes, and whether it has budgets of memory that wait for them. Parameters and results are those of
+/// The logical program (of a gradient: the one that it is of) whatever its sizes, and whether it has budgets of memory that wait for them. Parameters and results are those of
 /// [`logical`].
 pub fn unsized_logical(
     program: &Program,
@@ -43,7 +45,10 @@ pub fn unsized_logical(
     timings: &mut Timings,
 ) -> Result<(Func, bool), Diagnostics> {
     let compiler = Compiler::new(None);
-    let func = by(&compiler, program, entry, options, timings)?.into_func();
+    let func = match options.gradient {
+        Some(_) => noted(&compiler, program, entry, options, timings)?,
+        None => by(&compiler, program, entry, options, timings)?.into_func(),
+    };
     Ok((func, compiler.waits()))
 }
 
@@ -83,6 +88,55 @@ fn by(
             validated(weft_ast::validate::logical(&func), "a schedule")?;
             let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
+        }
+    }
+}
+
+/// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that the program gives itself.
+///
+/// # Errors
+///
+/// What is wrong with the entry; a schedule where there are such calls, since it might take them apart.
+pub fn differentiable(
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    timings: &mut Timings,
+) -> Result<Func, Diagnostics> {
+    noted(&Compiler::new(Some(&options.sizes)), program, entry, options, timings)
+}
+
+fn noted(
+    compiler: &Compiler,
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    timings: &mut Timings,
+) -> Result<Func, Diagnostics> {
+    let noted = |timings: &mut Timings, statics: &BTreeMap<String, StaticValue>| -> Result<Func, Diagnostics> {
+        let func = timings.measure("elaborate", || program.differentiable(entry, statics, compiler))?;
+        validated(weft_ast::validate::logical(&func), "elaboration")?;
+        Ok(func)
+    };
+    let statics = &options.statics;
+    if matches!(options.schedule.as_deref(), None | Some("none")) {
+        return noted(timings, statics);
+    }
+    let func = by(compiler, program, entry, options, timings)?.into_func();
+    if !program.has_own_gradients() {
+        return Ok(func);
+    }
+    // The schedule has static parameters besides.
+    let info = program.entries().into_iter().find(|e| e.name == entry);
+    let params: Vec<String> = info.into_iter().flat_map(|e| e.params).filter(|p| p.is_static).map(|p| p.name).collect();
+    let of_entry = statics.iter().filter(|(k, _)| params.contains(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    match noted(timings, &of_entry)?.own_gradients.first() {
+        None => Ok(func),
+        Some(call) => {
+            let message =
+                format!("`{}` has its own gradient, and a schedule comes before the gradient here", call.function);
+            let d = Diagnostic::new("gradient::schedule", message).at(call.span);
+            Err(d.help("schedule the gradient: `dloss = grad(loss)`, and a schedule for `dloss`").into())
         }
     }
 }
@@ -142,6 +196,7 @@ fn request<'a>(
         tape: gradient.tape.clone(),
         memory: gradient.memory,
         sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
+        again: false,
         span: Span::NONE,
     }
 }

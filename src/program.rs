@@ -217,10 +217,10 @@ impl Program {
     pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         let wrong = |d| Error::program(d, &self.sources);
-        let func = pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?;
         match &options.gradient {
-            None => Ok(func),
+            None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong),
             Some(gradient) => {
+                let func = pipeline::differentiable(&self.front, entry, options, timings).map_err(wrong)?;
                 pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)
             }
         }
@@ -248,11 +248,36 @@ impl Program {
     ///
     /// As [`Program::logical`].
     pub fn explained(&self, entry: &str, options: &Options) -> Result<(Func, Explanation), Error> {
-        let plain = Options { gradient: None, ..options.clone() };
+        self.entry(Some(entry))?;
         let mut timings = Timings::default();
-        let func = self.logical(entry, &plain, &mut timings)?;
         let gradient = options.gradient.clone().unwrap_or_default();
-        pipeline::gradient(&func, &gradient, &options.sizes, &mut timings).map_err(|d| Error::program(d, &self.sources))
+        let func = pipeline::differentiable(&self.front, entry, options, &mut timings);
+        let made = func.and_then(|func| pipeline::gradient(&func, &gradient, &options.sizes, &mut timings));
+        made.map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// The tangents of an entry, of functions that have their own gradients too: there they are those of what the functions do.
+    pub(crate) fn tangents(&self, entry: &str, options: &Options, gradient: &Gradient) -> Result<Function, Error> {
+        let texts = weft_codegen::cache::key(&[&self.texts_key(), "tangents of bodies"]);
+        let gradient = Gradient { mode: Mode::Forward, ..gradient.clone() };
+        let options = Options { gradient: Some(gradient.clone()), ..options.clone() };
+        let function = Function::new(&texts, entry, &options, self.timings.clone(), |timings| {
+            let func = self.logical(entry, &Options { gradient: None, ..options.clone() }, timings)?;
+            let func = pipeline::gradient(&func, &gradient, &options.sizes, timings).map(|(f, _)| f);
+            Ok((self.sources.clone(), func.map_err(|d| Error::program(d, &self.sources))?))
+        })?;
+        Ok(function.with_sources(&self.sources))
+    }
+
+    /// The functions whose own gradients (`@gradient(f)`) the gradient of an entry uses, with the places of their calls.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry.
+    pub fn own_gradients(&self, entry: &str, options: &Options) -> Result<Vec<(String, weft_ast::Span)>, Error> {
+        let func = pipeline::differentiable(&self.front, entry, options, &mut Timings::default());
+        let func = func.map_err(|d| Error::program(d, &self.sources))?;
+        Ok(func.own_gradients.into_iter().map(|c| (c.function, c.span)).collect())
     }
 
     /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it
@@ -313,7 +338,8 @@ impl Program {
         }
         let mut timings = self.timings.clone();
         let plain = Options { gradient: None, ..options.clone() };
-        let func = self.logical(entry, &plain, &mut timings)?;
+        // Calls with gradients of their own are noted in it.
+        let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {

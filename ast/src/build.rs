@@ -102,7 +102,8 @@ impl Builder {
     /// A program of that name.
     pub fn new(name: &str) -> Builder {
         let (name, body) = (name.to_string(), Stmt::nop());
-        Builder { func: Func { name, doc: None, sizes: Vec::new(), params: Vec::new(), results: Vec::new(), body } }
+        let (sizes, params, results, own_gradients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Builder { func: Func { name, doc: None, sizes, params, results, body, own_gradients } }
     }
 
     /// A size parameter.

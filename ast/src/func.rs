@@ -1,6 +1,9 @@
 //! Whole programs.
 
-use crate::stmt::{Stmt, Tensor};
+use crate::dtype::DType;
+use crate::expr::Expr;
+use crate::span::Span;
+use crate::stmt::{Stmt, StmtId, Tensor};
 use crate::symbol::Symbol;
 use std::sync::Arc;
 
@@ -42,6 +45,56 @@ pub struct Func {
     pub results: Vec<Arc<Tensor>>,
     /// What it does.
     pub body: Stmt,
+    /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be differentiated.
+    pub own_gradients: Vec<OwnGradient>,
+}
+
+/// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be differentiated.
+///
+/// The call's body reads its arguments and writes its results, which nothing else writes and nothing writes again: the arguments are
+/// copies made before it, and what happens to the results later happens to copies of them.
+#[derive(Clone, Debug)]
+pub struct OwnGradient {
+    /// The function.
+    pub function: String,
+    /// The call.
+    pub span: Span,
+    /// The statements of its body, but for declarations and blocks.
+    pub body: Vec<StmtId>,
+    /// The arguments, in the order of the function's parameters.
+    pub args: Vec<Place>,
+    /// The results, in order.
+    pub results: Vec<Place>,
+    /// The user's backward pass. It writes no parameter.
+    pub backward: Arc<Func>,
+    /// What each parameter of the backward pass is.
+    pub takes: Vec<Takes>,
+    /// The numbers of the arguments that each result of the backward pass is the gradient of.
+    pub gives: Vec<usize>,
+    /// The sizes of the backward pass, in terms of the program around the call.
+    pub sizes: Vec<Expr>,
+}
+
+/// A tensor, or the part of one that begins with these indices.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The tensor.
+    pub tensor: Symbol,
+    /// Its first indices.
+    pub at: Vec<Expr>,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+/// What a parameter of a backward pass is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// The argument of that number, as it was when the function was called.
+    Argument(usize),
+    /// The result of that number, as the function left it.
+    Result(usize),
+    /// The seed of the result of that number.
+    Seed(usize),
 }
 
 impl Func {

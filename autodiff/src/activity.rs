@@ -3,9 +3,9 @@
 //! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s carry
 //! no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
 
-use crate::partials;
+use crate::{own, partials};
 use rustc_hash::FxHashSet;
-use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+use weft_ast::{Expr, ExprKind, Func, StmtKind, Symbol};
 
 /// Calls `f` on the tensors that an expression's value changes with.
 pub(crate) fn sources(e: &Expr, f: &mut dyn FnMut(&Symbol)) {
@@ -34,9 +34,16 @@ pub(crate) fn changes_with(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
 }
 
 /// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that holds.
-pub(crate) fn active(body: &Stmt, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbol>) -> FxHashSet<Symbol> {
+///
+/// A call that has its own gradient has an influence of every argument on every result, whatever its body does; what is inside of it has no
+/// adjoint.
+pub(crate) fn active(func: &Func, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbol>) -> FxHashSet<Symbol> {
     let mut flows: Vec<(Symbol, FxHashSet<Symbol>)> = Vec::new();
-    body.walk(&mut |s| {
+    for call in &func.own_gradients {
+        let args: FxHashSet<Symbol> = own::floats(&call.args).map(|p| p.tensor.clone()).collect();
+        flows.extend(own::floats(&call.results).map(|p| (p.tensor.clone(), args.clone())));
+    }
+    own::walk_outside(&func.body, &own::bodies(&func.own_gradients), &mut |s| {
         if let StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. } = s.kind() {
             let mut found = FxHashSet::default();
             sources(value, &mut |t| {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_ast::stmt::{MessagePart, Role};
-use weft_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// What copies statements.
 pub(crate) struct Copier {
@@ -13,11 +13,13 @@ pub(crate) struct Copier {
     pub tensors: FxHashMap<Symbol, (Symbol, Vec<Access>)>,
     /// Sizes and iterators with what they stand for.
     pub scalars: FxHashMap<Symbol, Expr>,
+    /// Statements with their copies.
+    pub ids: FxHashMap<StmtId, StmtId>,
 }
 
 impl Copier {
     pub fn new(role: &'static str) -> Copier {
-        Copier { role, tensors: FxHashMap::default(), scalars: FxHashMap::default() }
+        Copier { role, tensors: FxHashMap::default(), scalars: FxHashMap::default(), ids: FxHashMap::default() }
     }
 
     pub fn expr(&self, e: &Expr) -> Expr {
@@ -97,6 +99,8 @@ impl Copier {
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
             StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.symbol(tensor), step: *step },
         };
-        Stmt::new(kind, s.origin().derive("grad", self.role))
+        let new = Stmt::new(kind, s.origin().derive("grad", self.role));
+        self.ids.insert(s.id(), new.id());
+        new
     }
 }

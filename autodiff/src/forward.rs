@@ -6,7 +6,7 @@
 //! ```
 
 use crate::program::{inouts, inputs, local};
-use crate::{Request, activity, build, expression};
+use crate::{Request, activity, build, expression, own};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::op::Op;
@@ -36,7 +36,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
         func.results.iter().filter(|t| request.is_of(t)).chain(inouts(func)).map(|t| t.symbol.clone()).collect();
     let mut from = wrt.clone();
     from.extend(inouts(func).map(|t| t.symbol.clone()));
-    let mut active = activity::active(&func.body, &from, &to);
+    let mut active = activity::active(func, &from, &to);
+    own::no_tangents(func, &active, request)?;
     let mut tangents: FxHashMap<Symbol, Arc<Tensor>> = FxHashMap::default();
     let (mut params, mut results, mut first, mut locals) = (func.params.clone(), Vec::new(), Vec::new(), Vec::new());
     let changed: Vec<&Arc<Tensor>> = inouts(func).filter(|t| !wrt.contains(&t.symbol)).collect();
@@ -68,7 +69,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let body = Stmt::seq(first.into_iter().chain([body]), origin.clone());
     let body = build::declared(locals, body, &origin);
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    Ok(Func { name, doc, sizes, params, results, body })
+    Ok(Func { name, doc, sizes, params, results, body, own_gradients: Vec::new() })
 }
 
 impl Forward {

@@ -31,7 +31,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
         parts.push(part);
     }
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    Ok(Func { name, doc, sizes, params: func.params.clone(), results, body: Stmt::seq(parts, origin) })
+    let (params, body, own_gradients) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
+    Ok(Func { name, doc, sizes, params, results, body, own_gradients })
 }
 
 /// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one as its result.

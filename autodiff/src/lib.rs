@@ -13,6 +13,7 @@
 //! | `homes`, `invert` | which tensors are computed again, and which are undone |
 //! | `plan`, `segments` | a budget of memory, and checkpoints of loops |
 //! | `held`, `memory`, `explain` | what is kept, as data, how many bytes that is, and as a table |
+//! | `own` | calls whose backward pass the program gives itself |
 //! | `forward` | tangents (forward mode) |
 //! | `jacobian` | all partial derivatives, by forward mode |
 //! | `copy` | statements once more, with new names |
@@ -40,6 +41,7 @@ mod invert;
 mod jacobian;
 pub mod memory;
 mod named;
+mod own;
 mod pair;
 mod partials;
 mod plan;
@@ -120,6 +122,8 @@ pub struct Request<'a> {
     pub memory: Option<u64>,
     /// Sizes that are known, by name.
     pub sizes: memory::Sizes,
+    /// Whether what comes out is going to be differentiated itself: then it says which calls in it have their own gradients.
+    pub again: bool,
     /// Where it is asked for.
     pub span: Span,
 }
@@ -147,6 +151,8 @@ pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
 ///
 /// As [`differentiate`].
 pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
+    let func = &own::checked(request)?;
+    let request = &Request { func, ..request.clone() };
     check::run(request)?;
     let (func, explanation) = match request.kind {
         Kind::Jvp | Kind::Jacobian => {

@@ -29,7 +29,7 @@
 //! third program computes from the parameters ([`Pair::lengths`]); results have shapes made of sizes.
 
 use crate::plan::{self, Planned};
-use crate::{Kind, Request, build, check, tidy, valid};
+use crate::{Kind, Request, build, check, own, tidy, valid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_analysis::query::effects;
@@ -70,7 +70,8 @@ pub enum Source {
 ///
 /// As [`crate::differentiate`].
 pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
-    let request = Request { kind: Kind::ValueAndVjp, ..request.clone() };
+    let func = &own::checked(request)?;
+    let request = Request { kind: Kind::ValueAndVjp, func, ..request.clone() };
     check::run(&request)?;
     let Planned { whole: both, made, .. } = plan::run(&request, true)?;
     let func = request.func;
@@ -93,6 +94,7 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
     let given: Vec<Arc<Tensor>> = given.map(|t| interface(t, Role::Input)).collect();
     let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
     let back = Func {
+        own_gradients: Vec::new(),
         name: format!("{}_backward", request.name),
         doc: None,
         sizes: func.sizes.clone(),
@@ -113,6 +115,7 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
     let local = cut.declared.iter().filter(|t| here.contains(&t.symbol) && !kept.iter().any(|k| k.symbol == t.symbol));
     let body = build::declared(local.cloned().collect(), forward, &origin);
     let forward = Func {
+        own_gradients: Vec::new(),
         name: request.name.clone(),
         doc: func.doc.clone(),
         sizes: sizes.clone(),
@@ -221,6 +224,7 @@ impl Lengths<'_> {
             self.found.iter().zip(&results).map(|((_, e), t)| build::store(&t.symbol, Vec::new(), e.clone(), &origin));
         let body = Stmt::seq(stores, origin.clone());
         (!self.found.is_empty()).then(|| Func {
+            own_gradients: Vec::new(),
             name: format!("{}_lengths", request.name),
             doc: None,
             sizes: self.func.sizes.clone(),

@@ -15,7 +15,7 @@ use crate::memory::{self, Sizes};
 use crate::program::{self, Derived};
 use crate::tidy::{self, Made};
 use crate::values::Home;
-use crate::{Request, segments};
+use crate::{Request, own, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use weft_analysis::query::depend::Dependences;
@@ -131,11 +131,13 @@ fn again(request: &Request<'_>, attempt: &mut Attempt, best: Planned, budget: u6
     Ok(best)
 }
 
-/// The outermost loop that most bytes have a version for in every iteration.
+/// The outermost loop that most bytes have a version for in every iteration. A call that has its own gradient stays in one piece.
 fn largest(attempt: &Attempt, held: &[Held], sizes: &Sizes, not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
+    let pieces = own::bodies(&attempt.func.own_gradients);
+    let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || pieces.contains(l);
     for h in held.iter().filter(|h| h.home == Home::Program) {
-        let Some(l) = h.loops.iter().find(|l| !not.contains(l) && !attempt.plan.segments.contains(l)) else { continue };
+        let Some(l) = h.loops.iter().find(|l| !whole(l)) else { continue };
         let bytes = memory::number(&attempt.func, &h.bytes(), sizes).unwrap_or(0);
         match loops.iter_mut().find(|(x, _)| x == l) {
             Some((_, sum)) => *sum += bytes,

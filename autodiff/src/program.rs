@@ -8,7 +8,9 @@
 
 use crate::facts::Facts;
 use crate::held::{self, Decision, Held};
+use crate::homes::Choice;
 use crate::invert::Undone;
+use crate::own::{self, Calls};
 use crate::plan::Plan;
 use crate::reverse::{Reverse, adjoint};
 use crate::tidy::Made;
@@ -66,7 +68,12 @@ fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
 pub(crate) fn named(request: &Request<'_>) -> Func {
     let [wrt, given] = wanted(request);
     let from = wrt.union(&given).cloned().collect();
-    named::run(request.func, &activity::active(&request.func.body, &from, &seeded(request)))
+    let mut nameable = activity::active(request.func, &from, &seeded(request));
+    // What a call with its own gradient writes is not differentiated.
+    for place in request.func.own_gradients.iter().flat_map(|c| &c.results) {
+        nameable.remove(&place.tensor);
+    }
+    named::run(request.func, &nameable)
 }
 
 /// The gradient of the program that is asked for, in the form of `func`, which computes the same.
@@ -74,12 +81,28 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
     let facts = Facts::new(func);
     let derived = attempt(request, &facts, plan, FxHashMap::default());
     // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
-    let mut undone = invert::choose(&facts, &request.tape, &homes::choose(&facts, &request.tape, plan), plan.apart);
+    let mut undone = invert::choose(&facts, &request.tape, &homes(request, &facts, plan), plan.apart);
+    // The backward pass of a call with its own gradient undoes nothing that is inside of it.
+    let inside = own::bodies(&func.own_gradients);
+    undone.retain(|t, _| !facts.writers(t).any(|s| inside.contains(&s.id())));
     if let Ok(derived) = &derived {
         let copied = |t: &Symbol| derived.held.iter().any(|h| h.decision == Decision::Copies && h.tensor.symbol == *t);
         undone.retain(|t, _| copied(t));
     }
     if undone.is_empty() { derived } else { attempt(request, &facts, plan, undone).or(derived) }
+}
+
+/// Where tensors that are declared in loops are at home.
+fn homes(request: &Request<'_>, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+    let mut homes = homes::choose(facts, &request.tape, plan);
+    if request.again {
+        // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once, whatever that takes.
+        for (_, choice) in homes.iter_mut().filter(|(t, _)| own::is_place(&facts.func.own_gradients, t)) {
+            let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
+            *choice = Choice { home: Home::Program, why };
+        }
+    }
+    homes
 }
 
 fn attempt(
@@ -93,7 +116,7 @@ fn attempt(
     let [wrt, given] = wanted(request);
     let seeds = seeded(request);
     let from = wrt.union(&given).cloned().collect();
-    let active = activity::active(&func.body, &from, &seeds);
+    let active = activity::active(func, &from, &seeds);
     let mut made = Interface {
         seed_params: Vec::new(),
         results: Vec::new(),
@@ -113,11 +136,12 @@ fn attempt(
         active,
         adjoints,
         initial,
-        values: Values::new(facts, homes::choose(facts, &request.tape, plan), undone),
+        values: Values::new(facts, homes(request, facts, plan), undone),
         iters: FxHashMap::default(),
         replayed: None,
         written: FxHashSet::default(),
         marks: Vec::new(),
+        calls: Calls::of(func),
         made: Made::default(),
         problems: Vec::new(),
     };
@@ -130,12 +154,17 @@ fn attempt(
         _ => [back.id()].into_iter().collect(),
     };
     let body = reverse.at_home(Home::Program, &func.body, back);
+    if request.again {
+        reverse.calls_again();
+    }
     if !reverse.problems.is_empty() {
         return Err(Diagnostics(reverse.problems));
     }
     reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
     let held = held::list(facts, &reverse.values);
+    let own_gradients = if request.again { std::mem::take(&mut reverse.calls.made) } else { Vec::new() };
     let func = made.finish(request, body, &reverse.written, &mut reverse.made.backward, &origin);
+    let func = Func { own_gradients, ..func };
     Ok(Derived { func, made: reverse.made, held })
 }
 
@@ -240,7 +269,7 @@ impl Interface {
         );
         let mut params = func.params.clone();
         params.extend(self.seed_params);
-        Func { name: request.name.clone(), doc: func.doc.clone(), sizes: func.sizes.clone(), params, results, body }
+        Func { name: request.name.clone(), params, results, body, ..func.clone() }
     }
 }
 

@@ -12,6 +12,7 @@
 
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
+use crate::own::Calls;
 use crate::replay::Replayed;
 use crate::tidy::Made;
 use crate::values::{Home, Kept, Place, Snapshot, Values};
@@ -42,6 +43,8 @@ pub(crate) struct Reverse<'a, 'f> {
     pub written: FxHashSet<Symbol>,
     /// What stands for expressions that are in terms of the backward pass already.
     pub marks: Vec<(Expr, Expr)>,
+    /// Calls that have their own gradients.
+    pub calls: Calls,
     pub made: Made,
     pub problems: Vec<Diagnostic>,
 }
@@ -70,6 +73,9 @@ pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
 impl Reverse<'_, '_> {
     /// The backward pass of a statement; `None` if there is nothing to do.
     pub fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        if let Some(call) = self.calls.at(s.id()) {
+            return self.own(call, s);
+        }
         let origin = s.origin().derive("grad", "backward");
         match s.kind() {
             StmtKind::Seq(all) => {
@@ -297,7 +303,7 @@ impl Reverse<'_, '_> {
         added
     }
 
-    fn problem(&mut self, d: Diagnostic) {
+    pub fn problem(&mut self, d: Diagnostic) {
         if !self.problems.iter().any(|p| p.message == d.message && p.span() == d.span()) {
             self.problems.push(d);
         }

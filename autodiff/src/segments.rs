@@ -18,7 +18,7 @@
 //! The backward pass then needs `u` as it was before each segment, and within a segment `u.now` as it was before each step: `steps / 32 + 32`
 //! states instead of `steps`. A segment that is cut into segments itself takes the third root of the steps, and so on.
 
-use crate::{build, extent};
+use crate::{build, extent, own};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_analysis::pass::substitute;
@@ -38,7 +38,7 @@ pub(crate) struct Segmented {
 }
 
 /// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has tensors of its own for `scratch`. `None` if the loop cannot be cut: it does not run in order,
-/// or its bounds depend on what it writes.
+/// its bounds depend on what it writes, or a call that has its own gradient knows the state by its name.
 pub(crate) fn run(
     func: &Func,
     at: StmtId,
@@ -46,6 +46,9 @@ pub(crate) fn run(
     state: &[Arc<Tensor>],
     scratch: &[Arc<Tensor>],
 ) -> Option<Segmented> {
+    if state.iter().chain(scratch).any(|t| own::is_place(&func.own_gradients, &t.symbol)) {
+        return None;
+    }
     let mut made = None;
     let body = replace(&func.body, at, &mut |s| {
         let (new, inner, copies) = cut(s, length, state, scratch)?;

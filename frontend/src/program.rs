@@ -275,6 +275,18 @@ impl Program {
         elaborate::entry(self, entry, statics, hooks)
     }
 
+    /// Elaborates an entry of the main file that is going to be differentiated: the tree says which calls in it have a backward pass that
+    /// the program gives itself (`@gradient(f)`).
+    pub fn differentiable(
+        &self,
+        entry: &str,
+        statics: &BTreeMap<String, StaticValue>,
+        hooks: &dyn Hooks,
+    ) -> Result<Func, Diagnostics> {
+        self.refuse_broken()?;
+        elaborate::differentiable(self, entry, statics, hooks)
+    }
+
     /// Elaborates an entry and applies one of the file's schedule functions to it.
     pub fn scheduled(
         &self,
@@ -310,9 +322,31 @@ impl Program {
                 all.push(d);
             }
         }
+        self.check_own_gradients(hooks, &mut all);
         self.check_schedules(&mut all);
         self.check_names(&mut all);
         all
+    }
+
+    /// Whether the program gives a gradient of its own for some function.
+    pub fn has_own_gradients(&self) -> bool {
+        let items = self.modules.iter().filter(|m| !m.prelude).flat_map(|m| &m.module.items);
+        items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_own_gradient(f)))
+    }
+
+    /// Gradients that the file gives itself, with the functions that they are of.
+    fn check_own_gradients(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
+        let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
+        for (k, item) in items.iter().enumerate() {
+            if !matches!(item, Item::Function(f) if elaborate::is_own_gradient(f)) {
+                continue;
+            }
+            for d in elaborate::gradient_faults(self, k, hooks) {
+                if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
+                    all.push(d);
+                }
+            }
+        }
     }
 
     /// Schedules as far as their text goes: decorators, parameters, the entries that they are for.

@@ -63,7 +63,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sampling = Sampling { seed: args.seed.into(), threads: args.program.threads, ..Sampling::default() };
     let checks = weft::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
-    let wrong: Vec<Fault> = checks.iter().filter(|c| c.verdict().is_wrong()).filter_map(|c| fault(&entry, c)).collect();
+    let wrong: Vec<&InputCheck> = checks.iter().filter(|c| c.verdict().is_wrong()).collect();
+    let own = if wrong.is_empty() { Vec::new() } else { own_gradients(&program, &entry, &options)? };
+    let wrong: Vec<Fault> = wrong.into_iter().filter_map(|c| fault(&entry, c, &own)).collect();
     if args.program.json {
         let document = document(&entry, args, &made, &checks);
         return match wrong.is_empty() {
@@ -153,8 +155,16 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
     }
 }
 
-/// What is wrong with a gradient.
-fn fault(entry: &str, check: &InputCheck) -> Option<Fault> {
+/// The functions whose own gradients are a part of it, each once.
+fn own_gradients(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = program.own_gradients(entry, options)?.into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// What is wrong with a gradient. `own` are the functions whose gradients the program gives itself.
+fn fault(entry: &str, check: &InputCheck, own: &[String]) -> Option<Fault> {
     let (name, worst) = (&check.name, check.worst()?);
     let [differences, forward, reverse] = [worst.differences, worst.forward, worst.reverse].map(summary::float);
     let along = match worst.element.as_deref() {
@@ -170,6 +180,11 @@ fn fault(entry: &str, check: &InputCheck) -> Option<Fault> {
     let d =
         Diagnostic::new("grad::check", format!("the gradient of `{entry}` with respect to `{name}` is wrong: {what}"));
     let d = match worst.verdict {
+        Verdict::Modes if !own.is_empty() => {
+            let names: Vec<String> = own.iter().map(|n| format!("`{n}`")).collect();
+            d.help(format!("look at the gradient that the program gives for {}", names.join(", ")))
+                .note("forward mode differentiates what a function does, whatever `@gradient` says of it")
+        }
         Verdict::Modes => d.help("forward and reverse mode must agree whatever the program is; please report it"),
         _ => d
             .help("try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an operation (`sqrt` of 0) at this one alone is not that of the program")

@@ -114,6 +114,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
             tape,
             memory,
             sizes: sizes.clone(),
+            again: false,
             span: Span::NONE,
         })
     };

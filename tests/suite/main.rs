@@ -16,6 +16,8 @@ mod jacobian;
 mod libop;
 mod logistic;
 mod memory;
+mod own_budgets;
+mod own_gradients;
 mod pairs;
 mod polybench;
 mod programs;

@@ -34,6 +34,7 @@ pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
         tape,
         memory: None,
         sizes: Default::default(),
+        again: false,
         span: Span::NONE,
     };
     differentiate(&request).unwrap_or_else(|d| panic!("{d}\n{}", print::func(func)))
@@ -200,6 +201,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
             tape: tape.clone(),
             memory,
             sizes: sizes.clone(),
+            again: false,
             span: Span::NONE,
         };
         let vjp = match explain(&request) {

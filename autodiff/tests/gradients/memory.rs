@@ -20,6 +20,7 @@ fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Expl
         tape: Tape::Auto,
         memory,
         sizes: sizes.clone(),
+        again: false,
         span: Span::NONE,
     };
     explain(&request).map_err(|d| d.to_string())
@@ -209,6 +210,7 @@ fn what_cannot_be_kept_is_refused() {
         out: &[],
         tape: Tape::Auto,
         memory: Some(100),
+        again: false,
         sizes: BTreeMap::from([("n".to_string(), 1000)]),
         span: Span::NONE,
     };

@@ -375,6 +375,7 @@ fn one_of_several_results() {
             tape: Tape::Auto,
             memory: None,
             sizes: Default::default(),
+            again: false,
             span: Span::NONE,
         };
         differentiate(&request).expect("it has one")
@@ -397,6 +398,7 @@ fn one_of_several_results() {
             tape: Tape::Auto,
             memory: None,
             sizes: Default::default(),
+            again: false,
             span: Span::NONE,
         };
         let wrong = differentiate(&request).expect_err("it has none").to_string();

@@ -17,6 +17,7 @@ fn decision(text: &str, tensor: &str, tape: Tape) -> Vec<&'static str> {
         tape,
         memory: None,
         sizes: Default::default(),
+        again: false,
         span: Span::NONE,
     };
     let (_, explanation) = explain(&request).unwrap_or_else(|d| panic!("{d}"));

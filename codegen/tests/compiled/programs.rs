@@ -119,6 +119,7 @@ impl Builder {
             params: self.params,
             results: self.results,
             body: Stmt::seq(body, Origin::none()),
+            own_gradients: Vec::new(),
         };
         weft_ast::validate::logical(&func).expect("the program keeps to the rules of the tree");
         func

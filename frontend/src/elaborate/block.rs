@@ -35,6 +35,7 @@ pub(crate) struct Mark {
     pub(crate) depth: usize,
     pub(crate) items: usize,
     facts: (usize, usize),
+    own_calls: usize,
 }
 
 /// Folds items into one statement.
@@ -80,7 +81,8 @@ impl Elab<'_> {
 
     pub(crate) fn mark(&self) -> Mark {
         let block = self.block();
-        Mark { depth: self.blocks.len(), items: block.items.len(), facts: (block.equal.len(), block.nonnegative.len()) }
+        let facts = (block.equal.len(), block.nonnegative.len());
+        Mark { depth: self.blocks.len(), items: block.items.len(), facts, own_calls: self.own_calls.len() }
     }
 
     pub(crate) fn block(&self) -> &Block {
@@ -99,6 +101,7 @@ impl Elab<'_> {
     /// Takes back everything that was emitted since `mark`.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         self.blocks.truncate(mark.depth);
+        self.own_calls.truncate(mark.own_calls);
         let block = self.block_mut();
         block.items.truncate(mark.items);
         block.equal.truncate(mark.facts.0);

@@ -267,6 +267,10 @@ impl Elab<'_> {
         let f = self.function(target);
         if self.schedule.is_some() {
             self.callable_in_schedule(target, &args, span)?;
+        } else if super::own::decorator(f).is_some() {
+            let name = &f.name.text;
+            let message = format!("`{name}` is the gradient of another function, and is not called by programs");
+            return self.error_help("call::decorated", span, message, "call a function that both have in common");
         } else if !f.decorators.is_empty() {
             return self.error_help(
                 "call::decorated",
@@ -282,6 +286,11 @@ impl Elab<'_> {
                 format!("calls are nested more than {MAX_DEPTH} deep: the recursion of `{}` does not end", f.name.text),
                 "recursion ends where a condition on static values (`ndim`, static parameters) stops it",
             );
+        }
+        if self.differentiated
+            && let Some(own) = self.own_gradient(target)?
+        {
+            return self.call_with_gradient(&own, args, span);
         }
         // Temporaries of the library's callers were passed by `arguments`; other callers pass values as they are.
         let bound = self.match_arguments(f, args, span)?;

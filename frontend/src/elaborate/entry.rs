@@ -1,7 +1,7 @@
 //! Whole programs: parameters from annotations, the body, results from `return`.
 
 use super::annotation::{Annotation, results};
-use super::func::{FuncRef, is_entry, is_static_annotation};
+use super::func::{FuncRef, is_static_annotation, is_typed};
 use super::grad::{self, Hooks};
 use super::scope::Role;
 use super::stmt::Flow;
@@ -24,16 +24,18 @@ pub(crate) fn elaborate(
     name: &str,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
+    differentiated: bool,
 ) -> Result<Func, Diagnostics> {
     let main = program.modules.first().ok_or_else(|| unknown_entry(program, name))?;
     match main.globals.get(name) {
         Some(Global::Function(item)) => {
             let target = FuncRef { module: ModuleId(0), item: *item };
-            elaborate_function(program, target, statics, hooks)
+            let within = differentiated.then(Vec::new);
+            elaborate_function(program, target, statics, hooks, within)
         }
         Some(Global::Assign(item)) => match &main.module.items[*item] {
             Item::Assign { value, .. } if grad::gradient_target(value).is_some() => {
-                grad::elaborate(program, name, statics, hooks)
+                grad::elaborate(program, name, statics, hooks, differentiated)
             }
             _ => Err(unknown_entry(program, name)),
         },
@@ -54,14 +56,18 @@ fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
     .into()
 }
 
-/// Elaborates a function of the program as an entry.
+/// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated: the functions
+/// whose own gradients it is a part of.
 pub(crate) fn elaborate_function(
     program: &Program,
     target: FuncRef,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
+    within: Option<Vec<FuncRef>>,
 ) -> Result<Func, Diagnostics> {
     let mut e = Elab::new(program, hooks);
+    e.differentiated = within.is_some();
+    e.within = within.unwrap_or_default();
     let f = e.function(target);
     let looped = Arc::new(super::stmt::looped_names(&f.body));
     let result = e.restarting(|e, sites| {
@@ -70,7 +76,7 @@ pub(crate) fn elaborate_function(
         e.renames.clear();
         let id = e.push_frame(target.module, looped.clone());
         e.frame_mut().tensor_sites = sites.clone();
-        let result = e.whole(f, statics);
+        let result = e.whole(target, statics);
         (id, result)
     });
     match result {
@@ -84,7 +90,8 @@ pub(crate) fn elaborate_function(
 }
 
 impl Elab<'_> {
-    fn whole(&mut self, f: &Function, statics: &BTreeMap<String, StaticValue>) -> R<Func> {
+    fn whole(&mut self, target: FuncRef, statics: &BTreeMap<String, StaticValue>) -> R<Func> {
+        let f = self.function(target);
         self.span = f.name.span;
         self.check_form(f)?;
         self.bind_statics(f, statics)?;
@@ -111,16 +118,27 @@ impl Elab<'_> {
             let mode = if a.inout { ParamMode::InOut } else { ParamMode::In };
             params.push(Param { tensor, mode });
         }
-        let returned = match self.run(&f.body)? {
-            Flow::Return(v) => v,
-            Flow::Next => Value::None,
+        let own = if self.differentiated { self.own_gradient(target)? } else { None };
+        let returned = match own {
+            // A program that has its own gradient is a call of itself.
+            Some(own) => {
+                let whole = |p: &Param| (None, Value::Tensor(View::whole(&p.tensor, false)), f.name.span);
+                let v = self.call_with_gradient(&own, params.iter().map(whole).collect(), f.name.span)?;
+                self.returned = own.forward.results.iter().map(|t| Some(t.symbol.name().to_string())).collect();
+                v
+            }
+            None => match self.run(&f.body)? {
+                Flow::Return(v) => v,
+                Flow::Next => Value::None,
+            },
         };
         let results = self.results(f, returned, &params, &mut sizes)?;
         let origin = Origin::source(f.name.span);
         let items = std::mem::take(&mut self.block_mut().items);
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
         let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
-        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body })
+        let own_gradients = std::mem::take(&mut self.own_calls);
+        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, own_gradients })
     }
 
     fn check_form(&mut self, f: &Function) -> R<()> {
@@ -132,9 +150,18 @@ impl Elab<'_> {
                     format!("`{}` is a schedule, not an entry", f.name.text),
                 );
             }
-            return self.unsupported(d.span, "this decorator");
+            if super::own::decorator(f).is_none() {
+                return self.unsupported(d.span, "this decorator");
+            }
+            if self.within.is_empty() {
+                return self.error(
+                    "entry::gradient",
+                    f.name.span,
+                    format!("`{}` is the gradient of another function, not an entry", f.name.text),
+                );
+            }
         }
-        if !is_entry(f) {
+        if !is_typed(f) {
             let missing: Vec<String> =
                 f.params.iter().filter(|p| p.annotation.is_none()).map(|p| format!("`{}`", p.name.text)).collect();
             return self.error_help(

@@ -18,7 +18,12 @@ pub fn is_static_annotation(e: &Expr) -> bool {
 
 /// Whether a function can be compiled by name: all its parameters are annotated, and it is no schedule or gradient.
 pub fn is_entry(f: &Function) -> bool {
-    f.decorators.is_empty() && f.params.iter().all(|p| p.annotation.is_some())
+    f.decorators.is_empty() && is_typed(f)
+}
+
+/// Whether all parameters are annotated.
+pub(crate) fn is_typed(f: &Function) -> bool {
+    f.params.iter().all(|p| p.annotation.is_some())
 }
 
 impl<'p> Elab<'p> {

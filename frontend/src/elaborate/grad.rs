@@ -46,6 +46,8 @@ pub struct GradientRequest {
     pub memory: Option<String>,
     /// Sizes of the function that are known, by name.
     pub sizes: BTreeMap<String, i64>,
+    /// Whether what comes out is going to be differentiated itself.
+    pub again: bool,
     /// Where it is asked for.
     pub span: Span,
 }
@@ -226,7 +228,7 @@ impl Elab<'_> {
     /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
         let name = self.function(g.target.innermost()).name.text.clone();
-        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks);
+        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, (self.differentiated, &self.within));
         let sized = request.map(|r| {
             let sizes = self.known_sizes(&r.func, &args);
             GradientRequest { sizes, ..r }
@@ -275,10 +277,13 @@ fn request(
     name: String,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
+    (again, within): (bool, &[FuncRef]),
 ) -> Result<GradientRequest, Diagnostics> {
     let func = match &g.target {
-        Target::Function(f) => entry::elaborate_function(program, *f, statics, hooks)?,
-        Target::Gradient(inner) => hooks.gradient(request(program, inner, name.clone(), statics, hooks)?)?,
+        Target::Function(f) => entry::elaborate_function(program, *f, statics, hooks, Some(within.to_vec()))?,
+        Target::Gradient(inner) => {
+            hooks.gradient(request(program, inner, name.clone(), statics, hooks, (true, within))?)?
+        }
     };
     let floats = || {
         func.params
@@ -289,7 +294,8 @@ fn request(
     };
     let wrt = g.wrt.clone().unwrap_or_else(floats);
     let (out, tape, memory) = (g.out.clone(), g.tape.clone(), g.memory.clone());
-    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, sizes: hooks.sizes(), span: g.span })
+    let sizes = hooks.sizes();
+    Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, sizes, again, span: g.span })
 }
 
 /// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).
@@ -298,10 +304,13 @@ pub(crate) fn elaborate(
     name: &str,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
+    again: bool,
 ) -> Result<Func, Diagnostics> {
     let mut e = Elab::new(program, hooks);
     match e.global(ModuleId(0), name) {
-        Ok(Some(Value::Gradient(g))) => hooks.gradient(request(program, &g, name.to_string(), statics, hooks)?),
+        Ok(Some(Value::Gradient(g))) => {
+            hooks.gradient(request(program, &g, name.to_string(), statics, hooks, (again, &[]))?)
+        }
         Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is no function")).into()),
         Err(_) => Err(Diagnostics(e.diagnostics)),
     }

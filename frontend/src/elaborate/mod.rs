@@ -25,6 +25,7 @@ mod grad;
 mod index;
 mod literal;
 mod operator;
+mod own;
 mod reduce;
 mod report;
 mod schedule;
@@ -45,6 +46,7 @@ use scope::Frame;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use value::Value;
+use weft_ast::func::OwnGradient;
 use weft_ast::stmt::CallSite;
 use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 
@@ -112,6 +114,14 @@ pub(crate) struct Elab<'p> {
     looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,
     /// Static assignments of modules that were evaluated; `None` while one is.
     globals: FxHashMap<(usize, usize), Option<Value>>,
+    /// Whether the program is going to be differentiated: then calls of functions that have their own gradients are noted.
+    differentiated: bool,
+    /// Those calls.
+    own_calls: Vec<OwnGradient>,
+    /// The functions whose gradients this is a part of.
+    within: Vec<FuncRef>,
+    /// What is known of functions and their own gradients.
+    own_gradients: FxHashMap<FuncRef, Option<Arc<own::Own>>>,
     /// Where a schedule is evaluated, not a program.
     schedule: Option<schedule::Running<'p>>,
 }
@@ -136,6 +146,10 @@ impl<'p> Elab<'p> {
             renames: FxHashMap::default(),
             looped: FxHashMap::default(),
             globals: FxHashMap::default(),
+            differentiated: false,
+            own_calls: Vec::new(),
+            within: Vec::new(),
+            own_gradients: FxHashMap::default(),
             schedule: None,
         }
     }
@@ -184,7 +198,27 @@ pub(crate) fn entry(
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
 ) -> Result<Func, Diagnostics> {
-    with_stack(|| entry::elaborate(program, name, statics, hooks))
+    with_stack(|| entry::elaborate(program, name, statics, hooks, false))
+}
+
+/// Elaborates an entry that is going to be differentiated.
+pub(crate) fn differentiable(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Result<Func, Diagnostics> {
+    with_stack(|| entry::elaborate(program, name, statics, hooks, true))
+}
+
+/// Everything that is wrong with the own gradient at a place of the main file; nothing if there is none.
+pub(crate) fn gradient_faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<Diagnostic> {
+    with_stack(|| Ok(own::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
+}
+
+/// Whether a function is the gradient of another one: `@gradient(f)`.
+pub fn is_own_gradient(f: &crate::syntax::Function) -> bool {
+    own::decorator(f).is_some()
 }
 
 /// Elaborates an entry and applies a schedule function.
@@ -199,7 +233,7 @@ pub(crate) fn scheduled(
 }
 
 /// Runs `f` on a thread with a stack that the deepest recursion fits in.
-fn with_stack(f: impl FnOnce() -> Result<Func, Diagnostics> + Send) -> Result<Func, Diagnostics> {
+fn with_stack<T: Send>(f: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().name("elaborate".into()).stack_size(STACK_BYTES).spawn_scoped(scope, f);

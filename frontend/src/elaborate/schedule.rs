@@ -194,7 +194,7 @@ pub(crate) fn scheduled(
     let part = |names: &[String]| -> BTreeMap<String, StaticValue> {
         statics.iter().filter(|(k, _)| names.contains(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    let func = entry::elaborate(program, name, &part(&of_entry), hooks)?;
+    let func = entry::elaborate(program, name, &part(&of_entry), hooks, false)?;
     hooks.schedule(ScheduleRequest {
         func: &func,
         name: &f.name.text,
@@ -241,6 +241,9 @@ pub fn schedule_target(f: &Function) -> Option<String> {
 pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
     let name = &f.name.text;
     let decorator = f.decorators.first()?;
+    if super::own::decorator(f).is_some() && schedule_target(f).is_none() {
+        return None;
+    }
     if schedule_target(f).is_none() {
         let word = |e: &crate::syntax::Expr| matches!(&e.kind, ExprKind::Name(n) if n == "schedule");
         let schedule = match &decorator.kind {
@@ -252,7 +255,7 @@ pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
             let d = Diagnostic::new("schedule::decorator", "`schedule` takes the name of one entry");
             d.at(decorator.span).help("write `@schedule(f)` for a schedule of the entry `f`")
         } else {
-            d.help("the one decorator is `@schedule(f)`")
+            d.help("the decorators are `@schedule(f)` and `@gradient(f)`")
         });
     }
     if let [_, second, ..] = f.decorators.as_slice() {

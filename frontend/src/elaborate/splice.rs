@@ -10,13 +10,15 @@ use super::{Elab, R};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_ast::stmt::{CallSite, Role};
-use weft_ast::{Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind, Symbol, Tensor};
+use weft_ast::{Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// What the symbols of the spliced program stand for here.
-struct Meaning {
+pub(crate) struct Meaning {
     /// Sizes, and iterators with their fresh symbols.
     scalars: FxHashMap<Symbol, Expr>,
-    tensors: FxHashMap<Symbol, View>,
+    pub(crate) tensors: FxHashMap<Symbol, View>,
+    /// Statements with their copies.
+    pub(crate) ids: FxHashMap<StmtId, StmtId>,
     /// The calls that lead to the splice.
     chain: Vec<CallSite>,
 }
@@ -27,7 +29,7 @@ impl Elab<'_> {
         let args = self.spliced_arguments(func, args, span)?;
         let mut chain = self.chain.clone();
         chain.push(CallSite { function: func.name.clone(), span });
-        let mut meaning = Meaning { scalars: FxHashMap::default(), tensors: FxHashMap::default(), chain };
+        let mut meaning = Meaning::new(chain);
         self.unify(func, &args, &mut meaning)?;
         for (p, (v, at)) in func.params.iter().zip(&args) {
             let view = self.spliced_parameter(p, v, *at)?;
@@ -42,12 +44,8 @@ impl Elab<'_> {
             results.push(Value::Tensor(View { owned: true, ..view }));
         }
         let body = meaning.stmt(&func.body);
-        let statements = match body.kind() {
-            StmtKind::Seq(all) => all.clone(),
-            _ => vec![body],
-        };
-        self.emitted += statements.len();
-        self.block_mut().items.extend(statements.into_iter().map(super::block::Item::Stmt));
+        self.emit_all(&body);
+        self.note_calls(func, &meaning);
         Ok(match results.len() {
             0 => Value::None,
             1 => results.swap_remove(0),
@@ -55,8 +53,18 @@ impl Elab<'_> {
         })
     }
 
+    /// Puts statements that are made already into the current block.
+    pub(crate) fn emit_all(&mut self, body: &Stmt) {
+        let statements = match body.kind() {
+            StmtKind::Seq(all) => all.clone(),
+            _ => vec![body.clone()],
+        };
+        self.emitted += statements.len();
+        self.block_mut().items.extend(statements.into_iter().map(super::block::Item::Stmt));
+    }
+
     /// The arguments in the order of the parameters.
-    fn spliced_arguments(&mut self, func: &Func, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
+    pub(crate) fn spliced_arguments(&mut self, func: &Func, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
         let names: Vec<&str> = func.params.iter().map(|p| p.tensor.symbol.name()).collect();
         let mut slots: Vec<Option<(Value, Span)>> = vec![None; names.len()];
         for (k, (key, v, at)) in args.into_iter().enumerate() {
@@ -94,7 +102,7 @@ impl Elab<'_> {
     }
 
     /// Binds the program's sizes by the arguments' shapes, which must agree.
-    fn unify(&mut self, func: &Func, args: &[(Value, Span)], meaning: &mut Meaning) -> R<()> {
+    pub(crate) fn unify(&mut self, func: &Func, args: &[(Value, Span)], meaning: &mut Meaning) -> R<()> {
         let mut later: Vec<(&Expr, Expr, Span, String)> = Vec::new();
         for (p, (v, at)) in func.params.iter().zip(args) {
             let name = p.tensor.symbol.name();
@@ -154,7 +162,12 @@ impl Elab<'_> {
 }
 
 impl Meaning {
-    fn expr(&self, e: &Expr) -> Expr {
+    pub(crate) fn new(chain: Vec<CallSite>) -> Meaning {
+        let (scalars, tensors, ids) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        Meaning { scalars, tensors, ids, chain }
+    }
+
+    pub(crate) fn expr(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Var(s) => self.scalars.get(s).cloned().unwrap_or(e),
             ExprKind::Load(t, at) => match self.tensors.get(t) {
@@ -165,7 +178,7 @@ impl Meaning {
         })
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
+    pub(crate) fn stmt(&mut self, s: &Stmt) -> Stmt {
         let accesses = |m: &Meaning, at: &[Access]| -> Vec<Access> {
             at.iter().map(|a| a.map(&mut |e: &Expr| m.expr(e))).collect()
         };
@@ -207,7 +220,9 @@ impl Meaning {
                 copy.kind().clone()
             }
         };
-        Stmt::new(kind, self.origin(s.origin()))
+        let new = Stmt::new(kind, self.origin(s.origin()));
+        self.ids.insert(s.id(), new.id());
+        new
     }
 
     fn target(&self, tensor: &Symbol, indices: Vec<Access>) -> (Symbol, Vec<Access>) {

@@ -313,7 +313,7 @@ fn forms() {
             expect![[r#"
             [schedule::decorator] this decorator is not known
               at t.ft:9 `jit`
-              help: the one decorator is `@schedule(f)`
+              help: the decorators are `@schedule(f)` and `@gradient(f)`
         "#]],
         ),
         (

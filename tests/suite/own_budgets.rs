@@ -1,0 +1,86 @@
+//! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs again.
+
+use crate::own_gradients::{assert_near, f64s, numbers, plain, program, refused, run, some, taken};
+use std::collections::BTreeMap;
+use weft::{Backend, Gradient, Options};
+use weft_ast::DType;
+
+/// A loop whose steps say that their derivative is 3 u, which it is not, between others that take memory.
+const STEPS: &str = "
+def step(u: f64[n]) -> f64[n]:
+    v = empty((n,), f64)
+    for i in range(n):
+        near = sin(u[i]) * exp(-u[i] * u[i]) + tanh(u[i])
+        far = atan(near) * sqrt(1.0 + near * near)
+        v[i] = sin(0.9 * near + 0.1 * far)
+    return v
+
+@gradient(step)
+def step_back(u: f64[n], v_grad: f64[n]) -> f64[n]:
+    return 3.0 * u * v_grad
+
+def loss(x: f64[20]) -> f64:
+    u = 1.0 * x
+    for t in range(60):
+        w = u * u + 0.5
+        u[...] = 0.2 * step(w) + 0.3 * w
+    return sum(u)
+";
+
+/// What `step` makes of a number.
+fn stepped(u: f64) -> f64 {
+    let near = u.sin() * (-u * u).exp() + u.tanh();
+    (0.9 * near + 0.1 * near.atan() * (1.0 + near * near).sqrt()).sin()
+}
+
+/// The derivative of an element of `loss` by what `step` says, and the derivative of that.
+fn twice(x: f64) -> [f64; 2] {
+    let (mut u, mut du, mut ddu) = (x, 1.0, 0.0);
+    for _ in 0..60 {
+        let (w, dw, ddw) = (u * u + 0.5, 2.0 * u * du, 2.0 * du * du + 2.0 * u * ddu);
+        // v' = 3 w w', and v'' = 3 w' w' + 3 w w''.
+        (u, du, ddu) = (0.2 * stepped(w) + 0.3 * w, 0.6 * w * dw + 0.3 * dw, 0.6 * (dw * dw + w * ddw) + 0.3 * ddw);
+    }
+    [du, ddu]
+}
+
+#[test]
+fn budgets_of_memory_leave_calls_in_one_piece() {
+    let own = program(STEPS);
+    let x = some(DType::F64, &[20], 0.7);
+    let expected: Vec<f64> = numbers(&x).into_iter().map(|x| twice(x)[0]).collect();
+    let peak = taken(&own, "loss", None, &BTreeMap::new()).expect("without a budget nothing is too much");
+    for percent in [100, 70, 50, 40] {
+        let memory = Some(peak * percent / 100);
+        let fits = taken(&own, "loss", memory, &BTreeMap::new());
+        assert!(fits.is_ok(), "{percent} % of {peak} bytes: {fits:?}");
+        for backend in [Backend::Interp, Backend::C] {
+            let gradient = Some(Gradient { memory, ..Gradient::default() });
+            let found =
+                run(&own, "loss", &Options { gradient, ..plain(backend) }, &[x.clone(), f64s(&[], &[1.0])], &[]);
+            assert_near(found.last().expect("it has a gradient"), &expected);
+        }
+    }
+    assert!(taken(&own, "loss", Some(1000), &BTreeMap::new()).is_err());
+}
+
+/// In a gradient that is differentiated again calls run once, however small its budget is: a second run would be one whose body is
+/// differentiated.
+#[test]
+fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
+    let x = some(DType::F64, &[20], 0.7);
+    let expected: Vec<f64> = numbers(&x).into_iter().map(|x| twice(x)[1]).collect();
+    for (budget, fits) in [("1MB", true), ("28KB", true), ("22KB", true), ("19KB", false), ("2KB", false)] {
+        let text = format!("{STEPS}\nd = grad(loss, memory=\"{budget}\")\ndd = vjp(d)\n");
+        if !fits {
+            // Arguments and results of 60 calls are 19.2 KB.
+            let found = refused(&text, "dd", &Options::default());
+            assert!(found.contains("in the thriftiest way that was found"), "{budget}: {found}");
+            continue;
+        }
+        for backend in [Backend::Interp, Backend::C] {
+            let seeded = [x.clone(), f64s(&[20], &[1.0; 20])];
+            assert_near(&run(&program(&text), "dd", &plain(backend), &seeded, &[]).concat(), &expected);
+        }
+    }
+}
