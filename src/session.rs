@@ -116,7 +116,7 @@ impl Session {
         locate::report(faults, &sources, &self.entry)
     }
 
-    /// What a budget of memory is kept for, beside the sizes ([`Gradient::values`]).
+    /// What a budget of memory is kept for, beside the sizes ([`crate::Gradient::values`]).
     pub fn assume(&mut self, values: impl IntoIterator<Item = (String, i64)>) {
         if let Some(gradient) = self.options.gradient.as_mut().filter(|g| g.memory.is_some()) {
             gradient.values.extend(values);
