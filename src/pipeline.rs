@@ -188,16 +188,10 @@ fn request<'a>(
     wrt: &'a [String],
 ) -> weft_autodiff::Request<'a> {
     weft_autodiff::Request {
-        kind,
-        name: func.name.clone(),
-        func,
-        wrt,
-        out: &[],
         tape: gradient.tape.clone(),
         memory: gradient.memory,
         sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
-        again: false,
-        span: Span::NONE,
+        ..weft_autodiff::Request::new(kind, func.name.clone(), func, wrt)
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Facts<'f> {
     /// Loops around a statement, outermost first.
     pub around: FxHashMap<StmtId, Vec<StmtId>>,
     pub stmts: FxHashMap<StmtId, Stmt>,
+    /// Statements that write a tensor, in the order of the program.
+    writers: FxHashMap<Symbol, Vec<Stmt>>,
     /// The statement that another one stands in.
     pub parents: FxHashMap<StmtId, StmtId>,
     pub declared: FxHashMap<Symbol, Declared>,
@@ -64,6 +66,7 @@ impl<'f> Facts<'f> {
             loops: FxHashMap::default(),
             around: FxHashMap::default(),
             stmts: FxHashMap::default(),
+            writers: FxHashMap::default(),
             parents: FxHashMap::default(),
             declared: FxHashMap::default(),
             inputs: func.params.iter().filter(|p| p.mode == ParamMode::In).map(|p| p.tensor.symbol.clone()).collect(),
@@ -96,6 +99,9 @@ impl<'f> Facts<'f> {
                 loops.push(s.id());
                 self.collect(body, loops);
                 loops.pop();
+            }
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                self.writers.entry(tensor.clone()).or_default().push(s.clone());
             }
             other => {
                 for c in other.children() {
@@ -223,11 +229,8 @@ impl<'f> Facts<'f> {
     }
 
     /// Statements that write the tensor.
-    pub fn writers(&self, tensor: &Symbol) -> impl Iterator<Item = &Stmt> {
-        self.stmts.values().filter(move |s| match s.kind() {
-            StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
-            _ => false,
-        })
+    pub fn writers(&self, tensor: &Symbol) -> impl Iterator<Item = &Stmt> + use<'_, 'f> {
+        self.writers.get(tensor).into_iter().flatten()
     }
 }
 

@@ -19,6 +19,7 @@ const WORTH_A_TAPE: f64 = 16.0;
 const USUAL_LENGTH: f64 = 64.0;
 
 /// Where a tensor that is declared in a loop is at home, and why.
+#[derive(Clone)]
 pub(crate) struct Choice {
     pub home: Home,
     pub why: String,

@@ -128,7 +128,23 @@ pub struct Request<'a> {
     pub span: Span,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// A derivative of all results as the compiler thinks best: what is kept is its choice, and there is no limit of memory.
+    pub fn new(kind: Kind, name: impl Into<String>, func: &'a Func, wrt: &'a [String]) -> Request<'a> {
+        Request {
+            kind,
+            name: name.into(),
+            func,
+            wrt,
+            out: &[],
+            tape: Tape::Auto,
+            memory: None,
+            sizes: memory::Sizes::new(),
+            again: false,
+            span: Span::NONE,
+        }
+    }
+
     /// Whether it is a derivative of that result.
     fn is_of(&self, result: &weft_ast::Tensor) -> bool {
         self.out.is_empty() || self.out.iter().any(|n| n == result.symbol.name())

@@ -79,9 +79,10 @@ pub(crate) fn named(request: &Request<'_>) -> Func {
 /// The gradient of the program that is asked for, in the form of `func`, which computes the same.
 pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
     let facts = Facts::new(func);
-    let derived = attempt(request, &facts, plan, FxHashMap::default());
+    let homes = homes(request, &facts, plan);
+    let derived = attempt(request, &facts, homes.clone(), FxHashMap::default());
     // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
-    let mut undone = invert::choose(&facts, &request.tape, &homes(request, &facts, plan), plan.apart);
+    let mut undone = invert::choose(&facts, &request.tape, &homes, plan.apart);
     // The backward pass of a call with its own gradient undoes nothing that is inside of it.
     let inside = own::bodies(&func.own_gradients);
     undone.retain(|t, _| !facts.writers(t).any(|s| inside.contains(&s.id())));
@@ -89,7 +90,7 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
         let copied = |t: &Symbol| derived.held.iter().any(|h| h.decision == Decision::Copies && h.tensor.symbol == *t);
         undone.retain(|t, _| copied(t));
     }
-    if undone.is_empty() { derived } else { attempt(request, &facts, plan, undone).or(derived) }
+    if undone.is_empty() { derived } else { attempt(request, &facts, homes, undone).or(derived) }
 }
 
 /// Where tensors that are declared in loops are at home.
@@ -108,7 +109,7 @@ fn homes(request: &Request<'_>, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Sym
 fn attempt(
     request: &Request<'_>,
     facts: &Facts<'_>,
-    plan: &Plan,
+    homes: FxHashMap<Symbol, Choice>,
     undone: FxHashMap<Symbol, Undone>,
 ) -> Result<Derived, Diagnostics> {
     let func = facts.func;
@@ -136,7 +137,7 @@ fn attempt(
         active,
         adjoints,
         initial,
-        values: Values::new(facts, homes(request, facts, plan), undone),
+        values: Values::new(facts, homes, undone),
         iters: FxHashMap::default(),
         replayed: None,
         written: FxHashSet::default(),

@@ -12,7 +12,8 @@ use weft_analysis::pass;
 use weft_analysis::query::depend::{Ask, Dependences, Relation};
 use weft_analysis::query::effects;
 use weft_analysis::query::reference::Reference;
-use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
+use weft_ast::validate::Invariant;
+use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
 
 /// What is known of a gradient where it is made.
 #[derive(Default)]
@@ -27,12 +28,19 @@ pub(crate) struct Made {
 
 /// The same gradient, shorter.
 pub(crate) fn run(func: &Func, made: &Made) -> Func {
+    // Dependences are asked of a program in which everything has its scope; `widened` would hide that something has none.
+    debug_assert!(scoped(func), "{:?}", validate::logical(func));
     let func = turned(func, made);
     let func = stored(&func, made);
     let adjoints = made.zeros.iter().map(|(t, _)| t.clone()).collect();
     let func = func.with_body(joined(&func.body, &adjoints));
     let func = pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)));
     func.with_body(widened(&func.body))
+}
+
+/// Whether what is mentioned is declared there. (A pass of a pair may still have results that are as long as values say.)
+fn scoped(func: &Func) -> bool {
+    validate::logical(func).err().is_none_or(|found| found.0.iter().all(|v| v.invariant != Invariant::Scope))
 }
 
 /// Declarations with scopes to the end of their blocks, as they are written: what ends earlier has no text.

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use weft::{Backend, Gradient, Options, Tape, Timings};
 use weft_ast::func::ParamMode;
 use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, DType, Func, Span, Value};
+use weft_ast::{Buffer, DType, Func, Value};
 use weft_autodiff::memory::Sizes;
 use weft_autodiff::{Kind, Request, explain};
 
@@ -105,18 +105,8 @@ fn transposed(case: &Case<'_>) -> Outcome {
         .filter_map(|(p, v)| Some((p.tensor.symbol.name().to_string(), i64::try_from(v.data().get_int(0)?).ok()?)));
     let sizes: Sizes = named.chain(integers).collect();
     let derive = |kind, tape, memory| {
-        explain(&Request {
-            kind,
-            name: "gradient_of_it".into(),
-            func: &func,
-            wrt: &wrt,
-            out: &[],
-            tape,
-            memory,
-            sizes: sizes.clone(),
-            again: false,
-            span: Span::NONE,
-        })
+        let sizes = sizes.clone();
+        explain(&Request { tape, memory, sizes, ..Request::new(kind, "gradient_of_it", &func, &wrt) })
     };
     let run = |f: &Func, more: &[Value]| {
         let params = inputs.params.iter().chain(more).cloned().collect();

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use weft_ast::func::ParamMode;
 use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, Func, Span, Tensor, Value, print};
+use weft_ast::{Buffer, Func, Tensor, Value, print};
 use weft_autodiff::memory::Sizes;
 use weft_autodiff::{Kind, Request, Tape, differentiate, explain};
 use weft_frontend::{NoHooks, NoLoader, Program, Source};
@@ -25,18 +25,7 @@ pub fn program(text: &str) -> Func {
 /// A derivative of it with respect to all its floats.
 pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
     let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
-    let request = Request {
-        kind,
-        name: "derivative".into(),
-        func,
-        wrt: &wrt,
-        out: &[],
-        tape,
-        memory: None,
-        sizes: Default::default(),
-        again: false,
-        span: Span::NONE,
-    };
+    let request = Request { tape, ..Request::new(kind, "derivative", func, &wrt) };
     differentiate(&request).unwrap_or_else(|d| panic!("{d}\n{}", print::func(func)))
 }
 
@@ -192,18 +181,8 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let mut first = true;
     while let Some((tape, memory)) = plans.pop() {
         let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
-        let request = Request {
-            kind: Kind::Vjp,
-            name: "vjp".into(),
-            func,
-            wrt: &wrt,
-            out: &[],
-            tape: tape.clone(),
-            memory,
-            sizes: sizes.clone(),
-            again: false,
-            span: Span::NONE,
-        };
+        let sizes = sizes.clone();
+        let request = Request { tape: tape.clone(), memory, sizes, ..Request::new(Kind::Vjp, "vjp", func, &wrt) };
         let vjp = match explain(&request) {
             Ok((vjp, explanation)) => {
                 if let (true, Ok(peak)) = (std::mem::take(&mut first), &explanation.peak) {

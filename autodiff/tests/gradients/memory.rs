@@ -4,25 +4,14 @@ use crate::check::{floats_of, ints, numbers, program};
 use expect_test::expect;
 use std::collections::BTreeMap;
 use weft_ast::interp::{self, Inputs};
-use weft_ast::{Func, Span, Value, print};
+use weft_ast::{Func, Value, print};
 use weft_autodiff::memory::{self, Sizes};
-use weft_autodiff::{Explanation, Kind, Request, Tape, explain};
+use weft_autodiff::{Explanation, Kind, Request, explain};
 
 fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Explanation), String> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
     let wrt: Vec<String> = floats.map(|p| p.tensor.symbol.name().to_string()).collect();
-    let request = Request {
-        kind: Kind::Vjp,
-        name: "within".into(),
-        func,
-        wrt: &wrt,
-        out: &[],
-        tape: Tape::Auto,
-        memory,
-        sizes: sizes.clone(),
-        again: false,
-        span: Span::NONE,
-    };
+    let request = Request { memory, sizes: sizes.clone(), ..Request::new(Kind::Vjp, "within", func, &wrt) };
     explain(&request).map_err(|d| d.to_string())
 }
 
@@ -202,18 +191,9 @@ fn what_cannot_be_kept_is_refused() {
     let refused = |memory, sizes: &Sizes| within(&program(text), sizes, Some(memory)).expect_err("it is refused");
     let all = refused(100, &BTreeMap::from([("n".to_string(), 1000)]));
     assert!(all.contains("in the thriftiest way that was found, and the budget is 100 bytes"), "{all}");
-    let tangents = Request {
-        kind: Kind::Jvp,
-        name: "tangents".into(),
-        func: &program(text),
-        wrt: &["x".to_string()],
-        out: &[],
-        tape: Tape::Auto,
-        memory: Some(100),
-        again: false,
-        sizes: BTreeMap::from([("n".to_string(), 1000)]),
-        span: Span::NONE,
-    };
+    let (func, wrt) = (program(text), ["x".to_string()]);
+    let sizes = BTreeMap::from([("n".to_string(), 1000)]);
+    let tangents = Request { memory: Some(100), sizes, ..Request::new(Kind::Jvp, "tangents", &func, &wrt) };
     let forward = explain(&tangents).expect_err("forward mode has no thriftier way").to_string();
     assert!(forward.contains("the budget is 100 bytes"), "{forward}");
     let unknown = refused(100, &Sizes::new());

@@ -2,7 +2,7 @@
 
 use crate::check::{check, check_func, derivative, floats_of, ints, numbers, program};
 use weft_ast::interp::{Inputs, run};
-use weft_ast::{Buffer, Func, Span, Value};
+use weft_ast::{Buffer, Func, Value};
 use weft_autodiff::{Kind, Request, Tape, differentiate};
 
 #[test]
@@ -365,19 +365,7 @@ fn one_of_several_results() {
     let value = |v: &[f64]| Value::new(vec![v.len()], Buffer::F64(v.to_vec())).expect("as many");
     let (wrt, out) = (["x".to_string()], ["s".to_string()]);
     let of = |kind| {
-        let name = "d".to_string();
-        let request = Request {
-            kind,
-            name,
-            func: &f,
-            wrt: &wrt,
-            out: &out,
-            tape: Tape::Auto,
-            memory: None,
-            sizes: Default::default(),
-            again: false,
-            span: Span::NONE,
-        };
+        let request = Request { out: &out, ..Request::new(kind, "d", &f, &wrt) };
         differentiate(&request).expect("it has one")
     };
     let x = value(&[1.0, 2.0]);
@@ -388,19 +376,8 @@ fn one_of_several_results() {
     assert_eq!(tangents.results.len(), 1);
     assert_eq!(numbers(&tangents.results[0]), [123.0]);
     for (out, what) in [("c", "is of i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
-        let (name, out) = ("d".to_string(), [out.to_string()]);
-        let request = Request {
-            kind: Kind::Grad,
-            name,
-            func: &f,
-            wrt: &wrt,
-            out: &out,
-            tape: Tape::Auto,
-            memory: None,
-            sizes: Default::default(),
-            again: false,
-            span: Span::NONE,
-        };
+        let out = [out.to_string()];
+        let request = Request { out: &out, ..Request::new(Kind::Grad, "d", &f, &wrt) };
         let wrong = differentiate(&request).expect_err("it has none").to_string();
         assert!(wrong.contains(what), "{wrong}");
     }

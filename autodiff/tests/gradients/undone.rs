@@ -1,25 +1,14 @@
 //! Integers whose old values come back by undoing.
 
 use crate::check::{check, check_tapes, floats_of, ints, program};
-use weft_ast::{Buffer, Span, Value};
+use weft_ast::{Buffer, Value};
 use weft_autodiff::{Kind, Request, Tape, explain};
 
 /// What is decided of a tensor.
 fn decision(text: &str, tensor: &str, tape: Tape) -> Vec<&'static str> {
     let func = program(text);
     let wrt = vec!["x".to_string()];
-    let request = Request {
-        kind: Kind::Vjp,
-        name: "g".into(),
-        func: &func,
-        wrt: &wrt,
-        out: &[],
-        tape,
-        memory: None,
-        sizes: Default::default(),
-        again: false,
-        span: Span::NONE,
-    };
+    let request = Request { tape, ..Request::new(Kind::Vjp, "g", &func, &wrt) };
     let (_, explanation) = explain(&request).unwrap_or_else(|d| panic!("{d}"));
     explanation.rows.iter().filter(|r| r.tensor == tensor).map(|r| r.decision).collect()
 }

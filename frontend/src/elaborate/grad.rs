@@ -10,7 +10,7 @@ use crate::program::{ModuleId, Program};
 use crate::syntax::{Expr, ExprKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_ast::{Diagnostic, Diagnostics, Func, Span};
+use weft_ast::{self as ast, Diagnostic, Diagnostics, Func, Param, Span};
 
 /// Which gradient function is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +230,8 @@ impl Elab<'_> {
         let name = self.function(g.target.innermost()).name.text.clone();
         let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, (self.differentiated, &self.within));
         let sized = request.map(|r| {
-            let sizes = self.known_sizes(&r.func, &args);
+            // Only a budget asks how large anything is.
+            let sizes = if r.memory.is_some() { self.known_sizes(&r.func, &args) } else { BTreeMap::new() };
             GradientRequest { sizes, ..r }
         });
         match sized.and_then(|r| self.hooks.gradient(r)) {
@@ -248,20 +249,20 @@ impl Elab<'_> {
     /// The sizes of a function as its arguments have them, as far as they are known while compiling.
     fn known_sizes(&self, func: &Func, args: &[Arg]) -> BTreeMap<String, i64> {
         let entry = self.hooks.sizes();
-        let number = |e: &weft_ast::Expr| {
+        let number = |e: &ast::Expr| {
             let constant = e.rewrite(&mut |e| match e.kind() {
-                weft_ast::ExprKind::Var(s) => entry.get(s.name()).map_or(e, |v| weft_ast::Expr::int(*v)),
+                ast::ExprKind::Var(s) => entry.get(s.name()).map_or(e, |v| ast::Expr::int(*v)),
                 _ => e,
             });
-            weft_ast::poly::tidy(&constant).as_int()
+            ast::poly::tidy(&constant).as_int()
         };
         let mut out = BTreeMap::new();
         for (k, (key, v, _)) in args.iter().enumerate() {
-            let named = |p: &&weft_ast::Param| key.as_deref() == Some(p.tensor.symbol.name());
+            let named = |p: &&Param| key.as_deref() == Some(p.tensor.symbol.name());
             let by_name = func.params.iter().find(named);
             let Some(p) = by_name.or_else(|| func.params.get(k).filter(|_| key.is_none())) else { continue };
             for (size, found) in p.tensor.shape.iter().zip(v.shape().unwrap_or_default()) {
-                if let (weft_ast::ExprKind::Var(s), Some(n)) = (size.kind(), number(&found)) {
+                if let (ast::ExprKind::Var(s), Some(n)) = (size.kind(), number(&found)) {
                     out.insert(s.name().to_string(), n);
                 }
             }
