@@ -605,3 +605,21 @@ def f(steps: i32, A: inout[f64[n, n]]):
         ],
     );
 }
+
+#[test]
+fn what_nobody_reads_is_not_stored() {
+    let code = check(
+        "def f(x: f32[n]) -> f32[n]:
+    z = empty((n,), f32)
+    t = empty((n,), f32)
+    for i in range(n):
+        t[i] = x[i] + 1
+        z[i] = 2 * t[i]
+    return z
+",
+        &[("cache", &["i".into(), "t".into()])],
+    );
+    assert!(code.contains("t_cache["), "{code}");
+    // It has no place in the arena.
+    assert!(!code.contains("restrict t ="), "{code}");
+}
