@@ -9,10 +9,10 @@
 //!
 //! Nothing that an iteration declares outlives it, so that the loop over the elements may be run in any order.
 
-use crate::copy::Copier;
 use crate::program::{inputs, local};
 use crate::{Kind, Request, build, forward};
 use std::sync::Arc;
+use weft_analysis::pass::copy::Copier;
 use weft_ast::stmt::Role;
 use weft_ast::{Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor};
 
@@ -40,9 +40,9 @@ fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) 
     let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
         unreachable!("of one input and one result")
     };
-    let mut copier = Copier::new("column");
-    let dx = copier.tensor(&local(&given.tensor), Role::Local);
-    let dy = copier.tensor(&local(found), Role::Local);
+    let mut copier = Copier::new("grad", "column");
+    let dx = copier.declare(&local(&given.tensor));
+    let dy = copier.declare(&local(found));
     let body = copier.stmt(&tangents.body);
     let shape: Vec<Expr> = found.shape.iter().chain(&x.shape).cloned().collect();
     let all = Symbol::new(format!("{}.jacobian", x.symbol));

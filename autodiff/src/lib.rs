@@ -16,7 +16,6 @@
 //! | `own` | calls whose backward pass the program gives itself |
 //! | `forward` | tangents (forward mode) |
 //! | `jacobian` | all partial derivatives, by forward mode |
-//! | `copy` | statements once more, with new names |
 //! | `program` | the interface of what comes out: seeds, results, names |
 //! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
 //! | `pair` | the gradient as two programs, with the tape between them |
@@ -29,7 +28,6 @@
 mod activity;
 mod build;
 mod check;
-mod copy;
 mod explain;
 mod expression;
 mod extent;

@@ -8,12 +8,12 @@
 //! x.grad += x.own
 //! ```
 
-use crate::copy::Copier;
 use crate::reverse::Reverse;
 use crate::values::Home;
 use crate::{Request, build};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use weft_analysis::pass::copy::Copier;
 use weft_ast::func::{OwnGradient, Place, Takes};
 use weft_ast::stmt::Role;
 use weft_ast::{Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
@@ -159,7 +159,8 @@ impl Reverse<'_, '_> {
             return None;
         }
         let (id, origin) = (last.id(), last.origin().derive("grad", "own"));
-        let mut copier = Copier::new("own");
+        let adjoint = |t: &Tensor| Tensor { role: Role::Adjoint, ..t.clone() };
+        let mut copier = Copier::new("grad", "own");
         copier.scalars = call.backward.sizes.iter().cloned().zip(call.sizes.iter().cloned()).collect();
         let (mut declared, mut steps) = (Vec::new(), Vec::new());
         for (p, takes) in call.backward.params.iter().zip(&call.takes) {
@@ -171,7 +172,7 @@ impl Reverse<'_, '_> {
                     (self.adjoints[&place.tensor].symbol.clone(), &place.at)
                 }
                 Takes::Seed(_) => {
-                    let none = copier.tensor(&p.tensor, Role::Adjoint);
+                    let none = copier.declare(&adjoint(&p.tensor));
                     let none = self.here(id, &none);
                     steps.push(build::fill(&none, Literal::Float(0.0), &origin));
                     declared.push(none);
@@ -181,7 +182,7 @@ impl Reverse<'_, '_> {
             let before = at.iter().cloned().map(Access::from).collect();
             copier.tensors.insert(p.tensor.symbol.clone(), (symbol, before));
         }
-        let given: Vec<Arc<Tensor>> = call.backward.results.iter().map(|t| copier.tensor(t, Role::Adjoint)).collect();
+        let given: Vec<Arc<Tensor>> = call.backward.results.iter().map(|t| copier.declare(&adjoint(t))).collect();
         let given: Vec<Arc<Tensor>> = given.iter().map(|t| self.here(id, t)).collect();
         let body = copier.stmt(&call.backward.body);
         steps.push(self.through(id, &body));

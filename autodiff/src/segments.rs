@@ -19,12 +19,11 @@
 //! states instead of `steps`. A segment that is cut into segments itself takes the third root of the steps, and so on.
 
 use crate::{build, extent, own};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_analysis::pass::substitute;
+use weft_analysis::pass::retarget;
 use weft_analysis::query::effects;
 use weft_ast::stmt::Role;
-use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Op, Reduction, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
+use weft_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
 
 /// What became of the loop.
 pub(crate) struct Segmented {
@@ -92,7 +91,7 @@ fn cut(
     let old = state.iter().chain(scratch);
     let names = old.zip(copies.iter().chain(&own)).map(|(t, c)| (t.symbol.clone(), c.symbol.clone())).collect();
     let extent = Extent::Range { begin: first, end: last, step: step.clone() };
-    let body = build::declared(own, renamed(body, &names), &origin);
+    let body = build::declared(own, retarget::run(body, &names, &|at| at), &origin);
     let inner = Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body }, origin.clone());
     let inner_id = inner.id();
     let before = state.iter().zip(&copies).map(|(t, c)| build::copy(t, c, &origin));
@@ -121,37 +120,4 @@ fn private(t: &Tensor) -> Arc<Tensor> {
     let name = t.symbol.name();
     let symbol = Symbol::new(format!("{}.now", name.strip_suffix(".now").unwrap_or(name)));
     Arc::new(Tensor::dense(symbol, t.dtype, t.shape.clone(), Role::Tape))
-}
-
-/// The statement with other names for tensors.
-fn renamed(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
-    let mut done = FxHashMap::default();
-    let reads = substitute::rewrite(s, &mut |e| load(e, names), &mut done);
-    targets(&reads, names)
-}
-
-fn load(e: &Expr, names: &FxHashMap<Symbol, Symbol>) -> Option<Expr> {
-    let ExprKind::Load(t, at) = e.kind() else { return None };
-    let inner = |e: &Expr| substitute::rewrite_expr(e, &mut |e| load(e, names), &mut FxHashMap::default());
-    let at = at.iter().map(|a| a.map(&mut |e| inner(e))).collect();
-    Some(Expr::load(names.get(t).unwrap_or(t), at, e.dtype()))
-}
-
-fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
-    let name = |t: &Symbol| names.get(t).unwrap_or(t).clone();
-    let s = match s.kind().clone() {
-        StmtKind::Store { tensor, indices, value } => {
-            s.with_kind(StmtKind::Store { tensor: name(&tensor), indices, value })
-        }
-        StmtKind::ReduceTo { tensor, indices, op, value } => {
-            s.with_kind(StmtKind::ReduceTo { tensor: name(&tensor), indices, op, value })
-        }
-        StmtKind::For { iter, extent, mut props, body } => {
-            let moved = |r: Reduction| Reduction { tensor: name(&r.tensor), ..r };
-            props.reductions = props.reductions.into_iter().map(moved).collect();
-            s.with_kind(StmtKind::For { iter, extent, props, body })
-        }
-        _ => s.clone(),
-    };
-    s.map(&mut |c| targets(c, names), &mut Expr::clone)
 }

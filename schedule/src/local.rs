@@ -7,6 +7,7 @@ use crate::stage;
 use crate::tree;
 use crate::value::Args;
 use std::sync::Arc;
+use weft_analysis::pass::retarget;
 use weft_analysis::query::{Context, walk};
 use weft_ast::format::Format;
 use weft_ast::stmt::{AssertKind, MessagePart};
@@ -91,7 +92,11 @@ impl Local {
         indices: impl Fn(Vec<Access>) -> Vec<Access>,
     ) -> Func {
         let tensor = &self.tensor;
-        let body = tree::retarget(&self.body, &tensor.symbol, &|old| (tensor.symbol.clone(), indices(old)));
+        let body = retarget::run(
+            &self.body,
+            &[(tensor.symbol.clone(), tensor.symbol.clone())].into_iter().collect(),
+            &indices,
+        );
         let format = Format::dense(shape.len());
         let new = Arc::new(Tensor { shape, format, ..(**tensor).clone() });
         let scope = self.stmt.with_kind(StmtKind::VarDef { tensor: new, body });

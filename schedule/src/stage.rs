@@ -7,6 +7,7 @@ use crate::selector::Declared;
 use crate::tree;
 use crate::value::{Args, Handle, Value};
 use std::sync::Arc;
+use weft_analysis::pass::retarget;
 use weft_analysis::query::reference::{Reference, Step, Use, references};
 use weft_analysis::query::{Context, effects, walk};
 use weft_ast::expr::Modifier;
@@ -116,9 +117,10 @@ impl Stage {
         let symbol = weft_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
         let shape = self.sides.iter().map(|s| s.size.clone()).collect();
         let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, shape, Role::Workspace));
-        let moved = tree::retarget(&self.target, &self.tensor.symbol, &|indices| {
-            let new = indices.iter().zip(&self.sides).map(|(a, side)| Access::from(tidy(&a.index.minus(&side.lo))));
-            (small.symbol.clone(), new.collect())
+        let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
+        let moved = retarget::run(&self.target, &names, &|indices| {
+            let sides = indices.iter().zip(&self.sides);
+            sides.map(|(a, side)| Access::from(tidy(&a.index.minus(&side.lo)))).collect()
         });
         let origin = self.origin(step, "scope");
         let body = Stmt::seq(before(&small).into_iter().chain([moved]).chain(after(&small)), origin.clone());

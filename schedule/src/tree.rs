@@ -1,9 +1,7 @@
 //! Finding and replacing statements by their ids.
 
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use weft_ast::expr::Access;
-use weft_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use weft_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
 
 /// The statements from the root to the one with this id, both included.
 pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
@@ -116,156 +114,6 @@ pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     weft_analysis::pass::substitute::variable(stmt, symbol, value)
 }
 
-/// A copy of a statement: ids, iterators and tensors that are declared in it are new. Also gives where every id went.
-pub fn copy(stmt: &Stmt, step: &'static str, role: &'static str) -> (Stmt, Vec<(StmtId, StmtId)>) {
-    let mut c = Copier { step, role, names: FxHashMap::default(), ids: Vec::new() };
-    let new = c.stmt(stmt);
-    (new, c.ids)
-}
-
-struct Copier {
-    step: &'static str,
-    role: &'static str,
-    names: FxHashMap<Symbol, Symbol>,
-    ids: Vec<(StmtId, StmtId)>,
-}
-
-impl Copier {
-    fn fresh(&mut self, s: &Symbol) -> Symbol {
-        let new = s.fresh();
-        self.names.insert(s.clone(), new.clone());
-        new
-    }
-
-    fn name(&self, s: &Symbol) -> Symbol {
-        self.names.get(s).unwrap_or(s).clone()
-    }
-
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let kind = match s.kind() {
-            StmtKind::VarDef { tensor, body } => {
-                let shape = tensor.shape.iter().map(|e| self.expr(e)).collect();
-                let symbol = self.fresh(&tensor.symbol);
-                let tensor = Arc::new(Tensor { symbol, shape, ..(**tensor).clone() });
-                StmtKind::VarDef { tensor, body: self.stmt(body) }
-            }
-            StmtKind::For { iter, extent, props, body } => {
-                let extent = match extent {
-                    Extent::Range { begin, end, step } => {
-                        Extent::Range { begin: self.expr(begin), end: self.expr(end), step: self.expr(step) }
-                    }
-                    Extent::Reals => Extent::Reals,
-                };
-                let iter = self.fresh(iter);
-                let mut props = props.clone();
-                props.reductions.iter_mut().for_each(|r| r.tensor = self.name(&r.tensor));
-                StmtKind::For { iter, extent, props, body: self.stmt(body) }
-            }
-            StmtKind::Store { tensor, indices, value } => {
-                StmtKind::Store { tensor: self.name(tensor), indices: self.accesses(indices), value: self.expr(value) }
-            }
-            StmtKind::ReduceTo { tensor, indices, op, value } => StmtKind::ReduceTo {
-                tensor: self.name(tensor),
-                indices: self.accesses(indices),
-                op: *op,
-                value: self.expr(value),
-            },
-            StmtKind::Eval { function, args } => {
-                StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
-            }
-            StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.name(tensor), step: *step },
-            StmtKind::Seq(v) => StmtKind::Seq(v.iter().map(|s| self.stmt(s)).collect()),
-            StmtKind::If { cond, then, otherwise } => StmtKind::If {
-                cond: self.expr(cond),
-                then: self.stmt(then),
-                otherwise: otherwise.as_ref().map(|o| self.stmt(o)),
-            },
-            StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
-            StmtKind::Assert { .. } | StmtKind::Assume { .. } => {
-                s.map(&mut Stmt::clone, &mut |e| self.expr(e)).kind().clone()
-            }
-        };
-        let new = Stmt::new(kind, s.origin().derive(self.step, self.role));
-        self.ids.push((s.id(), new.id()));
-        new
-    }
-
-    fn accesses(&self, indices: &[Access]) -> Vec<Access> {
-        indices.iter().map(|a| a.map(&mut |e| self.expr(e))).collect()
-    }
-
-    fn expr(&self, e: &Expr) -> Expr {
-        if self.names.is_empty() { e.clone() } else { self.renamed(e, &mut FxHashMap::default()) }
-    }
-
-    fn renamed(&self, e: &Expr, done: &mut FxHashMap<usize, Expr>) -> Expr {
-        if let Some(known) = done.get(&e.address()) {
-            return known.clone();
-        }
-        let inner = e.map_children(&mut |c| self.renamed(c, done));
-        let new = self.renamed_node(inner);
-        done.insert(e.address(), new.clone());
-        new
-    }
-
-    fn renamed_node(&self, inner: Expr) -> Expr {
-        match inner.kind() {
-            ExprKind::Var(s) if self.names.contains_key(s) => Expr::raw(ExprKind::Var(self.name(s)), inner.dtype()),
-            ExprKind::Load(t, indices) if self.names.contains_key(t) => {
-                Expr::load(&self.name(t), indices.clone(), inner.dtype())
-            }
-            ExprKind::Measure(m, s) if self.names.contains_key(s) => {
-                Expr::raw(ExprKind::Measure(*m, self.name(s)), inner.dtype())
-            }
-            _ => inner,
-        }
-    }
-}
-
-/// The statement with other accesses to a tensor: `f` gives the tensor and its indices from the old indices.
-pub fn retarget(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(Vec<Access>) -> (Symbol, Vec<Access>)) -> Stmt {
-    Retarget { tensor, f, done: FxHashMap::default() }.stmt(stmt)
-}
-
-struct Retarget<'a> {
-    tensor: &'a Symbol,
-    f: &'a dyn Fn(Vec<Access>) -> (Symbol, Vec<Access>),
-    done: FxHashMap<Expr, Expr>,
-}
-
-impl Retarget<'_> {
-    fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let here = s.map(&mut Stmt::clone, &mut |e| self.expr(e));
-        match here.kind() {
-            StmtKind::Store { tensor, indices, value } if tensor == self.tensor => {
-                let (tensor, indices) = (self.f)(indices.clone());
-                here.with_kind(StmtKind::Store { tensor, indices, value: value.clone() })
-            }
-            StmtKind::ReduceTo { tensor, indices, op, value } if tensor == self.tensor => {
-                let (tensor, indices) = (self.f)(indices.clone());
-                here.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value.clone() })
-            }
-            _ => here.map(&mut |s| self.stmt(s), &mut Expr::clone),
-        }
-    }
-
-    fn expr(&mut self, e: &Expr) -> Expr {
-        if let Some(known) = self.done.get(e) {
-            return known.clone();
-        }
-        let inner = e.map_children(&mut |c| self.expr(c));
-        let new = match inner.kind() {
-            ExprKind::Load(t, indices) if t == self.tensor => {
-                let (tensor, indices) = (self.f)(indices.clone());
-                Expr::load(&tensor, indices, inner.dtype())
-            }
-            _ => inner,
-        };
-        self.done.insert(e.clone(), new.clone());
-        new
-    }
-}
-
 /// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of one element
 /// gets no loop.
 pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
@@ -284,22 +132,8 @@ pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&
 
 /// The statement with an expression for every load from a tensor, made from its indices.
 pub fn map_loads(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr) -> Stmt {
-    fn expr(e: &Expr, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Expr {
-        if let Some(known) = done.get(e) {
-            return known.clone();
-        }
-        // What stands in a subscript comes first.
-        let inner = e.map_children(&mut |c| expr(c, tensor, f, done));
-        let new = match inner.kind() {
-            ExprKind::Load(t, indices) if t == tensor => f(indices),
-            _ => inner,
-        };
-        done.insert(e.clone(), new.clone());
-        new
-    }
-    fn walk(s: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
-        let here = s.map(&mut Stmt::clone, &mut |e| expr(e, tensor, f, done));
-        here.map(&mut |s| walk(s, tensor, f, done), &mut Expr::clone)
-    }
-    walk(stmt, tensor, f, &mut FxHashMap::default())
+    weft_analysis::pass::substitute::rebuild(stmt, &mut |e| match e.kind() {
+        ExprKind::Load(t, indices) if t == tensor => f(indices),
+        _ => e,
+    })
 }

@@ -1,4 +1,4 @@
-//! Putting expressions in the place of iterators, which several passes do. Shared operands are rebuilt once.
+//! Putting expressions in the place of others, which several passes do. Shared operands are rebuilt once.
 
 use rustc_hash::FxHashMap;
 use weft_ast::{Expr, ExprKind, Stmt, Symbol};
@@ -18,9 +18,7 @@ pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
 
 /// The statement with every outermost expression for which `f` gives one replaced by that.
 pub fn rewrite(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
-    // One closure for statements and one for expressions cannot both hold `f`, so the statements inside come second.
-    let here = stmt.map(&mut Stmt::clone, &mut |e| rewrite_expr(e, f, done));
-    here.map(&mut |s| rewrite(s, f, done), &mut Expr::clone)
+    every(stmt, &mut |e| rewrite_expr(e, f, done))
 }
 
 /// The expression, likewise.
@@ -34,4 +32,28 @@ pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &m
     };
     done.insert(e.clone(), new.clone());
     new
+}
+
+/// The statement with `f` applied to every expression after its operands, so that it sees new operands. Ids and origins stay.
+pub fn rebuild(stmt: &Stmt, f: &mut dyn FnMut(Expr) -> Expr) -> Stmt {
+    let mut done = FxHashMap::default();
+    every(stmt, &mut |e| rebuild_expr(e, f, &mut done))
+}
+
+/// The expression, likewise.
+pub fn rebuild_expr(e: &Expr, f: &mut dyn FnMut(Expr) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Expr {
+    if let Some(known) = done.get(e) {
+        return known.clone();
+    }
+    let inner = e.map_children(&mut |c| rebuild_expr(c, f, done));
+    let new = f(inner);
+    done.insert(e.clone(), new.clone());
+    new
+}
+
+/// The statement with `f` applied to the expressions that stand in it and in the statements inside.
+fn every(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
+    // One closure for statements and one for expressions cannot both hold `f`, so the statements inside come second.
+    let here = stmt.map(&mut Stmt::clone, f);
+    here.map(&mut |s| every(s, f), &mut Expr::clone)
 }

@@ -4,6 +4,7 @@ use super::extract::Model;
 use crate::affine;
 use crate::settle;
 use crate::tree;
+use weft_analysis::pass::copy;
 use weft_analysis::polyhedral::{self, Dimension, Term, Tree};
 use weft_ast::op::Op;
 use weft_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
@@ -78,7 +79,7 @@ impl Builder<'_> {
         let Some(whole) = self.model.leaves.get(leaf) else { return Stmt::nop() };
         let mut stmt = whole.stmt.clone();
         if !self.uses[leaf].is_empty() {
-            stmt = tree::copy(&stmt, self.step, "copy").0;
+            stmt = copy::statement(&stmt, self.step, "copy");
         }
         for (l, value) in whole.loops.iter().zip(indices) {
             stmt = tree::substitute(&stmt, &l.iter, &tidy(value));

@@ -9,6 +9,7 @@ use crate::settle::{self, Settled};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
+use weft_analysis::pass::copy;
 use weft_analysis::query::{Context, effects, walk};
 use weft_ast::op::Op;
 use weft_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
@@ -233,7 +234,7 @@ impl Cuts<'_> {
         let head_end = first.as_ref().map(|e| smaller(e, &l.end, facts));
         let tail_begin = last.as_ref().map(|e| larger(e, &begin, facts));
         let copy = |lo: &Expr, hi: &Expr, role| {
-            let (new, _) = tree::copy(&l.stmt, "separate_tail", role);
+            let new = copy::statement(&l.stmt, "separate_tail", role);
             Loop::of(&new).map(|n| n.with(lo.clone(), hi.clone(), l.step.clone(), n.body.clone()))
         };
         let head = head_end.as_ref().and_then(|e| copy(&l.begin, e, "head"));

@@ -7,6 +7,7 @@ use crate::schedule::{Change, Schedule};
 use crate::settle;
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
+use weft_analysis::pass::copy;
 use weft_analysis::query::walk;
 use weft_ast::{Expr, Span, Stmt, StmtKind, Symbol};
 
@@ -42,7 +43,7 @@ fn check(s: &Schedule, stmt: &Stmt, text: &str, span: Span) -> Result<Expr, Refu
 }
 
 fn apply(s: &Schedule, stmt: &Stmt, cond: &Expr) -> Change {
-    let (copy, _) = tree::copy(stmt, "specialize", "copy");
+    let copy = copy::statement(stmt, "specialize", "copy");
     let kind = StmtKind::If { cond: cond.clone(), then: copy.clone(), otherwise: Some(stmt.clone()) };
     let branch = Stmt::new(kind, stmt.origin().derive("specialize", "branch"));
     let func = tree::replace(s.func(), stmt.id(), &branch);

@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
+use weft_analysis::pass::copy;
 use weft_analysis::query::{effects, walk};
 use weft_ast::{Expr, Stmt, StmtId, StmtKind};
 
@@ -71,7 +72,7 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     let bodies = (0..count)
         .map(|k| {
             // The first copy is the old body, so that what pointed into it still does.
-            let body = if k == 0 { l.body.clone() } else { tree::copy(&l.body, "unroll", "copy").0 };
+            let body = if k == 0 { l.body.clone() } else { copy::statement(&l.body, "unroll", "copy") };
             tree::substitute(&body, &l.iter, &l.value(&Expr::int(k)))
         })
         .collect();

@@ -1,0 +1,276 @@
+//! A statement once more.
+//!
+//! **Does**: makes a copy of a statement in which everything that it binds (iterators, and tensors that are declared in it) has a
+//! new name, and every statement a new id. What is bound outside of it may stand for something else in the copy: a tensor for a part of
+//! another one, a size or an iterator for an expression.
+//!
+//! **Requires**: what is given to outside functions, and structured tensors, stand for whole tensors; iterators over the reals stand for
+//! such iterators.
+//!
+//! **Ensures**: copy and original can stand in one program. A copy keeps what its loops say of their reductions, with the new names, and
+//! its statements are derived from those of the original, whose labels and calls they keep. [`Copier::ids`] knows which is which.
+//!
+//! **Example**: with `z[k]` for the tensor `x`, and `m` for the size `n`
+//!
+//! before
+//! ```text
+//! for i in range(n):
+//!     t = empty((), f32)
+//!     t = x[i] * 2.0
+//!     y[i] = t
+//! ```
+//! after
+//! ```text
+//! for i in range(m):
+//!     t = empty((), f32)
+//!     t = z[k, i] * 2.0
+//!     y[i] = t
+//! ```
+//!
+//! (where `i` and `t` are other symbols with the names of the old ones)
+//!
+//! **Leaves alone**: the original, and whatever is neither bound in it nor stands for something else.
+
+use super::substitute;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_ast::stmt::MessagePart;
+use weft_ast::{Access, DType, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// A copy in which nothing stands for something else. Its origins are derived by this transformation, in this role.
+pub fn statement(s: &Stmt, step: &'static str, role: &'static str) -> Stmt {
+    Copier::new(step, role).stmt(s)
+}
+
+/// What copies statements, and knows what became of what they bind.
+pub struct Copier {
+    step: &'static str,
+    role: &'static str,
+    /// Tensors with what they stand for: a tensor, and indices that come before their own.
+    pub tensors: FxHashMap<Symbol, (Symbol, Vec<Access>)>,
+    /// Sizes and iterators with what they stand for.
+    pub scalars: FxHashMap<Symbol, Expr>,
+    /// Statements with their copies.
+    pub ids: FxHashMap<StmtId, StmtId>,
+}
+
+impl Copier {
+    /// One to which everything stands for itself. The origins of what it makes are derived by this transformation, in this role.
+    pub fn new(step: &'static str, role: &'static str) -> Copier {
+        let (tensors, scalars, ids) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        Copier { step, role, tensors, scalars, ids }
+    }
+
+    /// The copy of an expression.
+    pub fn expr(&self, e: &Expr) -> Expr {
+        if self.tensors.is_empty() && self.scalars.is_empty() {
+            return e.clone();
+        }
+        let mut node = |e: Expr| match e.kind() {
+            ExprKind::Var(s) => self.scalars.get(s).cloned().unwrap_or(e),
+            ExprKind::Measure(m, s) => match self.scalars.get(s).map(Expr::kind) {
+                Some(ExprKind::Var(new)) => Expr::raw(ExprKind::Measure(*m, new.clone()), e.dtype()),
+                _ => e,
+            },
+            ExprKind::Load(t, at) => match self.tensors.get(t) {
+                Some((new, before)) => Expr::load(new, before.iter().chain(at).cloned().collect(), e.dtype()),
+                None => e,
+            },
+            _ => e,
+        };
+        substitute::rebuild_expr(e, &mut node, &mut FxHashMap::default())
+    }
+
+    /// The declaration with a new name, for which the old one stands from now on.
+    pub fn declare(&mut self, t: &Tensor) -> Arc<Tensor> {
+        let shape = t.shape.iter().map(|d| self.expr(d)).collect();
+        let new = Tensor { symbol: t.symbol.fresh(), shape, ..t.clone() };
+        self.tensors.insert(t.symbol.clone(), (new.symbol.clone(), Vec::new()));
+        Arc::new(new)
+    }
+
+    fn iterator(&mut self, iter: &Symbol, dtype: DType) -> Symbol {
+        let new = iter.fresh();
+        self.scalars.insert(iter.clone(), Expr::raw(ExprKind::Var(new.clone()), dtype));
+        new
+    }
+
+    fn name(&self, t: &Symbol) -> Symbol {
+        self.tensors.get(t).map_or(t, |(new, _)| new).clone()
+    }
+
+    fn element(&self, t: &Symbol, at: &[Access]) -> (Symbol, Vec<Access>) {
+        let at = at.iter().map(|a| a.map(&mut |e| self.expr(e)));
+        match self.tensors.get(t) {
+            Some((new, before)) => (new.clone(), before.iter().cloned().chain(at).collect()),
+            None => (t.clone(), at.collect()),
+        }
+    }
+
+    /// The copy of a statement.
+    pub fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let kind = match s.kind() {
+            StmtKind::Seq(all) => StmtKind::Seq(all.iter().map(|s| self.stmt(s)).collect()),
+            StmtKind::VarDef { tensor, body } => {
+                let tensor = self.declare(tensor);
+                StmtKind::VarDef { tensor, body: self.stmt(body) }
+            }
+            StmtKind::For { iter, extent, props, body } => {
+                let (extent, dtype) = match extent {
+                    Extent::Range { begin, end, step } => {
+                        let [begin, end, step] = [begin, end, step].map(|e| self.expr(e));
+                        (Extent::Range { begin, end, step }, DType::I64)
+                    }
+                    Extent::Reals => (Extent::Reals, DType::F64),
+                };
+                let iter = self.iterator(iter, dtype);
+                let mut props = props.clone();
+                props.reductions.iter_mut().for_each(|r| r.tensor = self.name(&r.tensor));
+                StmtKind::For { iter, extent, props, body: self.stmt(body) }
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let (cond, then) = (self.expr(cond), self.stmt(then));
+                StmtKind::If { cond, then, otherwise: otherwise.as_ref().map(|o| self.stmt(o)) }
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let (tensor, indices) = self.element(tensor, indices);
+                StmtKind::Store { tensor, indices, value: self.expr(value) }
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let (tensor, indices) = self.element(tensor, indices);
+                StmtKind::ReduceTo { tensor, indices, op: *op, value: self.expr(value) }
+            }
+            StmtKind::Assert { cond, message, kind } => {
+                let part = |p: &MessagePart| match p {
+                    MessagePart::Value(e) => MessagePart::Value(self.expr(e)),
+                    text => text.clone(),
+                };
+                StmtKind::Assert { cond: self.expr(cond), message: message.iter().map(part).collect(), kind: *kind }
+            }
+            StmtKind::Assume { cond } => StmtKind::Assume { cond: self.expr(cond) },
+            StmtKind::Eval { function, args } => {
+                StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
+            }
+            StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
+            StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.name(tensor), step: *step },
+        };
+        let new = Stmt::new(kind, s.origin().derive(self.step, self.role));
+        self.ids.insert(s.id(), new.id());
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use weft_ast::build::{Builder, assert, block, local, looped, reduce, store, var_def};
+    use weft_ast::expr::Measure;
+    use weft_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
+    use weft_ast::{Func, Origin, ReduceOp, print, validate};
+
+    /// A program of a statement and its copy. Everything in the statement must have a copy, and the program be valid.
+    fn both(f: &Func, original: &Stmt, copy: Stmt, copier: &Copier) -> String {
+        original.walk(&mut |s| assert!(copier.ids.get(&s.id()).is_some_and(|id| *id != s.id()), "no copy of {s:?}"));
+        let both = f.with_body(block([original.clone(), copy]));
+        assert_eq!(validate::logical(&both), Ok(()));
+        print::func(&both)
+    }
+
+    #[test]
+    fn example() {
+        let mut b = Builder::new("f");
+        let (n, m) = (b.size("n"), b.size("m"));
+        let x = b.input("x", DType::F32, [&n]);
+        let z = b.input("z", DType::F32, [&m, &m]);
+        let y = b.result("y", DType::F32, [&n]);
+        let f = b.finish(Stmt::nop());
+        let (i, k, t) = (Symbol::new("i"), Symbol::new("k"), local("t", DType::F32, []));
+        let at = Expr::var(&i);
+        let double = x.load([at.clone()]).times(&Expr::float(2.0, DType::F32));
+        let body = block([store(&t, [], &double), store(&y, [&at], &t.load([]))]);
+        let original = looped(&i, &n, var_def(&t, body));
+        let mut copier = Copier::new("test", "copy");
+        copier.tensors.insert(x.symbol.clone(), (z.symbol.clone(), vec![Access::from(Expr::var(&k))]));
+        copier.scalars.insert(f.sizes[0].clone(), m.clone());
+        let copy = looped(&k, &m, copier.stmt(&original));
+        expect![[r#"
+            def f(x: f32[n], z: f32[m, m]) -> f32[n]:
+                y = empty((n,), f32)
+                for i in range(n):
+                    t = empty((), f32)
+                    t = x[i] * 2.0
+                    y[i] = t
+                for k in range(m):
+                    for i in range(m):
+                        t = empty((), f32)
+                        t = z[k, i] * 2.0
+                        y[i] = t
+                return y
+        "#]]
+        .assert_eq(&both(&f, &original, copy, &copier));
+    }
+
+    /// What a loop says of its reductions, and the values in messages.
+    #[test]
+    fn whatever_has_a_name_in_it() {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let y = b.result("y", DType::F32, [&n]);
+        let f = b.finish(Stmt::nop());
+        let (i, j, t) = (Symbol::new("i"), Symbol::new("j"), local("t", DType::F32, []));
+        let (at, one) = (Expr::var(&i), Expr::float(1.0, DType::F32));
+        let of = |t: &Tensor| Reduction { tensor: t.symbol.clone(), op: ReduceOp::Add, sharing: Sharing::Partial };
+        let (parallel, reductions) = (Some(Parallel::default()), vec![of(&t), of(&y)]);
+        let props = LoopProps { parallel, reductions, ..LoopProps::default() };
+        let extent = Extent::Range { begin: Expr::int(0), end: at.clone(), step: Expr::int(1) };
+        let body = block([reduce(&t, [], ReduceOp::Add, &one), reduce(&y, [&at], ReduceOp::Add, &one)]);
+        let inner = Stmt::new(StmtKind::For { iter: j, extent, props, body }, Origin::none());
+        let message = vec![MessagePart::Text("at ".into()), MessagePart::Value(at.clone())];
+        let original = looped(&i, &n, block([assert(&at.less(&n), message), var_def(&t, inner)]));
+        let mut copier = Copier::new("test", "copy");
+        let copy = copier.stmt(&original);
+        expect![[r#"
+            def f() -> f32[n]:
+                y = empty((n,), f32)
+                for i in range(n):
+                    assert i < n, f"at {i}"
+                    t = empty((), f32)
+                    for j in range(i):  # parallel, partial(t +, y +)
+                        t += 1.0
+                        y[i] += 1.0
+                for i in range(n):
+                    assert i < n, f"at {i}"
+                    t = empty((), f32)
+                    for j in range(i):  # parallel, partial(t +, y +)
+                        t += 1.0
+                        y[i] += 1.0
+                return y
+        "#]]
+        .assert_eq(&both(&f, &original, copy, &copier));
+    }
+
+    #[test]
+    fn origins_keep_labels() {
+        let labels = vec!["L".to_string()];
+        let origin = Origin::Source { span: weft_ast::Span::NONE, labels, chain: Arc::from([]) };
+        let copy = statement(&Stmt::new(StmtKind::Seq(Vec::new()), origin), "test", "copy");
+        assert!(matches!(copy.origin(), Origin::Derived { step: "test", role: "copy", .. }));
+        assert_eq!(copy.origin().labels(), ["L"]);
+    }
+
+    #[test]
+    fn iterators_over_the_reals_stay_real() {
+        let integrand = |x: &Symbol| {
+            let measure = Expr::raw(ExprKind::Measure(Measure::Lebesgue, x.clone()), DType::F64);
+            Expr::raw(ExprKind::Var(x.clone()), DType::F64).times(&measure)
+        };
+        let (x, y) = (Symbol::new("x"), local("y", DType::F64, []));
+        let body = reduce(&y, [], ReduceOp::Add, &integrand(&x));
+        let kind = StmtKind::For { iter: x.clone(), extent: Extent::Reals, props: LoopProps::default(), body };
+        let copy = statement(&Stmt::new(kind, Origin::none()), "test", "copy");
+        let StmtKind::For { iter, body, .. } = copy.kind() else { panic!("a loop") };
+        assert_ne!(*iter, x);
+        assert_eq!(*body, reduce(&y, [], ReduceOp::Add, &integrand(iter)));
+    }
+}

@@ -1,0 +1,105 @@
+//! Other accesses to tensors, for tensors that are stored in another way or whose place another one takes.
+//!
+//! **Does**: gives every access to some tensors another tensor and other indices, in loads, stores and reductions, and in what loops
+//! say of their reductions.
+//!
+//! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, given to an outside function in it
+//! or structured.
+//!
+//! **Ensures**: ids, origins and everything that is bound stay.
+//!
+//! **Example**: with `z` for `y`, and indices in the opposite order
+//!
+//! before
+//! ```text
+//! y[i, j] += y[j, i] * x[i]
+//! ```
+//! after
+//! ```text
+//! z[j, i] += z[i, j] * x[i]
+//! ```
+//!
+//! **Leaves alone**: accesses to other tensors, but for what stands in their subscripts.
+
+use super::substitute;
+use rustc_hash::FxHashMap;
+use weft_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
+
+/// The statement with new tensors for old ones, and new indices made from the old ones.
+pub fn run(stmt: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Access>) -> Vec<Access>) -> Stmt {
+    let reads = substitute::rebuild(stmt, &mut |e| match e.kind() {
+        ExprKind::Load(t, at) if names.contains_key(t) => Expr::load(&names[t], indices(at.clone()), e.dtype()),
+        _ => e,
+    });
+    targets(&reads, names, indices)
+}
+
+/// Likewise, of what is written.
+fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Access>) -> Vec<Access>) -> Stmt {
+    let here = match s.kind().clone() {
+        StmtKind::Store { tensor, indices: at, value } if names.contains_key(&tensor) => {
+            s.with_kind(StmtKind::Store { tensor: names[&tensor].clone(), indices: indices(at), value })
+        }
+        StmtKind::ReduceTo { tensor, indices: at, op, value } if names.contains_key(&tensor) => {
+            s.with_kind(StmtKind::ReduceTo { tensor: names[&tensor].clone(), indices: indices(at), op, value })
+        }
+        StmtKind::For { iter, extent, mut props, body }
+            if props.reductions.iter().any(|r| names.contains_key(&r.tensor)) =>
+        {
+            for r in &mut props.reductions {
+                r.tensor = names.get(&r.tensor).unwrap_or(&r.tensor).clone();
+            }
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
+        _ => s.clone(),
+    };
+    here.map(&mut |c| targets(c, names, indices), &mut Expr::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use weft_ast::build::{Builder, block, reduce, store};
+    use weft_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
+    use weft_ast::{DType, Extent, Origin, ReduceOp, print, validate};
+
+    /// The example, a subscript that is read from the tensor itself, and a loop that says of the tensor how it is shared.
+    #[test]
+    fn example() {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let x = b.input("x", DType::F32, [&n]);
+        let y = b.inout("y", DType::F32, [&n, &n]);
+        let z = b.inout("z", DType::F32, [&n, &n]);
+        let f = b.finish(Stmt::nop());
+        let (i, j) = (Symbol::new("i"), Symbol::new("j"));
+        let (vi, vj) = (Expr::var(&i), Expr::var(&j));
+        let value = y.load([vj.clone(), vi.clone()]).times(&x.load([vi.clone()]));
+        let own = y.load([vi.clone(), vj.clone()]).cast(DType::I64);
+        let all =
+            [reduce(&y, [&vi, &vj], ReduceOp::Add, &value), store(&y, [&own, &vj], &y.load([own.clone(), vi.clone()]))];
+        let reduction = Reduction { tensor: y.symbol.clone(), op: ReduceOp::Add, sharing: Sharing::Atomic };
+        let props =
+            LoopProps { parallel: Some(Parallel::default()), reductions: vec![reduction], ..LoopProps::default() };
+        let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
+        let kind = StmtKind::For { iter: i, extent, props, body: block(all) };
+        let before = weft_ast::build::looped(&j, &n, Stmt::new(kind, Origin::none()));
+        let names = [(y.symbol.clone(), z.symbol.clone())].into_iter().collect();
+        let after = run(&before, &names, &|at| at.into_iter().rev().collect());
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        before.walk(&mut |s| old.push(s.id()));
+        after.walk(&mut |s| new.push(s.id()));
+        assert_eq!(old, new);
+        let f = f.with_body(after);
+        assert_eq!(validate::logical(&f), Ok(()));
+        expect![[r#"
+            def f(x: f32[n], y: inout[f32[n, n]], z: inout[f32[n, n]]):
+                for j in range(n):
+                    for i in range(n):  # parallel, atomic(z +)
+                        z[j, i] += z[i, j] * x[i]
+                        z[j, cast(z[j, i], i64)] = z[i, cast(z[j, i], i64)]
+        "#]]
+        .assert_eq(&print::func(&f));
+    }
+}
