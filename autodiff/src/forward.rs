@@ -6,10 +6,9 @@
 //! ```
 
 use crate::program::{inouts, inputs, local};
-use crate::{Request, activity, build, expression, own};
+use crate::{Request, activity, build, expression, own, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::op::Op;
 use weft_ast::stmt::Role;
 use weft_ast::{
     Access, Diagnostics, Expr, ExprKind, Func, Literal, Origin, Param, ParamMode, ReduceOp, Stmt, StmtKind, Symbol,
@@ -117,8 +116,7 @@ impl Forward {
                 build::store(tangent, at.to_vec(), value, origin)
             }
             ReduceOp::Min | ReduceOp::Max => {
-                let stays = if op == ReduceOp::Min { old.less(e) } else { e.less(&old) };
-                let stays = stays.or(&Expr::apply(Op::IsNan, vec![old]));
+                let stays = partials::is_first(op.info().op, &old, e);
                 build::store(tangent, at.to_vec(), stays.select(&dx, &d.unwrap_or(zero)), origin)
             }
             _ => return None,

@@ -67,17 +67,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Mod if k == 0 => Part::Scaled(d.clone()),
         Op::Mod => minus(times(args[0].floor_div(&args[1]))),
         Op::Pow => power(args, k, d),
-        Op::Min | Op::Max => {
-            let y = &args[1];
-            let cond = match y.as_literal() {
-                // The same as below in one comparison, which C compilers vectorise.
-                Some(Literal::Float(v)) if !v.is_nan() => {
-                    (if op == Op::Min { y.less_eq(x) } else { x.less_eq(y) }).negate()
-                }
-                _ => (if op == Op::Min { x.less(y) } else { y.less(x) }).or(&call(Op::IsNan, &[x])),
-            };
-            Part::Where { cond, holds: k == 0, lazy: false }
-        }
+        Op::Min | Op::Max => Part::Where { cond: is_first(op, x, &args[1]), holds: k == 0, lazy: false },
         Op::Abs => times(call(Op::Sign, &[x])),
         Op::Sqrt => over(number(2.0, t).times(&itself())),
         Op::Rsqrt => Part::Scaled(call(Op::Div, &[&d.times(&number(-0.5, t)).times(&itself()), x])),
@@ -113,6 +103,17 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => Part::None,
+    }
+}
+
+/// Whether `min(x, y)` or `max(x, y)` is `x`, so that all of a change of `x` arrives in it and nothing of one of `y`: of equals it is `y`,
+/// and NaN stays.
+pub(crate) fn is_first(op: Op, x: &Expr, y: &Expr) -> Expr {
+    let (small, large) = if op == Op::Min { (x, y) } else { (y, x) };
+    match y.as_literal() {
+        // The same as below in one comparison, which C compilers vectorise.
+        Some(Literal::Float(v)) if !v.is_nan() => large.less_eq(small).negate(),
+        _ => small.less(large).or(&call(Op::IsNan, &[x])),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::own::Calls;
 use crate::replay::Replayed;
 use crate::tidy::Made;
 use crate::values::{Home, Kept, Place, Snapshot, Values};
-use crate::{build, extent};
+use crate::{build, extent, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_ast::op::Op;
@@ -210,8 +210,7 @@ impl Reverse<'_, '_> {
         // Nothing but the extremum is ever read, so that only what made it counts.
         let whole = !self.facts.overwritten(id, &What::Reduced) && !self.facts.read_on_the_way(id);
         let old = x.load();
-        let stays = if op == ReduceOp::Max { e.less(&old) } else { old.less(e) };
-        let changes = stays.or(&Expr::apply(Op::IsNan, vec![old.clone()])).negate();
+        let changes = partials::is_first(op.info().op, &old, e).negate();
         let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == Home::Program);
         let won = if whole && loaded {
             // What was loaded is bit by bit what the reduction saw. What is computed again need not be.
