@@ -5,7 +5,9 @@
 //! x[I] = e
 //! ```
 
+use crate::names::Names;
 use crate::program::{inouts, inputs, local};
+use crate::reverse::called;
 use crate::{Request, activity, build, expression, own, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -21,7 +23,7 @@ struct Forward {
 }
 
 fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(Symbol::new(format!("{}.tangent", t.symbol)), t.dtype, t.shape.clone(), role))
+    called(Symbol::new(format!("{}.tangent", t.symbol)), t, role)
 }
 
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of all `inout`
@@ -39,11 +41,12 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     own::no_tangents(func, &active, request)?;
     let mut tangents: FxHashMap<Symbol, Arc<Tensor>> = FxHashMap::default();
     let (mut params, mut results, mut first, mut locals) = (func.params.clone(), Vec::new(), Vec::new(), Vec::new());
+    let mut names = Names::new(func, []);
     let changed: Vec<&Arc<Tensor>> = inouts(func).filter(|t| !wrt.contains(&t.symbol)).collect();
     for t in asked.into_iter().chain(changed) {
         let written = inouts(func).any(|p| p.symbol == t.symbol);
         let (role, mode) = if written { (Role::InOut, ParamMode::InOut) } else { (Role::Input, ParamMode::In) };
-        let d = tangent(t, role);
+        let d = called(names.derived(t, "tangent"), t, role);
         params.push(Param { tensor: d.clone(), mode });
         tangents.insert(t.symbol.clone(), d);
         if written {
@@ -51,7 +54,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
         }
     }
     for t in func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t)) {
-        let d = tangent(t, Role::Result);
+        let d = called(names.derived(t, "tangent"), t, Role::Result);
         if !active.contains(&t.symbol) {
             first.push(build::fill(&d, Literal::Float(0.0), &origin));
         }

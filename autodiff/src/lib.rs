@@ -39,6 +39,7 @@ mod invert;
 mod jacobian;
 pub mod memory;
 mod named;
+mod names;
 mod own;
 mod pair;
 mod partials;

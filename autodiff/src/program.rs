@@ -10,9 +10,10 @@ use crate::facts::Facts;
 use crate::held::{self, Decision, Held};
 use crate::homes::Choice;
 use crate::invert::Undone;
+use crate::names::Names;
 use crate::own::{self, Calls};
 use crate::plan::Plan;
-use crate::reverse::{Reverse, adjoint};
+use crate::reverse::{Reverse, adjoint, called};
 use crate::tidy::Made;
 use crate::values::{Home, Values};
 use crate::{Kind, Request, activity, build, homes, invert, named};
@@ -24,6 +25,11 @@ use weft_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtI
 /// Whether seeds are parameters; they are 1 if not.
 fn takes_seeds(request: &Request<'_>) -> bool {
     matches!(request.kind, Kind::Vjp | Kind::ValueAndVjp)
+}
+
+/// Whether the results of the program are results of the derivative as well.
+fn leaves_results(request: &Request<'_>) -> bool {
+    matches!(request.kind, Kind::ValueAndGrad | Kind::ValueAndVjp)
 }
 
 /// Which tensors of the interface have a seed.
@@ -119,6 +125,7 @@ fn attempt(
     let from = wrt.union(&given).cloned().collect();
     let active = activity::active(func, &from, &seeds);
     let mut made = Interface {
+        names: Names::new(func, func.results.iter().filter(|_| leaves_results(request))),
         seed_params: Vec::new(),
         results: Vec::new(),
         locals: Vec::new(),
@@ -170,6 +177,7 @@ fn attempt(
 }
 
 struct Interface {
+    names: Names,
     /// Seeds, with the results that they are of.
     seed_params: Vec<Param>,
     /// Gradients, in the order of the parameters.
@@ -183,6 +191,11 @@ struct Interface {
 }
 
 impl Interface {
+    /// An adjoint that is a parameter or a result.
+    fn adjoint(&mut self, t: &Tensor, role: Role) -> Arc<Tensor> {
+        called(self.names.derived(t, "grad"), t, role)
+    }
+
     /// The adjoint of a parameter or a result.
     fn interface(
         &mut self,
@@ -198,17 +211,18 @@ impl Interface {
             if !t.dtype.is_float() {
                 return None;
             }
-            let a = adjoint(t, Role::Input);
             if takes_seeds(request) {
+                let a = self.adjoint(t, Role::Input);
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
-            } else {
-                self.locals.push(local(&a));
-                self.first.push(build::fill(&a, Literal::Float(1.0), origin));
+                return active.then_some(a);
             }
+            let a = adjoint(t, Role::Local);
+            self.locals.push(a.clone());
+            self.first.push(build::fill(&a, Literal::Float(1.0), origin));
             return active.then_some(a);
         }
         if given.contains(&t.symbol) {
-            let a = adjoint(t, Role::InOut);
+            let a = self.adjoint(t, Role::InOut);
             self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::InOut });
             if !active {
                 return None;
@@ -216,7 +230,7 @@ impl Interface {
             return Some(a);
         }
         if wrt.contains(&t.symbol) {
-            let a = adjoint(t, Role::Result);
+            let a = self.adjoint(t, Role::Result);
             self.zero(&a, origin);
             self.results.push((t.symbol.clone(), a.clone()));
             return active.then_some(a);
@@ -259,7 +273,7 @@ impl Interface {
             }
         }
         body = build::declared(self.locals, body, origin);
-        let values = matches!(request.kind, Kind::ValueAndGrad | Kind::ValueAndVjp);
+        let values = leaves_results(request);
         if !values {
             body = build::declared(func.results.iter().map(local).collect(), body, origin);
         }

@@ -67,7 +67,12 @@ impl Target<'_> {
 
 /// The adjoint of a tensor, in the scope of that tensor.
 pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(Symbol::new(format!("{}.grad", t.symbol)), t.dtype, t.shape.clone(), role))
+    called(Symbol::new(format!("{}.grad", t.symbol)), t, role)
+}
+
+/// A tensor for the derivatives of another one.
+pub(crate) fn called(symbol: Symbol, of: &Tensor, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(symbol, of.dtype, of.shape.clone(), role))
 }
 
 impl Reverse<'_, '_> {

@@ -400,3 +400,30 @@ fn extrema_with_numbers_ask_one_question() {
     let out = run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs");
     assert_eq!(numbers(&out.results[0]), expected);
 }
+
+/// The names in the interface of a derivative.
+fn names(f: &Func) -> [Vec<&str>; 2] {
+    let params = f.params.iter().map(|p| p.tensor.symbol.name()).collect();
+    [params, f.results.iter().map(|t| t.symbol.name()).collect()]
+}
+
+#[test]
+fn names_in_an_interface_are_given_once() {
+    let f = program("def f(y: inout[f64[n]], x: f64):\n    for i in range(n):\n        y[i] = y[i] * x\n");
+    let vjp = derivative(&f, Kind::Vjp, Tape::Auto);
+    assert_eq!(names(&vjp), [vec!["y", "x", "y.grad"], vec!["x.grad"]]);
+    // The seed of `y` once more, and that of `y.grad`, which is one itself.
+    let again = derivative(&vjp, Kind::Vjp, Tape::Auto);
+    let seeds = ["x.grad.grad", "y.grad2", "y.grad.grad"];
+    assert_eq!(names(&again), [[vec!["y", "x", "y.grad"], seeds.to_vec()].concat(), vec!["x.grad"]]);
+    let jvp = derivative(&f, Kind::Jvp, Tape::Auto);
+    let tangents = derivative(&jvp, Kind::Jvp, Tape::Auto);
+    let given =
+        ["y", "x", "y.tangent", "x.tangent", "y.tangent2", "x.tangent2", "y.tangent.tangent", "x.tangent.tangent"];
+    assert_eq!(names(&tangents)[0], given);
+    let g = program("def g(x: f64) -> f64:\n    return sin(x) * x\n");
+    let once = derivative(&g, Kind::Grad, Tape::Auto);
+    let twice = derivative(&once, Kind::ValueAndGrad, Tape::Auto);
+    assert_eq!(names(&twice)[1], ["x.grad", "x.grad2"]);
+    assert_eq!(names(&derivative(&once, Kind::Grad, Tape::Auto))[1], ["x.grad"]);
+}
