@@ -24,7 +24,7 @@ use difference::{Difference, Precision};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
-use weft_ast::{Buffer, DType, Diagnostic, Func, Value};
+use weft_ast::{DType, Diagnostic, Func, Value};
 use weft_codegen::signature::{Passing, TensorSig};
 
 /// How much is tried, and with which random numbers.
@@ -219,7 +219,7 @@ fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
     for (p, value) in func.params.iter().zip(&inputs.values) {
         let name = p.tensor.symbol.name();
-        if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
             let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
             let d = Diagnostic::new("grad::input", message).help("give finite numbers");
             faults.push(Fault::of(name, None, d));
@@ -262,7 +262,7 @@ impl Checker<'_> {
             for ((name, check), order) in wrt.iter().zip(&mut found).zip(&orders) {
                 let x = self.input(name);
                 // About as large as the elements: a step is small beside each of them.
-                let sizes: Vec<f64> = numbers(x).iter().map(|v| v.abs().max(1.0)).collect();
+                let sizes: Vec<f64> = x.numbers().iter().map(|v| v.abs().max(1.0)).collect();
                 let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
                 let mut directions = vec![(None, all)];
                 for k in order.iter().skip(round * self.sampling.elements).take(self.sampling.elements) {
@@ -271,7 +271,7 @@ impl Checker<'_> {
                     directions.push((Some(index(x, *k)), one));
                 }
                 for (element, direction) in directions {
-                    let gradient = numbers(&gradients[&format!("{name}.grad")]);
+                    let gradient = gradients[&format!("{name}.grad")].numbers();
                     let point = Point { name, base: &base, seeds: &seeds, gradient: &gradient, direction };
                     check.directions.push(self.direction(&point, element)?);
                 }
@@ -301,7 +301,7 @@ impl Checker<'_> {
         let (base, seeds) = (flat(at.base), flat(at.seeds));
         let forward: Vec<f64> = tangents.iter().zip(&seeds).map(|(t, s)| t * s).collect();
         let reverse: Vec<f64> = at.gradient.iter().zip(&at.direction).map(|(g, d)| product(*g, *d)).collect();
-        let x = numbers(self.input(at.name));
+        let x = self.input(at.name).numbers();
         let value = |h: f64| {
             let moved = x.iter().zip(&at.direction).map(|(x, d)| x + h * d).collect();
             match self.value(Some((at.name, moved))) {
@@ -345,7 +345,7 @@ impl Checker<'_> {
             Some(of) => like(self.input(of), vec![0.0; self.input(of).data().len()]),
             None => self.input(&p.name).clone(),
         })?;
-        Ok(at.base.keys().flat_map(|name| numbers(&out[&format!("{name}.tangent")])).collect())
+        Ok(at.base.keys().flat_map(|name| out[&format!("{name}.tangent")].numbers()).collect())
     }
 
     fn gradients(&self, seeds: &Named) -> Result<Named, Error> {
@@ -432,7 +432,7 @@ fn compare(
 /// Results that are not finite have no derivative.
 fn refuse_results(base: &Named) -> Result<(), Error> {
     for (name, value) in base {
-        if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
             let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
             let d = Diagnostic::new("grad::point", message)
                 .help("give inputs for which all results are finite, for example --in NAME=rand");
@@ -453,21 +453,13 @@ fn product(gradient: f64, direction: f64) -> f64 {
     if direction == 0.0 { 0.0 } else { gradient * direction }
 }
 
-fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
-}
-
 fn flat(all: &Named) -> Vec<f64> {
-    all.values().flat_map(numbers).collect()
+    all.values().flat_map(Value::numbers).collect()
 }
 
 /// Other numbers in the same shape and type.
 fn like(value: &Value, numbers: Vec<f64>) -> Value {
-    let data = match value.dtype() {
-        DType::F32 => Buffer::F32(numbers.into_iter().map(|v| v as f32).collect()),
-        _ => Buffer::F64(numbers),
-    };
-    Value::new(value.shape().to_vec(), data).expect("the same number of elements")
+    value.with_numbers(numbers).expect("as many floats")
 }
 
 /// The indices of the element number `k`.

@@ -220,6 +220,34 @@ impl Value {
         &mut self.data
     }
 
+    /// The elements as [`Buffer::get_f64`] gives them.
+    pub fn numbers(&self) -> Vec<f64> {
+        (0..self.data.len()).map(|k| self.data.get_f64(k)).collect()
+    }
+
+    /// A tensor of floats with other elements in the same shape and type, to which they are rounded; `None` if it has no floats, or
+    /// not as many.
+    ///
+    /// ```
+    /// use weft_ast::{Buffer, DType, Value};
+    ///
+    /// let zeros = Value::zeros(DType::F16, vec![2]).unwrap();
+    /// let new = zeros.with_numbers(vec![0.5, 0.1]).unwrap();
+    /// assert_eq!((new.dtype(), new.numbers()), (DType::F16, vec![0.5, 0.0999755859375]));
+    /// assert_eq!(zeros.with_numbers(vec![0.5]), None);
+    /// assert_eq!(Value::scalar(Buffer::I32(vec![1])).unwrap().with_numbers(vec![1.0]), None);
+    /// ```
+    pub fn with_numbers(&self, numbers: Vec<f64>) -> Option<Value> {
+        if !self.dtype().is_float() || numbers.len() != self.data.len() {
+            return None;
+        }
+        let mut new = self.clone();
+        for (k, v) in numbers.into_iter().enumerate() {
+            new.data.set(k, Literal::Float(v));
+        }
+        Some(new)
+    }
+
     /// The same elements with one dimension; a scalar stays one.
     #[must_use]
     pub fn flatten(self) -> Value {

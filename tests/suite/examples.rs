@@ -52,10 +52,6 @@ fn published(path: &str) -> Option<String> {
     None
 }
 
-fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|i| v.data().get_f64(i)).collect()
-}
-
 /// Keeps a tensor as a file that an input can be read from.
 fn keep(folder: &tempfile::TempDir, name: &str, value: &Value) -> String {
     crate::case::save(folder.path(), &[(name.to_string(), value.clone())]);
@@ -65,8 +61,8 @@ fn keep(folder: &tempfile::TempDir, name: &str, value: &Value) -> String {
 #[test]
 fn the_torus_is_closed() {
     let torus = run("meshes/torus.ft", "torus", &[], &[("rings", "7"), ("sides", "5")], &[]);
-    let faces = numbers(&torus["faces"]);
-    let adjacency = numbers(&torus["adjacency"]);
+    let faces = torus["faces"].numbers();
+    let adjacency = torus["adjacency"].numbers();
     let edge = |f: usize, k: usize| (faces[3 * f + k] as usize, faces[3 * f + (k + 1) % 3] as usize);
     for f in 0..70 {
         for k in 0..3 {
@@ -99,9 +95,9 @@ fn circular_difference_is_right_on_meshes() {
     for mesh in meshes {
         let inputs = [("adj", mesh.as_str()), ("e", "rand(seed=1)")];
         let results = run("subdivnet/circular_diff.ft", "circular_diff", &inputs, &[], &[("feats", 16)]);
-        let e: Vec<f32> = numbers(&results["e"]).into_iter().map(|v| v as f32).collect();
-        let expected = circular_difference(&e, &numbers(&results["adj"]), 16);
-        let found = numbers(&results["y"]);
+        let e: Vec<f32> = results["e"].numbers().into_iter().map(|v| v as f32).collect();
+        let expected = circular_difference(&e, &results["adj"].numbers(), 16);
+        let found = results["y"].numbers();
         assert_eq!(found.len(), expected.len());
         for (k, (a, b)) in found.iter().zip(&expected).enumerate() {
             assert!((a - f64::from(*b)).abs() < 1e-6, "{mesh}: element {k}: {a} and {b}");
@@ -120,7 +116,7 @@ fn attention_is_the_same_in_stages() {
     // A window as wide as the text is plain attention, whose weights add up to one: constant values stay.
     let inputs = [("q", "randn(seed=1)"), ("k", "randn(seed=2)"), ("v", "ones")];
     let plain = run("longformer/longformer.ft", "attention", &inputs, &[("w", "60")], &sizes);
-    assert!(numbers(&plain["y"]).iter().all(|y| (y - 1.0).abs() < 1e-5));
+    assert!(plain["y"].numbers().iter().all(|y| (y - 1.0).abs() < 1e-5));
 }
 
 #[test]
@@ -137,9 +133,9 @@ fn soft_silhouettes_become_hard() {
         let at = |sigma: &'static str| {
             let inputs = [&camera[..], &[("sigma", sigma)]].concat();
             let results = run("softras/softras.ft", "overlap", &inputs, &[("size", "64")], &[]);
-            let covered = numbers(&results["hard"]).iter().sum::<f64>();
+            let covered = results["hard"].numbers().iter().sum::<f64>();
             assert!((400.0..3500.0).contains(&covered), "{vertices}: {covered} pixels of 4096 are covered");
-            numbers(&results["iou"])[0]
+            results["iou"].numbers()[0]
         };
         let (sharp, blurred) = (at("1e-7"), at("1e-3"));
         assert!(sharp >= 0.98, "{vertices}: intersection over union is {sharp}");
@@ -162,7 +158,7 @@ fn attention_over_a_graph_is_the_same_three_ways() {
         &[&sizes[..], &[("n", 5)]].concat(),
     );
     let sorted = run("gat/gat.ft", "sort_edges", &[("src", src), ("dst", dst)], &[("n", "5")], &[]);
-    assert_eq!(numbers(&sorted["first"]), [0.0, 2.0, 4.0, 6.0, 8.0, 8.0]);
+    assert_eq!(sorted["first"].numbers(), [0.0, 2.0, 4.0, 6.0, 8.0, 8.0]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (first, origin) = (keep(&folder, "first", &sorted["first"]), keep(&folder, "origin", &sorted["origin"]));
     let csr =
@@ -171,7 +167,7 @@ fn attention_over_a_graph_is_the_same_three_ways() {
     let masked = run("gat/gat.ft", "gat_masked", &[&features[..], &[("edge", matrix)]].concat(), &[], &sizes);
     assert_eq!(crate::case::difference(&list["y"], &csr["y"], 1e-5), None);
     assert_eq!(crate::case::difference(&list["y"], &masked["y"], 1e-5), None);
-    assert!(numbers(&list["y"])[16..].iter().all(|v| *v == 0.0), "node 4 has no incoming edge");
+    assert!(list["y"].numbers()[16..].iter().all(|v| *v == 0.0), "node 4 has no incoming edge");
 }
 
 #[test]
@@ -213,7 +209,8 @@ fn the_karate_club_splits_as_it_did() {
     let ties = root().join("examples/gat/karate.csv").display().to_string();
     let club = run("gat/karate.ft", "factions", &[("ties", &ties)], &[], &[]);
     let with_instructor = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21];
-    let wrong: Vec<usize> = numbers(&club["side"])
+    let wrong: Vec<usize> = club["side"]
+        .numbers()
         .iter()
         .enumerate()
         .filter(|(i, s)| (**s == 0.0) != with_instructor.contains(i))
@@ -227,9 +224,9 @@ fn filters_find_what_is_in_a_picture() {
     // A step from black to white between columns 3 and 4: Sobel's filter sees it there, at 4 × 255 cut to 255.
     let image = format!("[{}]", ["[0,0,0,0,255,255,255,255]"; 6].join(","));
     let edges = run("conv/conv.ft", "sobel", &[("image", &image)], &[], &[]);
-    assert!(numbers(&edges["edges"]).chunks_exact(8).all(|r| r == [0.0, 0.0, 0.0, 255.0, 255.0, 0.0, 0.0, 0.0]));
+    assert!(edges["edges"].numbers().chunks_exact(8).all(|r| r == [0.0, 0.0, 0.0, 255.0, 255.0, 0.0, 0.0, 0.0]));
     let flat = run("conv/conv.ft", "blur", &[("image", "[[7,7,7],[7,7,7]]")], &[], &[]);
-    assert!(numbers(&flat["smooth"]).iter().all(|v| *v == 7.0));
+    assert!(flat["smooth"].numbers().iter().all(|v| *v == 7.0));
     if let Some(photograph) = published("images/skimage_camera.png") {
         let edges = run("conv/conv.ft", "sobel", &[("image", &photograph)], &[], &[]);
         assert_eq!(edges["edges"].shape(), [512, 512]);
@@ -240,14 +237,14 @@ fn filters_find_what_is_in_a_picture() {
 fn planets_keep_their_energy() {
     // The figures that the Computer Language Benchmarks Game publishes for 1000 steps of 0.01.
     let sun = run("physics/nbody.ft", "solar_system", &[("steps", "1000"), ("dt", "0.01")], &[], &[]);
-    assert!((numbers(&sun["before"])[0] - -0.169_075_164).abs() < 1e-9);
-    assert!((numbers(&sun["after"])[0] - -0.169_087_605).abs() < 1e-9);
+    assert!((sun["before"].numbers()[0] - -0.169_075_164).abs() < 1e-9);
+    assert!((sun["after"].numbers()[0] - -0.169_087_605).abs() < 1e-9);
 }
 
 #[test]
 fn heat_spreads_and_stays_within_bounds() {
     let plate = run("physics/heat.ft", "plate", &[("steps", "200"), ("rate", "0.25")], &[("size", "32")], &[]);
-    let heat = numbers(&plate["heat"]);
+    let heat = plate["heat"].numbers();
     assert!(heat.iter().all(|t| (0.0..=1.0).contains(t)));
     assert_eq!(heat[..32], [0.0; 32], "the rim is cold");
     assert!(heat[9 * 32 + 8] > 0.3, "beside the wire it is warm");

@@ -34,21 +34,12 @@ fn outputs(func: &Func) -> usize {
     func.results.iter().filter(|t| t.dtype.is_float()).count() + inouts
 }
 
-fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
-}
-
 fn random(like: &Value, rng: &mut ChaCha8Rng) -> Value {
-    let numbers = (0..like.data().len()).map(|_| rng.random_range(-1.0..1.0));
-    let data = match like.dtype() {
-        DType::F64 => Buffer::F64(numbers.collect()),
-        _ => Buffer::F32(numbers.map(|v: f64| v as f32).collect()),
-    };
-    Value::new(like.shape().to_vec(), data).expect("the same length")
+    like.with_numbers(like.numbers().iter().map(|_| rng.random_range(-1.0..1.0)).collect()).expect("as many floats")
 }
 
 fn dot(a: &[Value], b: &[Value]) -> f64 {
-    a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| x * y).sum()
+    a.iter().zip(b).flat_map(|(a, b)| a.numbers().into_iter().zip(b.numbers())).map(|(x, y)| x * y).sum()
 }
 
 /// The program, with inputs for it.
@@ -94,7 +85,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
     // Halves are too coarse to compare, and of NaN there is nothing to compare.
     let mut halves = func.interface().any(|t| matches!(t.dtype, DType::F16 | DType::Bf16));
     func.body.walk_exprs(&mut |e| halves |= matches!(e.dtype(), DType::F16 | DType::Bf16));
-    let finite = inputs.params.iter().flat_map(numbers).all(f64::is_finite);
+    let finite = inputs.params.iter().flat_map(Value::numbers).all(f64::is_finite);
     if wrt.is_empty() || outputs(&func) == 0 || halves || !finite {
         return Outcome::Nothing;
     }
@@ -165,7 +156,11 @@ fn transposed(case: &Case<'_>) -> Outcome {
         let gradients: Vec<Value> = wrt.iter().map(|n| of(n).expect("it was asked for")).collect();
         let reverse = dot(&gradients, &directions);
         let parts = |a: &[Value], b: &[Value]| -> f64 {
-            a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| (x * y).abs()).sum()
+            a.iter()
+                .zip(b)
+                .flat_map(|(a, b)| a.numbers().into_iter().zip(b.numbers()))
+                .map(|(x, y)| (x * y).abs())
+                .sum()
         };
         let scale = parts(&tangents, &seeds).max(parts(&gradients, &directions));
         let tolerance = if f32s { 1e-3 } else { 1e-9 } * (scale + 1e-30);
@@ -204,13 +199,13 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
         let expected = run(Backend::Interp, &tape).map_err(|e| e.to_string())?;
         let found = run(Backend::C, &tape).map_err(|e| e.to_string())?;
         // Gradients that cancel out are as exact as those that do not.
-        let all = expected.iter().filter(|(n, _)| n.ends_with(".grad")).flat_map(|(_, v)| numbers(v));
+        let all = expected.iter().filter(|(n, _)| n.ends_with(".grad")).flat_map(|(_, v)| v.numbers());
         let largest = all.filter(|v| v.is_finite()).fold(1e-30, |a: f64, b| a.max(b.abs()));
         for ((name, a), (_, b)) in expected.iter().zip(&found).filter(|((n, _), _)| n.ends_with(".grad")) {
             let tolerance = largest * if a.dtype() == DType::F64 { 1e-10 } else { 1e-4 };
             let same = |(x, y): (f64, f64)| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance;
-            if !numbers(a).into_iter().zip(numbers(b)).all(same) {
-                return Err(format!("`{name}`: {:?} and {:?}, tape {tape:?}", numbers(a), numbers(b)));
+            if !a.numbers().into_iter().zip(b.numbers()).all(same) {
+                return Err(format!("`{name}`: {:?} and {:?}, tape {tape:?}", a.numbers(), b.numbers()));
             }
         }
     }
@@ -277,7 +272,7 @@ def threads(s):
             Value::new(vec![], Buffer::F64(vec![1.0])).expect("one"),
         ];
         let ran = function.run(values, &[500], 4).unwrap_or_else(|e| panic!("{e}"));
-        ran.results.iter().map(numbers).collect::<Vec<_>>()
+        ran.results.iter().map(Value::numbers).collect::<Vec<_>>()
     };
     for (a, b) in run(None).iter().zip(&run(Some("threads"))) {
         assert!(a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-9 * x.abs().max(1.0)), "{a:?} and {b:?}");

@@ -13,10 +13,6 @@ fn value(dtype: DType, shape: &[usize], data: &[f64]) -> Value {
     Value::new(shape.to_vec(), data).expect("as many numbers as the shape has")
 }
 
-fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
-}
-
 /// Shapes and numbers of all results.
 fn run(program: &Program, entry: &str, backend: Backend, params: Vec<Value>, sizes: &[i64]) -> Vec<Value> {
     let options = Options::default().backend(backend);
@@ -48,8 +44,8 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
     let reread = run(&again, "J", Backend::C, params.to_vec(), sizes);
     for ((a, b), c) in found.iter().zip(&interpreted).zip(&reread) {
         assert_eq!(a.shape(), b.shape());
-        assert_near("interpreter and C", &numbers(a), &numbers(b), if single { 1e-5 } else { 1e-12 });
-        assert_eq!((a.shape(), numbers(a)), (c.shape(), numbers(c)), "printed and read again:\n{printed}");
+        assert_near("interpreter and C", &a.numbers(), &b.numbers(), if single { 1e-5 } else { 1e-12 });
+        assert_eq!((a.shape(), a.numbers()), (c.shape(), c.numbers()), "printed and read again:\n{printed}");
     }
     assert_eq!(found.len(), wrt.len());
     let f = |params: Vec<Value>| run(&program, "f", Backend::C, params, sizes).swap_remove(out);
@@ -62,16 +58,16 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
         for column in 0..*n {
             let step = if single { 1e-2 } else { 1e-4 };
             let at = |steps: f64| {
-                let mut x = numbers(&params[*k]);
+                let mut x = params[*k].numbers();
                 x[column] += steps * step;
                 let mut moved = params.to_vec();
                 moved[*k] = value(dtype, params[*k].shape(), &x);
-                numbers(&f(moved))
+                f(moved).numbers()
             };
             let (a, b, c, d) = (at(-2.0), at(-1.0), at(1.0), at(2.0));
             let quotients: Vec<f64> =
                 (0..a.len()).map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * step)).collect();
-            let found: Vec<f64> = numbers(j).into_iter().skip(column).step_by(*n).collect();
+            let found: Vec<f64> = j.numbers().into_iter().skip(column).step_by(*n).collect();
             assert_near("difference quotients", &found, &quotients, if single { 1e-3 } else { 1e-8 });
         }
     }
@@ -81,8 +77,8 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
         let seeded = params.iter().cloned().chain([value(y.dtype(), y.shape(), &seed)]).collect();
         let rows = run(&program, "V", Backend::C, seeded, sizes);
         for (j, (reverse, n)) in found.iter().zip(rows.iter().zip(&columns)) {
-            let forward = &numbers(j)[row * n..][..*n];
-            assert_near("a row by reverse mode", forward, &numbers(reverse), if single { 1e-5 } else { 1e-12 });
+            let forward = &j.numbers()[row * n..][..*n];
+            assert_near("a row by reverse mode", forward, &reverse.numbers(), if single { 1e-5 } else { 1e-12 });
         }
     }
 }
@@ -174,9 +170,9 @@ dtrace = grad(trace)
     for backend in [Backend::C, Backend::Interp] {
         // The derivative of y[i] by x[i] is 3 x[i]^2 + x[0], and of y[0] by x[0] 3 x[0]^2 + 2 x[0].
         let found = run(&program, "trace", backend, vec![x.clone()], &[3]);
-        assert_near("trace", &numbers(&found[0]), &[0.75 + 1.0 + 3.0 + 0.5 + 12.0 + 0.5], 1e-14);
+        assert_near("trace", &found[0].numbers(), &[0.75 + 1.0 + 3.0 + 0.5 + 12.0 + 0.5], 1e-14);
         let found = run(&program, "dtrace", backend, vec![x.clone()], &[3]);
-        assert_near("its gradient", &numbers(&found[0]), &[3.0 + 4.0, -6.0, 12.0], 1e-14);
+        assert_near("its gradient", &found[0].numbers(), &[3.0 + 4.0, -6.0, 12.0], 1e-14);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs again.
 
-use crate::own_gradients::{assert_near, f64s, numbers, plain, program, refused, run, some, taken};
+use crate::own_gradients::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
 use weft::{Backend, Gradient, Options};
 use weft_ast::DType;
@@ -48,7 +48,7 @@ fn twice(x: f64) -> [f64; 2] {
 fn budgets_of_memory_leave_calls_in_one_piece() {
     let own = program(STEPS);
     let x = some(DType::F64, &[20], 0.7);
-    let expected: Vec<f64> = numbers(&x).into_iter().map(|x| twice(x)[0]).collect();
+    let expected: Vec<f64> = x.numbers().into_iter().map(|x| twice(x)[0]).collect();
     let peak = taken(&own, "loss", None, &BTreeMap::new()).expect("without a budget nothing is too much");
     for percent in [100, 70, 50, 40] {
         let memory = Some(peak * percent / 100);
@@ -69,7 +69,7 @@ fn budgets_of_memory_leave_calls_in_one_piece() {
 #[test]
 fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
     let x = some(DType::F64, &[20], 0.7);
-    let expected: Vec<f64> = numbers(&x).into_iter().map(|x| twice(x)[1]).collect();
+    let expected: Vec<f64> = x.numbers().into_iter().map(|x| twice(x)[1]).collect();
     for (budget, fits) in [("1MB", true), ("28KB", true), ("22KB", true), ("19KB", false), ("2KB", false)] {
         let text = format!("{STEPS}\nd = grad(loss, memory=\"{budget}\")\ndd = vjp(d)\n");
         if !fits {

@@ -11,10 +11,6 @@ pub(crate) fn program(text: &str) -> Program {
     Program::from_source("own.ft", text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-pub(crate) fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
-}
-
 pub(crate) fn f64s(shape: &[usize], data: &[f64]) -> Value {
     Value::new(shape.to_vec(), Buffer::F64(data.to_vec())).expect("as many numbers as the shape has")
 }
@@ -31,7 +27,7 @@ pub(crate) fn some(dtype: DType, shape: &[usize], by: f64) -> Value {
 pub(crate) fn run(program: &Program, entry: &str, options: &Options, params: &[Value], sizes: &[i64]) -> Vec<Vec<f64>> {
     let function = program.compile(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
     let ran = function.run(params.to_vec(), sizes, 2).unwrap_or_else(|e| panic!("{entry}: {e}"));
-    ran.params.iter().skip(params.len()).chain(&ran.results).map(numbers).collect()
+    ran.params.iter().skip(params.len()).chain(&ran.results).map(Value::numbers).collect()
 }
 
 pub(crate) fn plain(backend: Backend) -> Options {

@@ -9,10 +9,6 @@ use weft::{Backend, Error, Gradient, Options, Program, Tape};
 use weft_ast::{Buffer, DType, Value};
 use weft_codegen::signature::{Passing, TensorSig};
 
-fn numbers(v: &Value) -> Vec<f64> {
-    (0..v.data().len()).map(|k| v.data().get_f64(k)).collect()
-}
-
 /// What came of a case.
 enum Outcome {
     /// It has no gradient: there is nothing to cut in two.
@@ -104,7 +100,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
         let value = if k < own { results.value(&r.name) } else { gradients.value(&r.name) };
         found.push(value.unwrap_or_else(|e| panic!("{e}")));
     }
-    let largest = |v: &Value| numbers(v).into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));
+    let largest = |v: &Value| v.numbers().into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));
     for ((name, a), b) in expected.iter().zip(found) {
         let tolerance = match a.dtype() {
             _ if exact => 0.0,
@@ -112,8 +108,8 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
             _ => 1e-5 * largest(a),
         };
         let same = |(x, y): (f64, f64)| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance;
-        if a.shape() != b.shape() || !numbers(a).into_iter().zip(numbers(b)).all(same) {
-            return Outcome::Wrong(format!("`{name}`: {:?} in one program, {:?} in two", numbers(a), numbers(b)));
+        if a.shape() != b.shape() || !a.numbers().into_iter().zip(b.numbers()).all(same) {
+            return Outcome::Wrong(format!("`{name}`: {:?} in one program, {:?} in two", a.numbers(), b.numbers()));
         }
     }
     Outcome::Compared(bytes)
@@ -316,13 +312,13 @@ fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], 
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
     for r in one.signature().results() {
         let Ok(found) = results.value(&r.name) else { continue };
-        let [a, b] = [found, expected.value(&r.name).expect("it is a result")].map(numbers);
+        let [a, b] = [found, expected.value(&r.name).expect("it is a result")].map(Value::numbers);
         assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`: {b:?}, not {a:?}", r.name);
     }
     for time in 1..=2 {
         let gradients = pair.backward(&tape).seed_scalar("s", seed).run().unwrap_or_else(|e| panic!("{e}"));
         for r in pair.backward_signature().results() {
-            let [a, b] = [&expected, &gradients].map(|o| numbers(o.value(&r.name).expect("it is a result")));
+            let [a, b] = [&expected, &gradients].map(|o| o.value(&r.name).expect("it is a result").numbers());
             assert!(a.iter().any(|x| *x != 0.0), "`{}` says nothing: {a:?}", r.name);
             assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`, time {time}: {b:?}, not {a:?}", r.name);
         }

@@ -38,30 +38,16 @@ fn run(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>) -> interp::
     interp::run(func, &inputs).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(func)))
 }
 
-/// All floats of a value.
-pub fn numbers(v: &Value) -> Vec<f64> {
-    match v.data() {
-        Buffer::F32(x) => x.iter().map(|v| f64::from(*v)).collect(),
-        Buffer::F64(x) => x.clone(),
-        _ => Vec::new(),
-    }
-}
-
 fn with(v: &Value, numbers: Vec<f64>) -> Value {
-    let data = match v.data() {
-        Buffer::F32(_) => Buffer::F32(numbers.into_iter().map(|v| v as f32).collect()),
-        Buffer::F64(_) => Buffer::F64(numbers),
-        other => other.clone(),
-    };
-    Value::new(v.shape().to_vec(), data).expect("the same length")
+    v.with_numbers(numbers).expect("as many floats")
 }
 
 fn random(like: &Value, rng: &mut ChaCha8Rng) -> Value {
-    with(like, numbers(like).iter().map(|_| rng.random_range(-1.0..1.0)).collect())
+    with(like, like.numbers().iter().map(|_| rng.random_range(-1.0..1.0)).collect())
 }
 
 fn dot(a: &[Value], b: &[Value]) -> f64 {
-    a.iter().zip(b).flat_map(|(a, b)| numbers(a).into_iter().zip(numbers(b))).map(|(x, y)| x * y).sum()
+    a.iter().zip(b).flat_map(|(a, b)| a.numbers().into_iter().zip(b.numbers())).map(|(x, y)| x * y).sum()
 }
 
 /// Results and final values of `inout` parameters, of floats, in the order of the seeds.
@@ -96,7 +82,7 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     let moved = |by: f64| {
         let mut at = params.to_vec();
         for (k, d) in inputs.iter().zip(&directions) {
-            let sum = numbers(&params[*k]).iter().zip(numbers(d)).map(|(x, d)| x + by * d).collect();
+            let sum = params[*k].numbers().iter().zip(d.numbers()).map(|(x, d)| x + by * d).collect();
             at[*k] = with(&params[*k], sum);
         }
         dot(&outcome(func, &run(func, &at, sizes)), &seeds)
@@ -160,7 +146,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
         return false;
     }
     let integer = |v: &Value, rng: &mut ChaCha8Rng| {
-        with(v, numbers(v).iter().map(|_| f64::from(rng.random_range(-2i32..3))).collect())
+        with(v, v.numbers().iter().map(|_| f64::from(rng.random_range(-2i32..3))).collect())
     };
     let seeds: Vec<Value> = outputs.iter().map(|v| integer(v, &mut rng)).collect();
     let directions: Vec<Value> = asked.iter().map(|k| integer(&inputs.params[*k], &mut rng)).collect();
@@ -202,7 +188,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}\n{}", print::func(func), print::func(&vjp)));
         let gradients: Vec<Value> = wrt.iter().map(|n| answer(&vjp, &out, n)).collect();
         let reverse = dot(&gradients, &directions);
-        let all = gradients.iter().chain(&tangents).chain(&outputs).flat_map(numbers);
+        let all = gradients.iter().chain(&tangents).chain(&outputs).flat_map(Value::numbers);
         let largest = all.fold(0.0f64, |a, b| if b.is_finite() { a.max(b.abs()) } else { f64::INFINITY });
         if largest > 1e9 {
             continue;

@@ -1,6 +1,6 @@
 //! Budgets of memory: they are kept, and the gradient stays what it is.
 
-use crate::check::{floats_of, ints, numbers, program};
+use crate::check::{floats_of, ints, program};
 use expect_test::expect;
 use std::collections::BTreeMap;
 use weft_ast::interp::{self, Inputs};
@@ -25,7 +25,7 @@ fn answers(vjp: &Func, params: &[Value], sizes: &Sizes) -> Vec<f64> {
     }
     let inputs = Inputs { params: given, sizes: sizes.clone() };
     let out = interp::run(vjp, &inputs).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(vjp)));
-    out.results.iter().chain(&out.params).flat_map(numbers).collect()
+    out.results.iter().chain(&out.params).flat_map(Value::numbers).collect()
 }
 
 /// With less and less memory, until there is no plan that takes less. Says how often loops were cut into segments.

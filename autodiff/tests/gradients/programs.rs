@@ -1,6 +1,6 @@
 //! One program for each thing that a program can do.
 
-use crate::check::{check, check_func, derivative, floats_of, ints, numbers, program};
+use crate::check::{check, check_func, derivative, floats_of, ints, program};
 use weft_ast::interp::{Inputs, run};
 use weft_ast::{Buffer, Func, Value};
 use weft_autodiff::{Kind, Request, Tape, differentiate};
@@ -323,7 +323,7 @@ fn choices_that_would_be_nan_elsewhere() {
     let value = |v: &[f64]| Value::new(vec![v.len()], Buffer::F64(v.to_vec())).expect("as many");
     let inputs = Inputs { params: vec![value(&[0.0, -1.0, 1.0]), value(&[1.0, 1.0, 1.0])], ..Inputs::default() };
     let out = run(&vjp, &inputs).expect("it runs");
-    assert_eq!(numbers(&out.results[0]), [2.0, 2.0, 1.0]);
+    assert_eq!(out.results[0].numbers(), [2.0, 2.0, 1.0]);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn ties_and_kinks_are_as_documented() {
     let gradient = |text: &str, x: &[f64]| {
         let grad = derivative(&program(text), Kind::Grad, Tape::Auto);
         let x = Value::new(vec![x.len()], Buffer::F64(x.to_vec())).expect("as many");
-        numbers(&run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs").results[0])
+        run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs").results[0].numbers()
     };
     let of = |e: &str| format!("def f(x: f64[2]) -> f64:\n    s = {e}\n    return s\n");
     assert_eq!(gradient(&of("max(x[0], x[1])"), &[1.0, 1.0]), [0.0, 1.0]);
@@ -370,11 +370,11 @@ fn one_of_several_results() {
     };
     let x = value(&[1.0, 2.0]);
     let grad = run(&of(Kind::Grad), &Inputs { params: vec![x.clone()], ..Inputs::default() }).expect("it runs");
-    assert_eq!(numbers(&grad.results[0]), [3.0, 12.0]);
+    assert_eq!(grad.results[0].numbers(), [3.0, 12.0]);
     let jvp = Inputs { params: vec![x, value(&[1.0, 10.0])], ..Inputs::default() };
     let tangents = run(&of(Kind::Jvp), &jvp).expect("it runs");
     assert_eq!(tangents.results.len(), 1);
-    assert_eq!(numbers(&tangents.results[0]), [123.0]);
+    assert_eq!(tangents.results[0].numbers(), [123.0]);
     for (out, what) in [("c", "is of i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
         let out = [out.to_string()];
         let request = Request { out: &out, ..Request::new(Kind::Grad, "d", &f, &wrt) };
@@ -398,7 +398,7 @@ fn extrema_with_numbers_ask_one_question() {
     let (x, expected) = ([-1.0, 0.0, 0.5, 1.0, 2.0, f64::NAN], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
     let x = Value::new(vec![x.len()], Buffer::F64(x.to_vec())).expect("as many");
     let out = run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs");
-    assert_eq!(numbers(&out.results[0]), expected);
+    assert_eq!(out.results[0].numbers(), expected);
 }
 
 /// The names in the interface of a derivative.

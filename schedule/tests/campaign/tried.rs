@@ -260,8 +260,7 @@ pub fn close(a: &Outputs, b: &Outputs) -> bool {
 
 /// Equal but for rounding.
 pub fn near(x: &Array, y: &Array) -> bool {
-    let all = |v: &Array| (0..v.data().len()).map(|k| v.data().get_f64(k)).collect::<Vec<f64>>();
-    let (xs, ys) = (all(x), all(y));
+    let (xs, ys) = (x.numbers(), y.numbers());
     let most = xs.iter().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));
     let tolerance = if x.dtype() == DType::F64 { 1e-9 } else { 1e-4 };
     x.shape() == y.shape()
