@@ -13,19 +13,18 @@
 //! not hide behind the others. *May touch*: it runs the program very often, and nothing else.
 
 mod difference;
+mod programs;
 
 use crate::error::{Error, Report};
-use crate::function::Function;
 use crate::inputs::Inputs;
 use crate::locate::{self, Fault};
 use crate::program::{Gradient, Mode, Options, Program};
 use crate::timing::Timings;
 use difference::{Difference, Precision};
+use programs::Programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
 use weft_ast::{DType, Diagnostic, Func, Value};
-use weft_codegen::signature::{Passing, TensorSig};
 
 /// How much is tried, and with which random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,13 +179,17 @@ pub fn check_gradient(
         .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
     let gradient = Gradient { wrt: wrt.clone(), mode: Mode::Reverse, ..asked };
     let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
+    let position = |name: &String| func.params.iter().position(|p| p.tensor.symbol.name() == name);
     let programs = Programs {
         value: program.compile(entry, &plain)?,
         // What a function with its own gradient does has tangents, which that gradient must agree with.
         forward: program.tangents(entry, &plain, &gradient)?,
         reverse: program.compile(entry, &reverse)?,
+        wrt: wrt.iter().filter_map(position).collect(),
+        inputs,
+        threads: sampling.threads,
     };
-    Checker { programs: &programs, inputs, precision, sampling }.run(&wrt)
+    Checker { programs: &programs, precision, sampling }.run(&wrt)
 }
 
 /// The parameters that are meant; there must be some, and results of floating-point numbers.
@@ -228,19 +231,8 @@ fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// What is compared: a program, its tangents and its gradient.
-struct Programs {
-    value: Function,
-    forward: Function,
-    reverse: Function,
-}
-
-/// Values by name.
-type Named = BTreeMap<String, Value>;
-
 struct Checker<'a> {
-    programs: &'a Programs,
-    inputs: &'a Inputs,
+    programs: &'a Programs<'a>,
     precision: Precision,
     sampling: &'a Sampling,
 }
@@ -248,19 +240,19 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn run(&self, wrt: &[String]) -> Result<Vec<InputCheck>, Error> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.sampling.seed);
-        let base = self.value(None)?;
-        refuse_results(&base)?;
+        let base = self.programs.value(None)?;
+        self.refuse_results(&base)?;
         let mut found: Vec<InputCheck> = wrt.iter().map(|name| self.no_directions(name)).collect();
-        let orders: Vec<Vec<usize>> = wrt.iter().map(|name| self.elements(name, &mut rng)).collect();
+        let orders: Vec<Vec<usize>> = (0..wrt.len()).map(|k| self.elements(k, &mut rng)).collect();
         for round in 0..self.sampling.rounds {
-            let random = |(name, value): (&String, &Value)| {
+            let random = |value: &Value| {
                 let seeds = (0..value.data().len()).map(|_| signed(&mut rng)).collect();
-                (name.clone(), like(value, seeds))
+                like(value, seeds)
             };
-            let seeds: Named = base.iter().map(random).collect();
-            let gradients = self.gradients(&seeds)?;
-            for ((name, check), order) in wrt.iter().zip(&mut found).zip(&orders) {
-                let x = self.input(name);
+            let seeds: Vec<Value> = base.iter().map(random).collect();
+            let gradients = self.programs.gradients(&seeds)?;
+            for (input, (check, order)) in found.iter_mut().zip(&orders).enumerate() {
+                let x = self.programs.input(input);
                 // About as large as the elements: a step is small beside each of them.
                 let sizes: Vec<f64> = x.numbers().iter().map(|v| v.abs().max(1.0)).collect();
                 let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
@@ -271,8 +263,8 @@ impl Checker<'_> {
                     directions.push((Some(index(x, *k)), one));
                 }
                 for (element, direction) in directions {
-                    let gradient = gradients[&format!("{name}.grad")].numbers();
-                    let point = Point { name, base: &base, seeds: &seeds, gradient: &gradient, direction };
+                    let gradient = gradients[input].numbers();
+                    let point = Point { input, base: &base, seeds: &seeds, gradient: &gradient, direction };
                     check.directions.push(self.direction(&point, element)?);
                 }
             }
@@ -290,21 +282,22 @@ impl Checker<'_> {
     }
 
     /// Elements that change by themselves: random ones, each once.
-    fn elements(&self, name: &str, rng: &mut ChaCha8Rng) -> Vec<usize> {
-        let n = self.input(name).data().len();
+    fn elements(&self, input: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let n = self.programs.input(input).data().len();
         let wanted = self.sampling.rounds * self.sampling.elements;
         rand::seq::index::sample(rng, n, wanted.min(n)).into_vec()
     }
 
     fn direction(&self, at: &Point<'_>, element: Option<Vec<usize>>) -> Result<DirectionCheck, Error> {
-        let tangents = self.tangents(at)?;
+        let input = self.programs.input(at.input);
+        let tangents = flat(&self.programs.tangents(at.input, &like(input, at.direction.clone()))?);
         let (base, seeds) = (flat(at.base), flat(at.seeds));
         let forward: Vec<f64> = tangents.iter().zip(&seeds).map(|(t, s)| t * s).collect();
         let reverse: Vec<f64> = at.gradient.iter().zip(&at.direction).map(|(g, d)| product(*g, *d)).collect();
-        let x = self.input(at.name).numbers();
+        let x = input.numbers();
         let value = |h: f64| {
             let moved = x.iter().zip(&at.direction).map(|(x, d)| x + h * d).collect();
-            match self.value(Some((at.name, moved))) {
+            match self.programs.value(Some((at.input, like(input, moved)))) {
                 Ok(results) => Ok(flat(&results)),
                 // A program that stops beside the point is not defined there.
                 Err(Error::Run(_)) => Ok(vec![f64::NAN; base.len()]),
@@ -324,55 +317,26 @@ impl Checker<'_> {
         self.precision.steps.into_iter().chain(small).collect()
     }
 
-    fn input(&self, name: &str) -> &Value {
-        let k = self.programs.value.signature().params().position(|p| p.name == name);
-        &self.inputs.values[k.expect("what is asked for is a parameter")]
-    }
-
-    /// Results and final values, of floats.
-    fn value(&self, changed: Option<(&str, Vec<f64>)>) -> Result<Named, Error> {
-        let changed = changed.map(|(name, v)| (name, like(self.input(name), v)));
-        self.call(&self.programs.value, &|p| match &changed {
-            Some((name, v)) if *name == p.name => v.clone(),
-            _ => self.input(&p.name).clone(),
-        })
-    }
-
-    /// The tangents of results and final values, in the order of the values.
-    fn tangents(&self, at: &Point<'_>) -> Result<Vec<f64>, Error> {
-        let out = self.call(&self.programs.forward, &|p| match p.name.strip_suffix(".tangent") {
-            Some(of) if of == at.name => like(self.input(of), at.direction.clone()),
-            Some(of) => like(self.input(of), vec![0.0; self.input(of).data().len()]),
-            None => self.input(&p.name).clone(),
-        })?;
-        Ok(at.base.keys().flat_map(|name| out[&format!("{name}.tangent")].numbers()).collect())
-    }
-
-    fn gradients(&self, seeds: &Named) -> Result<Named, Error> {
-        self.call(&self.programs.reverse, &|p| match p.name.strip_suffix(".grad") {
-            Some(of) => seeds[of].clone(),
-            None => self.input(&p.name).clone(),
-        })
-    }
-
-    /// What a program leaves in results and `inout` parameters of floats.
-    fn call(&self, function: &Function, given: &dyn Fn(&TensorSig) -> Value) -> Result<Named, Error> {
-        let signature = function.signature();
-        let names = self.programs.value.signature().sizes.iter().map(|s| &s.name);
-        let known: BTreeMap<&String, i64> = names.zip(self.inputs.sizes.iter().copied()).collect();
-        let sizes: Vec<i64> = signature.sizes.iter().map(|s| known[&s.name]).collect();
-        let ran = function.run(signature.params().map(given).collect(), &sizes, self.sampling.threads)?;
-        let all = signature.params().zip(ran.params).chain(signature.results().zip(ran.results));
-        let kept = all.filter(|(t, _)| t.passing != Passing::In && t.dtype.is_float());
-        Ok(kept.map(|(t, v)| (t.name.clone(), v)).collect())
+    /// Results that are not finite have no derivative.
+    fn refuse_results(&self, base: &[Value]) -> Result<(), Error> {
+        for (sig, value) in self.programs.outputs().zip(base) {
+            if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+                let place = place(&sig.name, value, k);
+                let message = format!("{place} is {}: there is no derivative at this point", shown(v));
+                let d = Diagnostic::new("grad::point", message)
+                    .help("give inputs for which all results are finite, for example --in NAME=rand");
+                return Err(Error::Run(Report::without_sources(vec![d])));
+            }
+        }
+        Ok(())
     }
 }
 
 /// Where a direction starts, and what is known there.
 struct Point<'a> {
-    name: &'a str,
-    base: &'a Named,
-    seeds: &'a Named,
+    input: usize,
+    base: &'a [Value],
+    seeds: &'a [Value],
     gradient: &'a [f64],
     direction: Vec<f64>,
 }
@@ -429,19 +393,6 @@ fn compare(
     }
 }
 
-/// Results that are not finite have no derivative.
-fn refuse_results(base: &Named) -> Result<(), Error> {
-    for (name, value) in base {
-        if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
-            let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
-            let d = Diagnostic::new("grad::point", message)
-                .help("give inputs for which all results are finite, for example --in NAME=rand");
-            return Err(Error::Run(Report::without_sources(vec![d])));
-        }
-    }
-    Ok(())
-}
-
 /// A sign, and a size between a half and one: no element counts for nothing.
 fn signed(rng: &mut ChaCha8Rng) -> f64 {
     let size = rng.random_range(0.5..1.0);
@@ -453,8 +404,8 @@ fn product(gradient: f64, direction: f64) -> f64 {
     if direction == 0.0 { 0.0 } else { gradient * direction }
 }
 
-fn flat(all: &Named) -> Vec<f64> {
-    all.values().flat_map(Value::numbers).collect()
+fn flat(all: &[Value]) -> Vec<f64> {
+    all.iter().flat_map(Value::numbers).collect()
 }
 
 /// Other numbers in the same shape and type.

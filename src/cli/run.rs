@@ -97,7 +97,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn with_seeds(args: &Args, signature: &Signature) -> Vec<(String, String)> {
     let mut all = args.program.inputs.clone();
     if args.grad.is_some() {
-        let seeds = signature.params().map(|p| &p.name).filter(|n| n.ends_with(".grad"));
+        // The gradient of a gradient has seeds `y.grad` and `y.grad2`.
+        let is_seed = |n: &&String| n.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(".grad");
+        let seeds = signature.params().map(|p| &p.name).filter(is_seed);
         let missing: Vec<&String> = seeds.filter(|n| !all.iter().any(|(given, _)| given == *n)).collect();
         all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
     }

@@ -17,15 +17,18 @@ fn verdicts(forward: &str, reverse: &str) -> Vec<Verdict> {
         let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
         program.compile("f", &Options { gradient, ..Options::default() }).unwrap_or_else(|e| panic!("{e}"))
     };
+    let x = Value::new(vec![3], Buffer::F64(vec![1.0, -2.0, 0.5])).expect("three numbers");
+    let a = Value::scalar(Buffer::F64(vec![3.0])).expect("a number");
+    let (inputs, sampling) = (Inputs { values: vec![x, a], sizes: vec![3] }, Sampling::default());
     let programs = Programs {
         value: compiled(SQUARES, None),
         forward: compiled(forward, Some(Mode::Forward)),
         reverse: compiled(reverse, Some(Mode::Reverse)),
+        wrt: vec![0, 1],
+        inputs: &inputs,
+        threads: sampling.threads,
     };
-    let x = Value::new(vec![3], Buffer::F64(vec![1.0, -2.0, 0.5])).expect("three numbers");
-    let a = Value::scalar(Buffer::F64(vec![3.0])).expect("a number");
-    let (inputs, sampling) = (Inputs { values: vec![x, a], sizes: vec![3] }, Sampling::default());
-    let checker = Checker { programs: &programs, inputs: &inputs, precision: Precision::DOUBLE, sampling: &sampling };
+    let checker = Checker { programs: &programs, precision: Precision::DOUBLE, sampling: &sampling };
     checker.run(&wrt).unwrap_or_else(|e| panic!("{e}")).iter().map(InputCheck::verdict).collect()
 }
 
@@ -44,4 +47,36 @@ fn derivatives_of_another_program_are_wrong() {
 fn one_wrong_element_does_not_hide() {
     let other = SQUARES.replace("    return y", "    y[2] = a * x[2] * x[2] * x[2]\n    return y");
     assert_eq!(verdicts(&other, &other)[0], Verdict::Wrong);
+}
+
+/// Derivatives have names of their own: `x.grad2` where there is a `x.grad`, and seeds for both.
+#[test]
+fn derivatives_are_programs_that_are_checked_too() {
+    let text = "
+def f(x: f64) -> f64:
+    return sin(x) * x
+
+def g(y: inout[f64[n]], x: f64):
+    for i in range(n):
+        y[i] = y[i] * x * y[i]
+
+twice = value_and_grad(grad(f, wrt=[\"x\"]), wrt=[\"x\"])
+back = vjp(g, wrt=[\"x\", \"y\"])
+forth = jvp(g, wrt=[\"x\", \"y\"])
+";
+    let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let number = |v: f64| Value::scalar(Buffer::F64(vec![v])).expect("a number");
+    let vector = |v: &[f64]| Value::new(vec![v.len()], Buffer::F64(v.to_vec())).expect("as many");
+    let point = [vector(&[1.0, 2.0]), number(0.5), vector(&[-1.0, 3.0]), number(2.0)];
+    for (entry, values, sizes) in [
+        ("twice", vec![number(0.7)], vec![]),
+        ("back", point[..3].to_vec(), vec![2]),
+        ("forth", [&point[..2], &[number(2.0), vector(&[0.5, 1.0])]].concat(), vec![2]),
+    ] {
+        let inputs = Inputs { values, sizes };
+        let found = check_gradient(&program, entry, &Options::default(), &inputs, &Sampling::default());
+        let found = found.unwrap_or_else(|e| panic!("{entry}: {e}"));
+        assert!(found.iter().all(|c| c.verdict() == Verdict::Agrees), "{entry}: {found:?}");
+        assert_eq!(found.len(), inputs.values.len(), "{entry}");
+    }
 }
