@@ -1,7 +1,7 @@
 //! Removes what nobody reads and what does nothing.
 //!
-//! **Does**: removes a local tensor that is never read, with the stores and reductions into it; loops and branches whose body
-//! is empty.
+//! **Does**: removes local tensors that nothing reads which stays, with the stores and reductions into them: tensors that are only
+//! computed from each other go together. Removes loops and branches whose body is empty.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
@@ -28,24 +28,21 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured tensors,
-//! tensors that are only read by the stores into themselves.
+//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured tensors.
 
 use crate::query::walk::{Visitor, walk};
 use crate::query::{Context, effects};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weft_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
 pub fn run(func: &Func) -> Func {
     let mut func = func.clone();
     for _ in 0..8 {
-        let mut survey = Survey {
-            read: effects::reads_by_others(&func.body),
-            pinned: FxHashSet::default(),
-            quiet: FxHashSet::default(),
-        };
+        let reads = Reads::of(&func);
+        let mut survey = Survey { live: reads.live([]), pinned: FxHashSet::default(), quiet: FxHashSet::default() };
         walk(&func.body, &mut Context::new(&func), &mut survey);
+        survey.live = reads.live(std::mem::take(&mut survey.pinned));
         let body = survey.sweep(&func.body);
         if body.same_node(&func.body) {
             break;
@@ -55,10 +52,54 @@ pub fn run(func: &Func) -> Func {
     func
 }
 
+/// Which tensors are read by what.
+struct Reads {
+    /// Read by what is not a store into a local tensor.
+    roots: FxHashSet<Symbol>,
+    /// Read by the stores and reductions into a local tensor.
+    through: FxHashMap<Symbol, FxHashSet<Symbol>>,
+}
+
+impl Reads {
+    fn of(func: &Func) -> Reads {
+        let mut through = FxHashMap::default();
+        func.body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                through.insert(tensor.symbol.clone(), FxHashSet::default());
+            }
+        });
+        let mut roots = FxHashSet::default();
+        func.body.walk(&mut |s| {
+            let reads = s.kind().exprs().into_iter().flat_map(effects::loads);
+            match s.kind() {
+                StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                    through.get_mut(tensor).unwrap_or(&mut roots).extend(reads);
+                }
+                StmtKind::Structured { tensor, .. } => roots.extend(reads.chain([tensor.clone()])),
+                StmtKind::Eval { args, .. } => roots.extend(reads.chain(args.iter().cloned())),
+                _ => roots.extend(reads),
+            }
+        });
+        Reads { roots, through }
+    }
+
+    /// The tensors whose elements matter, if those of the roots and of `pinned` do.
+    fn live(&self, pinned: impl IntoIterator<Item = Symbol>) -> FxHashSet<Symbol> {
+        let mut found: Vec<Symbol> = self.roots.iter().cloned().chain(pinned).collect();
+        let mut live = FxHashSet::default();
+        while let Some(tensor) = found.pop() {
+            if live.insert(tensor.clone()) {
+                found.extend(self.through.get(&tensor).into_iter().flatten().cloned());
+            }
+        }
+        live
+    }
+}
+
 /// What may be removed.
 struct Survey {
-    /// Tensors that something reads.
-    read: FxHashSet<Symbol>,
+    /// Tensors whose elements matter.
+    live: FxHashSet<Symbol>,
     /// Tensors whose declaration, or a store into which, may stop the program.
     pinned: FxHashSet<Symbol>,
     /// Loops and branches that cannot stop the program by themselves.
@@ -69,7 +110,7 @@ impl Visitor for Survey {
     fn stmt(&mut self, stmt: &Stmt, facts: &mut Context) {
         match stmt.kind() {
             StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }
-                if !self.read.contains(tensor)
+                if !self.live.contains(tensor)
                     && (facts.element_may_stop(tensor, indices) || facts.may_stop(value)) =>
             {
                 self.pinned.insert(tensor.clone());
@@ -96,7 +137,7 @@ impl Visitor for Survey {
 
 impl Survey {
     fn is_dead(&self, tensor: &Symbol) -> bool {
-        !self.read.contains(tensor) && !self.pinned.contains(tensor)
+        !self.live.contains(tensor)
     }
 
     fn sweep(&self, stmt: &Stmt) -> Stmt {

@@ -343,6 +343,66 @@ fn dead_example() {
 }
 
 #[test]
+fn dead_removes_what_is_only_read_by_each_other() {
+    let p = Program::new();
+    let i = Symbol::new("i");
+    let vi = Expr::var(&i);
+    let (s, w) = (local("s", DType::F32, []), local("w", DType::F32, [&p.n]));
+    let (kept, seen) = (local("kept", DType::F32, []), local("seen", DType::F32, []));
+    let one = || Expr::float(1.0, DType::F32);
+    // `s` is made of `w` and `w` of `s`, as in a softmax; a condition reads `seen`, which is made of `kept`.
+    let f = p.func(vec![var_def(
+        &s,
+        Stmt::seq(
+            [
+                store(&s, [], one()),
+                var_def(
+                    &w,
+                    repeat(
+                        &i,
+                        &p.n,
+                        vec![
+                            store(&w, [vi.clone()], s.load([])),
+                            build::reduce(&s, [], ReduceOp::Add, &w.load([vi.clone()])),
+                        ],
+                    ),
+                ),
+                var_def(
+                    &kept,
+                    var_def(
+                        &seen,
+                        Stmt::seq(
+                            [
+                                store(&kept, [], one()),
+                                store(&seen, [], kept.load([])),
+                                branch(seen.load([]).less(&one()), vec![store(&p.y, [int(0)], one())], vec![]),
+                            ],
+                            Origin::none(),
+                        ),
+                    ),
+                ),
+            ],
+            Origin::none(),
+        ),
+    )]);
+    check(
+        dead::run,
+        &f,
+        expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            kept = empty((), f32)
+            seen = empty((), f32)
+            kept = 1.0
+            seen = kept
+            if seen < 1.0:
+                y[0] = 1.0
+            return y
+    "#]],
+    );
+}
+
+#[test]
 fn dead_keeps_what_could_stop_the_program() {
     let p = Program::new();
     let i = Symbol::new("i");
