@@ -7,7 +7,6 @@
 
 use crate::names::Names;
 use crate::program::{inouts, inputs, local};
-use crate::reverse::called;
 use crate::{Request, activity, build, expression, own, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ struct Forward {
 }
 
 fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
-    called(Symbol::new(format!("{}.tangent", t.symbol)), t, role)
+    Arc::new(Tensor::dense(Symbol::new(format!("{}.tangent", t.symbol)), t.dtype, t.shape.clone(), role))
 }
 
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of all `inout`
@@ -46,7 +45,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     for t in asked.into_iter().chain(changed) {
         let written = inouts(func).any(|p| p.symbol == t.symbol);
         let (role, mode) = if written { (Role::InOut, ParamMode::InOut) } else { (Role::Input, ParamMode::In) };
-        let d = called(names.derived(t, "tangent"), t, role);
+        let d = names.derived(t, "tangent", role);
         params.push(Param { tensor: d.clone(), mode });
         tangents.insert(t.symbol.clone(), d);
         if written {
@@ -54,7 +53,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
         }
     }
     for t in func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t)) {
-        let d = called(names.derived(t, "tangent"), t, Role::Result);
+        let d = names.derived(t, "tangent", Role::Result);
         if !active.contains(&t.symbol) {
             first.push(build::fill(&d, Literal::Float(0.0), &origin));
         }

@@ -13,7 +13,7 @@ use crate::invert::Undone;
 use crate::names::Names;
 use crate::own::{self, Calls};
 use crate::plan::Plan;
-use crate::reverse::{Reverse, adjoint, called};
+use crate::reverse::{Reverse, adjoint};
 use crate::tidy::Made;
 use crate::values::{Home, Values};
 use crate::{Kind, Request, activity, build, homes, invert, named};
@@ -191,11 +191,6 @@ struct Interface {
 }
 
 impl Interface {
-    /// An adjoint that is a parameter or a result.
-    fn adjoint(&mut self, t: &Tensor, role: Role) -> Arc<Tensor> {
-        called(self.names.derived(t, "grad"), t, role)
-    }
-
     /// The adjoint of a parameter or a result.
     fn interface(
         &mut self,
@@ -212,7 +207,7 @@ impl Interface {
                 return None;
             }
             if takes_seeds(request) {
-                let a = self.adjoint(t, Role::Input);
+                let a = self.names.derived(t, "grad", Role::Input);
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
                 return active.then_some(a);
             }
@@ -222,7 +217,7 @@ impl Interface {
             return active.then_some(a);
         }
         if given.contains(&t.symbol) {
-            let a = self.adjoint(t, Role::InOut);
+            let a = self.names.derived(t, "grad", Role::InOut);
             self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::InOut });
             if !active {
                 return None;
@@ -230,7 +225,7 @@ impl Interface {
             return Some(a);
         }
         if wrt.contains(&t.symbol) {
-            let a = self.adjoint(t, Role::Result);
+            let a = self.names.derived(t, "grad", Role::Result);
             self.zero(&a, origin);
             self.results.push((t.symbol.clone(), a.clone()));
             return active.then_some(a);

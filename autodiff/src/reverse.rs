@@ -67,12 +67,7 @@ impl Target<'_> {
 
 /// The adjoint of a tensor, in the scope of that tensor.
 pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
-    called(Symbol::new(format!("{}.grad", t.symbol)), t, role)
-}
-
-/// A tensor for the derivatives of another one.
-pub(crate) fn called(symbol: Symbol, of: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(symbol, of.dtype, of.shape.clone(), role))
+    Arc::new(Tensor::dense(Symbol::new(format!("{}.grad", t.symbol)), t.dtype, t.shape.clone(), role))
 }
 
 impl Reverse<'_, '_> {
