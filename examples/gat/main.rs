@@ -7,10 +7,12 @@
 
 #[path = "../support/curve.rs"]
 mod curve;
+#[path = "../support/outcome.rs"]
+mod outcome;
 mod training;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use training::{Graph, Plan, Trainer};
 use weft::Program;
@@ -21,14 +23,7 @@ const ACCURACY: f64 = 0.81;
 const SEEDS: i64 = 10;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            eprintln!("gat: {e}");
-            ExitCode::from(2)
-        }
-    }
+    outcome::exit("gat", run())
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {
@@ -57,7 +52,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         courses.push(course);
     }
 
-    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/gat.svg"), PathBuf::from);
+    let picture = outcome::picture("gat");
     let names: Vec<String> = (0..SEEDS).map(|seed| format!("seed {seed}")).collect();
     let lines: Vec<(&str, &[f64])> =
         names.iter().map(String::as_str).zip(courses.iter().map(|c| &c.losses[..])).collect();

@@ -9,10 +9,12 @@
 #[path = "../support/curve.rs"]
 mod curve;
 mod descent;
+#[path = "../support/outcome.rs"]
+mod outcome;
 
 use descent::{Data, Plan};
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use weft::Program;
 
@@ -22,14 +24,7 @@ const LOSS: [f64; 2] = [0.2, 0.3];
 const CORRECT: f64 = 0.85;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            eprintln!("logistic: {e}");
-            ExitCode::from(2)
-        }
-    }
+    outcome::exit("logistic", run())
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {
@@ -54,7 +49,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     })?;
     let right = course.correct(&program, &test)?;
 
-    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/logistic.svg"), PathBuf::from);
+    let picture = outcome::picture("logistic");
     curve::curves(&picture, "Logistic regression by gradient descent", "step", "loss", &[("loss", &course.losses)])?;
     let loss = course.losses.last().copied().unwrap_or(f64::NAN);
     println!("{} samples of {} numbers to learn from, {} kept back", train.y.len(), train.x.ncols(), test.y.len());

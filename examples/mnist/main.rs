@@ -6,10 +6,12 @@
 
 #[path = "../support/curve.rs"]
 mod curve;
+#[path = "../support/outcome.rs"]
+mod outcome;
 mod training;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use training::{Digits, Plan, train};
 use weft::Program;
@@ -19,14 +21,7 @@ const LOSS: f64 = 0.025;
 const ACCURACY: f64 = 0.945;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            eprintln!("mnist: {e}");
-            ExitCode::from(2)
-        }
-    }
+    outcome::exit("mnist", run())
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {
@@ -47,7 +42,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         eprintln!("epoch {epoch:2}: loss {loss:.4}, accuracy {accuracy:.4}");
     })?;
 
-    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/mnist.svg"), PathBuf::from);
+    let picture = outcome::picture("mnist");
     curve::curves(&picture, "MNIST: a network of two layers", "step", "loss", &[("loss", &course.losses)])?;
     let (loss, accuracy) = (course.means().pop().unwrap_or(f64::NAN), course.accuracies.last().copied().unwrap_or(0.0));
     println!("{} images to learn from, {} kept back", plan.train, digits.labels.len() - plan.train);

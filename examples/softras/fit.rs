@@ -7,11 +7,13 @@
 #[path = "../support/curve.rs"]
 mod curve;
 mod fitting;
+#[path = "../support/outcome.rs"]
+mod outcome;
 
 use fitting::{Fitter, Mesh, Plan, Pose};
 use ndarray::ArrayD;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use weft::Program;
 
@@ -25,14 +27,7 @@ const TARGET: Pose = [0.9, 0.7, 0.75, 0.1, -0.1];
 const STARTS: [Pose; 3] = [[0.4, 0.4, 0.95, 0.0, 0.0], [1.3, 0.9, 0.6, 0.0, 0.0], [1.2, 0.3, 0.85, 0.3, 0.1]];
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            eprintln!("fit: {e}");
-            ExitCode::from(2)
-        }
-    }
+    outcome::exit("fit", run())
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {
@@ -52,7 +47,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let fitter = Fitter::new(&program, &mesh, &plan)?;
     let target = fitter.draw(&TARGET)?;
 
-    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/fit.svg"), PathBuf::from);
+    let picture = outcome::picture("fit");
     if let Some(folder) = picture.parent() {
         std::fs::create_dir_all(folder)?;
     }

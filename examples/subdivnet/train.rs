@@ -6,10 +6,12 @@
 
 #[path = "../support/curve.rs"]
 mod curve;
+#[path = "../support/outcome.rs"]
+mod outcome;
 mod training;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use training::{Mesh, Plan, Trainer, roughened};
 use weft::Program;
@@ -21,14 +23,7 @@ const KEPT: f64 = 0.2;
 const FACTOR: f64 = 5.0;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(e) => {
-            eprintln!("subdivnet: {e}");
-            ExitCode::from(2)
-        }
-    }
+    outcome::exit("subdivnet", run())
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {
@@ -57,7 +52,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let course = trainer.train(&learned, &kept)?;
     let alone = trainer.train(&learned.alone(), &kept.alone())?;
 
-    let picture = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/subdivnet.svg"), PathBuf::from);
+    let picture = outcome::picture("subdivnet");
     curve::curves(
         &picture,
         "SubdivNet: how strongly a mesh is bent",
