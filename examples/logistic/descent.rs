@@ -73,10 +73,10 @@ pub struct Course {
     pub tape: usize,
 }
 
-/// The gradient with respect to the plane.
+/// The gradient with respect to the plane, of the program as its schedule has it.
 pub fn by_plane() -> Options {
     let gradient = Gradient { wrt: vec!["w".into(), "b".into()], ..Gradient::default() };
-    Options { gradient: Some(gradient), ..Options::default() }
+    Options { gradient: Some(gradient), schedule: Some("fast".into()), ..Options::default() }
 }
 
 /// Steps against the gradient, over all samples, from 0.
