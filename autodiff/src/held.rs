@@ -65,8 +65,13 @@ impl Held {
 
     /// Bytes of all of them.
     pub fn bytes(&self) -> Expr {
-        product(&self.kept.shape).times(&Expr::int(self.kept.dtype.size() as i64))
+        bytes(&self.kept)
     }
+}
+
+/// The bytes of a tensor.
+pub(crate) fn bytes(t: &Tensor) -> Expr {
+    product(&t.shape).times(&Expr::int(t.dtype.size() as i64))
 }
 
 fn product(dims: &[Expr]) -> Expr {

@@ -29,7 +29,7 @@
 //! third program computes from the parameters ([`Pair::lengths`]); results have shapes made of sizes.
 
 use crate::plan::{self, Planned};
-use crate::{Kind, Request, build, check, own, tidy, valid};
+use crate::{Kind, Request, build, check, held, memory, own, tidy, valid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use weft_analysis::query::effects;
@@ -73,7 +73,41 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
     let func = &own::checked(request)?;
     let request = Request { kind: Kind::ValueAndVjp, func, ..request.clone() };
     check::run(&request)?;
-    let Planned { whole: both, made, .. } = plan::run(&request, true)?;
+    let (pair, peak) = passes(&request)?;
+    let Some(budget) = request.memory else { return Ok(pair) };
+    let copied = pair.copied(&request);
+    if peak.saturating_add(copied) <= budget {
+        return Ok(pair);
+    }
+    // Copies are no local tensors: those have so much less.
+    let less = Request { memory: Some(budget.saturating_sub(copied)), ..request.clone() };
+    let copies = format!("{} of the budget are copies that outlive the forward pass", held::amount(copied));
+    let noted = |d: Diagnostics| Diagnostics(d.0.into_iter().map(|d| d.note(copies.clone())).collect());
+    let (pair, peak) = passes(&less).map_err(noted)?;
+    match peak.saturating_add(pair.copied(&request)) {
+        bytes if bytes > budget => Err(plan::beyond(&request, bytes, budget).into()),
+        _ => Ok(pair),
+    }
+}
+
+impl Pair {
+    /// The bytes that a tape copies: of results, and of parameters that the forward pass changes. What is made for the backward pass
+    /// goes over to it, and what is only read is looked at.
+    fn copied(&self, request: &Request<'_>) -> u64 {
+        let of = |source: &Source| match source {
+            Source::Param(k) => {
+                Some(&request.func.params[*k]).filter(|p| p.mode == ParamMode::InOut).map(|p| &p.tensor)
+            }
+            Source::Result(k) => request.func.results.get(*k),
+        };
+        let bytes = |t: &Arc<Tensor>| memory::number(request.func, &held::bytes(t), &request.sizes).unwrap_or(u64::MAX);
+        self.sources.iter().filter_map(of).map(bytes).fold(0, u64::saturating_add)
+    }
+}
+
+/// The two passes, and the bytes of the local tensors of both together (0 if there is no budget).
+fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
+    let Planned { whole: both, made, peak, .. } = plan::run(request, true)?;
     let func = request.func;
     let mut cut = Cut::default();
     cut.split(&both.body, &made.backward);
@@ -141,10 +175,10 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
     let asserted = lengths.asserted(|e| effects::loads(e).is_subset(&there), &origin);
     let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
     let backward = distinct(Func { sizes, params, body, ..back }, sources.len());
-    let pair = Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(&request) };
+    let pair = Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) };
     valid(&pair.forward, request.span)?;
     valid(&pair.backward, request.span)?;
-    Ok(pair)
+    Ok((pair, peak.unwrap_or(0)))
 }
 
 /// Both passes, and what is declared around them.

@@ -312,7 +312,7 @@ fn unknown(request: &Request<'_>, missing: &[String]) -> Diagnostics {
     .into()
 }
 
-fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
+pub(crate) fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
     Diagnostic::new(
         "grad::memory",
         format!(

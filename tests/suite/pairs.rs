@@ -385,3 +385,32 @@ def f(x: f64[n], k: f64[n]) -> f64:
         }
     }
 }
+
+/// A result that the backward pass reads is copied: it may go away, or be changed, between both passes.
+#[test]
+fn budgets_of_memory_are_for_copies_too() {
+    let text = "
+def f(x: f64[n]) -> (f64, f64[n]):
+    y = empty((n,), f64)
+    s: f64 = 0.0
+    for i in range(n):
+        y[i] = x[i] * x[i]
+    for i in range(n):
+        s += sin(y[i])
+    return s, y
+";
+    let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let within = |memory: Option<u64>| {
+        let gradient = Some(Gradient { memory, ..Gradient::default() });
+        let options = Options { gradient, ..Options::default().backend(Backend::Interp).size("n", 100) };
+        let pair = program.differentiate("f", &options)?;
+        let x = floats(100);
+        let (_, tape) = pair.forward().value("x", &x).run()?;
+        Ok::<usize, Error>(tape.bytes())
+    };
+    assert_eq!(within(None).unwrap_or_else(|e| panic!("{e}")), 800);
+    // The backward pass changes the seed of `y`, which takes as much again.
+    assert_eq!(within(Some(1600)).unwrap_or_else(|e| panic!("{e}")), 800);
+    let refused = within(Some(1599)).expect_err("there is no way around the copy").to_string();
+    assert!(refused.contains("800 bytes of the budget are copies"), "{refused}");
+}
