@@ -27,14 +27,18 @@ impl Names {
         }
     }
 
+    /// A new symbol for a parameter, with its name or, where that is taken, a number besides.
+    pub fn given(&mut self, name: &str) -> Symbol {
+        let name = numbered(name, |n| self.given.contains(n));
+        self.given.insert(name.clone());
+        Symbol::new(name)
+    }
+
     /// A tensor for derivatives of another one, called `x.grad` for the suffix `grad`.
     pub fn derived(&mut self, of: &Tensor, suffix: &str, role: Role) -> Arc<Tensor> {
         let (given, left) = (role != Role::Result, role != Role::Input);
-        let plain = format!("{}.{suffix}", of.symbol);
-        let numbered = (2..).map(|k| format!("{plain}{k}"));
-        let taken = |n: &String| (given && self.given.contains(n)) || (left && self.left.contains(n));
-        let name = std::iter::once(plain.clone()).chain(numbered).find(|n| !taken(n));
-        let name = name.expect("there are more numbers than names");
+        let taken = |n: &str| (given && self.given.contains(n)) || (left && self.left.contains(n));
+        let name = numbered(&format!("{}.{suffix}", of.symbol), taken);
         if given {
             self.given.insert(name.clone());
         }
@@ -43,4 +47,10 @@ impl Names {
         }
         Arc::new(Tensor::dense(Symbol::new(name), of.dtype, of.shape.clone(), role))
     }
+}
+
+/// The first of `x`, `x2`, `x3` … that is not taken.
+fn numbered(plain: &str, taken: impl Fn(&str) -> bool) -> String {
+    let all = std::iter::once(plain.to_string()).chain((2..).map(|k| format!("{plain}{k}")));
+    all.into_iter().find(|n| !taken(n)).expect("there are more numbers than names")
 }

@@ -28,15 +28,17 @@
 //! **Leaves alone**: a tape that is as long as a value of a parameter says (`steps: i32`) gets a size of its own, `t.tape.d0`, which a
 //! third program computes from the parameters ([`Pair::lengths`]); results have shapes made of sizes.
 
+use crate::names::Names;
 use crate::plan::{self, Planned};
+use crate::program::{inouts, inputs};
 use crate::{Kind, Request, build, check, held, memory, own, tidy, valid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use weft_analysis::pass::retarget;
 use weft_analysis::query::effects;
 use weft_ast::stmt::{AssertKind, MessagePart, Role};
 use weft_ast::{
-    DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol,
-    Tensor,
+    DType, Diagnostic, Diagnostics, Expr, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
 /// The two passes of a gradient.
@@ -174,7 +176,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
     params.extend(seeds.iter().cloned());
     let asserted = lengths.asserted(|e| effects::loads(e).is_subset(&there), &origin);
     let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
-    let backward = distinct(Func { sizes, params, body, ..back }, sources.len());
+    let backward = distinct(Func { sizes, params, body, ..back }, sources.len(), request);
     let pair = Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) };
     valid(&pair.forward, request.span)?;
     valid(&pair.backward, request.span)?;
@@ -281,33 +283,34 @@ fn interface(t: &Tensor, role: Role) -> Arc<Tensor> {
     Arc::new(Tensor::dense(t.symbol.clone(), t.dtype, t.shape.clone(), role))
 }
 
-/// The program with different names for its first parameters, none of which is a seed: `t.tape`, `t.tape2` …
-fn distinct(mut func: Func, given: usize) -> Func {
-    let (params, seeds) = func.params.split_at_mut(given);
-    let mut names: FxHashSet<String> = seeds.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+/// The backward pass with names of its own: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever the program, which may
+/// be a derivative itself, calls its tensors. The first parameters, which the forward pass gives, get other names where they have these:
+/// `t.tape`, `t.tape2` …
+fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
+    let results = request.func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t));
+    let seeded: Vec<&Arc<Tensor>> = results.chain(inouts(request.func)).collect();
+    let changed = |t: &Arc<Tensor>| inouts(request.func).any(|p| p.symbol == t.symbol);
+    let asked: Vec<&Arc<Tensor>> = inputs(request).into_iter().filter(|t| !changed(t)).collect();
+    let nothing = Func { params: Vec::new(), ..func.clone() };
+    let mut names = Names::new(&nothing, []);
     let mut renamed: FxHashMap<Symbol, Symbol> = FxHashMap::default();
-    for p in params {
-        let old = p.tensor.symbol.clone();
-        let numbered = (2..).map(|k| format!("{old}{k}"));
-        let name = std::iter::once(old.name().to_string()).chain(numbered).find(|n| !names.contains(n));
-        let name = name.expect("there are more numbers than names");
-        if name != old.name() {
-            let new = Symbol::new(name.clone());
-            p.tensor = Arc::new(Tensor { symbol: new.clone(), ..(*p.tensor).clone() });
-            renamed.insert(old, new);
+    let mut rename = |t: &mut Arc<Tensor>, symbol: Symbol| {
+        if symbol.name() != t.symbol.name() {
+            renamed.insert(t.symbol.clone(), symbol.clone());
+            *t = Arc::new(Tensor { symbol, ..(**t).clone() });
         }
-        names.insert(name);
-    }
-    if renamed.is_empty() { func } else { func.with_body(relabelled(&func.body, &renamed)) }
-}
-
-/// The statement with other names for tensors that it only reads.
-fn relabelled(s: &Stmt, names: &FxHashMap<Symbol, Symbol>) -> Stmt {
-    let expr = |e: &Expr| {
-        e.rewrite(&mut |e| match e.kind() {
-            ExprKind::Load(t, at) if names.contains_key(t) => Expr::load(&names[t], at.clone(), e.dtype()),
-            _ => e,
-        })
     };
-    s.map(&mut |s| relabelled(s, names), &mut { expr })
+    let (params, seeds) = func.params.split_at_mut(given);
+    for (p, of) in seeds.iter_mut().zip(&seeded) {
+        let role = p.tensor.role;
+        rename(&mut p.tensor, names.derived(of, "grad", role).symbol.clone());
+    }
+    for (t, of) in func.results.iter_mut().zip(&asked) {
+        rename(t, names.derived(of, "grad", Role::Result).symbol.clone());
+    }
+    for p in params {
+        let symbol = names.given(p.tensor.symbol.name());
+        rename(&mut p.tensor, symbol);
+    }
+    if renamed.is_empty() { func } else { func.with_body(retarget::run(&func.body, &renamed, &|at| at)) }
 }

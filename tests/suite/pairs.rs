@@ -414,3 +414,30 @@ def f(x: f64[n]) -> (f64, f64[n]):
     let refused = within(Some(1599)).expect_err("there is no way around the copy").to_string();
     assert!(refused.contains("800 bytes of the budget are copies"), "{refused}");
 }
+
+/// A derivative has tensors that are called as adjoints are; those of its own backward pass are found by the names of what they are of.
+#[test]
+fn a_derivative_has_two_passes_as_well() {
+    let text = "
+def f(y: inout[f64[n]], x: f64):
+    for i in range(n):
+        y[i] = y[i] * x
+
+back = vjp(f, wrt=[\"x\"])
+";
+    let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options { gradient: Some(Gradient::default()), ..Options::default() };
+    let pair = program.differentiate("back", &options).unwrap_or_else(|e| panic!("{e}"));
+    let (mut y, mut dy) = (arr1(&[1.0, 2.0]), arr1(&[3.0, 5.0]));
+    // x.grad = sum y dy, and dy becomes dy x.
+    let forward = pair.forward().inout("y", y.view_mut()).inout("y.grad", dy.view_mut()).scalar("x", 0.5);
+    let (results, tape) = forward.run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(results.scalar::<f64>("x.grad").expect("a number"), 13.0);
+    let (mut none, mut of_dy) = (arr1(&[0.0, 0.0]), arr1(&[1.0, 0.0]));
+    let backward = pair.backward(&tape).seed_scalar("x.grad", 1.0);
+    let backward = backward.inout("y", none.view_mut()).inout("y.grad", of_dy.view_mut());
+    let gradients = backward.run().unwrap_or_else(|e| panic!("{e}"));
+    // By y: dy. By dy: y, and x for the first one's final value. By x: the first of dy.
+    assert_eq!(gradients.scalar::<f64>("x.grad").expect("a number"), 3.0);
+    assert_eq!((none, of_dy), (arr1(&[3.0, 5.0]), arr1(&[1.5, 2.0])));
+}
