@@ -1,4 +1,4 @@
-# The two commands of the README, and what people who change Weft type.
+# The two commands of the README, and what people who change Taffeta type.
 #
 #   make demo     build, and run SubdivNet's circular difference on a mesh
 #   make test     everything that must hold
@@ -11,15 +11,15 @@ CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # Real data, if there is any beside the project.
-export WEFT_DATA ?= $(wildcard $(abspath ../shared/data))
+export TAFFETA_DATA ?= $(wildcard $(abspath ../shared/data))
 # The Python that the differential tests compare with; setup makes it.
-export WEFT_PYTHON ?= $(abspath .venv/bin/python)
+export TAFFETA_PYTHON ?= $(abspath .venv/bin/python)
 MINUTES ?= 60
 
 demo:
 	@tools/setup.sh
 	@$(CARGO) build --quiet
-	@tools/demo.sh $${CARGO_TARGET_DIR:-target}/debug/weft
+	@tools/demo.sh $${CARGO_TARGET_DIR:-target}/debug/taffeta
 
 test:
 	@tools/setup.sh test
@@ -31,17 +31,17 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The Python that has the peers.
-WEFT_PEERS ?= $(abspath .venv-peers/bin/python)
+TAFFETA_PEERS ?= $(abspath .venv-peers/bin/python)
 
 bench:
 	@tools/setup.sh
 	$(CARGO) bench --workspace
-	@if [ -x "$(WEFT_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
+	@if [ -x "$(TAFFETA_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
 
 # ONLY=sgemm races those whose name has it in it.
 race-peers:
 	@$(CARGO) build --release --quiet
-	WEFT=$${CARGO_TARGET_DIR:-$(abspath target)}/release/weft $(WEFT_PEERS) benches/peers/race.py --only "$(ONLY)"
+	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)"
 
 peers:
 	python3 -m venv .venv-peers
@@ -49,7 +49,7 @@ peers:
 
 fuzz:
 	@tools/setup.sh
-	OMP_WAIT_POLICY=passive WEFT_FUZZ_MINUTES=$(MINUTES) WEFT_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
+	OMP_WAIT_POLICY=passive TAFFETA_FUZZ_MINUTES=$(MINUTES) TAFFETA_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
 
 clean:
 	$(CARGO) clean

@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use descent::{Data, LOSS, by_plane};
 use ndarray::Array1;
 use std::path::Path;
-use weft::Program;
+use taffeta::Program;
 
 fn steps(c: &mut Criterion) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logistic/logistic.ft");

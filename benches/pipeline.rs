@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::path::Path;
-use weft::{Options, Program, Timings};
+use taffeta::{Options, Program, Timings};
 
 const EXAMPLES: [(&str, &str); 6] = [
     ("subdivnet/circular_diff.ft", "circular_diff"),

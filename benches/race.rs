@@ -10,8 +10,8 @@ use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
-use weft::{Options, Program};
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta::{Options, Program};
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// "Level with" allows this much: gaps under it are ties.
 const LEVEL: f64 = 0.95;
@@ -118,22 +118,22 @@ fn run(command: &mut Command) -> String {
     text.into_owned()
 }
 
-fn weft(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
-    command.env("WEFT_CACHE_DIR", folder.join("cache")).env("NO_COLOR", "1");
+fn taffeta(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taffeta"));
+    command.env("TAFFETA_CACHE_DIR", folder.join("cache")).env("NO_COLOR", "1");
     command
 }
 
 fn race(root: &Path, folder: &Path) -> Vec<Json> {
     let here = root.join("benches/handwritten");
     for entry in ENTRIES {
-        run(weft(folder).arg("build").arg(here.join("loops.ft")).arg(entry).arg("-o").arg(folder));
+        run(taffeta(folder).arg("build").arg(here.join("loops.ft")).arg(entry).arg("-o").arg(folder));
     }
     let mut sources: Vec<PathBuf> = ["race.c", "loops.c"].map(|f| here.join(f)).to_vec();
-    sources.extend(ENTRIES[1..].iter().map(|e| folder.join(format!("weft_{e}.c"))));
+    sources.extend(ENTRIES[1..].iter().map(|e| folder.join(format!("taffeta_{e}.c"))));
     // One compiler and one set of flags for both sides, and both in one program.
     let program = Toolchain::find()
-        .and_then(|t| t.executable(folder, &format!("weft_{}", ENTRIES[0]), &sources, &CompileOptions::default()))
+        .and_then(|t| t.executable(folder, &format!("taffeta_{}", ENTRIES[0]), &sources, &CompileOptions::default()))
         .unwrap_or_else(|d| panic!("{d}"));
     let text = run(Command::new(&program).arg(PAIRS.to_string()).env("OMP_NUM_THREADS", "1"));
     let lines: Vec<Json> =
@@ -147,7 +147,7 @@ fn race(root: &Path, folder: &Path) -> Vec<Json> {
             let difference = l["difference"].as_f64().expect("a number");
             assert!(difference < 1e-5, "{name}: results differ by {difference}");
             let pairs: Vec<[f64; 2]> = serde_json::from_value(l["pairs"].clone()).expect("pairs");
-            let ratios: Vec<f64> = pairs.iter().map(|[weft, hand]| hand / weft).collect();
+            let ratios: Vec<f64> = pairs.iter().map(|[taffeta, hand]| hand / taffeta).collect();
             let mut row = row(format!("{name}, over C by hand"), "×", &ratios, LEVEL, true);
             let seconds = median_interval(&pairs.iter().map(|p| p[0]).collect::<Vec<_>>()).0;
             let rate = |what: &str| l[what].as_f64().expect("a number") / seconds;
@@ -167,7 +167,7 @@ fn race(root: &Path, folder: &Path) -> Vec<Json> {
 /// The arguments of the first command in the program's comments for that entry.
 fn arguments(path: &Path, entry: &str) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let start = format!("# weft: run {entry} ");
+    let start = format!("# taffeta: run {entry} ");
     let command =
         text.lines().find_map(|l| l.strip_prefix(&start)).unwrap_or_else(|| panic!("{}: {start}?", path.display()));
     command.split_whitespace().map(str::to_string).collect()
@@ -190,7 +190,7 @@ fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
             .collect();
         rows.push(row(format!("{file} {entry}, compiling"), "ms", &pipeline, PIPELINE_MS, false));
         let start_it = || {
-            let mut c = weft(folder);
+            let mut c = taffeta(folder);
             c.current_dir(path.parent().expect("a folder"))
                 .arg("run")
                 .arg(&path)

@@ -1,12 +1,12 @@
-//! Element types of Rust and of Weft, and arrays that pass between them.
+//! Element types of Rust and of Taffeta, and arrays that pass between them.
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, ArrayViewMutD, CowArray, Dimension, IxDyn};
-use weft_ast::{Buffer, DType, Value};
-use weft_codegen::call::{Arg, ArgMut, ArgRef};
+use taffeta_ast::{Buffer, DType, Value};
+use taffeta_codegen::call::{Arg, ArgMut, ArgRef};
 
-/// A Rust type that is an element type of Weft.
-pub trait Element: weft_codegen::call::Element + Default + 'static {
+/// A Rust type that is an element type of Taffeta.
+pub trait Element: taffeta_codegen::call::Element + Default + 'static {
     /// The elements of a buffer of this type.
     fn from_buffer(buffer: Buffer) -> Option<Vec<Self>>;
     /// The elements of a buffer of this type, where they are.

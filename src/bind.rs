@@ -5,8 +5,8 @@
 //! it runs before the program does.
 
 use crate::locate::Fault;
-use weft_ast::Diagnostic;
-use weft_codegen::signature::{Signature, Size, SizeOp, TensorSig};
+use taffeta_ast::Diagnostic;
+use taffeta_codegen::signature::{Signature, Size, SizeOp, TensorSig};
 
 /// Sizes that are known so far, with where they are known from.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +188,7 @@ pub fn unfixed(names: &[&str]) -> Diagnostic {
 fn unknown_size(signature: &Signature, name: &str) -> Diagnostic {
     let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
     let d = Diagnostic::new("size::name", format!("`{}` has no size `{name}`", signature.name));
-    match weft_ast::near::nearest(name, names.iter().copied()) {
+    match taffeta_ast::near::nearest(name, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => d.help("it has no sizes"),
         None => d.help(format!("its sizes are {}", names.join(", "))),
@@ -250,8 +250,8 @@ fn linear(size: &Size, values: &[Option<(i64, String)>]) -> Option<Linear> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_ast::DType;
-    use weft_codegen::signature::{Dim, Passing, SizeParam};
+    use taffeta_ast::DType;
+    use taffeta_codegen::signature::{Dim, Passing, SizeParam};
 
     /// A signature from `name: dimensions` where a dimension is a number, a size, or `factor*size`.
     fn signature(params: &[(&str, &[&str])]) -> Signature {
@@ -284,7 +284,7 @@ mod tests {
                     .collect(),
             })
             .collect();
-        Signature { name: "f".into(), c_name: "weft_f".into(), doc: None, sizes, tensors, sites: vec![] }
+        Signature { name: "f".into(), c_name: "taffeta_f".into(), doc: None, sizes, tensors, sites: vec![] }
     }
 
     fn check(

@@ -8,15 +8,15 @@ use crate::inputs;
 use crate::locate::{self, Fault};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
 use std::collections::BTreeMap;
-use weft_ast::{DType, Diagnostic, Value};
-use weft_codegen::call::Arg;
-use weft_codegen::signature::{Passing, Signature, TensorSig};
+use taffeta_ast::{DType, Diagnostic, Value};
+use taffeta_codegen::call::Arg;
+use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// A call that is being prepared: arguments by name, then [`Call::run`].
 ///
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use weft::{Options, Program};
+/// use taffeta::{Options, Program};
 /// let program = Program::from_source("p.ft", "
 /// def step(w: inout[f32[n]], g: f32[m, n], rate: f32):
 ///     for i in range(m):
@@ -29,7 +29,7 @@ use weft_codegen::signature::{Passing, Signature, TensorSig};
 /// // Any layout will do: here the transpose of a part of an array.
 /// step.call().inout("w", w.view_mut()).input("g", g.slice(ndarray::s![.., ..2]).t()).scalar("rate", 0.5f32).run()?;
 /// assert_eq!(w, arr1(&[0.5, 1.5]));
-/// # Ok::<(), weft::Error>(())
+/// # Ok::<(), taffeta::Error>(())
 /// ```
 pub struct Call<'f, 'a> {
     function: &'f Function,
@@ -313,7 +313,7 @@ impl Outputs {
     fn unknown(&self, name: &str) -> Error {
         let names: Vec<&str> = self.names().collect();
         let d = Diagnostic::new("output::name", format!("there is no result `{name}`"));
-        Error::Input(Report::without_sources(vec![match weft_ast::near::nearest(name, names.iter().copied()) {
+        Error::Input(Report::without_sources(vec![match taffeta_ast::near::nearest(name, names.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None => d.help(format!("the results are {}", names.join(", "))),
         }]))

@@ -3,7 +3,7 @@
 use crate::render::{self, Style};
 use std::fmt;
 use std::sync::Arc;
-use weft_ast::{Diagnostic, Diagnostics, SourceMap};
+use taffeta_ast::{Diagnostic, Diagnostics, SourceMap};
 
 /// Diagnostics with the sources that they point into. Its text shows the source's lines.
 #[derive(Clone, Debug)]

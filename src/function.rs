@@ -10,11 +10,11 @@ use crate::store::{Store, stamp};
 use crate::timing::Timings;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weft_ast::{Diagnostic, Func, SourceMap, Value, interp};
-use weft_codegen::call::{Arg, CallError, Context, ErrorKind};
-use weft_codegen::signature::{Passing, Signature};
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{Compiled, cache};
+use taffeta_ast::{Diagnostic, Func, SourceMap, Value, interp};
+use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind};
+use taffeta_codegen::signature::{Passing, Signature};
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{Compiled, cache};
 
 /// A compiled entry. It may be called by several threads at once.
 pub struct Function {

@@ -24,7 +24,7 @@ use difference::{Difference, Precision};
 use programs::Programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weft_ast::{DType, Diagnostic, Func, Value};
+use taffeta_ast::{DType, Diagnostic, Func, Value};
 
 /// How much is tried, and with which random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl InputCheck {
 /// itself (all of floating-point numbers, if there are none).
 ///
 /// ```
-/// use weft::{Options, Program, Sampling, Verdict};
+/// use taffeta::{Options, Program, Sampling, Verdict};
 /// let program = Program::from_source("p.ft", "
 /// def loss(w: f64[n], x: f64[n]) -> f64:
 ///     s: f64 = 0.0
@@ -152,11 +152,11 @@ impl InputCheck {
 /// let options = Options::default();
 /// let signature = program.compile("loss", &options)?.signature().clone();
 /// let given = [("w".into(), "[0.5, -1]".into()), ("x".into(), "randn".into())];
-/// let inputs = weft::inputs::read(&signature, &given, &[]).expect("they fit");
-/// for input in weft::check_gradient(&program, "loss", &options, &inputs, &Sampling::default())? {
+/// let inputs = taffeta::inputs::read(&signature, &given, &[]).expect("they fit");
+/// for input in taffeta::check_gradient(&program, "loss", &options, &inputs, &Sampling::default())? {
 ///     assert_eq!(input.verdict(), Verdict::Agrees);
 /// }
-/// # Ok::<(), weft::Error>(())
+/// # Ok::<(), taffeta::Error>(())
 /// ```
 ///
 /// # Errors
@@ -196,7 +196,7 @@ pub fn check_gradient(
 fn wrt(func: &Func, asked: &Gradient) -> Result<Vec<String>, Diagnostic> {
     let floats = || func.params.iter().filter(|p| p.tensor.dtype.is_float());
     let all: Vec<String> = floats().map(|p| p.tensor.symbol.name().to_string()).collect();
-    let inouts = floats().any(|p| p.mode == weft_ast::ParamMode::InOut);
+    let inouts = floats().any(|p| p.mode == taffeta_ast::ParamMode::InOut);
     if all.is_empty() {
         return Err(Diagnostic::new("grad::wrt", format!("`{}` has no floating-point parameters", func.name)));
     }

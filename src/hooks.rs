@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weft_ast::{Diagnostic, Diagnostics, Func};
-use weft_autodiff::memory::Sizes;
-use weft_autodiff::{Kind, Tape};
-use weft_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
-use weft_schedule::Schedule;
+use taffeta_ast::{Diagnostic, Diagnostics, Func};
+use taffeta_autodiff::memory::Sizes;
+use taffeta_autodiff::{Kind, Tape};
+use taffeta_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
+use taffeta_schedule::Schedule;
 
 /// The compiler's answers. The last schedule that ran is kept, with its steps.
 #[derive(Default)]
@@ -39,12 +39,12 @@ impl Hooks for Compiler {
             GradientKind::Jvp => Kind::Jvp,
             GradientKind::Jacobian => Kind::Jacobian,
         };
-        let memory = request.memory.as_deref().map(weft_autodiff::memory::parse).transpose();
+        let memory = request.memory.as_deref().map(taffeta_autodiff::memory::parse).transpose();
         let memory = memory.map_err(|what| Diagnostic::new("grad::memory", what).at(request.span))?;
         let waits = memory.is_some() && self.sizes.is_none();
         self.waits.fetch_or(waits, Ordering::Relaxed);
         let memory = memory.filter(|_| !waits);
-        weft_autodiff::differentiate(&weft_autodiff::Request {
+        taffeta_autodiff::differentiate(&taffeta_autodiff::Request {
             kind,
             name: request.name,
             func: &request.func,

@@ -7,8 +7,8 @@
 use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};
 use crate::locate::Fault;
-use weft_ast::{Diagnostic, Value};
-use weft_codegen::signature::{Passing, Signature, TensorSig};
+use taffeta_ast::{Diagnostic, Value};
+use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// Everything a call needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,10 +132,10 @@ fn missing_inputs(signature: &Signature, missing: &[&TensorSig]) -> Diagnostic {
 fn example(p: &TensorSig) -> String {
     match (p.shape.len(), p.dtype) {
         (0, d) if d.is_float() => "0.5".into(),
-        (0, weft_ast::DType::Bool) => "true".into(),
+        (0, taffeta_ast::DType::Bool) => "true".into(),
         (0, _) => "1".into(),
         (_, d) if d.is_float() => "rand".into(),
-        (_, weft_ast::DType::Bool) => "'randint(0,2)'".into(),
+        (_, taffeta_ast::DType::Bool) => "'randint(0,2)'".into(),
         _ => format!("{}.npy", p.name),
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: 
     if signature.sizes.iter().any(|s| s.name == name) {
         return d.help(format!("`{name}` is a size: write --size {name}=N"));
     }
-    match weft_ast::near::nearest(name, params.iter().map(|p| p.name.as_str())) {
+    match taffeta_ast::near::nearest(name, params.iter().map(|p| p.name.as_str())) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if params.is_empty() => d.help("it has no parameters"),
         None => {

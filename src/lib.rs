@@ -1,10 +1,10 @@
-//! Weft: a language and compiler for free-form tensor programs.
+//! Taffeta: a language and compiler for free-form tensor programs.
 //!
 //! A program is a `.ft` file; its entries are compiled to C with OpenMP and called with `ndarray` arrays.
 //!
 //! ```
 //! use ndarray::arr1;
-//! use weft::{Options, Program};
+//! use taffeta::{Options, Program};
 //!
 //! let program = Program::from_source("smooth.ft", "
 //! def smooth(x: f32[n]) -> f32[n - 2]:
@@ -17,7 +17,7 @@
 //! let x = arr1(&[0.0f32, 3.0, 6.0, 0.0]);
 //! let results = smooth.call().input("x", x.view()).run()?;
 //! assert_eq!(results.array::<f32>("y")?, arr1(&[3.0, 3.0]).into_dyn());
-//! # Ok::<(), weft::Error>(())
+//! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
 //! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text and
@@ -51,14 +51,14 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
-pub use timing::Timings;
-pub use weft_autodiff::memory::parse as parse_memory;
-pub use weft_autodiff::{Explanation, Tape, amount};
-pub use weft_codegen::signature::Signature;
-pub use weft_frontend::StaticValue;
-pub use weft_frontend::program::{EntryInfo, ParamInfo};
+pub use taffeta_autodiff::memory::parse as parse_memory;
+pub use taffeta_autodiff::{Explanation, Tape, amount};
+pub use taffeta_codegen::signature::Signature;
+pub use taffeta_frontend::StaticValue;
+pub use taffeta_frontend::program::{EntryInfo, ParamInfo};
 /// Programs under schedules, for scheduling from Rust.
-pub use weft_schedule as schedule;
+pub use taffeta_schedule as schedule;
+pub use timing::Timings;
 
 /// The book's page on the library, so that its example is run.
 #[cfg(doctest)]

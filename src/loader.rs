@@ -1,8 +1,8 @@
 //! Where modules come from: files beside the one that imports them, and the operator library.
 
 use std::path::{Path, PathBuf};
-use weft_ast::{Diagnostic, SourceMap, diag::Label};
-use weft_frontend::program::{Loader, Source};
+use taffeta_ast::{Diagnostic, SourceMap, diag::Label};
+use taffeta_frontend::program::{Loader, Source};
 
 /// Reads `module.ft` beside the importing file, and operators from the embedded library.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,19 +19,19 @@ impl Loader for Files {
     }
 
     fn prelude(&self, name: &str) -> Option<Source> {
-        weft_libop::source(name).map(|(file, text)| Source::inline(library_name(file), text))
+        taffeta_libop::source(name).map(|(file, text)| Source::inline(library_name(file), text))
     }
 
     fn prelude_names(&self) -> Vec<String> {
-        weft_libop::names().map(str::to_string).collect()
+        taffeta_libop::names().map(str::to_string).collect()
     }
 
     fn schedule(&self, name: &str) -> Option<Source> {
-        weft_libop::schedule(name).map(|(file, text)| Source::inline(library_name(file), text))
+        taffeta_libop::schedule(name).map(|(file, text)| Source::inline(library_name(file), text))
     }
 
     fn schedule_names(&self) -> Vec<String> {
-        weft_libop::schedule_names().map(str::to_string).collect()
+        taffeta_libop::schedule_names().map(str::to_string).collect()
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn from_the_users_line(mut d: Diagnostic, sources: &SourceMap) -> Dia
 pub(crate) fn text_by_name(name: &str) -> Option<String> {
     match name.strip_prefix(LIBRARY) {
         Some(file) => {
-            let mut files = weft_libop::files().chain(weft_libop::schedule_files());
+            let mut files = taffeta_libop::files().chain(taffeta_libop::schedule_files());
             files.find(|(f, _)| *f == file).map(|(_, text)| text.to_string())
         }
         None => std::fs::read_to_string(PathBuf::from(name)).ok(),

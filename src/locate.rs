@@ -6,9 +6,9 @@
 
 use crate::error::Report;
 use std::sync::Arc;
-use weft_ast::{Diagnostic, FileId, SourceMap, Span};
-use weft_frontend::parse::parse;
-use weft_frontend::syntax::{Expr, ExprKind, Function, Item, Module};
+use taffeta_ast::{Diagnostic, FileId, SourceMap, Span};
+use taffeta_frontend::parse::parse;
+use taffeta_frontend::syntax::{Expr, ExprKind, Function, Item, Module};
 
 /// What is wrong with the arguments of a call.
 #[derive(Clone, Debug, PartialEq)]

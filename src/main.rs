@@ -1,4 +1,4 @@
-//! The `weft` command line.
+//! The `taffeta` command line.
 
 mod cli;
 

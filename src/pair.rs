@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use ndarray::{arr0, arr1};
-//! use weft::{Options, Program};
+//! use taffeta::{Options, Program};
 //!
 //! let program = Program::from_source("p.ft", "
 //! def squares(x: f64[n], w: f64[n]) -> f64[n]:
@@ -23,7 +23,7 @@
 //! let first = arr1(&[1.0, 0.0]);
 //! let gradients = squares.backward(&tape).seed("y", first.view()).run()?;
 //! assert_eq!(gradients.array::<f64>("w.grad")?, arr1(&[1.0, 0.0]).into_dyn());
-//! # Ok::<(), weft::Error>(())
+//! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
 //! *The tape* ([`Residuals`]) holds what the backward pass needs: values that were kept or copied on the way, and the arrays of the call.
@@ -37,9 +37,9 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use ndarray::{ArrayView, ArrayViewMut, CowArray, Dimension};
 use std::sync::atomic::{AtomicU64, Ordering};
-use weft_ast::{Diagnostic, Func, Value, interp};
-use weft_autodiff::Source;
-use weft_codegen::signature::Signature;
+use taffeta_ast::{Diagnostic, Func, Value, interp};
+use taffeta_autodiff::Source;
+use taffeta_codegen::signature::Signature;
 
 /// The two passes of a gradient, compiled ([`crate::Program::differentiate`]). Both may be called by several threads at once.
 pub struct Pair {
@@ -56,7 +56,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn new(forward: Function, backward: Function, made: weft_autodiff::Pair) -> Pair {
+    pub(crate) fn new(forward: Function, backward: Function, made: taffeta_autodiff::Pair) -> Pair {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Pair { forward, backward, sources: made.sources, results: made.results, lengths: made.lengths, id }

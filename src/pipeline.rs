@@ -9,15 +9,15 @@ use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
-use weft_analysis::pass;
-use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
-use weft_autodiff::Explanation;
-use weft_autodiff::memory::Sizes;
-use weft_codegen::c::CSource;
-use weft_codegen::{LowerOptions, Lowered};
-use weft_frontend::StaticValue;
-use weft_frontend::program::{Program, Source};
-use weft_schedule::Schedule;
+use taffeta_analysis::pass;
+use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
+use taffeta_autodiff::Explanation;
+use taffeta_autodiff::memory::Sizes;
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::{LowerOptions, Lowered};
+use taffeta_frontend::StaticValue;
+use taffeta_frontend::program::{Program, Source};
+use taffeta_schedule::Schedule;
 
 /// Reads a program with everything that it imports.
 ///
@@ -73,19 +73,19 @@ fn by(
     let (schedule, statics) = (options.schedule.as_deref(), &options.statics);
     let plain = |timings: &mut Timings| -> Result<Func, Diagnostics> {
         let func = timings.measure("elaborate", || program.elaborate(entry, statics, compiler))?;
-        validated(weft_ast::validate::logical(&func), "elaboration")?;
+        validated(taffeta_ast::validate::logical(&func), "elaboration")?;
         Ok(func)
     };
     match schedule {
         None | Some("none") => Ok(Schedule::new(plain(timings)?)),
-        Some("auto") => Err(weft_schedule::no_automatic_schedule(Span::NONE).into()),
+        Some("auto") => Err(taffeta_schedule::no_automatic_schedule(Span::NONE).into()),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
             timings.measure("schedule", || deep(|| scheduler::replay(file, func)))
         }
         Some(name) => {
             let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, compiler)))?;
-            validated(weft_ast::validate::logical(&func), "a schedule")?;
+            validated(taffeta_ast::validate::logical(&func), "a schedule")?;
             let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
         }
@@ -115,7 +115,7 @@ fn noted(
 ) -> Result<Func, Diagnostics> {
     let noted = |timings: &mut Timings, statics: &BTreeMap<String, StaticValue>| -> Result<Func, Diagnostics> {
         let func = timings.measure("elaborate", || program.differentiable(entry, statics, compiler))?;
-        validated(weft_ast::validate::logical(&func), "elaboration")?;
+        validated(taffeta_ast::validate::logical(&func), "elaboration")?;
         Ok(func)
     };
     let statics = &options.statics;
@@ -152,12 +152,12 @@ pub fn gradient(
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
     let kind = match gradient.mode {
-        Mode::Reverse => weft_autodiff::Kind::ValueAndVjp,
-        Mode::Forward => weft_autodiff::Kind::Jvp,
+        Mode::Reverse => taffeta_autodiff::Kind::ValueAndVjp,
+        Mode::Forward => taffeta_autodiff::Kind::Jvp,
     };
     let wrt = wrt(func, gradient);
     let request = request(func, gradient, sizes, kind, &wrt);
-    timings.measure("differentiate", || deep(|| weft_autodiff::explain(&request)))
+    timings.measure("differentiate", || deep(|| taffeta_autodiff::explain(&request)))
 }
 
 /// The same in two programs: a forward pass that leaves what the backward pass needs, and that.
@@ -168,10 +168,10 @@ pub fn pair(
     gradient: &Gradient,
     sizes: &Sizes,
     timings: &mut Timings,
-) -> Result<weft_autodiff::Pair, Diagnostics> {
+) -> Result<taffeta_autodiff::Pair, Diagnostics> {
     let wrt = wrt(func, gradient);
-    let request = request(func, gradient, sizes, weft_autodiff::Kind::ValueAndVjp, &wrt);
-    timings.measure("differentiate", || deep(|| weft_autodiff::differentiate_pair(&request)))
+    let request = request(func, gradient, sizes, taffeta_autodiff::Kind::ValueAndVjp, &wrt);
+    timings.measure("differentiate", || deep(|| taffeta_autodiff::differentiate_pair(&request)))
 }
 
 /// The parameters with respect to which a gradient is: all of floats if none is named.
@@ -184,29 +184,29 @@ fn request<'a>(
     func: &'a Func,
     gradient: &Gradient,
     sizes: &Sizes,
-    kind: weft_autodiff::Kind,
+    kind: taffeta_autodiff::Kind,
     wrt: &'a [String],
-) -> weft_autodiff::Request<'a> {
-    weft_autodiff::Request {
+) -> taffeta_autodiff::Request<'a> {
+    taffeta_autodiff::Request {
         tape: gradient.tape.clone(),
         memory: gradient.memory,
         sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
-        ..weft_autodiff::Request::new(kind, func.name.clone(), func, wrt)
+        ..taffeta_autodiff::Request::new(kind, func.name.clone(), func, wrt)
     }
 }
 
 /// The program on flat buffers, with every check that remains.
 pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
-    let options = LowerOptions { sizes, vector_bytes: weft_codegen::lower::vector_bytes(options.portable) };
+    let options = LowerOptions { sizes, vector_bytes: taffeta_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
         deep(|| {
             // Sizes first: every number that is known makes more conditions decidable.
-            let func = weft_codegen::lower::specialise(func, &options.sizes)?;
+            let func = taffeta_codegen::lower::specialise(func, &options.sizes)?;
             // Then what is decided disappears, so that checks are made for what is left alone.
             let func = pass::simplify::run(&func);
             // Lowering last: from here on there are no dimensions that one could prove anything about.
-            weft_codegen::lower(&func, &options)
+            taffeta_codegen::lower(&func, &options)
         })
     })
 }
@@ -230,7 +230,7 @@ fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result
 
 /// C for a lowered program. On what the validator has passed, this cannot fail.
 pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSource {
-    timings.measure("emit", || weft_codegen::c::emit(lowered, sources))
+    timings.measure("emit", || taffeta_codegen::c::emit(lowered, sources))
 }
 
 /// What is wrong with a program, entry by entry.
@@ -240,7 +240,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
 
 /// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the validator
 /// runs, and reported as what it is.
-fn validated(result: Result<(), weft_ast::validate::Invalid>, step: &str) -> Result<(), Diagnostics> {
+fn validated(result: Result<(), taffeta_ast::validate::Invalid>, step: &str) -> Result<(), Diagnostics> {
     match result {
         Err(e) if cfg!(debug_assertions) => {
             Err(Diagnostic::new("internal::tree", format!("{step} made an invalid program: {e}")).into())

@@ -9,13 +9,13 @@ use crate::timing::Timings;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use weft_ast::{Diagnostic, Diagnostics, Func, SourceMap};
-use weft_autodiff::{Explanation, Tape};
-use weft_codegen::Lowered;
-use weft_codegen::c::CSource;
-use weft_frontend::StaticValue;
-use weft_frontend::program::{EntryInfo, Source};
-use weft_schedule::Schedule;
+use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap};
+use taffeta_autodiff::{Explanation, Tape};
+use taffeta_codegen::Lowered;
+use taffeta_codegen::c::CSource;
+use taffeta_frontend::StaticValue;
+use taffeta_frontend::program::{EntryInfo, Source};
+use taffeta_schedule::Schedule;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Options {
 
 /// A program: a file with everything that it imports.
 pub struct Program {
-    front: weft_frontend::Program,
+    front: taffeta_frontend::Program,
     sources: Arc<SourceMap>,
     timings: Timings,
 }
@@ -156,7 +156,7 @@ impl Program {
     }
 
     /// What the front end knows.
-    pub fn front(&self) -> &weft_frontend::Program {
+    pub fn front(&self) -> &taffeta_frontend::Program {
         &self.front
     }
 
@@ -178,7 +178,7 @@ impl Program {
     /// The entries, in order, with their parameters and docstrings.
     ///
     /// ```
-    /// let program = weft::Program::from_source("p.ft", r#"
+    /// let program = taffeta::Program::from_source("p.ft", r#"
     /// def scale(x: f32[n], a: f32) -> f32[n]:
     ///     """Multiplies every element."""
     ///     y = a * x
@@ -188,7 +188,7 @@ impl Program {
     /// assert_eq!(entry.name, "scale");
     /// assert_eq!(entry.doc.as_deref(), Some("Multiplies every element."));
     /// assert_eq!(entry.params[0].annotation, "f32[n]");
-    /// # Ok::<(), weft::Error>(())
+    /// # Ok::<(), taffeta::Error>(())
     /// ```
     pub fn entries(&self) -> Vec<EntryInfo> {
         self.front.entries()
@@ -258,7 +258,7 @@ impl Program {
 
     /// The tangents of an entry, of functions that have their own gradients too: there they are those of what the functions do.
     pub(crate) fn tangents(&self, entry: &str, options: &Options, gradient: &Gradient) -> Result<Function, Error> {
-        let texts = weft_codegen::cache::key(&[&self.texts_key(), "tangents of bodies"]);
+        let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "tangents of bodies"]);
         let gradient = Gradient { mode: Mode::Forward, ..gradient.clone() };
         let options = Options { gradient: Some(gradient.clone()), ..options.clone() };
         let function = Function::new(&texts, entry, &options, self.timings.clone(), |timings| {
@@ -274,7 +274,7 @@ impl Program {
     /// # Errors
     ///
     /// Everything that is wrong with the entry.
-    pub fn own_gradients(&self, entry: &str, options: &Options) -> Result<Vec<(String, weft_ast::Span)>, Error> {
+    pub fn own_gradients(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
         let func = pipeline::differentiable(&self.front, entry, options, &mut Timings::default());
         let func = func.map_err(|d| Error::program(d, &self.sources))?;
         Ok(func.own_gradients.into_iter().map(|c| (c.function, c.span)).collect())
@@ -295,7 +295,7 @@ impl Program {
     /// Compiles an entry.
     ///
     /// ```
-    /// use weft::{Options, Program};
+    /// use taffeta::{Options, Program};
     /// let program = Program::from_source("p.ft", "
     /// def total(x: f64[n]) -> f64:
     ///     s: f64 = 0.0
@@ -307,7 +307,7 @@ impl Program {
     /// let x = ndarray::arr1(&[1.0, 2.0, 3.5]);
     /// let results = total.call().input("x", x.view()).run()?;
     /// assert_eq!(results.scalar::<f64>("s")?, 6.5);
-    /// # Ok::<(), weft::Error>(())
+    /// # Ok::<(), taffeta::Error>(())
     /// ```
     ///
     /// # Errors
@@ -343,7 +343,7 @@ impl Program {
         let made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {
-            let texts = weft_codegen::cache::key(&[&self.texts_key(), "one of two passes", pass]);
+            let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "one of two passes", pass]);
             let front = |_: &mut Timings| Ok((self.sources.clone(), func.clone()));
             Ok(Function::new(&texts, entry, &options, timings.clone(), front)?.with_sources(&self.sources))
         };
@@ -354,8 +354,8 @@ impl Program {
     /// Compiles an entry as a schedule made it.
     ///
     /// ```
-    /// use weft::schedule::SplitBy;
-    /// use weft::{Options, Program};
+    /// use taffeta::schedule::SplitBy;
+    /// use taffeta::{Options, Program};
     /// let program = Program::from_source("p.ft", "
     /// def scale(x: inout[f32[n]], a: f32):
     ///     for i in range(n):
@@ -364,13 +364,13 @@ impl Program {
     /// let mut s = program.scheduled("scale", &Options::default())?;
     /// let (outer, inner) = s.split("i", SplitBy::Factor(256)).expect("is always legal");
     /// s.parallelize(&outer).expect("iterations are independent");
-    /// let refused = s.reorder(weft::schedule::targets![&outer, &outer]).unwrap_err();
+    /// let refused = s.reorder(taffeta::schedule::targets![&outer, &outer]).unwrap_err();
     /// assert_eq!(refused.message, "the loop `i~o` is given twice");
     /// let scale = program.compile_scheduled(&s, &Options::default())?;
     /// let mut x = ndarray::arr1(&[1.0f32, 2.0, 3.0]);
     /// scale.call().inout("x", x.view_mut()).scalar("a", 2.0f32).run()?;
     /// assert_eq!(x, ndarray::arr1(&[2.0, 4.0, 6.0]));
-    /// # Ok::<(), weft::Error>(())
+    /// # Ok::<(), taffeta::Error>(())
     /// ```
     ///
     /// `options` are those that the schedule was begun with ([`Program::scheduled`]).
@@ -380,7 +380,7 @@ impl Program {
     /// A C compiler that is missing; what cannot be lowered.
     pub fn compile_scheduled(&self, schedule: &Schedule, options: &Options) -> Result<Function, Error> {
         let entry = &schedule.func().name;
-        let texts = weft_codegen::cache::key(&[&self.texts_key(), &schedule.trace().to_json()]);
+        let texts = taffeta_codegen::cache::key(&[&self.texts_key(), &schedule.trace().to_json()]);
         let function = Function::new(&texts, entry, options, self.timings.clone(), |_| {
             Ok((self.sources.clone(), schedule.func().clone()))
         })?;
@@ -411,7 +411,7 @@ impl Program {
     /// The key of all texts that the program is made of, in the order in which they are read.
     pub(crate) fn texts_key(&self) -> String {
         let parts: Vec<&str> = self.sources.files().flat_map(|f| [f.name.as_str(), &f.text]).collect();
-        weft_codegen::cache::key(&parts)
+        taffeta_codegen::cache::key(&parts)
     }
 }
 
@@ -427,7 +427,7 @@ fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Dia
         (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
         (Some(name), _) => {
             let d = Diagnostic::new("entry::name", format!("there is no entry `{name}`"));
-            Err(match weft_ast::near::nearest(name, names.iter().copied()) {
+            Err(match taffeta_ast::near::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")).note(list),
                 None => d.help(list).note("an entry is a function whose parameters are all annotated"),
             })

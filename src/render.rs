@@ -3,7 +3,7 @@
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 use serde_json::{Value as Json, json};
 use std::fmt;
-use weft_ast::{Diagnostic, SourceMap, Span};
+use taffeta_ast::{Diagnostic, SourceMap, Span};
 
 /// How diagnostics are shown.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::sync::Mutex;
-use weft_ast::{Diagnostic, Diagnostics, Func, Span};
-use weft_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
-use weft_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
+use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
+use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
 
 /// A schedule as a schedule function sees it: handles are numbers.
 pub(crate) struct Running {

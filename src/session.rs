@@ -10,9 +10,9 @@ use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft_ast::{Func, SourceMap};
-use weft_codegen::cache::key;
-use weft_codegen::signature::Signature;
+use taffeta_ast::{Func, SourceMap};
+use taffeta_codegen::cache::key;
+use taffeta_codegen::signature::Signature;
 
 /// A file and one of its entries. The front end runs only if it must: see `store`.
 pub struct Session {

@@ -5,19 +5,19 @@
 //! read and checked without the front end. A **library** is found by all texts, the sizes that are compiled in, the
 //! compiler with its flags and this machine's CPU, and is the compiled program with its own signature.
 //!
-//! *Stamps.* Every key has the version of Weft and the identity of the running program in it, so that a new compiler never
-//! meets what an old one made. *May touch*: the cache's directory (`weft_codegen::cache` says why it is safe).
+//! *Stamps.* Every key has the version of Taffeta and the identity of the running program in it, so that a new compiler never
+//! meets what an old one made. *May touch*: the cache's directory (`taffeta_codegen::cache` says why it is safe).
 
 use crate::error::{Error, Report};
 use crate::timing::Timings;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-use weft_ast::Diagnostic;
-use weft_codegen::c::CSource;
-use weft_codegen::cache::{self, Cache};
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{Compiled, Signature};
+use taffeta_ast::Diagnostic;
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::cache::{self, Cache};
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{Compiled, Signature};
 
 const MANIFEST: &str = "manifest.json";
 const SIGNATURE: &str = "signature.json";
@@ -117,12 +117,12 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
     std::fs::write(path, text).map_err(|e| failed(e.to_string()))
 }
 
-/// What tells one build of Weft from another.
+/// What tells one build of Taffeta from another.
 pub(crate) fn stamp() -> String {
     let program = std::env::current_exe().ok().and_then(|p| std::fs::metadata(p).ok());
     let modified = program.as_ref().and_then(|m| m.modified().ok()).and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     format!(
-        "weft {} {} {}",
+        "taffeta {} {} {}",
         env!("CARGO_PKG_VERSION"),
         program.map_or(0, |m| m.len()),
         modified.map_or(0, |t| t.as_nanos())

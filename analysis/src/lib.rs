@@ -1,4 +1,4 @@
-//! Weft's analyses: everything that proves.
+//! Taffeta's analyses: everything that proves.
 //!
 //! - [`query`]: read-only facts about a program.
 //! - [`pass`]: rewrites that are always legal and that no user calls.

@@ -5,7 +5,7 @@
 //! a dependence round.
 
 use crate::isl::{self, Row};
-use weft_ast::{Expr, Symbol};
+use taffeta_ast::{Expr, Symbol};
 
 /// An integer, from a statement's indices and the parameters.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,7 +23,7 @@
 //! 2. For every tensor that is alive, no operation of its shape wraps, and the product of its dimensions (with 1 for those that are 0)
 //!    is at most [`MAX_SIZE`].
 //!
-//! Both only exclude what fits no memory: 2^47 bytes is the address space of the machines that Weft runs on.
+//! Both only exclude what fits no memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
 //!
 //! An element of a tensor is one unknown value from one write of that tensor to the next, so that `x[i]` means the same
 //! twice in a row, and no longer the same after a store to `x`, wherever it is.

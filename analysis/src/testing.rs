@@ -1,10 +1,10 @@
 //! What the tests share: a generator of random integer expressions, and evaluation by the table of operators.
 
 use rustc_hash::FxHashMap;
-use weft_ast::expr::Literal;
-use weft_ast::interp::scalar;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Symbol, Tensor};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::interp::scalar;
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Symbol, Tensor};
 
 /// A small generator of pseudo-random numbers (xorshift), so that a failure can be repeated from its seed.
 pub(crate) struct Rng(pub(crate) u64);

@@ -1,8 +1,8 @@
 //! The dependence analysis on programs as people write them.
 
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use weft_ast::{Func, print};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_ast::{Func, print};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// The one entry of a program.
 pub fn entry(text: &str) -> Func {
@@ -12,12 +12,12 @@ pub fn entry(text: &str) -> Func {
 }
 
 fn line(d: &Dependence) -> String {
-    let text = |s: &weft_ast::Stmt| print::stmt(s).lines().next().unwrap_or_default().to_string();
+    let text = |s: &taffeta_ast::Stmt| print::stmt(s).lines().next().unwrap_or_default().to_string();
     let loops: Vec<String> = d
         .loops
         .iter()
         .map(|(s, r)| {
-            let weft_ast::StmtKind::For { iter, .. } = s.kind() else { return String::new() };
+            let taffeta_ast::StmtKind::For { iter, .. } = s.kind() else { return String::new() };
             format!(
                 "{iter}{}",
                 match r {
@@ -29,7 +29,8 @@ fn line(d: &Dependence) -> String {
             )
         })
         .collect();
-    let list = |v: &[(weft_ast::Symbol, i64)]| v.iter().map(|(s, v)| format!("{s}={v}")).collect::<Vec<_>>().join(",");
+    let list =
+        |v: &[(taffeta_ast::Symbol, i64)]| v.iter().map(|(s, v)| format!("{s}={v}")).collect::<Vec<_>>().join(",");
     let w = &d.witness;
     let assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("{}={v}", print::expr(e))).collect();
     format!(
@@ -255,8 +256,8 @@ def f(x: inout[f32[n]]):
 
 #[test]
 fn shapes_are_what_they_were_at_the_declaration() {
-    use weft_ast::build::{Builder, block, branch, local, looped, store, var_def};
-    use weft_ast::{DType, Expr, Symbol};
+    use taffeta_ast::build::{Builder, block, branch, local, looped, store, var_def};
+    use taffeta_ast::{DType, Expr, Symbol};
     let mut b = Builder::new("f");
     let n = b.size("n");
     let s = b.inout("s", DType::I64, []);
@@ -275,8 +276,8 @@ fn shapes_are_what_they_were_at_the_declaration() {
 
 #[test]
 fn a_while_evaluates_its_condition_before_every_iteration() {
-    use weft_ast::build::{Builder, local, store, var_def};
-    use weft_ast::{DType, Expr, Origin, Stmt, StmtKind};
+    use taffeta_ast::build::{Builder, local, store, var_def};
+    use taffeta_ast::{DType, Expr, Origin, Stmt, StmtKind};
     let b = Builder::new("f");
     let s = local("s", DType::I64, []);
     let repeat = StmtKind::While { cond: s.load([]).less(&Expr::int(5)), body: store(&s, [], &Expr::int(1)) };

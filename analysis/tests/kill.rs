@@ -1,8 +1,8 @@
 //! Which reads may see a value from outside of an iteration.
 
-use weft_analysis::query::depend::Dependences;
-use weft_ast::{Expr, Func, Stmt, StmtKind, print};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_ast::{Expr, Func, Stmt, StmtKind, print};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// The read of `t` that is exposed in an iteration of the first loop over `i`, as it is written.
 fn exposed(body: &str) -> Option<String> {

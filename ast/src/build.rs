@@ -2,8 +2,8 @@
 //! whole programs.
 //!
 //! ```
-//! use weft_ast::build::{Builder, block, looped, reduce, store};
-//! use weft_ast::{DType, Expr, ReduceOp, Symbol, print};
+//! use taffeta_ast::build::{Builder, block, looped, reduce, store};
+//! use taffeta_ast::{DType, Expr, ReduceOp, Symbol, print};
 //!
 //! let mut b = Builder::new("row_sums");
 //! let (n, m) = (b.size("n"), b.size("m"));

@@ -3,7 +3,7 @@
 //! The constructors keep integer index arithmetic in a light normal form (constants folded and on the right, `x + 0`,
 //! `x * 1` and double casts gone), so that printing a tree and parsing it again gives the same tree, and structural
 //! equality is useful. They never drop an operand that could stop the program, and leave floats as they are written.
-//! What needs facts about the program is the simplifier's (`weft-analysis`).
+//! What needs facts about the program is the simplifier's (`taffeta-analysis`).
 
 mod normal;
 

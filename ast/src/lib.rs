@@ -19,7 +19,7 @@
 //! the reference interpreter, which is the definition of meaning and the oracle for everything else. For tests there are
 //! [`mod@build`], trees by hand, and `random` (a feature), random programs.
 //!
-//! Deliberately absent: anything of the surface syntax (it is in `weft-frontend`), anything that proves (`weft-analysis`)
+//! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves (`taffeta-analysis`)
 //! and `unsafe`.
 
 pub mod build;

@@ -1,6 +1,6 @@
 //! Threads for questions that are independent of each other.
 //!
-//! They are Weft's own: a program that compiles from its rayon workers, or a test that does, waits in those for threads that answer
+//! They are Taffeta's own: a program that compiles from its rayon workers, or a test that does, waits in those for threads that answer
 //! here, and if these were the same workers, all would wait for each other.
 
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         return work();
     }
     static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
-    let name = |k| format!("weft-{k}");
+    let name = |k| format!("taffeta-{k}");
     let pool = POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().thread_name(name).build().ok());
     match pool {
         Some(pool) => pool.install(work),

@@ -207,7 +207,7 @@ pub struct LoopProps {
     /// As copies of its body.
     pub unroll: bool,
     /// By a call of a library where there is one: the loop and those in it are a matrix product that writes nothing that it reads
-    /// (`weft_analysis::query::product`). The nest is what it means, and what runs where the library does not take the matrices.
+    /// (`taffeta_analysis::query::product`). The nest is what it means, and what runs where the library does not take the matrices.
     pub library: bool,
     /// Reductions in the body that meet in one element in several iterations, of a loop that runs in any order. A tensor is listed
     /// once for each operator.

@@ -229,7 +229,7 @@ impl Value {
     /// not as many.
     ///
     /// ```
-    /// use weft_ast::{Buffer, DType, Value};
+    /// use taffeta_ast::{Buffer, DType, Value};
     ///
     /// let zeros = Value::zeros(DType::F16, vec![2]).unwrap();
     /// let new = zeros.with_numbers(vec![0.5, 0.1]).unwrap();

@@ -5,7 +5,7 @@
 
 use crate::{own, partials};
 use rustc_hash::FxHashSet;
-use weft_ast::{Expr, ExprKind, Func, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Func, StmtKind, Symbol};
 
 /// Calls `f` on the tensors that an expression's value changes with.
 pub(crate) fn sources(e: &Expr, f: &mut dyn FnMut(&Symbol)) {

@@ -1,7 +1,7 @@
 //! Small pieces of code that gradients are made of.
 
 use std::sync::Arc;
-use weft_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
 /// `tensor[indices] = value`
 pub(crate) fn store(tensor: &Symbol, indices: Vec<Access>, value: Expr, origin: &Origin) -> Stmt {

@@ -1,8 +1,8 @@
 //! What cannot be differentiated, and where it stands.
 
 use crate::{Kind, Request};
-use weft_ast::expr::Modifier;
-use weft_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
+use taffeta_ast::expr::Modifier;
+use taffeta_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
 
 /// Refuses a request that has no answer.
 pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
@@ -64,7 +64,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         for odd in names.iter().filter(|n| !known.contains(n)) {
             let d = Diagnostic::new("grad::tape", format!("`{}` has no tensor `{odd}` to keep", func.name));
             let d = d.at(request.span);
-            found.push(match weft_ast::near::nearest(odd, known.iter().map(String::as_str)) {
+            found.push(match taffeta_ast::near::nearest(odd, known.iter().map(String::as_str)) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help("name tensors of the program, or `all`, `none` or `auto`"),
             });

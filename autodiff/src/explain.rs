@@ -3,7 +3,7 @@
 use crate::held::Held;
 use crate::memory::{self, Sizes};
 use crate::plan::Planned;
-use weft_ast::{Func, Span, print};
+use taffeta_ast::{Func, Span, print};
 
 /// What is kept of one tensor.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use crate::activity::changes_with;
 use crate::partials::{Part, part, product};
 use rustc_hash::FxHashSet;
-use weft_ast::{Expr, ExprKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// What is added to the adjoint of an element that an expression reads.
 pub(crate) struct Contribution {

@@ -1,8 +1,8 @@
 //! How often a loop runs: most iterations that it ever has, as an expression over the program's sizes alone. Tapes are that long.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Symbol, poly};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 
 /// Differences of operands of `min` and `max` that are looked at.
 const MOST_PAIRS: usize = 16;

@@ -5,11 +5,11 @@ use crate::extent::{self, Ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
-use weft_analysis::query::Context;
-use weft_analysis::query::depend::{Ask, Dependences, Relation};
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::func::ParamMode;
-use weft_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::Context;
+use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A loop of the program.
 pub(crate) struct Loop {

@@ -10,8 +10,8 @@ use crate::program::{inouts, inputs, local};
 use crate::{Request, activity, build, expression, own, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::stmt::Role;
-use weft_ast::{
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{
     Access, Diagnostics, Expr, ExprKind, Func, Literal, Origin, Param, ParamMode, ReduceOp, Stmt, StmtKind, Symbol,
     Tensor,
 };

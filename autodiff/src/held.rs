@@ -4,7 +4,7 @@ use crate::facts::{Facts, What};
 use crate::homes;
 use crate::values::{Home, Saved, Values};
 use std::sync::Arc;
-use weft_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor, poly};
+use taffeta_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor, poly};
 
 /// In which form values come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use crate::facts::{Declared, Facts};
 use crate::plan::Plan;
 use crate::values::Home;
 use rustc_hash::FxHashMap;
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 
 /// Operations that take as long as an element of a tape costs on its way to memory and back.
 const WORTH_A_TAPE: f64 = 16.0;

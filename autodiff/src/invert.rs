@@ -25,9 +25,9 @@ use crate::values::Home;
 use crate::{Tape, build};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_analysis::query::effects;
-use weft_ast::stmt::Role;
-use weft_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::effects;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// How a tensor is undone.
 #[derive(Clone)]

@@ -12,9 +12,11 @@
 use crate::program::{inputs, local};
 use crate::{Kind, Request, build, forward};
 use std::sync::Arc;
-use weft_analysis::pass::copy::Copier;
-use weft_ast::stmt::Role;
-use weft_ast::{Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_analysis::pass::copy::Copier;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{
+    Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor,
+};
 
 /// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for `x.jacobian`, whose first
 /// dimensions are those of the result and whose last ones are those of x.

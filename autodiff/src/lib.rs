@@ -54,7 +54,7 @@ mod values;
 pub use explain::{Explanation, Row};
 pub use held::amount;
 
-use weft_ast::{Diagnostics, Func, Span};
+use taffeta_ast::{Diagnostics, Func, Span};
 
 pub use pair::{Pair, Source, differentiate_pair};
 
@@ -145,7 +145,7 @@ impl<'a> Request<'a> {
     }
 
     /// Whether it is a derivative of that result.
-    fn is_of(&self, result: &weft_ast::Tensor) -> bool {
+    fn is_of(&self, result: &taffeta_ast::Tensor) -> bool {
         self.out.is_empty() || self.out.iter().any(|n| n == result.symbol.name())
     }
 }
@@ -189,12 +189,12 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
 
 /// That what was made is a program.
 fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
-    if let Err(wrong) = weft_ast::validate::logical(func) {
-        let text = format!("{wrong:?}\n{}", weft_ast::print::func(func));
+    if let Err(wrong) = taffeta_ast::validate::logical(func) {
+        let text = format!("{wrong:?}\n{}", taffeta_ast::print::func(func));
         debug_assert!(false, "a derivative is no valid program: {text}");
-        return Err(weft_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
+        return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
             .at(span)
-            .help("this is a mistake in Weft, not in your program; please report it")
+            .help("this is a mistake in Taffeta, not in your program; please report it")
             .note(text)
             .into());
     }

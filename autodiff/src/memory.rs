@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
 
 /// Sizes of a run, and values of parameters that are single integers, by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -123,12 +123,12 @@ impl<'a> Known<'a> {
             ExprKind::Apply(op, args) => {
                 let parts: Vec<Range> = args.iter().map(|a| self.range(a)).collect::<Option<_>>()?;
                 applied(*op, &parts).or_else(|| {
-                    self.missing.insert(format!("the value of `{}`", weft_ast::print::expr(e)));
+                    self.missing.insert(format!("the value of `{}`", taffeta_ast::print::expr(e)));
                     None
                 })
             }
             _ => {
-                self.missing.insert(format!("the value of `{}`", weft_ast::print::expr(e)));
+                self.missing.insert(format!("the value of `{}`", taffeta_ast::print::expr(e)));
                 None
             }
         }

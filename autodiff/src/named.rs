@@ -23,9 +23,9 @@ use crate::activity::changes_with;
 use crate::build;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::op::Op;
-use weft_ast::stmt::Role;
-use weft_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::op::Op;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The program with names for parts of what is written into `active` tensors; and the names.
 pub(crate) fn run(func: &Func, active: &FxHashSet<Symbol>) -> Func {

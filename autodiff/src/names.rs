@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::stmt::Role;
-use weft_ast::{Func, ParamMode, Symbol, Tensor};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Func, ParamMode, Symbol, Tensor};
 
 /// The names that are taken.
 pub(crate) struct Names {

@@ -13,10 +13,12 @@ use crate::values::Home;
 use crate::{Request, build};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_analysis::pass::copy::Copier;
-use weft_ast::func::{OwnGradient, Place, Takes};
-use weft_ast::stmt::Role;
-use weft_ast::{Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::pass::copy::Copier;
+use taffeta_ast::func::{OwnGradient, Place, Takes};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{
+    Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 
 /// The calls of a program, by the statements that they are made of.
 #[derive(Default)]

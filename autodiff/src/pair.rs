@@ -34,10 +34,10 @@ use crate::program::{inouts, inputs};
 use crate::{Kind, Request, build, check, held, memory, own, tidy, valid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_analysis::pass::retarget;
-use weft_analysis::query::effects;
-use weft_ast::stmt::{AssertKind, MessagePart, Role};
-use weft_ast::{
+use taffeta_analysis::pass::retarget;
+use taffeta_analysis::query::effects;
+use taffeta_ast::stmt::{AssertKind, MessagePart, Role};
+use taffeta_ast::{
     DType, Diagnostic, Diagnostics, Expr, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 

@@ -8,8 +8,8 @@
 //! - `a ** b`: with respect to `a` it is 0 where `b` is 0; with respect to `b` it is 0 where `a` is 0.
 //! - `a if c else b`: the derivative of what was chosen; `c` carries none.
 
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, Literal};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, Literal};
 
 /// How much of a change of an operand arrives in the result.
 pub(crate) enum Part {

@@ -18,10 +18,10 @@ use crate::values::Home;
 use crate::{Request, own, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_analysis::query::depend::Dependences;
-use weft_analysis::query::effects;
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_analysis::query::effects;
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
 /// Levels of checkpoints, at most.
 const MOST_LEVELS: u32 = 6;

@@ -19,8 +19,8 @@ use crate::values::{Home, Values};
 use crate::{Kind, Request, activity, build, homes, invert, named};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::stmt::Role;
-use weft_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Whether seeds are parameters; they are 1 if not.
 fn takes_seeds(request: &Request<'_>) -> bool {

@@ -7,7 +7,7 @@ use crate::reverse::Reverse;
 use crate::values::{Home, Kept, Saved, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::{Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The forward pass that is being made.
 #[derive(Default)]

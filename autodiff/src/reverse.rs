@@ -19,9 +19,9 @@ use crate::values::{Home, Kept, Place, Snapshot, Values};
 use crate::{build, extent, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::op::Op;
-use weft_ast::stmt::Role;
-use weft_ast::{
+use taffeta_ast::op::Op;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{
     Access, DType, Diagnostic, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtId, StmtKind,
     Symbol, Tensor,
 };
@@ -147,7 +147,7 @@ impl Reverse<'_, '_> {
         // With a step that is not known, numbers of iterations are counted down.
         let count = Symbol::new(format!("{iter}~k"));
         let value = begin.plus(&Expr::var(&count).times(&step));
-        let body = weft_analysis::pass::substitute::variable(&body, &backwards, &value);
+        let body = taffeta_analysis::pass::substitute::variable(&body, &backwards, &value);
         let one = Expr::int(1);
         let sign = Expr::int(0).less(&step).select(&one, &Expr::int(-1));
         let times = end.minus(&begin).plus(&step).minus(&sign).floor_div(&step);

@@ -20,10 +20,10 @@
 
 use crate::{build, extent, own};
 use std::sync::Arc;
-use weft_analysis::pass::retarget;
-use weft_analysis::query::effects;
-use weft_ast::stmt::Role;
-use weft_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
+use taffeta_analysis::pass::retarget;
+use taffeta_analysis::query::effects;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
 
 /// What became of the loop.
 pub(crate) struct Segmented {

@@ -8,12 +8,12 @@
 //! Each is asked of the dependence analysis of the gradient itself.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::pass;
-use weft_analysis::query::depend::{Ask, Dependences, Relation};
-use weft_analysis::query::effects;
-use weft_analysis::query::reference::Reference;
-use weft_ast::validate::Invariant;
-use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
+use taffeta_analysis::pass;
+use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::effects;
+use taffeta_analysis::query::reference::Reference;
+use taffeta_ast::validate::Invariant;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
 
 /// What is known of a gradient where it is made.
 #[derive(Default)]
@@ -116,7 +116,7 @@ fn stored(func: &Func, made: &Made) -> Func {
 /// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of the loops
 /// around it, which run through all of the dimension, and it is in no branch.
 fn covers(r: &Reference) -> bool {
-    use weft_analysis::query::reference::Step;
+    use taffeta_analysis::query::reference::Step;
     let Some(indices) = &r.indices else { return false };
     let mut left: Vec<(&Expr, &Expr)> = indices.iter().zip(&r.declared.shape).collect();
     for step in &r.site.path[r.scope()..] {
@@ -128,7 +128,7 @@ fn covers(r: &Reference) -> bool {
                 let Some(k) = left.iter().position(|(i, _)| **i == iter) else { return false };
                 let (_, dim) = left.swap_remove(k);
                 let Some([begin, end, step]) = bounds else { return false };
-                let (zero, last) = (Expr::int(0), weft_ast::poly::tidy(&dim.minus(&Expr::int(1))));
+                let (zero, last) = (Expr::int(0), taffeta_ast::poly::tidy(&dim.minus(&Expr::int(1))));
                 let upwards = *begin == zero && end == dim && step.as_int() == Some(1);
                 let downwards = *begin == last && end.as_int() == Some(-1) && step.as_int() == Some(-1);
                 if !upwards && !downwards {
@@ -150,7 +150,7 @@ fn joined(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
             && let (StmtKind::Store { tensor, indices, value: first }, StmtKind::ReduceTo { value, .. }) =
                 (out[k].kind(), next.kind())
         {
-            let zero = matches!(first.as_literal(), Some(weft_ast::Literal::Float(v)) if v == 0.0);
+            let zero = matches!(first.as_literal(), Some(taffeta_ast::Literal::Float(v)) if v == 0.0);
             let value = if zero { value.clone() } else { first.plus(value) };
             let kind = StmtKind::Store { tensor: tensor.clone(), indices: indices.clone(), value };
             out[k] = out[k].with_kind(kind);

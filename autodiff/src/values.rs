@@ -17,8 +17,8 @@ use crate::homes::Choice;
 use crate::invert::Undone;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::stmt::Role;
-use weft_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The code whose forward run makes a tensor's values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -234,8 +234,8 @@ pub(crate) fn inside(home: Home, loops: &[StmtId]) -> &[StmtId] {
 fn weight(dim: &Expr) -> f64 {
     match dim.kind() {
         ExprKind::Const(_) => dim.as_int().map_or(1e3, |v| v as f64),
-        ExprKind::Apply(weft_ast::Op::Min, args) => args.iter().map(weight).fold(f64::INFINITY, f64::min),
-        ExprKind::Apply(weft_ast::Op::Max, args) => args.iter().map(weight).fold(0.0, f64::max),
+        ExprKind::Apply(taffeta_ast::Op::Min, args) => args.iter().map(weight).fold(f64::INFINITY, f64::min),
+        ExprKind::Apply(taffeta_ast::Op::Max, args) => args.iter().map(weight).fold(0.0, f64::max),
         _ => 1e3,
     }
 }

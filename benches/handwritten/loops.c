@@ -29,7 +29,7 @@ void hand_softmax_rows(int64_t n, int64_t m, const float *restrict x, float *res
     for (int64_t i = 0; i < n; i++) {
         float peak = -INFINITY;
         for (int64_t j = 0; j < m; j++) {
-            /* As Weft's max does: a NaN stays. */
+            /* As Taffeta's max does: a NaN stays. */
             float v = x[i * m + j];
             peak = v > peak || v != v ? v : peak;
         }

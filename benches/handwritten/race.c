@@ -9,7 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "loops.h"
-#include "weft.h"
+#include "taffeta.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 #include <string.h>
 #include <time.h>
 
-int weft_matmul(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes);
-int weft_jacobi_2d(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes);
-int weft_softmax_rows(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes);
-int weft_circular_diff(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes);
+int taffeta_matmul(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
+int taffeta_jacobi_2d(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
+int taffeta_softmax_rows(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
+int taffeta_circular_diff(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
 
 static double now(void) {
     struct timespec t;
@@ -47,15 +47,15 @@ static uint64_t next(void) {
 }
 static float uniform(void) { return (float)(next() >> 40) / 16777216.0f; }
 
-static void check(int status, const weft_ctx *ctx) {
-    if (status != WEFT_OK) {
-        fprintf(stderr, "weft: error %d: %s\n", status, ctx->message);
+static void check(int status, const taffeta_ctx *ctx) {
+    if (status != TAFFETA_OK) {
+        fprintf(stderr, "taffeta: error %d: %s\n", status, ctx->message);
         exit(1);
     }
 }
 
-static weft_tensor tensor(int32_t dtype, int32_t ndim, int64_t *shape, void *data) {
-    weft_tensor t = {0};
+static taffeta_tensor tensor(int32_t dtype, int32_t ndim, int64_t *shape, void *data) {
+    taffeta_tensor t = {0};
     t.dtype = dtype;
     t.ndim = ndim;
     t.shape = shape;
@@ -70,33 +70,33 @@ static float *a, *b, *c, *c_hand, *x, *y, *y_hand, *e, *d, *d_hand;
 static double *A, *B, *A_hand, *B_hand;
 static int32_t *adj;
 static int32_t steps = STEPS;
-static weft_ctx ctx = WEFT_CTX_INIT;
+static taffeta_ctx ctx = TAFFETA_CTX_INIT;
 
-static void weft_side_matmul(void) {
+static void taffeta_side_matmul(void) {
     int64_t s[2] = {MATMUL, MATMUL};
-    weft_tensor t[3] = {tensor(WEFT_F32, 2, s, a), tensor(WEFT_F32, 2, s, b), tensor(WEFT_F32, 2, s, c)};
-    check(weft_matmul(&ctx, t, 3, NULL), &ctx);
+    taffeta_tensor t[3] = {tensor(TAFFETA_F32, 2, s, a), tensor(TAFFETA_F32, 2, s, b), tensor(TAFFETA_F32, 2, s, c)};
+    check(taffeta_matmul(&ctx, t, 3, NULL), &ctx);
 }
 static void hand_side_matmul(void) { hand_matmul(MATMUL, MATMUL, MATMUL, a, b, c_hand); }
 
-static void weft_side_jacobi(void) {
+static void taffeta_side_jacobi(void) {
     int64_t s[2] = {GRID, GRID};
-    weft_tensor t[3] = {tensor(WEFT_I32, 0, NULL, &steps), tensor(WEFT_F64, 2, s, A), tensor(WEFT_F64, 2, s, B)};
-    check(weft_jacobi_2d(&ctx, t, 3, NULL), &ctx);
+    taffeta_tensor t[3] = {tensor(TAFFETA_I32, 0, NULL, &steps), tensor(TAFFETA_F64, 2, s, A), tensor(TAFFETA_F64, 2, s, B)};
+    check(taffeta_jacobi_2d(&ctx, t, 3, NULL), &ctx);
 }
 static void hand_side_jacobi(void) { hand_jacobi_2d(steps, GRID, A_hand, B_hand); }
 
-static void weft_side_softmax(void) {
+static void taffeta_side_softmax(void) {
     int64_t s[2] = {ROWS, COLS};
-    weft_tensor t[2] = {tensor(WEFT_F32, 2, s, x), tensor(WEFT_F32, 2, s, y)};
-    check(weft_softmax_rows(&ctx, t, 2, NULL), &ctx);
+    taffeta_tensor t[2] = {tensor(TAFFETA_F32, 2, s, x), tensor(TAFFETA_F32, 2, s, y)};
+    check(taffeta_softmax_rows(&ctx, t, 2, NULL), &ctx);
 }
 static void hand_side_softmax(void) { hand_softmax_rows(ROWS, COLS, x, y_hand); }
 
-static void weft_side_circdiff(void) {
+static void taffeta_side_circdiff(void) {
     int64_t s[2] = {FACES, FEATS}, sa[2] = {FACES, 3};
-    weft_tensor t[3] = {tensor(WEFT_F32, 2, s, e), tensor(WEFT_I32, 2, sa, adj), tensor(WEFT_F32, 2, s, d)};
-    check(weft_circular_diff(&ctx, t, 3, NULL), &ctx);
+    taffeta_tensor t[3] = {tensor(TAFFETA_F32, 2, s, e), tensor(TAFFETA_I32, 2, sa, adj), tensor(TAFFETA_F32, 2, s, d)};
+    check(taffeta_circular_diff(&ctx, t, 3, NULL), &ctx);
 }
 static void hand_side_circdiff(void) { hand_circular_diff(FACES, FEATS, e, adj, d_hand); }
 
@@ -117,24 +117,24 @@ static double seconds(void (*f)(void), int calls) {
     return (now() - start) / calls;
 }
 
-static void race(const char *name, double flop, double bytes, void (*weft)(void), void (*hand)(void), const void *p,
+static void race(const char *name, double flop, double bytes, void (*taffeta)(void), void (*hand)(void), const void *p,
                  const void *q, size_t n, int is_double, int pairs) {
     for (int i = 0; i < 3; i++) {
-        weft();
+        taffeta();
         hand();
     }
     double once = seconds(hand, 1);
-    weft(); /* what works in place has been called as often on both sides */
+    taffeta(); /* what works in place has been called as often on both sides */
     int calls = once > 0.01 ? 1 : (int)(0.01 / once) + 1;
     printf("{\"name\": \"%s\", \"flop\": %.0f, \"bytes\": %.0f, \"pairs\": [", name, flop, bytes);
     for (int i = 0; i < pairs; i++) {
         double w, h;
         if (i % 2 == 0) {
-            w = seconds(weft, calls);
+            w = seconds(taffeta, calls);
             h = seconds(hand, calls);
         } else {
             h = seconds(hand, calls);
-            w = seconds(weft, calls);
+            w = seconds(taffeta, calls);
         }
         printf("%s[%.9g, %.9g]", i ? ", " : "", w, h);
     }
@@ -211,14 +211,14 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < f; i++) e[i] = uniform();
     for (size_t i = 0; i < 3 * (size_t)FACES; i++) adj[i] = (int32_t)(next() % FACES);
 
-    race("matmul", 2.0 * MATMUL * MATMUL * MATMUL, 16.0 * (double)mm, weft_side_matmul, hand_side_matmul, c, c_hand, mm, 0, pairs);
-    race("jacobi_2d", 10.0 * (double)g * STEPS, 32.0 * (double)g * STEPS, weft_side_jacobi, hand_side_jacobi, A, A_hand, g, 1, pairs);
-    race("softmax", 4.0 * (double)s, 8.0 * (double)s, weft_side_softmax, hand_side_softmax, y, y_hand, s, 0, pairs);
-    race("circular_diff", 9.0 * (double)f, 8.0 * (double)f, weft_side_circdiff, hand_side_circdiff, d, d_hand, f, 0, pairs);
+    race("matmul", 2.0 * MATMUL * MATMUL * MATMUL, 16.0 * (double)mm, taffeta_side_matmul, hand_side_matmul, c, c_hand, mm, 0, pairs);
+    race("jacobi_2d", 10.0 * (double)g * STEPS, 32.0 * (double)g * STEPS, taffeta_side_jacobi, hand_side_jacobi, A, A_hand, g, 1, pairs);
+    race("softmax", 4.0 * (double)s, 8.0 * (double)s, taffeta_side_softmax, hand_side_softmax, y, y_hand, s, 0, pairs);
+    race("circular_diff", 9.0 * (double)f, 8.0 * (double)f, taffeta_side_circdiff, hand_side_circdiff, d, d_hand, f, 0, pairs);
 
     printf("{\"name\": \"machine\", \"f32\": %.6g, \"f64\": %.6g, \"copy\": {\"matmul\": %.6g, \"jacobi_2d\": %.6g, "
            "\"softmax\": %.6g, \"circular_diff\": %.6g}}\n",
            peak_float(), peak_double(), copy_rate(12 * mm), copy_rate(16 * g), copy_rate(8 * s), copy_rate(8 * f));
-    weft_ctx_release(&ctx);
+    taffeta_ctx_release(&ctx);
     return 0;
 }

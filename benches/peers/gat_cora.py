@@ -1,7 +1,7 @@
 """The graph attention network of `examples/gat/train.ft` in PyTorch: the same graph, split, network, optimiser, numbers of
 epochs and of seeds. Prints the accuracy on the test nodes for every seed, the mean, and the seconds of an epoch.
 
-    WEFT_DATA=… python benches/peers/gat_cora.py [SEEDS] [EPOCHS]
+    TAFFETA_DATA=… python benches/peers/gat_cora.py [SEEDS] [EPOCHS]
 
 Plain tensor operations, as most programs write it: edges as two index tensors, sums over neighbours by `index_add`, the
 features a dense matrix. `--sparse` keeps the features as a sparse matrix, and drops only its words.
@@ -20,13 +20,13 @@ HEADS, HIDDEN, DROP, RATE, DECAY = 8, 8, 0.6, 0.005, 5e-4
 
 def coordinates(name):
     """The places of a MatrixMarket file, from 0."""
-    with open(os.path.join(os.environ["WEFT_DATA"], "graphs", name), encoding="utf-8") as f:
+    with open(os.path.join(os.environ["TAFFETA_DATA"], "graphs", name), encoding="utf-8") as f:
         lines = [line.split() for line in f if not line.startswith("%")]
     return torch.tensor([[int(v) - 1 for v in line[:2]] for line in lines[1:]]).T
 
 
 def cora():
-    with open(os.path.join(os.environ["WEFT_DATA"], "graphs", "cora_labels.txt"), encoding="utf-8") as f:
+    with open(os.path.join(os.environ["TAFFETA_DATA"], "graphs", "cora_labels.txt"), encoding="utf-8") as f:
         labels = torch.tensor([int(line) for line in f])
     n = len(labels)
     rows, words = coordinates("cora_features.mtx")

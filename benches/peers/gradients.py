@@ -1,7 +1,7 @@
 """The workloads of `workloads.py`, forward and backward: gradients, given a cotangent that is the same for all.
 
-Every system takes the inputs and the cotangent and gives the gradients. JAX and Weft may leave out of the forward pass what no
-gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` are Weft without a schedule: what it chooses to keep for
+Every system takes the inputs and the cotangent and gives the gradients. JAX and Taffeta may leave out of the forward pass what no
+gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` are Taffeta without a schedule: what it chooses to keep for
 the backward pass by itself, everything, and nothing.
 """
 
@@ -21,7 +21,7 @@ from workloads import (
     THREADS,
     SoftRasteriser,
     timed,
-    weft,
+    taffeta,
 )
 
 
@@ -31,8 +31,8 @@ class Backward:
     `wrt` says which inputs get gradients.
     """
 
-    systems = ["weft", "tape=auto", "tape=all", "tape=none", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("frameworks", 1.0)}
+    systems = ["taffeta", "tape=auto", "tape=all", "tape=none", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("frameworks", 1.0)}
 
     def inputs(self):
         """The forward pass's inputs, then the cotangent."""
@@ -44,10 +44,10 @@ class Backward:
         """The shape of the forward pass's result."""
         return first.shape
 
-    def weft(self, *arrays, path=None, schedule="backward"):
+    def taffeta(self, *arrays, path=None, schedule="backward"):
         results = [np.empty_like(arrays[k]) for k in self.wrt]
         example, sizes, statics = self.program()
-        return timed(weft(path or example, "back", self.arguments(*arrays), results, schedule, sizes, statics), results)
+        return timed(taffeta(path or example, "back", self.arguments(*arrays), results, schedule, sizes, statics), results)
 
     def arguments(self, *arrays):
         return list(arrays)
@@ -57,7 +57,7 @@ class Backward:
     def scheduled(self, system, *arrays):
         """The example's entry with another tape."""
         folder, name = os.path.split(os.path.join(EXAMPLES, self.program()[0]))
-        path = os.path.join(shutil.copytree(folder, os.path.join(tempfile.mkdtemp(prefix="weft-peers-"), "program")), name)
+        path = os.path.join(shutil.copytree(folder, os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "program")), name)
         with open(path) as file:
             text = file.read()
         tape = system.removeprefix("tape=")
@@ -67,7 +67,7 @@ class Backward:
         assert count == 1, f"{name} has no such gradient"
         with open(path, "w") as file:
             file.write(text)
-        return self.weft(*arrays, path=path, schedule=None)
+        return self.taffeta(*arrays, path=path, schedule=None)
 
     def torch(self, *arrays):
         return super().torch(*arrays[:-1])

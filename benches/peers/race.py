@@ -1,12 +1,12 @@
-"""Weft's scheduled examples against their peers, in one go: ratios with intervals, and how far they are from the machine's limits.
+"""Taffeta's scheduled examples against their peers, in one go: ratios with intervals, and how far they are from the machine's limits.
 
     race.py [--only TEXT] [--pairs 20] [--quick] [--out target/bench/peers.json]
 
 OMP_NUM_THREADS says on how many threads (2); on one, the processor's time counts instead of the clock's.
 
-Needs the variable WEFT (the compiler) and a Python with NumPy; peers that are not installed are said and left out. Every system runs
-in a process of its own. All are looked at first; then Weft and the fastest peer that its bar is about run in turn, who goes first
-changing from pair to pair, and the ratio peer / Weft of each pair counts. A bar holds where the 95 % interval of the median ratio lies
+Needs the variable TAFFETA (the compiler) and a Python with NumPy; peers that are not installed are said and left out. Every system runs
+in a process of its own. All are looked at first; then Taffeta and the fastest peer that its bar is about run in turn, who goes first
+changing from pair to pair, and the ratio peer / Taffeta of each pair counts. A bar holds where the 95 % interval of the median ratio lies
 above it.
 """
 
@@ -100,7 +100,7 @@ def differ_one(a, b):
 
 def machine():
     """FLOP/s of f32 and f64 on all threads, and a function from bytes to copied bytes per second."""
-    library = os.path.join(tempfile.mkdtemp(prefix="weft-peers-"), "machine.so")
+    library = os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "machine.so")
     flags = "-O3 -march=native -fopenmp -shared -fPIC".split()
     subprocess.run(["gcc", *flags, os.path.join(HERE, "machine.c"), "-o", library, "-lm"], check=True)
     lib = ctypes.CDLL(library)
@@ -112,7 +112,7 @@ def machine():
 
 def meant(bar, systems):
     """The systems that a bar is about."""
-    return [s for s in systems if bar == "any" and s != "weft" or s == bar or bar == "frameworks" and s in FRAMEWORKS]
+    return [s for s in systems if bar == "any" and s != "taffeta" or s == bar or bar == "frameworks" and s in FRAMEWORKS]
 
 
 def raced(system, best, bar, workers, looks, budget, options):
@@ -139,11 +139,11 @@ def race(number, options, folder, limits):
             workers[system] = worker
         else:
             row["left_out"][system] = worker.reason
-    if "weft" not in workers:
+    if "taffeta" not in workers:
         for worker in workers.values():
             worker.stop()
-        return row | {"error": row["left_out"]["weft"]}
-    expected = workers["weft"].results()
+        return row | {"error": row["left_out"]["taffeta"]}
+    expected = workers["taffeta"].results()
     for system, worker in workers.items():
         apart = differ(worker.results(), expected)
         row["systems"][system] = {"first_s": worker.first, "differs": apart}
@@ -153,11 +153,11 @@ def race(number, options, folder, limits):
     looks = {s: statistics.median(w.time(budget) for _ in range(1 if w.once > 1 else 3)) for s, w in workers.items()}
     for system, seconds in looks.items():
         row["systems"][system]["seconds"] = seconds
-    against, bar = workload.bars.get("weft", (None, 0.0))
+    against, bar = workload.bars.get("taffeta", (None, 0.0))
     peers = [s for s in meant(against, workers) if "wrong" not in row["systems"][s]]
     if peers:
         best = min(peers, key=looks.get)
-        row |= {"peer": best} | raced("weft", best, bar, workers, looks, budget, options)
+        row |= {"peer": best} | raced("taffeta", best, bar, workers, looks, budget, options)
         pairs = row["pairs"]
         seconds = statistics.median(w for w, _ in pairs)
         row["seconds"] = seconds

@@ -1,4 +1,4 @@
-"""What is compared: for each workload its inputs, Weft's program, and the peers, each in the formulation that suits it best.
+"""What is compared: for each workload its inputs, Taffeta's program, and the peers, each in the formulation that suits it best.
 
 A workload is a class: `inputs()` makes arrays from fixed seeds, and each method named in `systems` takes them and gives
 a function to be timed, which returns the result as a NumPy array where `check` asks for it. Results must agree to
@@ -21,8 +21,8 @@ EXAMPLES = os.path.join(HERE, "..", "..", "examples")
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 
 
-def weft(path, entry, arguments, results, schedule=None, sizes=(), statics=()):
-    from weft import Entry
+def taffeta(path, entry, arguments, results, schedule=None, sizes=(), statics=()):
+    from taffeta import Entry
 
     return Entry(os.path.join(EXAMPLES, path), entry, schedule, sizes, statics).bind(arguments, results)
 
@@ -68,7 +68,7 @@ def loops():
     """The loops of loops.c, compiled as an expert would compile them by hand."""
     global _LOOPS
     if _LOOPS is None:
-        library = os.path.join(tempfile.mkdtemp(prefix="weft-peers-"), "loops.so")
+        library = os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "loops.so")
         flags = "-O3 -march=native -ffast-math -fopenmp -shared -fPIC".split()
         subprocess.run(["gcc", *flags, os.path.join(HERE, "loops.c"), "-o", library, "-lm"], check=True)
         _LOOPS = ctypes.CDLL(library)
@@ -93,31 +93,31 @@ def c_call(name, *args):
 
 
 class Sgemm:
-    """Matrix product in f32, from Weft's own loops or by a library through `as_lib`."""
+    """Matrix product in f32, from Taffeta's own loops or by a library through `as_lib`."""
 
     tolerance = 1e-4
-    systems = ["weft", "torch", "numpy", "mkl", "jax"]
+    systems = ["taffeta", "torch", "numpy", "mkl", "jax"]
 
     def __init__(self, n, schedule="fast", bar=0.7):
         self.n, self.name, self.schedule = n, f"sgemm {n}" + ("" if schedule == "fast" else f", {schedule}"), schedule
         self.flops, self.bytes = 2 * n**3, 12 * n * n
-        self.bars = {"weft": ("any", bar)}
+        self.bars = {"taffeta": ("any", bar)}
 
     def inputs(self):
         rng = np.random.default_rng(0)
         return [rng.random((self.n, self.n), dtype=np.float32) for _ in range(2)]
 
-    def weft(self, a, b):
+    def taffeta(self, a, b):
         return self.scheduled(self.schedule, a, b)
 
     def scheduled(self, schedule, a, b):
-        # Weft takes the library that it finds; where the system has none, there is the one of the peers.
+        # Taffeta takes the library that it finds; where the system has none, there is the one of the peers.
         if ctypes.util.find_library("openblas") is None:
             for mkl in glob.glob(sys.prefix + "/lib/libmkl_rt.so*"):
-                os.environ.setdefault("WEFT_BLAS", mkl)
+                os.environ.setdefault("TAFFETA_BLAS", mkl)
         c = np.empty_like(a)
         sizes = {"n": self.n, "m": self.n, "p": self.n}
-        return timed(weft("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes), c)
+        return timed(taffeta("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes), c)
 
     def torch(self, a, b):
         torch = torch_()
@@ -152,15 +152,15 @@ class Steps(Sgemm):
     def __init__(self, n):
         super().__init__(n)
         self.name, self.bars = f"steps of sgemm {n}", {}
-        self.systems = ["weft", *self.schedules, "torch"]
+        self.systems = ["taffeta", *self.schedules, "torch"]
 
 
 class CircularDifference:
     """SubdivNet's circular difference: 10240 faces with 64 features, each next to three random others."""
 
     name, tolerance = "circular difference", 1e-5
-    systems = ["weft", "by hand, fused", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("by hand, fused", 0.95)}
+    systems = ["taffeta", "by hand, fused", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("by hand, fused", 0.95)}
     n, features = 10240, 64
     flops, bytes = 8 * n * features, 4 * (2 * n * features + 3 * n)
 
@@ -169,10 +169,10 @@ class CircularDifference:
         adj = rng.integers(0, self.n, size=(self.n, 3)).astype(np.int32)
         return [rng.random((self.n, self.features), dtype=np.float32), adj]
 
-    def weft(self, e, adj):
+    def taffeta(self, e, adj):
         y = np.empty_like(e)
         sizes = {"n_faces": self.n, "feats": self.features}
-        return timed(weft("subdivnet/circular_diff.ft", "circular_diff", [e, adj], [y], "fast", sizes), y)
+        return timed(taffeta("subdivnet/circular_diff.ft", "circular_diff", [e, adj], [y], "fast", sizes), y)
 
     def by_hand(self, e, adj):
         y = np.empty_like(e)
@@ -202,8 +202,8 @@ class MeshConvolution(CircularDifference):
     """A layer of SubdivNet: three sums over the neighbours, and four products with 64 x 64 matrices."""
 
     name, tolerance = "mesh convolution", 1e-4
-    systems = ["weft", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("any", 2.0)}
+    systems = ["taffeta", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("any", 2.0)}
     flops = 10240 * (64 * 64 * 8 + 24 * 64)
 
     def inputs(self):
@@ -211,10 +211,10 @@ class MeshConvolution(CircularDifference):
         e, adj = super().inputs()
         return [e, adj] + [rng.random((64, 64), dtype=np.float32) * np.float32(0.1) for _ in range(4)]
 
-    def weft(self, e, adj, *w):
+    def taffeta(self, e, adj, *w):
         y = np.empty_like(e)
         sizes = {"n_faces": self.n, "feats": self.features, "channels": 64}
-        return timed(weft("subdivnet/mesh_conv.ft", "mesh_conv", [e, adj, *w], [y], "fast", sizes), y)
+        return timed(taffeta("subdivnet/mesh_conv.ft", "mesh_conv", [e, adj, *w], [y], "fast", sizes), y)
 
     def torch(self, e, adj, *w):
         torch = torch_()
@@ -242,8 +242,8 @@ class Longformer:
     """Attention of each token to the `w` tokens on either side, cut at the ends of the text."""
 
     tolerance = 2e-4
-    systems = ["weft", "by hand, fused", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("frameworks", 1.0)}
+    systems = ["taffeta", "by hand, fused", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("frameworks", 1.0)}
 
     def __init__(self, heads, n, w, d):
         self.shape, self.w = (heads, n, d), w
@@ -254,10 +254,10 @@ class Longformer:
         rng = np.random.default_rng(0)
         return [rng.standard_normal(self.shape, dtype=np.float32) for _ in range(3)]
 
-    def weft(self, q, k, v):
+    def taffeta(self, q, k, v):
         y = np.empty_like(q)
         sizes = dict(zip(("heads", "n", "d"), self.shape))
-        call = weft("longformer/longformer.ft", "attention", [q, k, v], [y], "fast", sizes, {"w": self.w})
+        call = taffeta("longformer/longformer.ft", "attention", [q, k, v], [y], "fast", sizes, {"w": self.w})
         return timed(call, y)
 
     def by_hand(self, q, k, v):
@@ -313,8 +313,8 @@ class SoftRasteriser:
     """How much each of 512 triangles covers each of 64 x 64 pixels: sigmoid of the signed squared distance."""
 
     name, tolerance = "soft rasteriser", 2e-3
-    systems = ["weft", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("any", 1.0)}
+    systems = ["taffeta", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("any", 1.0)}
     faces, size, sigma = 512, 64, 1e-4
     flops, bytes = 512 * 64 * 64 * 70, 4 * 512 * 64 * 64
 
@@ -323,11 +323,11 @@ class SoftRasteriser:
         corners = rng.random((self.faces, 1, 2)) + (rng.random((self.faces, 3, 2)) - 0.5) * 0.1
         return [corners.astype(np.float32)]
 
-    def weft(self, corners):
+    def taffeta(self, corners):
         y = np.empty((self.faces, self.size, self.size), np.float32)
         sigma = np.array(self.sigma, np.float32)
         sizes, statics = {"n_faces": self.faces}, {"size": self.size}
-        return timed(weft("softras/softras.ft", "coverage", [corners, sigma], [y], "fast", sizes, statics), y)
+        return timed(taffeta("softras/softras.ft", "coverage", [corners, sigma], [y], "fast", sizes, statics), y)
 
     def formula(self, xp, sigmoid):
         line = np.linspace(0, 1, self.size, dtype=np.float32)
@@ -367,8 +367,8 @@ class GraphAttention:
     """One head of graph attention with 32 features over edges sorted by the node that they lead to."""
 
     tolerance = 1e-3
-    systems = ["weft", "torch", "torch.compile", "jax"]
-    bars = {"weft": ("any", 1.0)}
+    systems = ["taffeta", "torch", "torch.compile", "jax"]
+    bars = {"taffeta": ("any", 1.0)}
     features = 32
 
     def __init__(self, nodes, edges):
@@ -388,11 +388,11 @@ class GraphAttention:
         a = [rng.standard_normal(f, dtype=np.float32) for _ in range(2)]
         return [x, w, *a, src, dst]
 
-    def weft(self, x, w, a_src, a_dst, src, dst):
+    def taffeta(self, x, w, a_src, a_dst, src, dst):
         y = np.empty_like(x)
         first = np.searchsorted(dst, np.arange(self.nodes + 1)).astype(np.int32)
         sizes = {"n": self.nodes, "m": self.edges, "feats": self.features, "channels": self.features}
-        call = weft("gat/gat.ft", "gat_csr", [x, w, a_src, a_dst, first, src], [y], "fast", sizes)
+        call = taffeta("gat/gat.ft", "gat_csr", [x, w, a_src, a_dst, first, src], [y], "fast", sizes)
         return timed(call, y)
 
     def torch(self, x, w, a_src, a_dst, src, dst):
@@ -430,8 +430,8 @@ class Stencil:
     """A stencil over time steps, against the same loops by gcc with OpenMP."""
 
     tolerance = 1e-12
-    systems = ["weft", "gcc -O3, OpenMP"]
-    bars = {"weft": ("any", 1.0)}
+    systems = ["taffeta", "gcc -O3, OpenMP"]
+    bars = {"taffeta": ("any", 1.0)}
 
     def __init__(self, entry, schedule, n, steps, dims, flops):
         self.entry, self.schedule, self.n, self.steps, self.dims = entry, schedule, n, steps, dims
@@ -444,9 +444,9 @@ class Stencil:
         a = rng.random((self.n,) * self.dims)
         return [a, a.copy()]
 
-    def weft(self, a, b):
+    def taffeta(self, a, b):
         steps = np.array(self.steps, np.int32)
-        call = weft("physics/stencils.ft", self.entry, [steps, a, b], [], self.schedule, {"n": self.n})
+        call = taffeta("physics/stencils.ft", self.entry, [steps, a, b], [], self.schedule, {"n": self.n})
         return timed(call, a)
 
     def by_hand(self, a, b):

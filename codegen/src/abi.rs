@@ -1,14 +1,14 @@
-//! `include/weft.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them to C.
+//! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them to C.
 
 use std::ffi::{c_char, c_int, c_void};
-use weft_ast::DType;
+use taffeta_ast::DType;
 
-/// `WEFT_ABI`
+/// `TAFFETA_ABI`
 pub(crate) const ABI: u32 = 1;
-/// `WEFT_OWNER_CALLER`
+/// `TAFFETA_OWNER_CALLER`
 pub(crate) const OWNER_CALLER: i32 = 0;
 
-/// `weft_tensor`
+/// `taffeta_tensor`
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Tensor {
@@ -23,7 +23,7 @@ pub(crate) struct Tensor {
     pub owner: i32,
 }
 
-/// `weft_ctx`
+/// `taffeta_ctx`
 #[repr(C)]
 pub(crate) struct Ctx {
     pub abi: u32,
@@ -39,12 +39,12 @@ pub(crate) struct Ctx {
     pub message: [c_char; 512],
 }
 
-/// `weft_f`
+/// `taffeta_f`
 pub(crate) type RunFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64) -> c_int;
-/// `weft_f_plan`
+/// `taffeta_f_plan`
 pub(crate) type PlanFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64, *mut usize) -> c_int;
 
-/// The type's number in `weft_dtype`.
+/// The type's number in `taffeta_dtype`.
 pub(crate) fn dtype(d: DType) -> i32 {
     match d {
         DType::Bool => 0,

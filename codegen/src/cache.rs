@@ -13,8 +13,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use taffeta_ast::Diagnostic;
 use tempfile::TempDir;
-use weft_ast::Diagnostic;
 
 const LIST: &str = "entry.json";
 
@@ -33,7 +33,7 @@ struct List {
 }
 
 impl Cache {
-    /// The user's cache: `WEFT_CACHE_DIR`, else `weft` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be used, a
+    /// The user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be used, a
     /// temporary directory for this process, with a warning.
     ///
     /// # Errors
@@ -43,11 +43,11 @@ impl Cache {
         let warning = match default_dir().map(|dir| Cache::open_at(&dir)) {
             Some(Ok(cache)) => return Ok((cache, None)),
             Some(Err(d)) => d.note("compiled programs are kept for this run only"),
-            None => Diagnostic::new("cache::nowhere", "neither WEFT_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set")
+            None => Diagnostic::new("cache::nowhere", "neither TAFFETA_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set")
                 .note("compiled programs are kept for this run only"),
         };
         let temporary = tempfile::Builder::new()
-            .prefix("weft-")
+            .prefix("taffeta-")
             .tempdir()
             .map_err(|e| Diagnostic::new("cache::nowhere", format!("cannot make a temporary directory: {e}")))?;
         Ok((Cache { dir: temporary.path().to_path_buf(), _temporary: Some(temporary) }, Some(warning)))
@@ -61,7 +61,7 @@ impl Cache {
     pub fn open_at(dir: &Path) -> Result<Cache, Diagnostic> {
         let refuse = |why: String| {
             Diagnostic::new("cache::unusable", format!("cannot keep compiled programs in `{}`: {why}", dir.display()))
-                .help("set WEFT_CACHE_DIR to a directory of your own")
+                .help("set TAFFETA_CACHE_DIR to a directory of your own")
         };
         if let Err(e) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
             && e.kind() != ErrorKind::AlreadyExists
@@ -119,7 +119,7 @@ impl Cache {
         }
         let refuse = |e: std::io::Error| {
             Diagnostic::new("cache::write", format!("cannot write to the cache `{}`: {e}", self.dir.display()))
-                .help("make room, or set WEFT_CACHE_DIR to another directory")
+                .help("make room, or set TAFFETA_CACHE_DIR to another directory")
         };
         let fresh = tempfile::Builder::new().prefix(".make-").tempdir_in(&self.dir).map_err(refuse)?;
         match make(fresh.path()) {
@@ -181,7 +181,7 @@ fn checksum(data: &[u8]) -> u64 {
 
 fn default_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("WEFT_CACHE_DIR")
-        .or_else(|| set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("weft")))
-        .or_else(|| set("HOME").map(|p| p.join(".cache").join("weft")))
+    set("TAFFETA_CACHE_DIR")
+        .or_else(|| set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("taffeta")))
+        .or_else(|| set("HOME").map(|p| p.join(".cache").join("taffeta")))
 }

@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
-use weft_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
+use taffeta_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
 
 /// Rust types that are elements of tensors.
 pub trait Element: Copy + sealed::Sealed {
@@ -33,9 +33,9 @@ macro_rules! elements {
 elements!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
           half::f16 => F16, half::bf16 => Bf16, f32 => F32, f64 => F64);
 
-/// What is wrong, in the words of `weft.h`.
+/// What is wrong, in the words of `taffeta.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // `weft_status` says what they are
+#[allow(missing_docs)] // `taffeta_status` says what they are
 pub enum ErrorKind {
     Assert,
     Index,
@@ -100,7 +100,7 @@ impl CallError {
     pub fn diagnostic(&self, sources: &SourceMap) -> Diagnostic {
         let find = |file: &str, start: u32, end: u32| {
             let position = sources.files().position(|f| f.name == file);
-            position.map_or(Span::NONE, |k| Span { file: weft_ast::FileId(k as u32), start, end })
+            position.map_or(Span::NONE, |k| Span { file: taffeta_ast::FileId(k as u32), start, end })
         };
         let mut d = Diagnostic::new(self.kind.code(), self.message.clone());
         if let Some(site) = &self.site {
@@ -141,7 +141,7 @@ struct View {
 
 impl View {
     fn new(dtype: DType, shape: &[usize], data: NonNull<u8>, len: usize) -> Option<View> {
-        (weft_ast::value::element_count(shape)? == len).then_some(())?;
+        (taffeta_ast::value::element_count(shape)? == len).then_some(())?;
         let shape = shape.iter().map(|d| i64::try_from(*d).ok()).collect::<Option<Vec<i64>>>()?;
         Some(View { dtype, shape, data, bytes: len * dtype.size() })
     }
@@ -307,7 +307,7 @@ impl Compiled {
         }
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let start = Instant::now();
-        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `weft.h`, with shapes and
+        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `taffeta.h`, with shapes and
         // data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were checked, so it
         // reads and writes only inside of the data: what cannot be proved of its indices, it checks. The arena is as large as
         // the plan says.
@@ -335,7 +335,7 @@ impl Compiled {
         let mut results = Vec::with_capacity(plan.results.len());
         for (t, shape) in self.signature().results().zip(plan.results) {
             let message = || format!("no memory for `{}` of shape {shape:?}", t.name);
-            let fits = weft_ast::value::element_count(&shape)
+            let fits = taffeta_ast::value::element_count(&shape)
                 .and_then(|n| n.checked_mul(t.dtype.size()))
                 .is_some_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
             let value = if fits { Value::zeros(t.dtype, shape.clone()) } else { None };

@@ -1,4 +1,4 @@
-//! Weft's code generation: from the logical program to running code.
+//! Taffeta's code generation: from the logical program to running code.
 //!
 //! ```text
 //!  ast::Func ── lower ──▶ Lowered ── c::emit ──▶ C + OpenMP ── toolchain (cc) ──▶ shared library ── load ──▶ call
@@ -7,10 +7,10 @@
 //! - [`lower`](mod@lower) turns what may fail into assertions, places local tensors in memory and flattens accesses.
 //! - [`c`] prints C that a person can read; on a [`Lowered`] program it cannot fail.
 //! - [`toolchain`] finds and runs the C compiler, [`cache`] keeps what it made.
-//! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside (`include/weft.h`).
+//! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside (`include/taffeta.h`).
 //!
 //! All of the project's `unsafe` but isl's is in `load` and `call`. Deliberately absent: optimisation that is not about
-//! the target (`weft-analysis`), and anything that decides *which* schedule to use.
+//! the target (`taffeta-analysis`), and anything that decides *which* schedule to use.
 
 pub mod abi;
 pub mod c;

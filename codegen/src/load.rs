@@ -8,9 +8,9 @@ use libloading::Library;
 use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use weft_ast::Diagnostic;
+use taffeta_ast::Diagnostic;
 
-/// `weft_products`
+/// `taffeta_products`
 type ProductsFn = unsafe extern "C" fn() -> *const c_char;
 
 /// An entry in memory, ready to be called. It may be called by several threads at once, each with its own
@@ -46,8 +46,8 @@ impl Compiled {
             let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;
             (run, plan)
         };
-        // SAFETY: what `weft_gemm.h` defines, where the code includes it.
-        let products = unsafe { library.get::<ProductsFn>(b"weft_products") }.ok().map(|f| *f);
+        // SAFETY: what `taffeta_gemm.h` defines, where the code includes it.
+        let products = unsafe { library.get::<ProductsFn>(b"taffeta_products") }.ok().map(|f| *f);
         Ok(Compiled { run, plan, products, signature, path: path.to_path_buf(), _library: ManuallyDrop::new(library) })
     }
 

@@ -3,8 +3,8 @@
 //! It is plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
 
 use serde::{Deserialize, Serialize};
-use weft_ast::func::ParamMode;
-use weft_ast::{DType, Expr, ExprKind, Func, Op, Symbol};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Op, Symbol};
 
 /// An entry's interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Signature {
     pub sizes: Vec<SizeParam>,
     /// Parameters, then results, in order.
     pub tensors: Vec<TensorSig>,
-    /// Places that can stop the program: `weft_ctx.site` is a position in this list. Filled in by `c::emit`.
+    /// Places that can stop the program: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
 }
 
@@ -233,7 +233,7 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
 
 /// A size as a program writes it; `outer` is the precedence around it.
 fn text(e: &Expr, outer: u8) -> String {
-    use weft_ast::op::Form;
+    use taffeta_ast::op::Form;
     match e.kind() {
         ExprKind::Const(_) => e.as_int().map_or_else(|| "?".to_string(), |v| v.to_string()),
         ExprKind::Var(v) => v.name().to_string(),

@@ -1,12 +1,12 @@
 //! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list of
 //! arguments and never through a shell.
 
-use crate::c::{CSource, WEFT_GEMM_H, WEFT_H, WEFT_RUNTIME_H};
+use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::UNIX_EPOCH;
-use weft_ast::Diagnostic;
+use taffeta_ast::Diagnostic;
 
 /// What programs are linked with: mathematics, and loading a library while they run.
 const LIBRARIES: [&str; 2] = ["-lm", "-ldl"];
@@ -30,7 +30,7 @@ impl Default for CompileOptions {
     }
 }
 
-/// What `weft build` leaves in a directory.
+/// What `taffeta build` leaves in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The program in C.
@@ -38,7 +38,7 @@ pub struct Files {
     /// The declarations for callers.
     pub header: PathBuf,
     /// The published header that it includes.
-    pub weft_h: PathBuf,
+    pub taffeta_h: PathBuf,
 }
 
 /// A C compiler.
@@ -101,7 +101,7 @@ impl Toolchain {
         &self.program
     }
 
-    /// Flags for every compilation, as `weft build` shows them.
+    /// Flags for every compilation, as `taffeta build` shows them.
     pub fn flags(options: &CompileOptions) -> Vec<&'static str> {
         let mut flags = vec!["-std=c99", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math"];
         flags.push(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
@@ -137,14 +137,14 @@ impl Toolchain {
         let files = Files {
             source: dir.join(format!("{stem}.c")),
             header: dir.join(format!("{stem}.h")),
-            weft_h: dir.join("weft.h"),
+            taffeta_h: dir.join("taffeta.h"),
         };
         write(&files.source, &source.code)?;
         write(&files.header, &source.header)?;
-        write(&files.weft_h, WEFT_H)?;
-        write(&dir.join("weft_runtime.h"), WEFT_RUNTIME_H)?;
+        write(&files.taffeta_h, TAFFETA_H)?;
+        write(&dir.join("taffeta_runtime.h"), TAFFETA_RUNTIME_H)?;
         if source.products {
-            write(&dir.join("weft_gemm.h"), WEFT_GEMM_H)?;
+            write(&dir.join("taffeta_gemm.h"), TAFFETA_GEMM_H)?;
         }
         Ok(files)
     }
@@ -236,7 +236,7 @@ impl Toolchain {
         }
         // Whose mistake it is, an empty function tells: a compiler that fails there too does not dislike our code.
         let (probe, output) = (dir.join("probe.c"), dir.join("probe.out"));
-        write(&probe, "int weft_probe(void) { return 0; }\n")?;
+        write(&probe, "int taffeta_probe(void) { return 0; }\n")?;
         let smallest: [OsString; 4] = ["-shared".into(), probe.into(), "-o".into(), output.clone().into()];
         let probed = run(&mut command(!tool.is_like_clang(), &smallest), &output)?;
         if !probed.ok() {
@@ -325,7 +325,7 @@ fn broken(tool: &str, ran: &Ran) -> Diagnostic {
 /// A compiler that works, and does not take what we made.
 fn refused(ran: &Ran, log: &Path) -> Diagnostic {
     let mut d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
-        .help("this is a mistake in Weft, not in your program; please report it with the log");
+        .help("this is a mistake in Taffeta, not in your program; please report it with the log");
     if std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)).is_ok() {
         d = d.note(format!("log: {}", log.display()));
     }

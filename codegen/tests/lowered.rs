@@ -1,10 +1,10 @@
 //! Lowering keeps what a program computes, errors included: the interpreter runs random programs before and after it.
 
-use weft_ast::interp::{ErrorKind, Inputs, Outputs, complete_sizes, run};
-use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_ast::{Func, Value, print};
-use weft_codegen::lower::specialise;
-use weft_codegen::{LowerOptions, lower};
+use taffeta_ast::interp::{ErrorKind, Inputs, Outputs, complete_sizes, run};
+use taffeta_ast::random::{Case, Floats, Options, program, shrink};
+use taffeta_ast::{Func, Value, print};
+use taffeta_codegen::lower::specialise;
+use taffeta_codegen::{LowerOptions, lower};
 
 /// The program on flat buffers, as the pipeline makes it; with its sizes compiled in if `known`.
 fn lowered(case: &Case, known: bool) -> Func {
@@ -13,7 +13,7 @@ fn lowered(case: &Case, known: bool) -> Func {
         options.sizes = case.inputs.sizes.iter().map(|(name, value)| (name.clone(), *value)).collect();
     }
     let func = specialise(&case.func, &options.sizes).expect("the sizes are the program's");
-    let func = weft_analysis::pass::simplify::run(&func);
+    let func = taffeta_analysis::pass::simplify::run(&func);
     lower(&func, &options).expect("the program can be lowered").func().clone()
 }
 

@@ -1,6 +1,6 @@
-/* Calls heat.ft from C. See heat.ft for how it is compiled and linked; nothing of Weft is needed but what
- * `weft build` made. */
-#include "weft_heat.h"
+/* Calls heat.ft from C. See heat.ft for how it is compiled and linked; nothing of Taffeta is needed but what
+ * `taffeta build` made. */
+#include "taffeta_heat.h"
 
 #include <stdio.h>
 
@@ -12,15 +12,15 @@ int main(void) {
     double average = 0;
 
     /* Parameters in order, then results in order. Scalars have no shape. */
-    weft_tensor args[4] = {
-        {.dtype = WEFT_F64, .ndim = 1, .shape = rod_shape, .data = rod},
-        {.dtype = WEFT_I32, .data = &steps},
-        {.dtype = WEFT_F64, .data = &k},
-        {.dtype = WEFT_F64, .data = &average},
+    taffeta_tensor args[4] = {
+        {.dtype = TAFFETA_F64, .ndim = 1, .shape = rod_shape, .data = rod},
+        {.dtype = TAFFETA_I32, .data = &steps},
+        {.dtype = TAFFETA_F64, .data = &k},
+        {.dtype = TAFFETA_F64, .data = &average},
     };
-    weft_ctx ctx = WEFT_CTX_INIT;
-    int status = weft_heat(&ctx, args, 4, NULL); /* the size n is the length of the rod */
-    if (status != WEFT_OK) {
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    int status = taffeta_heat(&ctx, args, 4, NULL); /* the size n is the length of the rod */
+    if (status != TAFFETA_OK) {
         fprintf(stderr, "heat: %s\n", ctx.message);
         return 1;
     }
@@ -28,9 +28,9 @@ int main(void) {
     printf("mean %.3f\n", average);
 
     /* A mistake is an error code with a message, never an exit. */
-    args[1].dtype = WEFT_I64;
-    status = weft_heat(&ctx, args, 4, NULL);
+    args[1].dtype = TAFFETA_I64;
+    status = taffeta_heat(&ctx, args, 4, NULL);
     printf("error %d: %s\n", status, ctx.message);
-    weft_ctx_release(&ctx);
+    taffeta_ctx_release(&ctx);
     return 0;
 }

@@ -1,10 +1,10 @@
-//! Calls heat.ft from Rust without Weft: the structures of `weft.h`, written down again. See heat.ft for how it is
+//! Calls heat.ft from Rust without Taffeta: the structures of `taffeta.h`, written down again. See heat.ft for how it is
 //! compiled and linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
-/// `weft_tensor`
+/// `taffeta_tensor`
 #[repr(C)]
 struct Tensor {
     dtype: i32,
@@ -18,7 +18,7 @@ struct Tensor {
     owner: i32,
 }
 
-/// `weft_ctx`
+/// `taffeta_ctx`
 #[repr(C)]
 struct Context {
     abi: u32,
@@ -34,12 +34,12 @@ struct Context {
     message: [c_char; 512],
 }
 
-const WEFT_I32: i32 = 3;
-const WEFT_F64: i32 = 12;
+const TAFFETA_I32: i32 = 3;
+const TAFFETA_F64: i32 = 12;
 
 unsafe extern "C" {
-    fn weft_heat(ctx: *mut Context, args: *mut Tensor, n_args: usize, sizes: *const i64) -> c_int;
-    fn weft_ctx_release(ctx: *mut Context);
+    fn taffeta_heat(ctx: *mut Context, args: *mut Tensor, n_args: usize, sizes: *const i64) -> c_int;
+    fn taffeta_ctx_release(ctx: *mut Context);
 }
 
 fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
@@ -60,10 +60,10 @@ fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
 fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
     let (mut length, mut steps, mut k, mut average) = ([rod.len() as i64], [steps], [k], [0.0]);
     let mut args = [
-        tensor(WEFT_F64, &mut length, rod),
-        tensor(WEFT_I32, &mut [], &mut steps),
-        tensor(WEFT_F64, &mut [], &mut k),
-        tensor(WEFT_F64, &mut [], &mut average),
+        tensor(TAFFETA_F64, &mut length, rod),
+        tensor(TAFFETA_I32, &mut [], &mut steps),
+        tensor(TAFFETA_F64, &mut [], &mut k),
+        tensor(TAFFETA_F64, &mut [], &mut average),
     ];
     let mut ctx = Context {
         abi: 1,
@@ -78,12 +78,12 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         memory_peak: 0,
         message: [0; 512],
     };
-    // SAFETY: the structures are those of weft.h, and everything they point to lives until the call returns.
-    let status = unsafe { weft_heat(&mut ctx, args.as_mut_ptr(), args.len(), ptr::null()) };
+    // SAFETY: the structures are those of taffeta.h, and everything they point to lives until the call returns.
+    let status = unsafe { taffeta_heat(&mut ctx, args.as_mut_ptr(), args.len(), ptr::null()) };
     // SAFETY: a message ends with a zero.
     let message = unsafe { CStr::from_ptr(ctx.message.as_ptr()) }.to_string_lossy().into_owned();
     // SAFETY: the context was made above and is not used again.
-    unsafe { weft_ctx_release(&mut ctx) };
+    unsafe { taffeta_ctx_release(&mut ctx) };
     if status == 0 { Ok(average[0]) } else { Err(message) }
 }
 

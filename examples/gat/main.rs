@@ -2,7 +2,7 @@
 //! guesses as well as it should. `benches/peers/gat_cora.py` does the same with PyTorch.
 //!
 //! ```text
-//! WEFT_DATA=… cargo run --release --example gat [FILE.svg]
+//! TAFFETA_DATA=… cargo run --release --example gat [FILE.svg]
 //! ```
 
 #[path = "../support/curve.rs"]
@@ -14,8 +14,8 @@ mod training;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use taffeta::Program;
 use training::{Graph, Plan, Trainer};
-use weft::Program;
 
 /// What the mean loss of the last ten epochs, and the mean accuracy on the test nodes, must reach.
 const LOSS: f64 = 1.0;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool, Box<dyn Error>> {
     let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gat/train.ft"))?;
-    let published = match std::env::var_os("WEFT_DATA") {
+    let published = match std::env::var_os("TAFFETA_DATA") {
         Some(folder) => Graph::cora(Path::new(&folder))?,
         None => None,
     };
@@ -36,7 +36,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         Some(graph) => graph,
         None => {
             eprintln!(
-                "WEFT_DATA has no Cora: a made graph, whose nodes share edges and words with others of their class"
+                "TAFFETA_DATA has no Cora: a made graph, whose nodes share edges and words with others of their class"
             );
             Graph::made(2700, 7)?
         }

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::error::Error;
 use std::path::Path;
-use weft::{Call, Function, Options, Program, StaticValue};
+use taffeta::{Call, Function, Options, Program, StaticValue};
 
 /// Different words of Cora, and of a made graph.
 const WORDS: usize = 1433;
@@ -166,7 +166,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn new(program: &Program, graph: &'p Graph, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
         let sizes =
             [("feats", graph.words), ("heads", plan.heads), ("hidden", plan.hidden), ("classes", graph.classes)];
@@ -188,7 +188,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn train(&self, seed: i64) -> Result<Course, Box<dyn Error>> {
         let (graph, plan) = (self.graph, self.plan);
         let weights = self.init.call().scalar("seed", seed).run()?;

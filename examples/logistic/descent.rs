@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
-use weft::{Gradient, Options, Program};
+use taffeta::{Gradient, Options, Program};
 
 /// Samples in rows, and their classes: 1 or -1.
 pub struct Data {
@@ -25,7 +25,7 @@ impl Data {
         let program = Program::from_source("words.ft", "def words(x: f64[n, d]):\n    return x\n")?;
         let words = program.compile("words", &Options::default())?;
         let given = [("x".to_string(), features.display().to_string())];
-        let inputs = weft::inputs::read(words.signature(), &given, &[]).map_err(|f| f[0].diagnostic.to_string())?;
+        let inputs = taffeta::inputs::read(words.signature(), &given, &[]).map_err(|f| f[0].diagnostic.to_string())?;
         let x = words.call().value("x", &inputs.values[0]).run()?.array::<f64>("x")?.into_dimensionality()?;
         let text = std::fs::read_to_string(labels)?;
         let class = |word: &str| if word == "3" { 1.0 } else { -1.0 };
@@ -85,7 +85,7 @@ pub fn train(
     data: &Data,
     plan: &Plan,
     mut progress: impl FnMut(usize, f64),
-) -> Result<Course, weft::Error> {
+) -> Result<Course, taffeta::Error> {
     let pair = program.differentiate("loss", &by_plane())?;
     let mut course = Course { w: Array1::zeros(data.x.ncols()), b: 0.0, losses: Vec::new(), seconds: 0.0, tape: 0 };
     let start = Instant::now();
@@ -113,7 +113,7 @@ pub const LOSS: &str = "cost";
 
 impl Course {
     /// The part of the samples that are on their side.
-    pub fn correct(&self, program: &Program, data: &Data) -> Result<f64, weft::Error> {
+    pub fn correct(&self, program: &Program, data: &Data) -> Result<f64, taffeta::Error> {
         let correct = program.compile("correct", &Options::default())?;
         let call = correct.call().input("x", data.x.view()).input("y", data.y.view());
         call.input("w", self.w.view()).scalar("b", self.b).run()?.scalar("right")

@@ -1,7 +1,7 @@
 //! Trains the logistic regression of `logistic.ft` and draws how the loss falls.
 //!
 //! ```text
-//! WEFT_DATA=… cargo run --release --example logistic [FILE.svg]
+//! TAFFETA_DATA=… cargo run --release --example logistic [FILE.svg]
 //! ```
 //!
 //! The data is Cora's: which of 2708 papers are about neural networks, by which of 1433 words are in them. Without it, points that are made.
@@ -16,7 +16,7 @@ use descent::{Data, Plan};
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
-use weft::Program;
+use taffeta::Program;
 
 /// The loss that training must reach, on Cora and on made points, of which some are on the wrong side.
 const LOSS: [f64; 2] = [0.2, 0.3];
@@ -29,14 +29,14 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool, Box<dyn Error>> {
     let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/logistic/logistic.ft"))?;
-    let published = match std::env::var_os("WEFT_DATA") {
+    let published = match std::env::var_os("TAFFETA_DATA") {
         Some(folder) => Data::published(Path::new(&folder))?,
         None => None,
     };
     let (data, bar) = match published {
         Some(data) => (data, LOSS[0]),
         None => {
-            eprintln!("WEFT_DATA has no Cora: made points");
+            eprintln!("TAFFETA_DATA has no Cora: made points");
             (Data::made(2708, 200, 1), LOSS[1])
         }
     };

@@ -1,7 +1,7 @@
 //! Trains the network of `mnist.ft` on handwritten digits, draws the curve, and says whether it learned what it should.
 //!
 //! ```text
-//! WEFT_DATA=… cargo run --release --example mnist [FILE.svg]
+//! TAFFETA_DATA=… cargo run --release --example mnist [FILE.svg]
 //! ```
 
 #[path = "../support/curve.rs"]
@@ -13,8 +13,8 @@ mod training;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use taffeta::Program;
 use training::{Digits, Plan, train};
-use weft::Program;
 
 /// The mean loss of the last epoch, and the accuracy on images that were kept back, that training must reach.
 const LOSS: f64 = 0.025;
@@ -26,14 +26,14 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool, Box<dyn Error>> {
     let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mnist/mnist.ft"))?;
-    let published = match std::env::var_os("WEFT_DATA") {
+    let published = match std::env::var_os("TAFFETA_DATA") {
         Some(folder) => Digits::published(Path::new(&folder))?,
         None => None,
     };
     let digits = match published {
         Some(digits) => digits,
         None => {
-            eprintln!("WEFT_DATA has no MNIST: made data, ten patterns under noise");
+            eprintln!("TAFFETA_DATA has no MNIST: made data, ten patterns under noise");
             Digits::made(&program, 10_000, 28 * 28)?
         }
     };

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
-use weft::{Function, Options, Program, StaticValue};
+use taffeta::{Function, Options, Program, StaticValue};
 
 #[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
 #[path = "../support/adam.rs"]
@@ -52,7 +52,7 @@ impl Digits {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn made(program: &Program, n: usize, pixels: usize) -> Result<Digits, Box<dyn Error>> {
         let sizes = [("n", n), ("pixels", pixels), ("classes", CLASSES)];
         let made = compile(program, "prototypes", None, &sizes)?.call().scalar("seed", 1i64).run()?;
@@ -84,7 +84,7 @@ fn compile(
     entry: &str,
     schedule: Option<&str>,
     statics: &[(&str, usize)],
-) -> Result<Function, weft::Error> {
+) -> Result<Function, taffeta::Error> {
     let mut options = Options { schedule: schedule.map(str::to_string), ..Options::default() };
     for (name, value) in statics {
         options = options.set(name, StaticValue::Int(*value as i128));

@@ -1,7 +1,7 @@
 //! Finds a mesh's pose from a picture of its outline with `fit.ft`, draws the curve and the pictures, and says whether it was found.
 //!
 //! ```text
-//! WEFT_DATA=… cargo run --release --example fit [FILE.svg]
+//! TAFFETA_DATA=… cargo run --release --example fit [FILE.svg]
 //! ```
 
 #[path = "../support/curve.rs"]
@@ -15,7 +15,7 @@ use ndarray::ArrayD;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
-use weft::Program;
+use taffeta::Program;
 
 /// What the loss must fall to, and how near the pose must come: in radians, and in scale and shift (the picture is 2 wide).
 const LOSS: f64 = 1e-6;
@@ -32,14 +32,14 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool, Box<dyn Error>> {
     let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/softras/fit.ft"))?;
-    let published = match std::env::var_os("WEFT_DATA") {
+    let published = match std::env::var_os("TAFFETA_DATA") {
         Some(folder) => Mesh::published(Path::new(&folder), "subdivnet_airplane.obj")?,
         None => None,
     };
     let (name, mesh) = match published {
         Some(mesh) => ("airplane", mesh),
         None => {
-            eprintln!("WEFT_DATA has no meshes/subdivnet_airplane.obj: a torus");
+            eprintln!("TAFFETA_DATA has no meshes/subdivnet_airplane.obj: a torus");
             ("torus", Mesh::torus(24, 12, 0.4)?)
         }
     };
@@ -85,7 +85,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
 /// Writes a picture beside the curve: `fit.svg`, `fit-target.png`.
 fn write(curve: &Path, what: &str, image: &ArrayD<f32>) -> Result<(), Box<dyn Error>> {
     let stem = curve.file_stem().map_or_else(Default::default, |s| s.to_string_lossy().into_owned());
-    let value = weft::array::argument(image.view()).to_value().ok_or("a picture that is no array")?;
+    let value = taffeta::array::argument(image.view()).to_value().ok_or("a picture that is no array")?;
     let mut file = std::fs::File::create(curve.with_file_name(format!("{stem}-{what}.png")))?;
-    Ok(weft::io::picture::write(&mut file, &value)?)
+    Ok(taffeta::io::picture::write(&mut file, &value)?)
 }

@@ -12,7 +12,7 @@ pub use mesh::Mesh;
 use ndarray::{ArrayD, arr1};
 use std::error::Error;
 use std::f32::consts::PI;
-use weft::{Function, Options, Program, StaticValue};
+use taffeta::{Function, Options, Program, StaticValue};
 
 /// Azimuth and elevation in radians, scale, and shift to the right and up.
 pub type Pose = [f32; 5];
@@ -61,7 +61,7 @@ impl<'m> Fitter<'m> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn new(program: &Program, mesh: &'m Mesh, plan: &'m Plan) -> Result<Fitter<'m>, Box<dyn Error>> {
         let sized = Options::default().set("size", StaticValue::Int(plan.size as i128));
         let fast = Options { schedule: Some("fast".to_string()), ..Options::default() };
@@ -72,7 +72,7 @@ impl<'m> Fitter<'m> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn draw(&self, pose: &Pose) -> Result<ArrayD<f32>, Box<dyn Error>> {
         let pose = arr1(pose);
         let call = self.outline.call().input("vertices", self.mesh.vertices.view());

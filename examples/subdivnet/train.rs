@@ -1,7 +1,7 @@
 //! Trains the mesh convolution of `train.ft` on the faces of a mesh, draws the curve, and says whether it learned what it should.
 //!
 //! ```text
-//! WEFT_DATA=… cargo run --release --example subdivnet [FILE.svg]
+//! TAFFETA_DATA=… cargo run --release --example subdivnet [FILE.svg]
 //! ```
 
 #[path = "../support/curve.rs"]
@@ -13,8 +13,8 @@ mod training;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use taffeta::Program;
 use training::{Mesh, Plan, Trainer, roughened};
-use weft::Program;
 
 /// The shares of variance that may stay unexplained: on the mesh that is learned from, and on the other one. What is said without
 /// neighbours must be worse by this factor.
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool, Box<dyn Error>> {
     let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/subdivnet/train.ft"))?;
-    let published = match std::env::var_os("WEFT_DATA") {
+    let published = match std::env::var_os("TAFFETA_DATA") {
         Some(folder) => {
             let of = |name: &str| Mesh::published(Path::new(&folder), name);
             of("libigl_bunny.off")?.zip(of("softras_spot_triangulated.obj")?)
@@ -39,7 +39,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         Some(meshes) => (["the bunny", "spot"], meshes),
         None => {
             eprintln!(
-                "WEFT_DATA has no meshes/libigl_bunny.off and meshes/softras_spot_triangulated.obj: two rough tori"
+                "TAFFETA_DATA has no meshes/libigl_bunny.off and meshes/softras_spot_triangulated.obj: two rough tori"
             );
             let rough = |tube, seed| Ok::<_, Box<dyn Error>>(roughened(Mesh::torus(48, 24, tube)?, 0.03, seed));
             (["the thick torus", "the thin torus"], (rough(0.6, 1)?, rough(0.4, 2)?))

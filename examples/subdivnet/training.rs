@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::error::Error;
 use std::f32::consts::PI;
-use weft::{Call, Function, Options, Program, StaticValue};
+use taffeta::{Call, Function, Options, Program, StaticValue};
 
 /// Moves every vertex at random, by up to `amount` in each direction: on a smooth torus, where a face is says how it is bent.
 pub fn roughened(mut mesh: Mesh, amount: f32, seed: u64) -> Mesh {
@@ -85,7 +85,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn new(program: &Program, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
         let (mut statics, mut sized) = (Options::default(), Options::default());
         for (name, value) in [("feats", FEATS), ("channels", plan.channels)] {
@@ -106,7 +106,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn describe(&self, mesh: &Mesh) -> Result<Faces, Box<dyn Error>> {
         let call = self.describe.call().input("vertices", mesh.vertices.view());
         let faces = call.input("faces", mesh.faces.view()).input("adj", mesh.adjacency.view()).run()?;
@@ -121,7 +121,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn linear(&self, faces: &Faces) -> Result<f64, Box<dyn Error>> {
         let call = self.per_face.call().input("e", faces.e.view()).input("bend", faces.bend.view());
         Ok(f64::from(call.run()?.scalar::<f32>("out")?))
@@ -131,7 +131,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn train(&self, faces: &Faces, kept: &Faces) -> Result<Course, Box<dyn Error>> {
         let plan = self.plan;
         let weights = self.init.call().scalar("seed", plan.seed).run()?;

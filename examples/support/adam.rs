@@ -1,7 +1,7 @@
 //! Parameters of a network with what Adam keeps of each: `#[path = "../support/adam.rs"] mod adam;`. A program takes them as `w`, `w_mean` and `w_square`.
 
 use ndarray::ArrayD;
-use weft::Call;
+use taffeta::Call;
 
 /// One parameter.
 pub struct Parameter {

@@ -3,9 +3,9 @@
 use ndarray::Array2;
 use std::error::Error;
 use std::path::Path;
-use weft::io::{self, Source, Want};
-use weft::{Element, Options, Program, StaticValue};
-use weft_ast::DType;
+use taffeta::io::{self, Source, Want};
+use taffeta::{Element, Options, Program, StaticValue};
+use taffeta_ast::DType;
 
 /// Vertices, the corners of each face, and the face across each of its edges (where there is none, itself).
 pub struct Mesh {
@@ -37,7 +37,7 @@ impl Mesh {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Weft.
+    /// None that is not a fault of Taffeta.
     pub fn torus(rings: usize, sides: usize, tube: f64) -> Result<Mesh, Box<dyn Error>> {
         let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/meshes/torus.ft"))?;
         let options = Options::default()
@@ -57,6 +57,6 @@ fn part<T: Element>(path: &Path, part: &str, dtype: DType) -> Result<Array2<T>, 
     let source = Source::File { path: path.to_path_buf(), part: Some(part.to_string()) };
     let want = Want { name: part.to_string(), dtype, ndim: 2, empty: None };
     let value = io::read(&source, &want).map_err(|d| format!("{}: {}", path.display(), d.message))?;
-    let array = weft::array::to_array::<T>(value).ok_or_else(|| format!("{}: no numbers", path.display()))?;
+    let array = taffeta::array::to_array::<T>(value).ok_or_else(|| format!("{}: no numbers", path.display()))?;
     Ok(array.into_dimensionality()?)
 }

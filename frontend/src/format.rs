@@ -1,4 +1,4 @@
-//! `weft fmt`: one way to lay out a program.
+//! `taffeta fmt`: one way to lay out a program.
 //!
 //! *Does*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines around
 //! functions, at most one inside them; lines of more than [`MAX_WIDTH`] columns broken inside brackets; one end of line at
@@ -16,8 +16,8 @@ use crate::parse::layout::{Line, column};
 use crate::parse::token::{Token, TokenKind};
 use crate::parse::{self, parse};
 use spacing::Piece;
-use weft_ast::diag::Diagnostics;
-use weft_ast::span::FileId;
+use taffeta_ast::diag::Diagnostics;
+use taffeta_ast::span::FileId;
 
 /// Columns that a line may have, unless there is no bracket to break it in.
 pub const MAX_WIDTH: usize = 120;

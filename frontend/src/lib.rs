@@ -1,7 +1,7 @@
-//! Weft's front end: grammar, syntax tree and elaboration.
+//! Taffeta's front end: grammar, syntax tree and elaboration.
 //!
 //! `parse` turns text into a [`syntax::Module`] (pest grammar, indentation, spans); a [`Program`] is a file with everything
-//! that it uses; `elaborate` turns an entry of a program into a [`weft_ast::Func`]: calls inlined, static values evaluated,
+//! that it uses; `elaborate` turns an entry of a program into a [`taffeta_ast::Func`]: calls inlined, static values evaluated,
 //! views resolved, shapes and types inferred.
 
 mod elaborate;

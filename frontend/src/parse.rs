@@ -23,9 +23,9 @@ pub(crate) mod token;
 
 use crate::syntax::Module;
 use grammar::{Grammar, Rule};
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
-use weft_ast::span::FileId;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
+use taffeta_ast::span::FileId;
 
 /// How deep the tree of an expression may be: operators, calls, subscripts and attributes together.
 pub const MAX_DEPTH: usize = 200;

@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft_ast::span::SourceFile;
-use weft_ast::{Diagnostic, Diagnostics, FileId, Func, SourceMap, Span};
+use taffeta_ast::span::SourceFile;
+use taffeta_ast::{Diagnostic, Diagnostics, FileId, Func, SourceMap, Span};
 
 pub use crate::elaborate::StaticValue;
 
@@ -315,7 +315,7 @@ impl Program {
         // Entries do not know of each other; for a single one it is not worth starting threads.
         let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
             [only] => vec![faults(only)],
-            several => weft_ast::pool::run(|| several.par_iter().map(faults).collect()),
+            several => taffeta_ast::pool::run(|| several.par_iter().map(faults).collect()),
         };
         for d in found.into_iter().flatten() {
             if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
@@ -362,7 +362,7 @@ impl Program {
                 let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
                 let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
                 let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
-                all.push(match weft_ast::near::nearest(&target, entries.iter()) {
+                all.push(match taffeta_ast::near::nearest(&target, entries.iter()) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(format!("the entries are {}", entries.join(", "))),
                 });
@@ -390,7 +390,7 @@ impl Program {
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
         let globals = self.modules.first().into_iter().flat_map(|m| m.globals.keys());
         let params = f.params.iter().map(|p| &p.name.text);
-        match weft_ast::near::nearest(name, globals.chain(params).chain(self.library_names())) {
+        match taffeta_ast::near::nearest(name, globals.chain(params).chain(self.library_names())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if !f.decorators.is_empty() => {
                 d.help(format!("in a schedule, loops, statements and tensors are named by strings: `\"{name}\"`"))
@@ -523,7 +523,7 @@ impl Reader<'_> {
                     let span = if import.module.text == "libop" { name.span } else { import.module.span };
                     let mut d = Diagnostic::new("name::import", why).at(span);
                     if import.module.text == "libop"
-                        && let Some(near) = weft_ast::near::nearest(
+                        && let Some(near) = taffeta_ast::near::nearest(
                             &name.text,
                             self.program.prelude_names.iter().chain(&self.program.schedule_names),
                         )
@@ -556,7 +556,7 @@ impl Reader<'_> {
         }
         let mut d =
             Diagnostic::new("name::import", format!("`{}` has no `{}`", import.module.text, name.text)).at(name.span);
-        if let Some(near) = weft_ast::near::nearest(&name.text, all.iter()) {
+        if let Some(near) = taffeta_ast::near::nearest(&name.text, all.iter()) {
             d = d.help(format!("did you mean `{near}`?"));
         }
         self.program.diagnostics.push(d);

@@ -1,9 +1,9 @@
-//! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Weft has)
+//! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Taffeta has)
 //! with spans, and says nothing of meaning: sections 7 and 8 of the language are here too, and refused later.
 
 pub mod show;
 
-use weft_ast::Span;
+use taffeta_ast::Span;
 
 /// A parsed file.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Which stores are reductions.
 
-use weft_ast::{Func, StmtKind};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_ast::{Func, StmtKind};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 fn reductions(body: &str) -> usize {
     let text = format!("def f(x: bool[n], y: inout[bool]):\n    for i in range(n):\n        {body}\n");

@@ -1,8 +1,8 @@
 //! Printed programs parse and elaborate to the tree that was printed: the printer and the front end agree on every node.
 
-use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_ast::{Func, func, print};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_ast::random::{Case, Floats, Options, program, shrink};
+use taffeta_ast::{Func, func, print};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// The program as the front end reads its text, or what it has to say about it.
 fn read(text: &str) -> Result<Func, String> {

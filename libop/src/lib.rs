@@ -1,4 +1,4 @@
-//! Weft's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it knows
+//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it knows
 //! nothing of the compiler.
 //!
 //! One operator, or a tight family, is one file; each operator's docstring holds formula, shapes, axis and type rules, a

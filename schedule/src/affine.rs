@@ -1,8 +1,8 @@
 //! Integer expressions as sums: coefficients times whatever is no sum.
 
-use weft_analysis::query::effects;
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Symbol};
+use taffeta_analysis::query::effects;
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// `Σ c · e + constant`. Arithmetic wraps in both forms alike, so that one may stand for the other.
 #[derive(Clone, Debug, PartialEq, Eq)]

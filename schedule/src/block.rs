@@ -5,9 +5,9 @@ use crate::order;
 use crate::refusal::Refusal;
 use crate::tree;
 use std::sync::Arc;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use weft_analysis::query::effects;
-use weft_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A declaration of a block.
 #[derive(Clone, Debug)]

@@ -11,10 +11,10 @@
 use crate::refusal::Refusal;
 use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Order, Relation};
-use weft_analysis::query::effects;
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Order, Relation};
+use taffeta_analysis::query::effects;
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
 
 /// An array of at most so many bytes is copied for every thread, even if an index tensor says where it is updated.
 const SMALL_BYTES: i64 = 64 << 10;

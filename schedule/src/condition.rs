@@ -10,8 +10,8 @@
 //! factor     = "-" factor | integer | name | ("min" | "max") "(" sum "," sum ")" | "(" or ")"
 //! ```
 
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, Symbol};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, Symbol};
 
 /// Brackets and signs inside of each other, at most.
 const DEPTH: usize = 100;

@@ -1,7 +1,7 @@
 //! Accesses of one tensor, written anew: for dimensions that are added.
 
 use rustc_hash::FxHashMap;
-use weft_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
 
 /// The statement with `f` applied to the indices of every access of the tensor. Ids and origins stay.
 pub fn accesses(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>) -> Stmt {

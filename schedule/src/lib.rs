@@ -1,7 +1,7 @@
 //! Schedules: how a program runs, never what it computes.
 //!
 //! A [`Schedule`] is a program and the steps that were taken on it. A step is a *primitive* (`primitives/`, a file each): it is
-//! proved to keep the program's meaning by the dependence analysis (`weft_analysis::query::depend`) and rewrites the tree, or
+//! proved to keep the program's meaning by the dependence analysis (`taffeta_analysis::query::depend`) and rewrites the tree, or
 //! it is refused, with the two statement instances that would be reordered, and nothing changes.
 //!
 //! ```text
@@ -48,7 +48,7 @@ pub use trace::{Argument, Recorded, Step, Trace};
 pub use typed::{Place, SplitBy};
 pub use value::{Arg, Handle, IndexMap, Value};
 
-use weft_ast::{Diagnostic, Span};
+use taffeta_ast::{Diagnostic, Span};
 
 /// The answer to a request for an automatic schedule, at `span`.
 pub fn no_automatic_schedule(span: Span) -> Diagnostic {

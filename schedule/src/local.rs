@@ -7,11 +7,11 @@ use crate::stage;
 use crate::tree;
 use crate::value::Args;
 use std::sync::Arc;
-use weft_analysis::pass::retarget;
-use weft_analysis::query::{Context, walk};
-use weft_ast::format::Format;
-use weft_ast::stmt::{AssertKind, MessagePart};
-use weft_ast::{Access, Expr, Func, Stmt, StmtKind, Tensor};
+use taffeta_analysis::pass::retarget;
+use taffeta_analysis::query::{Context, walk};
+use taffeta_ast::format::Format;
+use taffeta_ast::stmt::{AssertKind, MessagePart};
+use taffeta_ast::{Access, Expr, Func, Stmt, StmtKind, Tensor};
 
 /// A tensor that is declared in the program.
 pub(crate) struct Local {
@@ -69,7 +69,7 @@ impl Local {
         region::at_accesses(func, &self.body, name, &mut |c, indices| {
             for k in dims {
                 if out.is_none() && !c.in_range(name, *k, &indices[*k].index) {
-                    out = Some(weft_ast::print::expr(&indices[*k].index));
+                    out = Some(taffeta_ast::print::expr(&indices[*k].index));
                 }
             }
         });
@@ -105,7 +105,7 @@ impl Local {
             checked.iter().filter_map(|k| not_negative(&self.stmt, tensor, *k, step, &mut facts)).collect();
         let stmt = match asserts.is_empty() {
             true => scope,
-            false => Stmt::seq(asserts.into_iter().chain([scope]), weft_ast::Origin::none()),
+            false => Stmt::seq(asserts.into_iter().chain([scope]), taffeta_ast::Origin::none()),
         };
         tree::replace(func, self.stmt.id(), &stmt)
     }
@@ -125,5 +125,5 @@ pub(crate) fn not_negative(
     }
     let text = format!("dimension {k} of `{}` has a negative size", tensor.symbol);
     let kind = StmtKind::Assert { cond, message: vec![MessagePart::Text(text)], kind: AssertKind::Program };
-    Some(Stmt::new(kind, weft_ast::Origin::source(declaration.origin().span()).derive(step, "size")))
+    Some(Stmt::new(kind, taffeta_ast::Origin::source(declaration.origin().span()).derive(step, "size")))
 }

@@ -1,17 +1,17 @@
 //! Whether a new order of loops keeps every dependence, and how to tell of one that it does not keep.
 
 use crate::tree;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use weft_ast::{Func, StmtId, StmtKind, Symbol};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_ast::{Func, StmtId, StmtKind, Symbol};
 
 /// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand in the
 /// program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
 pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<Dependence> {
     let outermost = *loops.first()?;
-    let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(weft_ast::Stmt::id).collect();
+    let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(taffeta_ast::Stmt::id).collect();
     let around = &around[..around.len() - 1];
     let all = Dependences::new(func);
-    let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(outermost);
+    let inside = |r: &taffeta_analysis::query::reference::Reference| r.site.inside(outermost);
     // The sink comes first in the new order where the first loop that differs runs earlier for it.
     (0..new.len()).find_map(|m| {
         let relation = |id: StmtId| {
@@ -32,14 +32,14 @@ pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<D
 pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
     let mut path = tree::path(&func.body, id).unwrap_or_default();
     path.pop();
-    path.iter().map(weft_ast::Stmt::id).collect()
+    path.iter().map(taffeta_ast::Stmt::id).collect()
 }
 
 /// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved into.
 pub(crate) fn told(func: &Func, mut d: Dependence) -> Dependence {
     let iters = |id: StmtId| -> Vec<Symbol> {
         let path = tree::path(&func.body, id).unwrap_or_default();
-        let iter = |s: &weft_ast::Stmt| match s.kind() {
+        let iter = |s: &taffeta_ast::Stmt| match s.kind() {
             StmtKind::For { iter, .. } => Some(iter.clone()),
             _ => None,
         };

@@ -1,8 +1,8 @@
 //! Why a step is refused: what stands against it, where, and what would work.
 
 use crate::show;
-use weft_analysis::query::depend::Dependence;
-use weft_ast::{Diagnostic, Span};
+use taffeta_analysis::query::depend::Dependence;
+use taffeta_ast::{Diagnostic, Span};
 
 /// A step that cannot be taken, for a [`Reason`]. The program is what it was before.
 #[derive(Clone, Debug)]

@@ -9,12 +9,12 @@
 //! solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::query::reference::{Reference, Step};
-use weft_analysis::query::walk::{self, Visitor};
-use weft_analysis::query::{Context, effects};
-use weft_ast::op::Op;
-use weft_ast::poly::{Poly, tidy};
-use weft_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::reference::{Reference, Step};
+use taffeta_analysis::query::walk::{self, Visitor};
+use taffeta_analysis::query::{Context, effects};
+use taffeta_ast::op::Op;
+use taffeta_ast::poly::{Poly, tidy};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A range of indices in one dimension.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use crate::selector;
 use crate::trace::Argument;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, IndexMap, Value};
-use weft_analysis::query::depend::Dependences;
-use weft_analysis::query::reference::Reference;
-use weft_ast::{Func, Span, Stmt, StmtId, StmtKind, Symbol, print};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_analysis::query::reference::Reference;
+use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind, Symbol, print};
 
 /// Steps that are tried for one refusal, at most.
 const MOST_TRIED: usize = 24;
@@ -182,7 +182,7 @@ impl Search<'_> {
         let moved = tree::replaced(body, l.stmt.id(), &l.with_body(own));
         let func: Func = tree::replace(self.s.func(), outside.id(), &moved);
         self.left = self.left.checked_sub(1)?;
-        weft_ast::validate::logical(&func).ok()?;
+        taffeta_ast::validate::logical(&func).ok()?;
         let mut s = Schedule::new(func).trying();
         s.call(self.method, &[&[stmt(l.stmt.id())], &self.args[1..]].concat()).ok()?;
         Some(format!(

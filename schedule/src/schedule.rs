@@ -9,8 +9,8 @@ use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::FxHashMap;
-use weft_analysis::query::depend::Dependences;
-use weft_ast::{Func, Span, Stmt, StmtId, StmtKind};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
 /// What a step made of the program.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ impl Schedule {
     }
 
     fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
-        debug_assert_eq!(weft_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
+        debug_assert_eq!(taffeta_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
         let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
         self.trace.steps.push(Step { method: entry.name.into(), args, notes: change.notes });
         let number = self.trace.steps.len();

@@ -13,8 +13,8 @@
 use crate::refusal::Refusal;
 use crate::tree;
 use std::sync::Arc;
-use weft_analysis::query::effects;
-use weft_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The loop that a selector names.
 pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
@@ -200,7 +200,7 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
             let options: Vec<String> = (1..=count).map(|n| format!("\"{name}#{n}\"")).collect();
             let mut r = Refusal::target(format!("`{name}` names {count} tensors"));
             for (n, d) in found.iter().enumerate().take(6) {
-                let at = d.stmt.as_ref().map_or(weft_ast::Span::NONE, |s| s.origin().span());
+                let at = d.stmt.as_ref().map_or(taffeta_ast::Span::NONE, |s| s.origin().span());
                 r = r.label(at, format!("number {}", n + 1));
             }
             Err(r.help(format!("write {}", options.join(", "))))

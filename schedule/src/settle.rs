@@ -1,10 +1,10 @@
 //! Conditions that are known in advance, taken out of a part of the program.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::query::Context;
-use weft_analysis::query::walk::{self, Visitor};
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind};
+use taffeta_analysis::query::Context;
+use taffeta_analysis::query::walk::{self, Visitor};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind};
 
 /// A program in which what is known was taken out.
 pub struct Settled {

@@ -1,8 +1,8 @@
 //! Dependences in words: for refusals.
 
-use weft_analysis::query::depend::{Dependence, DependenceKind, Witness};
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::{Span, StmtKind, Symbol, print};
+use taffeta_analysis::query::depend::{Dependence, DependenceKind, Witness};
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::{Span, StmtKind, Symbol, print};
 
 /// The element that a reference touches, as it is written: `x[i + 1]`.
 pub fn element(r: &Reference) -> String {

@@ -7,13 +7,13 @@ use crate::selector::Declared;
 use crate::tree;
 use crate::value::{Args, Handle, Value};
 use std::sync::Arc;
-use weft_analysis::pass::retarget;
-use weft_analysis::query::reference::{Reference, Step, Use, references};
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::expr::Modifier;
-use weft_ast::poly::tidy;
-use weft_ast::stmt::Role;
-use weft_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Tensor};
+use taffeta_analysis::pass::retarget;
+use taffeta_analysis::query::reference::{Reference, Step, Use, references};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::expr::Modifier;
+use taffeta_ast::poly::tidy;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Tensor};
 
 /// A statement, a tensor that it uses, and the box of elements that it uses.
 pub(crate) struct Stage {
@@ -114,7 +114,7 @@ impl Stage {
         after: impl FnOnce(&Tensor) -> Option<Stmt>,
     ) -> (Func, Value) {
         let suffix = if step == "cache" { "cache" } else { "partial" };
-        let symbol = weft_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
+        let symbol = taffeta_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
         let shape = self.sides.iter().map(|s| s.size.clone()).collect();
         let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, shape, Role::Workspace));
         let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
@@ -194,7 +194,7 @@ fn leads(step: &Step, way: &[Stmt]) -> bool {
 pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     let tensor = &declared.tensor;
     let name = &tensor.symbol;
-    let at = declared.stmt.as_ref().map_or(weft_ast::Span::NONE, |s| s.origin().span());
+    let at = declared.stmt.as_ref().map_or(taffeta_ast::Span::NONE, |s| s.origin().span());
     if !tensor.format.is_dense() {
         return Err(Refusal::unsupported(1, format!("`{name}` is not stored densely")).label(at, "declared here"));
     }
@@ -216,7 +216,7 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
         }
     });
     func.body.walk_exprs(&mut |e| {
-        if let weft_ast::ExprKind::Load(t, indices) = e.kind()
+        if let taffeta_ast::ExprKind::Load(t, indices) = e.kind()
             && t == name
         {
             look(indices);

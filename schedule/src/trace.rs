@@ -6,7 +6,7 @@ use crate::selector;
 use crate::value::{Arg, Handle, IndexMap, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weft_ast::{Func, Span, Stmt, StmtId};
+use taffeta_ast::{Func, Span, Stmt, StmtId};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -115,7 +115,7 @@ fn record(value: &Value, s: &Schedule) -> Recorded {
 
 /// The coefficients of an affine map, a row for each result: those of the parameters, then the constant.
 pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
-    use weft_ast::poly::Poly;
+    use taffeta_ast::poly::Poly;
     m.results
         .iter()
         .map(|e| {
@@ -124,7 +124,7 @@ pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
                 let c = i64::try_from(c).ok()?;
                 let at = match monomial {
                     [] => m.params.len(),
-                    [v] => m.params.iter().position(|p| *v == weft_ast::Expr::var(p))?,
+                    [v] => m.params.iter().position(|p| *v == taffeta_ast::Expr::var(p))?,
                     _ => return None,
                 };
                 row[at] = row[at].checked_add(c)?;
@@ -141,7 +141,7 @@ fn statements(func: &Func) -> Vec<Stmt> {
 }
 
 /// The names of a program's tensors: its interface, then those that are declared, in the order of the text.
-fn tensors(func: &Func) -> Vec<weft_ast::Symbol> {
+fn tensors(func: &Func) -> Vec<taffeta_ast::Symbol> {
     selector::tensors(func).into_iter().map(|d| d.tensor.symbol.clone()).collect()
 }
 
@@ -241,7 +241,7 @@ impl Recorded {
 impl IndexMap {
     /// A map from rows of coefficients: those of the parameters, then the constant.
     pub fn affine(rows: &[Vec<i64>]) -> IndexMap {
-        use weft_ast::{Expr, Symbol};
+        use taffeta_ast::{Expr, Symbol};
         let width = rows.first().map_or(0, |r| r.len().saturating_sub(1));
         let params: Vec<Symbol> = (0..width).map(|k| Symbol::new(format!("i{k}"))).collect();
         let sum = |row: &Vec<i64>| {

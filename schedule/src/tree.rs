@@ -1,7 +1,7 @@
 //! Finding and replacing statements by their ids.
 
-use weft_ast::expr::Access;
-use weft_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::expr::Access;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
 
 /// The statements from the root to the one with this id, both included.
 pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
@@ -111,7 +111,7 @@ pub fn ceil_div(a: &Expr, d: i64) -> Expr {
 
 /// The statement with an expression for every mention of an iterator or a size.
 pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
-    weft_analysis::pass::substitute::variable(stmt, symbol, value)
+    taffeta_analysis::pass::substitute::variable(stmt, symbol, value)
 }
 
 /// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of one element
@@ -124,7 +124,8 @@ pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&
     let mut stmt = body(&indices);
     for k in (0..sizes.len()).rev().filter(|k| !one(*k)) {
         let extent = Extent::Range { begin: Expr::int(0), end: sizes[k].clone(), step: Expr::int(1) };
-        let kind = StmtKind::For { iter: iters[k].clone(), extent, props: weft_ast::LoopProps::default(), body: stmt };
+        let kind =
+            StmtKind::For { iter: iters[k].clone(), extent, props: taffeta_ast::LoopProps::default(), body: stmt };
         stmt = Stmt::new(kind, origin.clone());
     }
     stmt
@@ -132,7 +133,7 @@ pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&
 
 /// The statement with an expression for every load from a tensor, made from its indices.
 pub fn map_loads(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr) -> Stmt {
-    weft_analysis::pass::substitute::rebuild(stmt, &mut |e| match e.kind() {
+    taffeta_analysis::pass::substitute::rebuild(stmt, &mut |e| match e.kind() {
         ExprKind::Load(t, indices) if t == tensor => f(indices),
         _ => e,
     })

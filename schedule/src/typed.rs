@@ -6,7 +6,7 @@
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::value::{Arg, Handle, IndexMap, Value};
-use weft_ast::Distribution;
+use taffeta_ast::Distribution;
 
 impl From<Handle> for Value {
     fn from(h: Handle) -> Value {

@@ -1,7 +1,7 @@
 //! What goes into a primitive and comes out of it: the values of the schedule language.
 
 use crate::refusal::Refusal;
-use weft_ast::{Expr, Span, StmtId, Symbol};
+use taffeta_ast::{Expr, Span, StmtId, Symbol};
 
 /// Something that a schedule points at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -39,7 +39,7 @@ pub struct ProgramArgs {
 }
 
 /// As a bound of clap's.
-const MAX_THREADS: i64 = weft::MAX_THREADS as i64;
+const MAX_THREADS: i64 = taffeta::MAX_THREADS as i64;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! `weft bench`: how long an entry runs, on inputs that are made or read once.
+//! `taffeta bench`: how long an entry runs, on inputs that are made or read once.
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
@@ -6,8 +6,8 @@ use super::run::duration;
 use super::{progress, session};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use weft_ast::Value;
-use weft_codegen::signature::Passing;
+use taffeta_ast::Value;
+use taffeta_codegen::signature::Passing;
 
 /// Measure how long an entry runs
 #[derive(clap::Args)]
@@ -34,17 +34,17 @@ Three warm-up calls, then up to 200 calls or 2 seconds. GB/s counts every parame
 what the call cannot avoid to move. GFLOP/s needs --flops, the operations that one call does.
 
 Examples:
-  weft bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
-  weft bench matmul.ft --in a=rand --in b=rand --size n=512 --size m=512 --size k=512 --flops 268435456";
+  taffeta bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
+  taffeta bench matmul.ft --in a=rand --in b=rand --size n=512 --size m=512 --size k=512 --flops 268435456";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut session = session::open(&args.program, None)?;
     let signature = session.signature().clone();
     let given = &args.program.inputs;
-    let inputs = progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes))
+    let inputs = progress::while_reading(given, || taffeta::inputs::read(&signature, given, &args.program.sizes))
         .map_err(|faults| Failure::Report(session.report(faults)))?;
-    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     let start = Instant::now();
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     let compile = start.elapsed();

@@ -1,12 +1,12 @@
-//! `weft build`: C source, headers and libraries that other programs link without Weft.
+//! `taffeta build`: C source, headers and libraries that other programs link without Taffeta.
 
 use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use weft::{Options, Program};
-use weft_ast::Diagnostic;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta::{Options, Program};
+use taffeta_ast::Diagnostic;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// Make C source, a header and libraries
 #[derive(clap::Args)]
@@ -44,13 +44,13 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Makes weft_ENTRY.c, weft_ENTRY.h and the headers weft.h and weft_runtime.h (with matrix products of a library, also weft_gemm.h); libweft_ENTRY.so and libweft_ENTRY.a if neither
-or both of --shared and --static are given. weft.h says how to call it.
+Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a library, also taffeta_gemm.h); libtaffeta_ENTRY.so and libtaffeta_ENTRY.a if neither
+or both of --shared and --static are given. taffeta.h says how to call it.
 
 Examples:
-  weft build mesh.ft circular_diff -o out
-  weft build f.ft main -o out --static --portable
-  cc prog.c -I out out/libweft_main.a -fopenmp -lm";
+  taffeta build mesh.ft circular_diff -o out
+  taffeta build f.ft main -o out --static --portable
+  cc prog.c -I out out/libtaffeta_main.a -fopenmp -lm";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -77,8 +77,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let fresh_dir = !args.output.exists();
     std::fs::create_dir_all(&args.output).map_err(failed)?;
     // Everything is made in a directory beside its place; files are moved only when all are there.
-    let made =
-        tempfile::Builder::new().prefix(".weft-build-").tempdir_in(&args.output).map_err(failed).and_then(|scratch| {
+    let made = tempfile::Builder::new().prefix(".taffeta-build-").tempdir_in(&args.output).map_err(failed).and_then(
+        |scratch| {
             let stem = &source.signature.c_name;
             Toolchain::write(&source, scratch.path(), stem)?;
             if args.shared || both {
@@ -88,7 +88,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 toolchain.archive(scratch.path(), stem, &flags)?;
             }
             publish(scratch.path(), &args.output)
-        });
+        },
+    );
     let files = match made {
         Ok(files) => files,
         Err(d) => {

@@ -1,15 +1,15 @@
-//! `weft check`: what is wrong with a program, all of it.
+//! `taffeta check`: what is wrong with a program, all of it.
 
 use super::output::{Failure, print, print_json};
 use serde_json::json;
 use std::path::PathBuf;
-use weft::{Program, Report};
+use taffeta::{Program, Report};
 
 /// Report what is wrong with a program
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  weft check f.ft
-  weft check f.ft --json")]
+  taffeta check f.ft
+  taffeta check f.ft --json")]
 pub struct Args {
     /// The program
     #[arg(value_name = "FILE.ft")]

@@ -1,4 +1,4 @@
-//! `weft check-grad`: whether the gradient of a program is right at a point.
+//! `taffeta check-grad`: whether the gradient of a program is right at a point.
 
 use super::args::ProgramArgs;
 use super::grad::GradientArgs;
@@ -6,9 +6,9 @@ use super::output::{Failure, print, print_json};
 use super::{progress, session, summary};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use weft::locate::{self, Fault};
-use weft::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature, Timings, Verdict};
-use weft_ast::Diagnostic;
+use taffeta::locate::{self, Fault};
+use taffeta::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature, Timings, Verdict};
+use taffeta_ast::Diagnostic;
 
 /// Check the gradient of a program against finite differences and forward mode
 #[derive(clap::Args)]
@@ -38,9 +38,9 @@ other derivatives on both sides, jumps, or is not defined there. `unclear` is on
 are warnings; a gradient that is wrong is status 1.
 
 Examples:
-  weft check-grad f.ft loss --size n=10
-  weft check-grad f.ft loss --in x=x.npy --in 'labels=randint(0,3)' --wrt w,b
-  weft check-grad f.ft loss --size n=10 --tape none --seed 1 --json";
+  taffeta check-grad f.ft loss --size n=10
+  taffeta check-grad f.ft loss --in x=x.npy --in 'labels=randint(0,3)' --wrt w,b
+  taffeta check-grad f.ft loss --size n=10 --tape none --seed 1 --json";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -51,17 +51,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let signature = Signature::of(&func, &Default::default());
     let made = made(&signature, args);
     let given: Vec<_> = args.program.inputs.iter().chain(&made).cloned().collect();
-    let read = || weft::inputs::read(&signature, &given, &args.program.sizes);
+    let read = || taffeta::inputs::read(&signature, &given, &args.program.sizes);
     let report = |faults| Failure::Report(locate::report(faults, program.sources(), &entry));
     let inputs = progress::while_reading(&given, read).map_err(report)?;
-    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
 
     let names = signature.sizes.iter().map(|s| s.name.clone());
     let sizes: BTreeMap<String, i64> =
         if args.program.generic { BTreeMap::new() } else { names.zip(inputs.sizes.iter().copied()).collect() };
     let options = Options { sizes, gradient: Some(args.gradient.of(&args.wrt)), ..options };
     let sampling = Sampling { seed: args.seed.into(), threads: args.program.threads, ..Sampling::default() };
-    let checks = weft::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
+    let checks = taffeta::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
     let wrong: Vec<&InputCheck> = checks.iter().filter(|c| c.verdict().is_wrong()).collect();
     let own = if wrong.is_empty() { Vec::new() } else { own_gradients(&program, &entry, &options)? };
@@ -127,7 +127,7 @@ fn along(check: &InputCheck, direction: &DirectionCheck) -> String {
     match direction.element.as_deref() {
         None => "all elements".to_string(),
         Some([]) => check.name.clone(),
-        Some(at) => format!("{}{}", check.name, weft::io::shape_text(at)),
+        Some(at) => format!("{}{}", check.name, taffeta::io::shape_text(at)),
     }
 }
 
@@ -188,7 +188,7 @@ fn fault(entry: &str, check: &InputCheck, own: &[String]) -> Option<Fault> {
         Verdict::Modes => d.help("forward and reverse mode must agree whatever the program is; please report it"),
         _ => d
             .help("try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an operation (`sqrt` of 0) at this one alone is not that of the program")
-            .note("a gradient that is wrong at every point is a mistake in Weft; please report it"),
+            .note("a gradient that is wrong at every point is a mistake in Taffeta; please report it"),
     };
     Some(Fault::of(name, None, d))
 }

@@ -1,14 +1,14 @@
-//! `weft deps`: which statement instances touch the same element, one of them writing it, and the loops that carry that.
+//! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry that.
 
 use super::output::{Failure, print, print_json};
 use super::{args, session};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use weft::{Options, Program, Timings};
-use weft_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+use taffeta::{Options, Program, Timings};
+use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
 
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
@@ -18,9 +18,9 @@ write), WAR (a write after a read), WAW (a write after a write). A loop that car
 order. Reductions of one operator into one element commute, and are listed with their loops alone.
 
 Examples:
-  weft deps f.ft
-  weft deps f.ft main --set w=3
-  weft deps f.ft --json")]
+  taffeta deps f.ft
+  taffeta deps f.ft main --set w=3
+  taffeta deps f.ft --json")]
 pub struct Args {
     /// The program
     #[arg(value_name = "FILE.ft")]
@@ -101,7 +101,7 @@ impl<'a> Found<'a> {
     }
 
     /// The file that most of the program stands in: that of its first statement with a place.
-    fn main_file(&self) -> weft_ast::span::FileId {
+    fn main_file(&self) -> taffeta_ast::span::FileId {
         let mut first = Span::NONE;
         self.func.body.walk(&mut |s| {
             if first.is_none() {
@@ -242,9 +242,9 @@ fn iterator(s: &Stmt) -> String {
 
 fn declaration(t: &Tensor) -> String {
     let role = match t.role {
-        weft_ast::stmt::Role::Input => "parameter ",
-        weft_ast::stmt::Role::InOut => "inout ",
-        weft_ast::stmt::Role::Result => "result ",
+        taffeta_ast::stmt::Role::Input => "parameter ",
+        taffeta_ast::stmt::Role::InOut => "inout ",
+        taffeta_ast::stmt::Role::Result => "result ",
         _ => "",
     };
     let shape: Vec<String> = t.shape.iter().map(show::expr).collect();

@@ -1,19 +1,19 @@
-//! `weft fmt`: programs in the usual layout.
+//! `taffeta fmt`: programs in the usual layout.
 
 use super::output::{Failure, error_text, print};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft::Report;
-use weft_ast::{Diagnostic, SourceMap};
-use weft_frontend::format::format;
+use taffeta::Report;
+use taffeta_ast::{Diagnostic, SourceMap};
+use taffeta_frontend::format::format;
 
 /// Format programs
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  weft fmt f.ft g.ft           rewrite the files
-  weft fmt --check *.ft        only say which files would change; exit 1 if any
-  cat f.ft | weft fmt -        from standard input to standard output")]
+  taffeta fmt f.ft g.ft           rewrite the files
+  taffeta fmt --check *.ft        only say which files would change; exit 1 if any
+  cat f.ft | taffeta fmt -        from standard input to standard output")]
 pub struct Args {
     /// Programs; `-` is standard input
     #[arg(value_name = "FILE.ft", required = true)]
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             return Ok(());
         }
         return Err(Diagnostic::new("format::differs", format!("not in the usual layout: {}", names.join(", ")))
-            .help(format!("weft fmt {}", names.join(" ")))
+            .help(format!("taffeta fmt {}", names.join(" ")))
             .into());
     }
     for (path, formatted) in changed {
@@ -64,7 +64,7 @@ fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Dia
             .map_err(|e| vec![Diagnostic::new("data::unreadable", format!("standard input: {e}"))])?;
         text
     } else {
-        weft::io::read_text(path).map_err(|d| vec![d])?
+        taffeta::io::read_text(path).map_err(|d| vec![d])?
     };
     let file = sources.add(path.display().to_string(), Some(path), text.clone());
     let formatted = format(&text, file).map_err(|d| d.0)?;
@@ -81,7 +81,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let permissions = std::fs::metadata(&path).map_err(failed)?.permissions();
     let mut file =
-        tempfile::Builder::new().prefix(".weft-").permissions(permissions).tempfile_in(dir).map_err(failed)?;
+        tempfile::Builder::new().prefix(".taffeta-").permissions(permissions).tempfile_in(dir).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.persist(&path).map_err(|e| failed(e.error))?;
     Ok(())

@@ -1,12 +1,12 @@
-//! `weft grad`: the gradient of a program, as a program.
+//! `taffeta grad`: the gradient of a program, as a program.
 
 use super::output::{Failure, print};
 use super::session;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use weft::{Explanation, Gradient, Options, Program, Tape};
-use weft_ast::{Diagnostic, Func, SourceMap};
+use taffeta::{Explanation, Gradient, Options, Program, Tape};
+use taffeta_ast::{Diagnostic, Func, SourceMap};
 
 /// Print the gradient of a program
 #[derive(clap::Args)]
@@ -45,7 +45,7 @@ pub struct GradientArgs {
     pub tape: String,
     /// How much memory the gradient's local tensors may take (512MB, 64KiB): what does not fit is computed again, and loops that
     /// overwrite their state run again from checkpoints
-    #[arg(long, value_name = "AMOUNT", value_parser = weft::parse_memory)]
+    #[arg(long, value_name = "AMOUNT", value_parser = taffeta::parse_memory)]
     pub memory: Option<u64>,
 }
 
@@ -69,11 +69,11 @@ a seed `y.grad` for every result y (and for the final value of every `inout` par
 `t.tape` is a value that is kept for the backward pass, `i~b` the backward copy of the loop i.
 
 Examples:
-  weft grad f.ft loss --wrt w,b
-  weft grad f.ft loss --wrt w --tape none
-  weft grad f.ft loss --wrt w --explain --size n=1000            what is kept, how large it is, and why
-  weft grad f.ft loss --wrt w --memory 512MB --size steps=100000 within a budget
-  weft run f.ft loss --grad w --in w=rand --in x=rand --size n=100      run it, with seeds of ones";
+  taffeta grad f.ft loss --wrt w,b
+  taffeta grad f.ft loss --wrt w --tape none
+  taffeta grad f.ft loss --wrt w --explain --size n=1000            what is kept, how large it is, and why
+  taffeta grad f.ft loss --wrt w --memory 512MB --size steps=100000 within a budget
+  taffeta run f.ft loss --grad w --in w=rand --in x=rand --size n=100      run it, with seeds of ones";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.explain {
         return print(&table(&entry, &explanation, program.sources()));
     }
-    print(&weft_ast::print::func(&func))
+    print(&taffeta_ast::print::func(&func))
 }
 
 /// The numbers after `--size`.
@@ -108,12 +108,12 @@ fn sizes(given: &[(String, String)]) -> Result<BTreeMap<String, i64>, Failure> {
 
 /// Refuses numbers for what the program does not have.
 fn unknown(func: &Func, given: &BTreeMap<String, i64>) -> Result<(), Failure> {
-    let single = |p: &&weft_ast::Param| p.tensor.ndim() == 0 && p.tensor.dtype.is_int();
+    let single = |p: &&taffeta_ast::Param| p.tensor.ndim() == 0 && p.tensor.dtype.is_int();
     let mut names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
     names.extend(func.params.iter().filter(single).map(|p| p.tensor.symbol.name()));
     let Some(odd) = given.keys().find(|n| !names.contains(&n.as_str())) else { return Ok(()) };
     let d = Diagnostic::new("input::size", format!("`{}` has no size `{odd}`", func.name));
-    Err(Failure::from(vec![match weft_ast::near::nearest(odd, names.iter().copied()) {
+    Err(Failure::from(vec![match taffeta_ast::near::nearest(odd, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help(format!("its sizes are {}", names.join(", "))),
     }]))
@@ -150,7 +150,7 @@ fn table(entry: &str, of: &Explanation, sources: &SourceMap) -> String {
         let _ = writeln!(out, "\n{note}");
     }
     let _ = match &of.peak {
-        Ok(bytes) => writeln!(out, "\nlocal tensors take {} at most ({bytes} bytes)", weft::amount(*bytes)),
+        Ok(bytes) => writeln!(out, "\nlocal tensors take {} at most ({bytes} bytes)", taffeta::amount(*bytes)),
         Err(missing) => {
             writeln!(out, "\nhow much local tensors take depends on {}: give sizes with --size", missing.join(", "))
         }

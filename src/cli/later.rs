@@ -1,7 +1,7 @@
 //! Commands of later parts: they are known, and refused.
 
 use super::output::Failure;
-use weft_ast::Diagnostic;
+use taffeta_ast::Diagnostic;
 
 /// Anything at all: what the command will take is not checked before it exists.
 #[derive(clap::Args)]
@@ -16,7 +16,7 @@ pub fn refuse(command: &'static str, what: &str) -> Result<(), Failure> {
     Err(Failure::from(
         Diagnostic::new(
             "command::unsupported",
-            format!("`weft {command}` is not supported yet: {what} come in a later version"),
+            format!("`taffeta {command}` is not supported yet: {what} come in a later version"),
         )
         .help("supported are run, check, show, deps, grad, check-grad, build, bench and fmt"),
     ))

@@ -23,12 +23,12 @@ use clap::{Parser, Subcommand};
 use output::{Failure, Printer};
 use std::process::ExitCode;
 
-/// Exit status for a mistake of Weft's own (`EX_SOFTWARE`).
+/// Exit status for a mistake of Taffeta's own (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
 
 /// A language and compiler for free-form tensor programs.
 #[derive(Parser)]
-#[command(name = "weft", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "taffeta", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,13 +36,13 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  weft run f.ft --in x=data.npy --out y=y.npy     compile an entry to C, run it on a file, keep the result
-  weft run f.ft main --in x=rand --size n=1000    random input of a given size
-  weft check f.ft                                 diagnostics only
-  weft show f.ft --stage c                        the C that is generated
-  weft build f.ft main -o out                     C source, header and libraries for other programs
+  taffeta run f.ft --in x=data.npy --out y=y.npy     compile an entry to C, run it on a file, keep the result
+  taffeta run f.ft main --in x=rand --size n=1000    random input of a given size
+  taffeta check f.ft                                 diagnostics only
+  taffeta show f.ft --stage c                        the C that is generated
+  taffeta build f.ft main -o out                     C source, header and libraries for other programs
 
-`weft COMMAND --help` has more. WEFT_LOG=debug shows each step, NO_COLOR=1 switches colours off.
+`taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 switches colours off.
 Exit status: 0; 1 a diagnostic about the program or its data; 2 wrong usage; 70 an internal error.";
 
 #[derive(Subcommand)]

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
-use weft::render::{self, Style};
-use weft::{Error, Report};
-use weft_ast::Diagnostic;
+use taffeta::render::{self, Style};
+use taffeta::{Error, Report};
+use taffeta_ast::Diagnostic;
 
 /// Why a command did not succeed.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Printer {
     }
 }
 
-/// Prints to standard output. A reader that went away (`weft … | head`) is no error of ours; a full disk is one of the
+/// Prints to standard output. A reader that went away (`taffeta … | head`) is no error of ours; a full disk is one of the
 /// user's, who would take what is there for everything.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
@@ -113,15 +113,15 @@ fn terminal_width() -> usize {
 }
 
 const REPORT: &str = "\
-This is a mistake in Weft, not in your program. Please report it at https://github.com/weft-lang/weft/issues
-with the command line, the program, and what is printed above.
+This is a mistake in Taffeta, not in your program. To get it mended, keep the command line, the program and its inputs,
+and all that is printed above, and give them to whoever gave you Taffeta. RUST_BACKTRACE=1 adds where it happened.
 ";
 
 /// Makes a panic say what it is, and how to report it, instead of a bare back-trace.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         let version = env!("CARGO_PKG_VERSION");
-        let mut text = format!("weft {version}: internal error: {info}\n");
+        let mut text = format!("taffeta {version}: internal error: {info}\n");
         if std::env::var_os("RUST_BACKTRACE").is_some() {
             text.push_str(&format!("{}\n", std::backtrace::Backtrace::force_capture()));
         }
@@ -130,9 +130,9 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// `WEFT_LOG=debug` shows what the compiler does and how long each step takes.
+/// `TAFFETA_LOG=debug` shows what the compiler does and how long each step takes.
 pub fn install_log() {
-    if let Ok(filter) = std::env::var("WEFT_LOG") {
+    if let Ok(filter) = std::env::var("TAFFETA_LOG") {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .with_writer(std::io::stderr)

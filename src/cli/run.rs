@@ -1,4 +1,4 @@
-//! `weft run`: compile an entry, run it on inputs, print or keep the results.
+//! `taffeta run`: compile an entry, run it on inputs, print or keep the results.
 
 use super::args::ProgramArgs;
 use super::grad::GradientArgs;
@@ -7,11 +7,11 @@ use super::{progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
-use weft::Timings;
-use weft::io::memory::human_bytes;
-use weft::io::output::{Target, write_all};
-use weft_ast::{Diagnostic, Value};
-use weft_codegen::signature::{Passing, Signature, TensorSig};
+use taffeta::Timings;
+use taffeta::io::memory::human_bytes;
+use taffeta::io::output::{Target, write_all};
+use taffeta_ast::{Diagnostic, Value};
+use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// Compile and run an entry of a program
 #[derive(clap::Args)]
@@ -43,11 +43,11 @@ Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .p
 or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange). Results go to .npy .npz .csv .txt .png.
 
 Examples:
-  weft run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
-  weft run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
-  weft run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
-  weft run f.ft --in x=rand --size n=8 --backend interp --json
-  weft run f.ft loss --grad w,b --in w=rand --in b=zeros --in x=x.npy --out w.grad=dw.npy";
+  taffeta run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
+  taffeta run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
+  taffeta run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
+  taffeta run f.ft --in x=rand --size n=8 --backend interp --json
+  taffeta run f.ft loss --grad w,b --in w=rand --in b=zeros --in x=x.npy --out w.grad=dw.npy";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -56,9 +56,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
     let given = &with_seeds(args, &signature);
-    let read = || progress::while_reading(given, || weft::inputs::read(&signature, given, &args.program.sizes));
+    let read = || progress::while_reading(given, || taffeta::inputs::read(&signature, given, &args.program.sizes));
     let inputs = files.measure("read inputs", read).map_err(|faults| Failure::Report(session.report(faults)))?;
-    weft::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     session.assume(integers(&signature, &inputs.values));
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
 
@@ -131,7 +131,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         let Some(t) = all.iter().find(|t| t.name == *name) else {
             let names: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
             let d = Diagnostic::new("output::name", format!("`{}` has no result `{name}`", signature.name));
-            errors.push(match weft_ast::near::nearest(name, names.iter().copied()) {
+            errors.push(match taffeta_ast::near::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None if names.is_empty() => d.help("it has no results"),
                 None => d.help(format!("its results are {}", names.join(", "))),
@@ -210,7 +210,7 @@ impl RunReport<'_> {
                     "{}: {}{} → {}\n",
                     sig.name,
                     value.dtype(),
-                    if value.shape().is_empty() { String::new() } else { weft::io::shape_text(value.shape()) },
+                    if value.shape().is_empty() { String::new() } else { taffeta::io::shape_text(value.shape()) },
                     t.path.display()
                 )),
                 None => out.push_str(&summary::text(&sig.name, value)),

@@ -3,8 +3,8 @@
 use super::args::{Backend, ProgramArgs};
 use super::output::Failure;
 use std::collections::BTreeMap;
-use weft::{Function, Gradient, Options, Session, StaticValue};
-use weft_ast::Diagnostic;
+use taffeta::{Function, Gradient, Options, Session, StaticValue};
+use taffeta_ast::Diagnostic;
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
@@ -24,8 +24,8 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
 /// How the program, or its gradient, is compiled; no size is compiled in yet.
 pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
     let backend = match args.backend {
-        Backend::C => weft::Backend::C,
-        Backend::Interp => weft::Backend::Interp,
+        Backend::C => taffeta::Backend::C,
+        Backend::Interp => taffeta::Backend::Interp,
     };
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
     Ok(Options { backend, statics, schedule, gradient, ..Options::default() })

@@ -1,12 +1,12 @@
-//! `weft show`: a program at a stage of compilation, as text.
+//! `taffeta show`: a program at a stage of compilation, as text.
 
 use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
-use weft::schedule::Schedule;
-use weft::{Gradient, Options, Program, Timings};
-use weft_ast::Diagnostic;
+use taffeta::schedule::Schedule;
+use taffeta::{Gradient, Options, Program, Timings};
+use taffeta_ast::Diagnostic;
 
 /// Print a program at a stage of compilation
 #[derive(clap::Args)]
@@ -38,14 +38,14 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Weft again), `lowered` the program on flat
-buffers with its checks, `c` the C that is compiled. `grad` is the gradient with respect to all floats (`weft grad` has more). `scheduled` is the logical program after its schedule.
+Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `lowered` the program on flat
+buffers with its checks, `c` the C that is compiled. `grad` is the gradient with respect to all floats (`taffeta grad` has more). `scheduled` is the logical program after its schedule.
 
 Examples:
-  weft show f.ft main
-  weft show f.ft main --stage c --size n=1024
-  weft show f.ft main --schedule fast --steps
-  weft show f.ft main --schedule fast --trace fast.json";
+  taffeta show f.ft main
+  taffeta show f.ft main --stage c --size n=1024
+  taffeta show f.ft main --schedule fast --steps
+  taffeta show f.ft main --schedule fast --trace fast.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     if args.stage == Stage::Parsed {
         if let Some(module) = program.front().module() {
-            print(&weft_frontend::syntax::show::module(module))?;
+            print(&taffeta_frontend::syntax::show::module(module))?;
         }
         return Ok(());
     }
@@ -85,24 +85,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.steps || args.trace.is_some() || args.stage == Stage::Scheduled {
         let schedule = program.scheduled(&entry, &options)?;
         if let Some(file) = &args.trace {
-            weft::io::output::write_text(file, &schedule.trace().to_json())?;
+            taffeta::io::output::write_text(file, &schedule.trace().to_json())?;
         }
         return match args.steps {
             true => print(&steps(&program, &entry, &options, &schedule)?),
             false if args.trace.is_some() => Ok(()),
-            false => print(&weft_ast::print::func(schedule.func())),
+            false => print(&taffeta_ast::print::func(schedule.func())),
         };
     }
     let text = match args.stage {
         Stage::Elaborated => {
             let plain = Options { schedule: None, ..options };
-            weft_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
+            taffeta_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
         }
         Stage::Grad => {
             let gradient = Options { gradient: Some(Gradient::default()), ..options };
-            weft_ast::print::func(&program.logical(&entry, &gradient, &mut Timings::default())?)
+            taffeta_ast::print::func(&program.logical(&entry, &gradient, &mut Timings::default())?)
         }
-        Stage::Lowered => weft_ast::print::func(program.lowered(&entry, &options)?.func()),
+        Stage::Lowered => taffeta_ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };
     print(&text)
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
     let plain = Options { schedule: None, ..options.clone() };
     let func = program.logical(entry, &plain, &mut Timings::default())?;
-    let text = |f: &weft_ast::Func| weft_ast::print::func(f).trim_end().to_string() + "\n";
+    let text = |f: &taffeta_ast::Func| taffeta_ast::print::func(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
     let mut number = 0;

@@ -4,8 +4,8 @@
 use crate::error::Error;
 use crate::function::{Function, Ran};
 use crate::inputs::Inputs;
-use weft_ast::Value;
-use weft_codegen::signature::{Passing, TensorSig};
+use taffeta_ast::Value;
+use taffeta_codegen::signature::{Passing, TensorSig};
 
 /// The three programs, and the point at which they are compared.
 ///

@@ -1,7 +1,7 @@
 //! That it can fail: programs are compared with derivatives of other ones.
 
 use super::*;
-use weft_ast::Buffer;
+use taffeta_ast::Buffer;
 
 const SQUARES: &str = "
 def f(x: f64[n], a: f64) -> f64[n]:

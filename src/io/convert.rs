@@ -4,8 +4,8 @@
 //! an integer must be exactly representable as a float. Everything else changes what the numbers mean, and is refused.
 
 use super::Want;
-use weft_ast::narrow::{to_bf16, to_f16};
-use weft_ast::{Buffer, DType, Diagnostic, Kind, Value};
+use taffeta_ast::narrow::{to_bf16, to_f16};
+use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
 /// Converts `value`, which came from `what` (a file or its part), to the type that is wanted.
 pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {

@@ -7,8 +7,8 @@ use super::{Want, convert, literal::Scalar, memory};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
-use weft_ast::value::element_count;
-use weft_ast::{Buffer, DType, Diagnostic, Value};
+use taffeta_ast::value::element_count;
+use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
 /// A generator with its arguments.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! floats, floats fit floats only.
 
 use super::{Want, convert};
-use weft_ast::{DType, Diagnostic, Kind, Value};
+use taffeta_ast::{DType, Diagnostic, Kind, Value};
 
 /// Whether a text is meant as a literal and not as a file's name or a generator.
 pub fn looks_like(text: &str) -> bool {
@@ -85,7 +85,7 @@ pub(crate) fn buffer(
     want: &Want,
     what: &str,
     place: impl Fn(usize) -> String,
-) -> Result<weft_ast::Buffer, Diagnostic> {
+) -> Result<taffeta_ast::Buffer, Diagnostic> {
     let n = scalars.len();
     match want.dtype.kind() {
         Kind::Float => convert::floats(want.dtype, n, |i| as_float(scalars[i], want, what, || place(i))),
@@ -243,7 +243,7 @@ impl Parser<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_ast::Buffer;
+    use taffeta_ast::Buffer;
 
     fn check(text: &str, dtype: DType) -> Result<(Vec<usize>, Buffer), String> {
         let want = Want { name: "x".into(), dtype, ndim: 0, empty: None };

@@ -1,7 +1,7 @@
 //! Refuses what does not fit in memory with a diagnostic, where an allocation would end the process.
 
-use weft_ast::value::element_count;
-use weft_ast::{DType, Diagnostic};
+use taffeta_ast::value::element_count;
+use taffeta_ast::{DType, Diagnostic};
 
 /// Bytes of a tensor, if it can be allocated.
 pub fn check_tensor(dtype: DType, shape: &[usize], what: &str) -> Result<usize, Diagnostic> {

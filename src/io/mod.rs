@@ -24,7 +24,7 @@ pub use source::Source;
 
 use std::io::Read;
 use std::path::Path;
-use weft_ast::{DType, Diagnostic, Value};
+use taffeta_ast::{DType, Diagnostic, Value};
 
 /// What a reader is asked for: the parameter that the tensor is meant for.
 #[derive(Clone, Debug)]

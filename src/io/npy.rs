@@ -1,14 +1,14 @@
 //! NumPy's `.npy` (format versions 1 to 3): a header that is a Python dictionary, then the elements.
 //!
-//! Every type that Weft has is read, in either byte order and in C or Fortran order. Written are little-endian, C-ordered
+//! Every type that Taffeta has is read, in either byte order and in C or Fortran order. Written are little-endian, C-ordered
 //! files of version 1; `bf16`, which NumPy does not have, is written as `f32` (exactly).
 
 use super::{Want, convert, file_error, memory, os_error, truncated};
 use half::f16;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
-use weft_ast::value::element_count;
-use weft_ast::{Buffer, DType, Diagnostic, Value};
+use taffeta_ast::value::element_count;
+use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
 /// What the header says.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::{Want, convert, file_error, npy, os_error};
 use std::io::{BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
-use weft_ast::{Diagnostic, Value};
+use taffeta_ast::{Diagnostic, Value};
 use zip::result::ZipError;
 
 /// Reads the array `key`; without a key the only array, or the one that is called like the parameter.
@@ -30,7 +30,7 @@ pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagno
     };
     if !names.contains(&key) {
         let d = file_error("input::part", path, format!("there is no array `{key}`; there is {}", list(&names)));
-        return Err(match weft_ast::near::nearest(&key, names.iter().map(String::as_str)) {
+        return Err(match taffeta_ast::near::nearest(&key, names.iter().map(String::as_str)) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
             None => d,
         });
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::io::Cursor;
-    use weft_ast::{Buffer, DType};
+    use taffeta_ast::{Buffer, DType};
 
     fn archive() -> Vec<u8> {
         let value = Value::new(vec![3], Buffer::F32(vec![1.0, 2.0, 3.0])).expect("one dimension");

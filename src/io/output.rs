@@ -6,8 +6,8 @@ use std::fs::Permissions;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use taffeta_ast::{DType, Diagnostic, Value};
 use tempfile::NamedTempFile;
-use weft_ast::{DType, Diagnostic, Value};
 
 /// A result and the file that it goes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ impl Target {
         }
         // As for any new file, the user's umask decides who may read it.
         let file = tempfile::Builder::new()
-            .prefix(".weft-")
+            .prefix(".taffeta-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(directory(&self.path))
             .map_err(failed)?;
@@ -124,7 +124,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let failed =
         |e: std::io::Error| Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()));
     let mut file = tempfile::Builder::new()
-        .prefix(".weft-")
+        .prefix(".taffeta-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory(path))
         .map_err(failed)?;
@@ -142,7 +142,7 @@ fn directory(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_ast::Buffer;
+    use taffeta_ast::Buffer;
 
     #[test]
     fn all_or_nothing() {

@@ -6,7 +6,7 @@
 use super::{Want, convert, file_error, memory, os_error};
 use std::io::{BufReader, Write};
 use std::path::Path;
-use weft_ast::{Buffer, DType, Diagnostic, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
 /// Reads a picture.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {

@@ -7,7 +7,7 @@ use super::generate::Generator;
 use super::literal;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use weft_ast::Diagnostic;
+use taffeta_ast::Diagnostic;
 
 /// Where an input's elements come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +130,7 @@ pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
 
 fn near_generator(text: &str) -> Option<&'static str> {
     let head = text.split('(').next().unwrap_or(text);
-    weft_ast::near::nearest(head, Generator::NAMES.iter().copied())
+    taffeta_ast::near::nearest(head, Generator::NAMES.iter().copied())
 }
 
 #[cfg(test)]

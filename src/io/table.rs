@@ -7,7 +7,7 @@ use super::literal::{self, Scalar};
 use super::{Want, file_error, line_error};
 use std::io::Write;
 use std::path::Path;
-use weft_ast::{Diagnostic, Value};
+use taffeta_ast::{Diagnostic, Value};
 
 /// A table as it stands in the file.
 struct Table {
@@ -212,7 +212,7 @@ pub fn write(out: &mut dyn Write, value: &Value, delimiter: char) -> std::io::Re
 
 /// An element as text that reads back as itself.
 pub fn element(value: &Value, i: usize) -> String {
-    use weft_ast::Buffer;
+    use taffeta_ast::Buffer;
     match value.data() {
         Buffer::Bool(v) => v[i].to_string(),
         Buffer::F32(v) => format!("{:?}", v[i]),
@@ -227,7 +227,7 @@ pub fn element(value: &Value, i: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_ast::{Buffer, DType};
+    use taffeta_ast::{Buffer, DType};
 
     fn check(
         name: &str,

@@ -5,9 +5,9 @@
 //! from their files, `kept`), and some hundred texts, mutated programs and
 //! broken data files that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
 //! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it, and a schedule's
-//! steps in another one: `WEFT_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
+//! steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
 //! `fuzz/running.txt` names what runs now, should compiled code take the process with it.
-//! `WEFT_FUZZ_MINUTES` says how long, `WEFT_FUZZ_SEED` where to begin. Without them, as in `make test`, a few fixed seeds
+//! `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin. Without them, as in `make test`, a few fixed seeds
 //! show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../codegen/tests/compiled/batch.rs"]
@@ -68,7 +68,7 @@ fn finding(case: impl FnOnce() -> Option<Finding>) -> Option<Finding> {
 
 /// The command that runs the cases of a seed, and of three more, again.
 fn again(round: u64) -> String {
-    format!("again: WEFT_FUZZ_SEED={round} cargo test --test campaign")
+    format!("again: TAFFETA_FUZZ_SEED={round} cargo test --test campaign")
 }
 
 /// The text about a finding, printed and added to the list; its file is written beside the list.
@@ -95,14 +95,14 @@ fn nest(seed: u64, counts: &RefCell<nests::Counts>) -> Option<Finding> {
 }
 
 fn main() -> ExitCode {
-    if let Some(path) = std::env::var_os("WEFT_FUZZ_CASE") {
+    if let Some(path) = std::env::var_os("TAFFETA_FUZZ_CASE") {
         let (text, good) = schedules::again(Path::new(&path));
         println!("{text}");
         return ExitCode::from(u8::from(!good));
     }
-    let minutes = variable("WEFT_FUZZ_MINUTES");
+    let minutes = variable("TAFFETA_FUZZ_MINUTES");
     let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |t| t.as_secs() % 1_000_000 * 1_000_000);
-    let first = variable("WEFT_FUZZ_SEED").unwrap_or_else(|| if minutes.is_some() { fresh() } else { 1 });
+    let first = variable("TAFFETA_FUZZ_SEED").unwrap_or_else(|| if minutes.is_some() { fresh() } else { 1 });
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
     let scratch = tempfile::tempdir().expect("a temporary directory");

@@ -4,15 +4,15 @@
 use crate::{Finding, panic_text};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use weft_analysis::pass::{dead, hoist, simplify};
-use weft_ast::interp::{self, ErrorKind, Inputs, Outputs, RuntimeError};
-use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_ast::{Buffer, DType, Func, Literal, SourceMap, Value, func, print, validate};
-use weft_codegen::call::Context;
-use weft_codegen::lower::specialise;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{Compiled, LowerOptions, c, lower};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_analysis::pass::{dead, hoist, simplify};
+use taffeta_ast::interp::{self, ErrorKind, Inputs, Outputs, RuntimeError};
+use taffeta_ast::random::{Case, Floats, Options, program, shrink};
+use taffeta_ast::{Buffer, DType, Func, Literal, SourceMap, Value, func, print, validate};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::lower::specialise;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{Compiled, LowerOptions, c, lower};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// A program that is as small after this as it was made by then is shown as it is.
 const SHRINKING: Duration = Duration::from_secs(120);
@@ -48,7 +48,7 @@ fn kind(problem: &str) -> &str {
 
 /// The program with its inputs in a command, as the corpus has it, so that it can be run and become a test.
 fn file(case: &Case) -> String {
-    let mut command = format!("# weft: run {}", case.func.name);
+    let mut command = format!("# taffeta: run {}", case.func.name);
     for (t, value) in case.func.interface().zip(&case.inputs.params) {
         // An empty array has no literal that says its shape.
         let literal = if value.data().is_empty() { "zeros".into() } else { literal(value.data(), value.shape(), 0) };
@@ -151,7 +151,7 @@ fn passes(case: &Case, expected: &str) -> Option<String> {
 }
 
 /// As the pipeline lowers it.
-fn lower_case(case: &Case, known: bool) -> weft_codegen::Lowered {
+fn lower_case(case: &Case, known: bool) -> taffeta_codegen::Lowered {
     let mut options = LowerOptions::default();
     if known {
         options.sizes = case.inputs.sizes.iter().map(|(name, value)| (name.clone(), *value)).collect();

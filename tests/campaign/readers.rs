@@ -4,9 +4,9 @@ use crate::{Finding, panic_text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
-use weft::io::output::{Target, write_all};
-use weft::io::{Source, Want, read};
-use weft_ast::{Buffer, DType, Value};
+use taffeta::io::output::{Target, write_all};
+use taffeta::io::{Source, Want, read};
+use taffeta_ast::{Buffer, DType, Value};
 
 const TEXTS: [(&str, &str, Option<&str>); 5] = [
     ("csv", "a,b\n1,2.5\n-3,4e2\n", Some("a")),

@@ -1,14 +1,14 @@
 //! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and now and then C under
-//! the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which `WEFT_FUZZ_CASE` names to try it again.
+//! the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which `TAFFETA_FUZZ_CASE` names to try it again.
 
 use crate::Finding;
 use crate::random_schedules::{CLASSES, faults, in_c, undefined};
 use crate::tried::{Case, Counts, problem, random, show};
 use std::path::Path;
-use weft_ast::random::nest::Class;
-use weft_ast::{Func, func, print};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
-use weft_schedule::Trace;
+use taffeta_ast::random::nest::Class;
+use taffeta_ast::{Func, func, print};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_schedule::Trace;
 
 /// Programs of one library, and of one C program under the sanitizers.
 const TOGETHER: u64 = 20;
@@ -30,7 +30,7 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     // Nests are made of what no text says, `assume` and branches that are decided.
     let kept = self::case(&text_of(&case), &case.trace.to_json());
     let repeats = kept.is_ok_and(|kept| func::same(&kept.func, &case.func));
-    let how = if repeats { "WEFT_FUZZ_CASE names its file" } else { "its text says it in part: take the seed" };
+    let how = if repeats { "TAFFETA_FUZZ_CASE names its file" } else { "its text says it in part: take the seed" };
     let text = format!("{class:?}{more}, {}\nto try it again: {how}", show(&case, &what));
     Some(Finding {
         what: text,

@@ -3,11 +3,11 @@
 use crate::{Finding, generate, mutate, panic_text};
 use std::collections::BTreeMap;
 use std::path::Path;
-use weft::Program;
-use weft_ast::span::FileId;
-use weft_ast::validate;
-use weft_frontend::NoHooks;
-use weft_frontend::parse::parse;
+use taffeta::Program;
+use taffeta_ast::span::FileId;
+use taffeta_ast::validate;
+use taffeta_frontend::NoHooks;
+use taffeta_frontend::parse::parse;
 
 /// What is wrong with how a text of random characters, tokens or edits is parsed: a place outside of it.
 pub fn parser(seed: u64) -> Option<Finding> {
@@ -16,7 +16,7 @@ pub fn parser(seed: u64) -> Option<Finding> {
         1 | 2 => generate::soup(seed),
         _ => generate::mutant(seed),
     };
-    let place = |span: weft_ast::Span| text.get(span.start as usize..span.end as usize);
+    let place = |span: taffeta_ast::Span| text.get(span.start as usize..span.end as usize);
     let outside = std::panic::catch_unwind(|| {
         let labels = parse(&text, FileId(0)).1.into_iter().flat_map(|d| d.labels);
         labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is no part of the text", l.span)).next()

@@ -1,4 +1,4 @@
-//! `weft build`: what it makes, and programs that use it without Weft.
+//! `taffeta build`: what it makes, and programs that use it without Taffeta.
 
 use super::{Folder, PROGRAM, finish};
 use crate::programs::root;
@@ -10,12 +10,12 @@ fn libraries_are_made_as_asked() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let out = folder.succeeds(&["build", "f.ft", "pick", "-o", "all"]);
     expect![[r#"
-        all/libweft_pick.a
-        all/libweft_pick.so
-        all/weft.h
-        all/weft_pick.c
-        all/weft_pick.h
-        all/weft_runtime.h
+        all/libtaffeta_pick.a
+        all/libtaffeta_pick.so
+        all/taffeta.h
+        all/taffeta_pick.c
+        all/taffeta_pick.h
+        all/taffeta_runtime.h
     "#]]
     .assert_eq(&out);
     assert!(!folder.succeeds(&["build", "f.ft", "pick", "-o", "s", "--shared"]).contains(".a\n"));
@@ -51,7 +51,7 @@ fn heat() -> Folder {
 fn a_c_program_uses_it() {
     let folder = heat();
     let main = root().join("examples/embed/main.c");
-    for library in ["out/libweft_heat.a", "out/libweft_heat.so"] {
+    for library in ["out/libtaffeta_heat.a", "out/libtaffeta_heat.so"] {
         let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
         cc.current_dir(folder.path()).args(["-std=c99", "-Wall", "-Werror", "-I", "out"]).arg(&main);
         let (status, _, err) = finish(cc.args([library, "-fopenmp", "-lm", "-o", "main"]));
@@ -73,7 +73,8 @@ fn a_rust_program_uses_it() {
     let main = root().join("examples/embed/main.rs");
     let mut rustc = Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()));
     rustc.current_dir(folder.path()).args(["--edition", "2024", "-O"]).arg(&main);
-    let link = ["-L", "native=out", "-l", "static=weft_heat", "-l", "dylib=m", "-C", "link-arg=-fopenmp", "-o", "main"];
+    let link =
+        ["-L", "native=out", "-l", "static=taffeta_heat", "-l", "dylib=m", "-C", "link-arg=-fopenmp", "-o", "main"];
     let (status, _, err) = finish(rustc.args(link));
     assert_eq!(status, 0, "{err}");
     let (status, out, err) = finish(&mut Command::new(folder.path().join("main")));

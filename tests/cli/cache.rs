@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 /// The steps of compilation that a run took.
 fn steps(folder: &Folder, args: &[&str]) -> Vec<String> {
     let (status, out, err) =
-        finish(folder.command(&[args, &["--json"]].concat()).env("WEFT_CACHE_DIR", folder.path().join("cache")));
+        finish(folder.command(&[args, &["--json"]].concat()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
     assert_eq!(status, 0, "{err}");
     let json: Json = serde_json::from_str(&out).expect("JSON");
     json["compile_ms"].as_object().expect("steps").keys().cloned().collect()
@@ -35,7 +35,7 @@ fn a_second_run_skips_the_pipeline() {
     assert!(compiles(&args));
     folder.write("f.ft", b"def f(x: f32[n]) -> f32[n]:\n    y = 3 * x\n    return y\n");
     assert!(compiles(&args));
-    let (_, out, _) = finish(folder.command(&args).env("WEFT_CACHE_DIR", folder.path().join("cache")));
+    let (_, out, _) = finish(folder.command(&args).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
     assert_eq!(out, "y: f32[2]\n  [3, 6]\n  min 3  max 6  mean 4.5\n");
 }
 
@@ -54,7 +54,7 @@ fn an_unusable_cache_is_refused() {
     std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).expect("a link");
     let run = |cache: &str| {
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1]"]);
-        let (status, out, err) = finish(command.env("WEFT_CACHE_DIR", cache));
+        let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", cache));
         assert_eq!((status, out.as_str()), (1, ""), "{err}");
         err
     };
@@ -62,7 +62,7 @@ fn an_unusable_cache_is_refused() {
         cache::unusable
 
           × cannot keep compiled programs in `file`: it is not a directory
-          help: set WEFT_CACHE_DIR to a directory of your own
+          help: set TAFFETA_CACHE_DIR to a directory of your own
 
         1 error
     "#]]
@@ -72,7 +72,7 @@ fn an_unusable_cache_is_refused() {
 
           × cannot keep compiled programs in `link`: it is a symbolic link, which could be turned
           │ elsewhere
-          help: set WEFT_CACHE_DIR to a directory of your own
+          help: set TAFFETA_CACHE_DIR to a directory of your own
 
         1 error
     "#]]
@@ -133,7 +133,7 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
     let cache = folder.path().join("cache");
     let run = |cc: &str| {
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
-        let (status, out, err) = finish(command.env("CC", cc).env("WEFT_CACHE_DIR", &cache));
+        let (status, out, err) = finish(command.env("CC", cc).env("TAFFETA_CACHE_DIR", &cache));
         assert_eq!(out, "", "{err}");
         (status, err)
     };
@@ -163,5 +163,5 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
     assert_eq!(entries(), 2);
     // And with a compiler that works everything is as it should be.
     let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
-    assert_eq!(finish(command.env("WEFT_CACHE_DIR", &cache)).0, 0);
+    assert_eq!(finish(command.env("TAFFETA_CACHE_DIR", &cache)).0, 0);
 }

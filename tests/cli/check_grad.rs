@@ -1,4 +1,4 @@
-//! `weft check-grad`: gradients that are right, that have no answer, and that are wrong.
+//! `taffeta check-grad`: gradients that are right, that have no answer, and that are wrong.
 
 use super::Folder;
 use expect_test::expect;
@@ -76,7 +76,7 @@ fn folder() -> Folder {
 }
 
 fn json(folder: &Folder, args: &[&str]) -> (i32, Json) {
-    let (status, out, _) = folder.weft(&[&["check-grad", "f.ft"], args, &["--json"]].concat());
+    let (status, out, _) = folder.taffeta(&[&["check-grad", "f.ft"], args, &["--json"]].concat());
     (status, serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}")))
 }
 
@@ -151,7 +151,7 @@ fn kinks_are_warnings() {
 #[test]
 fn wrong_gradients_are_status_1() {
     let folder = folder();
-    let (status, out, err) = folder.weft(&["check-grad", "f.ft", "hidden", "--in", "x=[1,0]"]);
+    let (status, out, err) = folder.taffeta(&["check-grad", "f.ft", "hidden", "--in", "x=[1,0]"]);
     assert_eq!(status, 1, "{out}{err}");
     assert!(out.contains("hidden: 0 of 1 gradients agree"), "{out}");
     expect![[r#"
@@ -167,7 +167,7 @@ fn wrong_gradients_are_status_1() {
             ╰────
           help: try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an
                 operation (`sqrt` of 0) at this one alone is not that of the program
-          note: a gradient that is wrong at every point is a mistake in Weft; please report it
+          note: a gradient that is wrong at every point is a mistake in Taffeta; please report it
 
         1 error
     "#]]

@@ -1,4 +1,4 @@
-//! `weft deps`.
+//! `taffeta deps`.
 
 use super::Folder;
 use expect_test::{Expect, expect};
@@ -127,7 +127,7 @@ fn a_wrong_program_or_entry_is_a_diagnostic() {
     let folder = Folder::new(&[("f.ft", PROGRAM), ("bad.ft", "def f(:\n")]);
     assert!(folder.fails(&["deps", "f.ft"]).contains("scan"));
     assert!(!folder.fails(&["deps", "bad.ft"]).is_empty());
-    let (status, out, _) = folder.weft(&["deps", "bad.ft", "--json"]);
+    let (status, out, _) = folder.taffeta(&["deps", "bad.ft", "--json"]);
     assert_eq!(status, 1);
     assert!(out.contains("\"status\":\"error\""), "{out}");
 }

@@ -1,4 +1,4 @@
-//! `weft grad`, and `weft run --grad`.
+//! `taffeta grad`, and `taffeta run --grad`.
 
 use super::Folder;
 use expect_test::expect;

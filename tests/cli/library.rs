@@ -11,7 +11,7 @@ def lib(s):
     s.as_lib(\"i\")
 ";
 
-/// Runs the product with a value of `WEFT_BLAS`: the result, and what the run says of who did it.
+/// Runs the product with a value of `TAFFETA_BLAS`: the result, and what the run says of who did it.
 fn product(folder: &Folder, schedule: &str, blas: Option<&str>) -> (Vec<u8>, serde_json::Value) {
     let sizes = ["n=70", "p=45", "m=33"].map(|s| ["--size", s]).concat();
     let mut args = vec!["run", "mm.ft", "--in", "a=randint(-4,5)", "--in", "b=randint(-4,5)", "--schedule", schedule];
@@ -19,8 +19,8 @@ fn product(folder: &Folder, schedule: &str, blas: Option<&str>) -> (Vec<u8>, ser
     args.extend(["--out", "out=y.npy", "--json"]);
     let mut command = folder.command(&args);
     match blas {
-        Some(name) => command.env("WEFT_BLAS", name),
-        None => command.env_remove("WEFT_BLAS"),
+        Some(name) => command.env("TAFFETA_BLAS", name),
+        None => command.env_remove("TAFFETA_BLAS"),
     };
     let (status, out, err) = finish(&mut command);
     assert_eq!((status, err.as_str()), (0, ""), "{out}");

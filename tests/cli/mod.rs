@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A folder of its own with some files in it, in which `weft` is run.
+/// A folder of its own with some files in it, in which `taffeta` is run.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -52,31 +52,31 @@ impl Folder {
 
     /// A command, to be changed before it runs.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taffeta"));
         command
             .args(args)
             .current_dir(self.path())
-            .env("WEFT_CACHE_DIR", programs::cache())
+            .env("TAFFETA_CACHE_DIR", programs::cache())
             .env_remove("RUST_BACKTRACE");
         command
     }
 
     /// Runs a command line: status, standard output, standard error.
-    pub fn weft(&self, args: &[&str]) -> (i32, String, String) {
+    pub fn taffeta(&self, args: &[&str]) -> (i32, String, String) {
         finish(&mut self.command(args))
     }
 
     /// What a command line that fails with status 1 prints on standard error.
     pub fn fails(&self, args: &[&str]) -> String {
-        let (status, out, err) = self.weft(args);
-        assert_eq!((status, out.as_str()), (1, ""), "weft {args:?}\n{err}");
+        let (status, out, err) = self.taffeta(args);
+        assert_eq!((status, out.as_str()), (1, ""), "taffeta {args:?}\n{err}");
         err
     }
 
     /// What a command line that succeeds prints.
     pub fn succeeds(&self, args: &[&str]) -> String {
-        let (status, out, err) = self.weft(args);
-        assert_eq!((status, err.as_str()), (0, ""), "weft {args:?}\n{out}");
+        let (status, out, err) = self.taffeta(args);
+        assert_eq!((status, err.as_str()), (0, ""), "taffeta {args:?}\n{out}");
         out
     }
 }

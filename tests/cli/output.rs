@@ -58,7 +58,7 @@ fn a_returned_parameter_is_a_result_of_its_name() {
     for backend in ["c", "interp"] {
         let args = ["run", "f.ft", "--in", "x=[1, 2]", "--in", "y=[10, 20]", "--backend", backend];
         let (status, out, err) =
-            folder.weft(&[&args[..], &["--json", "--out", "x=x.csv", "--out", "out1=z.csv"]].concat());
+            folder.taffeta(&[&args[..], &["--json", "--out", "x=x.csv", "--out", "out1=z.csv"]].concat());
         assert_eq!(status, 0, "{err}");
         let json: Json = serde_json::from_str(&out).expect("JSON");
         let results = json["results"].as_array().expect("a list");

@@ -1,4 +1,4 @@
-//! Published files (`WEFT_DATA`), where they are: what the readers find in them is what others found.
+//! Published files (`TAFFETA_DATA`), where they are: what the readers find in them is what others found.
 
 use super::Folder;
 
@@ -44,11 +44,11 @@ def picture(x: u8[512, 512]) -> i64:
 
 /// A file of the published data; `None` says why the test is skipped.
 fn file(name: &str) -> Option<String> {
-    let path = std::env::var_os("WEFT_DATA").map(|d| std::path::PathBuf::from(d).join(name));
+    let path = std::env::var_os("TAFFETA_DATA").map(|d| std::path::PathBuf::from(d).join(name));
     match path.filter(|p| p.is_file()) {
         Some(p) => Some(p.display().to_string()),
         None => {
-            eprintln!("skipped: {name} is not below WEFT_DATA");
+            eprintln!("skipped: {name} is not below TAFFETA_DATA");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! `weft run`, `check`, `show` and `bench` where everything is right.
+//! `taffeta run`, `check`, `show` and `bench` where everything is right.
 
 use super::{Folder, PROGRAM};
 use crate::programs;
@@ -156,7 +156,7 @@ fn json_has_results_timings_and_memory() {
     assert_eq!(steps("files_ms"), ["read_inputs", "write_results"]);
     assert!(steps("compile_ms").iter().all(|s| !s.contains("inputs") && !s.contains("results")));
     assert_eq!(json["memory_bytes"]["inputs"], 24);
-    let (status, out, err) = folder.weft(&["run", "f.ft", "power", "--json"]);
+    let (status, out, err) = folder.taffeta(&["run", "f.ft", "power", "--json"]);
     let json: Json = serde_json::from_str(&out).expect("JSON");
     assert_eq!((status, &json["status"]), (1, &Json::from("error")), "{err}");
     assert_eq!(json["diagnostics"][0]["code"], "input::missing");

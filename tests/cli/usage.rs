@@ -31,7 +31,7 @@ fn wrong_usage_is_status_2() {
         &["build", "f.ft", "pick"],
         &["check"],
     ] {
-        let (status, out, err) = folder.weft(args);
+        let (status, out, err) = folder.taffeta(args);
         assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
         assert!(err.starts_with("error: ") || err.contains("Usage:"), "{args:?}: {err}");
     }
@@ -50,14 +50,14 @@ fn a_name_given_twice_is_wrong_usage() {
         &["show", "f.ft", "power", "--size", "n=1", "--size", "n=2"],
         &["build", "f.ft", "power", "-o", "out", "--set", "k=1", "--set", "k=2"],
     ] {
-        let (status, out, err) = folder.weft(args);
+        let (status, out, err) = folder.taffeta(args);
         assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
         let option = args[args.len() - 2];
         assert!(
             err.starts_with(&format!("error: `{option} ")) && err.contains("=…` is given twice"),
             "{args:?}: {err}"
         );
-        assert!(err.contains(&format!("Usage: weft {}", args[0])), "{err}");
+        assert!(err.contains(&format!("Usage: taffeta {}", args[0])), "{err}");
         assert_eq!(folder.files(), ["f.ft", "none.ft", "one.ft"]);
     }
 }
@@ -68,9 +68,9 @@ fn help_has_examples_for_every_command() {
     assert!(folder.succeeds(&["--help"]).contains("Examples:"));
     for command in ["run", "check", "show", "deps", "grad", "check-grad", "build", "bench", "fmt"] {
         let help = folder.succeeds(&[command, "--help"]);
-        assert!(help.contains("Examples:") && help.contains(&format!("weft {command} ")), "{command}: {help}");
+        assert!(help.contains("Examples:") && help.contains(&format!("taffeta {command} ")), "{command}: {help}");
     }
-    assert!(folder.succeeds(&["--version"]).starts_with("weft "));
+    assert!(folder.succeeds(&["--version"]).starts_with("taffeta "));
 }
 
 #[test]
@@ -204,12 +204,12 @@ fn programs_are_formatted() {
         format::differs
 
           × not in the usual layout: ugly.ft
-          help: weft fmt ugly.ft
+          help: taffeta fmt ugly.ft
 
         1 error
     "#]]
     .assert_eq(&folder.fails(&["fmt", "--check", "ugly.ft", "good.ft"]));
-    assert_eq!(folder.weft(&["fmt", "ugly.ft", "good.ft"]), (0, String::new(), "formatted ugly.ft\n".into()));
+    assert_eq!(folder.taffeta(&["fmt", "ugly.ft", "good.ft"]), (0, String::new(), "formatted ugly.ft\n".into()));
     let text = std::fs::read_to_string(folder.path().join("ugly.ft")).expect("the file");
     assert_eq!(text, "def f(x: f32[n]) -> f32[n]:\n    y = x + 1  # more\n    return y\n");
     assert_eq!(folder.succeeds(&["fmt", "--check", "ugly.ft", "good.ft"]), "");

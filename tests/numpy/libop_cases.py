@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-import weft_shim
+import taffeta_shim
 
 NUMPY = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
          "f16": "f2", "bf16": "f4", "f32": "f4", "f64": "f8"}
@@ -253,7 +253,7 @@ def write(folder):
             f.write(text)
         for p, a in inputs.items():
             np.save(os.path.join(folder, f"{k}.in.{p}.npy"), a)
-        results = weft_shim.run(text, "t", inputs)
+        results = taffeta_shim.run(text, "t", inputs)
         for p, a in results.items():
             np.save(os.path.join(folder, f"{k}.out.{p}.npy"), a)
         index.append({"name": name, "inputs": list(inputs), "results": list(results)})

@@ -1,4 +1,4 @@
-"""Runs programs with NumPy and compares their results with those that Weft left as files: `python run_cases.py cases.json`.
+"""Runs programs with NumPy and compares their results with those that Taffeta left as files: `python run_cases.py cases.json`.
 
 Prints a line for each difference and nothing else.
 """
@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-import weft_shim
+import taffeta_shim
 
 # Floats may differ by this, relative to the largest element: sums are added up in another order here.
 TOLERANCE = {2: 5e-3, 4: 1e-5, 8: 1e-9}
@@ -46,9 +46,9 @@ def check(case):
     statics = {name: static(value) for name, value in case["statics"].items()}
     folder = os.path.dirname(case["file"])
     try:
-        results = weft_shim.run(text, case["entry"], arrays(case["inputs"]), case["sizes"], statics, folder,
+        results = taffeta_shim.run(text, case["entry"], arrays(case["inputs"]), case["sizes"], statics, folder,
                                 os.path.basename(case["file"]))
-    except weft_shim.NoGradients:
+    except taffeta_shim.NoGradients:
         return []
     except Exception as e:  # whatever goes wrong is a difference
         return [f"NumPy: {type(e).__name__}: {e}"]
@@ -56,7 +56,7 @@ def check(case):
     if set(ours) != set(results):
         return [f"results {sorted(ours)}, and with NumPy {sorted(results)}"]
     found = ((name, difference(ours[name], np.asarray(results[name]), "bf16" in text)) for name in sorted(ours))
-    return [f"`{name}`: Weft and NumPy: {why}"[:600] for name, why in found if why]
+    return [f"`{name}`: Taffeta and NumPy: {why}"[:600] for name, why in found if why]
 
 
 def main():

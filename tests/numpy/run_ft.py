@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from weft_shim import Function, Module, WeftError, run
+from taffeta_shim import Function, Module, TaffetaError, run
 
 
 def pairs(items):
@@ -52,7 +52,7 @@ def main():
     statics = {k: ast.literal_eval(v) for k, v in pairs(args.set).items()}
     try:
         results = run(text, entry, inputs, sizes, statics, folder, args.file, args.libop)
-    except WeftError as e:
+    except TaffetaError as e:
         sys.exit(f"error: {e}")
     files = pairs(args.out)
     for name, a in results.items():

@@ -6,7 +6,7 @@ import traceback
 import numpy as np
 
 import libop_cases
-import weft_shim
+import taffeta_shim
 
 TOLERANCE = {"f2": 2e-3, "f4": 1e-5, "f8": 1e-12}
 
@@ -29,8 +29,8 @@ def main():
             continue
         count += 1
         try:
-            ours = weft_shim.run(text, "t", inputs, libop="ft")
-            numpy = weft_shim.run(text, "t", inputs, libop="numpy")
+            ours = taffeta_shim.run(text, "t", inputs, libop="ft")
+            numpy = taffeta_shim.run(text, "t", inputs, libop="numpy")
         except Exception:
             failed.append((name, text + traceback.format_exc(limit=-3)))
             continue

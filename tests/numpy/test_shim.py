@@ -1,8 +1,8 @@
 """What the shim must get right, as small programs with the results that language.md demands: `python test_shim.py`."""
 import numpy as np
 
-from weft_shim import run
-from weft_values import WeftError
+from taffeta_shim import run
+from taffeta_values import TaffetaError
 
 
 def outcome(text, inputs=None, sizes=None, statics=None, **options):
@@ -22,7 +22,7 @@ def refuses(text, part, inputs=None, **options):
     """The program stops, with a message that has `part`."""
     try:
         outcome(text, inputs, **options)
-    except WeftError as e:
+    except TaffetaError as e:
         assert part in str(e), f"{text}\n{e}\ndoes not mention {part}"
         return
     raise AssertionError(f"{text}\nis not refused")

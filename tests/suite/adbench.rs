@@ -5,7 +5,7 @@ use crate::programs::root;
 use ndarray::{ArrayD, IxDyn};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weft::{Backend, Function, Gradient, Options, Program, Tape};
+use taffeta::{Backend, Function, Gradient, Options, Program, Tape};
 
 /// An input.
 #[derive(Clone)]
@@ -26,10 +26,10 @@ fn ints(shape: &[usize], data: Vec<i32>) -> Given {
 
 /// The text of a file of ADBench, if it is there.
 fn published(name: &str) -> Option<String> {
-    let folder = std::env::var_os("WEFT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let file = folder.join("adbench").join(name);
     if !file.is_file() {
-        eprintln!("skipped: {} is not there (WEFT_DATA names the folder of published data)", file.display());
+        eprintln!("skipped: {} is not there (TAFFETA_DATA names the folder of published data)", file.display());
         return None;
     }
     Some(std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())))

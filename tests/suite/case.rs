@@ -1,12 +1,12 @@
-//! A `# weft: run …` command taken apart, for tests that run it through the library: the same program by the interpreter,
+//! A `# taffeta: run …` command taken apart, for tests that run it through the library: the same program by the interpreter,
 //! by compiled C, with sizes compiled in and without, and by NumPy.
 
 use crate::programs::Program;
 use approx::abs_diff_eq;
 use std::path::Path;
-use weft::io::output::{Target, write_all};
-use weft::{Backend, Error, Function, Options, Signature, StaticValue};
-use weft_ast::Value;
+use taffeta::io::output::{Target, write_all};
+use taffeta::{Backend, Error, Function, Options, Signature, StaticValue};
+use taffeta_ast::Value;
 
 /// An entry with its inputs.
 pub struct Case<'p> {
@@ -68,14 +68,14 @@ impl<'p> Case<'p> {
     }
 
     /// The command's inputs. The signature without compiled-in sizes says what they are.
-    pub fn values(&self, signature: &Signature) -> Result<weft::inputs::Inputs, Error> {
-        weft::inputs::read(signature, &self.inputs, &self.sizes)
-            .map_err(|faults| Error::Input(weft::locate::report(faults, &Default::default(), "")))
+    pub fn values(&self, signature: &Signature) -> Result<taffeta::inputs::Inputs, Error> {
+        taffeta::inputs::read(signature, &self.inputs, &self.sizes)
+            .map_err(|faults| Error::Input(taffeta::locate::report(faults, &Default::default(), "")))
     }
 
     /// Compiles the entry. With `generic` no size is compiled in.
-    pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, weft::inputs::Inputs), Error> {
-        let file = weft::Program::load(&self.program.path)?;
+    pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, taffeta::inputs::Inputs), Error> {
+        let file = taffeta::Program::load(&self.program.path)?;
         let mut options = self.options().backend(backend);
         let plain = Options { schedule: None, ..options.clone() };
         let open = file.compile(&self.entry, &plain.clone().backend(Backend::Interp))?;
@@ -98,7 +98,7 @@ impl<'p> Case<'p> {
         let ran = function.run(inputs.values, &sizes, 2)?;
         let signature = function.signature();
         let written =
-            signature.params().zip(ran.params).filter(|(s, _)| s.passing == weft_codegen::signature::Passing::InOut);
+            signature.params().zip(ran.params).filter(|(s, _)| s.passing == taffeta_codegen::signature::Passing::InOut);
         Ok(written.chain(signature.results().zip(ran.results)).map(|(s, v)| (s.name.clone(), v)).collect())
     }
 }
@@ -114,11 +114,11 @@ pub fn save(folder: &Path, tensors: &[Named]) {
 }
 
 /// How far apart floats of a type may be, relative to the largest of the tensor.
-pub fn tolerance(dtype: weft_ast::DType) -> f64 {
+pub fn tolerance(dtype: taffeta_ast::DType) -> f64 {
     match dtype {
-        weft_ast::DType::F64 => 1e-12,
-        weft_ast::DType::F32 => 1e-5,
-        weft_ast::DType::F16 => 2e-3,
+        taffeta_ast::DType::F64 => 1e-12,
+        taffeta_ast::DType::F32 => 1e-5,
+        taffeta_ast::DType::F16 => 2e-3,
         _ => 1e-2,
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// What a command prints, and how it ends.
 fn printed(program: &Program, arguments: &[String]) -> String {
-    let output = program.weft(arguments);
+    let output = program.taffeta(arguments);
     let mut text = String::new();
     for part in [&output.stdout, &output.stderr] {
         for line in String::from_utf8_lossy(part).lines() {
@@ -29,7 +29,7 @@ fn transcript(program: &Program) -> (String, Vec<String>) {
     let mut faults = Vec::new();
     for command in &program.commands {
         let arguments = program.arguments(command);
-        writeln!(text, "$ weft {}", arguments.join(" ")).expect("memory");
+        writeln!(text, "$ taffeta {}", arguments.join(" ")).expect("memory");
         let shown = if command.starts_with("run ") {
             let by = |backend: &str| {
                 let chosen = ["--backend".to_string(), backend.to_string()];

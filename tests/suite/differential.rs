@@ -1,18 +1,18 @@
-//! One meaning, four ways: for every `# weft: run` command of every dense program in the repository, the interpreter,
+//! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the interpreter,
 //! compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same results.
 
 use crate::case::{Case, Named, difference, save, tolerance};
 use crate::{programs, python};
 use serde_json::json;
 use std::path::Path;
-use weft::Backend;
+use taffeta::Backend;
 
 /// The programs whose commands run to their end.
 pub fn all_programs() -> Vec<programs::Program> {
     ["tests/corpus/language", "tests/polybench", "examples", "benches"].into_iter().flat_map(programs::below).collect()
 }
 
-fn compare(case: &Case<'_>, what: &str, expected: &[Named], found: Result<Vec<Named>, weft::Error>) -> Vec<String> {
+fn compare(case: &Case<'_>, what: &str, expected: &[Named], found: Result<Vec<Named>, taffeta::Error>) -> Vec<String> {
     let at = |text: String| format!("{}: {}\n    interpreter and {what}: {text}", case.program.name(), case.command);
     match found {
         Err(e) => vec![at(e.to_string())],

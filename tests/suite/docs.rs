@@ -1,7 +1,7 @@
-//! The book is run: every `weft` block of `docs/` is a file, and every `console` block is what the command line prints.
+//! The book is run: every `taffeta` block of `docs/` is a file, and every `console` block is what the command line prints.
 //!
-//! A `weft` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A `console`
-//! block holds commands (`$ weft …`), each followed by what it prints (standard output, then standard error).
+//! A `taffeta` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A `console`
+//! block holds commands (`$ taffeta …`), each followed by what it prints (standard output, then standard error).
 //! `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
 //!
 //! The page of the primitives is made of the heads of their files (`schedule/src/primitives/*.md`), whose examples are run besides:
@@ -11,8 +11,8 @@ use crate::case::{difference, tolerance};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use weft::{Backend, Options, Program};
-use weft_schedule::Documentation;
+use taffeta::{Backend, Options, Program};
+use taffeta_schedule::Documentation;
 
 /// The page that is made of other files.
 const PRIMITIVES: &str = "reference/primitives.md";
@@ -34,14 +34,14 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What `weft` prints for the rest of a command line: standard output, then standard error.
+/// What `taffeta` prints for the rest of a command line: standard output, then standard error.
 fn run(arguments: &str, folder: &Path) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_weft"))
+    let output = Command::new(env!("CARGO_BIN_EXE_taffeta"))
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
-        .env("WEFT_CACHE_DIR", folder.join("cache"))
+        .env("TAFFETA_CACHE_DIR", folder.join("cache"))
         .output()
         .unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
@@ -59,7 +59,7 @@ fn rewritten(page: &str, folder: &Path) -> String {
         let Some(language) = line.strip_prefix("```").filter(|l| !l.is_empty()) else { continue };
         let block: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
         match language {
-            "weft" => {
+            "taffeta" => {
                 let text = block.join("\n") + "\n";
                 if let Some(name) = block.first().and_then(|l| l.strip_prefix("# ")).filter(|n| n.ends_with(".ft")) {
                     std::fs::write(folder.join(name), &text).unwrap();
@@ -70,7 +70,7 @@ fn rewritten(page: &str, folder: &Path) -> String {
                 for command in block.iter().filter_map(|l| l.strip_prefix("$ ")) {
                     writeln!(out, "$ {command}").unwrap();
                     let arguments =
-                        command.strip_prefix("weft ").unwrap_or_else(|| panic!("not a weft command: {command}"));
+                        command.strip_prefix("taffeta ").unwrap_or_else(|| panic!("not a taffeta command: {command}"));
                     let printed = run(arguments, folder);
                     if !printed.is_empty() {
                         writeln!(out, "{printed}").unwrap();
@@ -116,7 +116,7 @@ fn every_command_of_the_book_prints_what_the_book_says() {
 /// Those that change programs, with the file that their text stands in.
 fn primitives() -> Vec<(Documentation, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schedule/src/primitives");
-    let steps = weft_schedule::documentation().filter(|d| !d.text.is_empty());
+    let steps = taffeta_schedule::documentation().filter(|d| !d.text.is_empty());
     steps.map(|d| (d, folder.join(format!("{}.md", d.name)))).collect()
 }
 
@@ -159,7 +159,7 @@ fn page_of_primitives(steps: &[(Documentation, String)]) -> String {
         write!(out, "\n## {}\n\n`{}`\n\n{}\n\n{}\n", d.name, d.signature, d.summary, text.trim()).unwrap();
     }
     out.push_str("\n## Questions\n\n| | |\n|---|---|\n");
-    for d in weft_schedule::documentation().filter(|d| d.text.is_empty()) {
+    for d in taffeta_schedule::documentation().filter(|d| d.text.is_empty()) {
         writeln!(out, "| `{}` | {} |", d.signature, d.summary).unwrap();
     }
     out
@@ -184,11 +184,11 @@ fn the_page_of_primitives_is_made_of_their_files() {
 /// The text of a primitive's example, which uses it, and whose scheduled program is shown.
 fn example(d: &Documentation, path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    let head = format!("```weft\n# {}.ft\n", d.name);
+    let head = format!("```taffeta\n# {}.ft\n", d.name);
     let start = text.find(&head).unwrap_or_else(|| panic!("{}: no example {head}", path.display()));
     let block: String = text[start..].lines().skip(1).take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect();
     assert!(block.contains(&format!("s.{}(", d.name)), "the example of {} does not use it", d.name);
-    assert!(text.contains(&format!("\n$ weft show {}.ft", d.name)), "the example of {} is not shown", d.name);
+    assert!(text.contains(&format!("\n$ taffeta show {}.ft", d.name)), "the example of {} is not shown", d.name);
     block
 }
 
@@ -210,13 +210,13 @@ fn outcome(
     schedule: &str,
     backend: Backend,
     size: i64,
-) -> Result<Vec<weft_ast::Value>, String> {
+) -> Result<Vec<taffeta_ast::Value>, String> {
     let options = Options { schedule: Some(schedule.to_string()), ..Options::default() }.backend(backend);
     let function = program.compile(entry, &options).map_err(|e| e.to_string())?;
     let signature = function.signature();
     let sizes: Vec<_> = signature.sizes.iter().enumerate().map(|(k, s)| (s.name.clone(), size + k as i64)).collect();
     let given: Vec<_> = signature.params().map(|p| (p.name.clone(), "randint(-4,5)".to_string())).collect();
-    let inputs = weft::inputs::read(signature, &given, &sizes).map_err(|f| f[0].diagnostic.to_string())?;
+    let inputs = taffeta::inputs::read(signature, &given, &sizes).map_err(|f| f[0].diagnostic.to_string())?;
     let ran = function.run(inputs.values, &inputs.sizes, 2).map_err(|e| e.to_string())?;
     Ok(ran.params.into_iter().chain(ran.results).collect())
 }

@@ -4,8 +4,8 @@
 use crate::programs::root;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use weft::{Backend, Options, Program};
-use weft_ast::Value;
+use taffeta::{Backend, Options, Program};
+use taffeta_ast::Value;
 
 /// Runs an entry of an example; results by name.
 fn run(
@@ -34,7 +34,7 @@ fn run_with(
     let function = program.compile(entry, &options).unwrap_or_else(|e| fail(&e));
     let given: Vec<_> = inputs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
     let sizes: Vec<_> = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    let inputs = weft::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| fail(&d[0].diagnostic));
+    let inputs = taffeta::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| fail(&d[0].diagnostic));
     let ran = function.run(inputs.values, &inputs.sizes, 2).unwrap_or_else(|e| fail(&e));
     let signature = function.signature();
     let all = signature.params().zip(ran.params).chain(signature.results().zip(ran.results));
@@ -43,12 +43,12 @@ fn run_with(
 
 /// A file of published data, if it is there.
 fn published(path: &str) -> Option<String> {
-    let folder = std::env::var_os("WEFT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let file = folder.join(path);
     if file.is_file() {
         return Some(file.display().to_string());
     }
-    eprintln!("skipped: {} is not there (WEFT_DATA names the folder of published data)", file.display());
+    eprintln!("skipped: {} is not there (TAFFETA_DATA names the folder of published data)", file.display());
     None
 }
 

@@ -6,12 +6,12 @@ use crate::differential::all_programs;
 use crate::programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weft::{Backend, Gradient, Options, Tape, Timings};
-use weft_ast::func::ParamMode;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, DType, Func, Value};
-use weft_autodiff::memory::Sizes;
-use weft_autodiff::{Kind, Request, explain};
+use taffeta::{Backend, Gradient, Options, Tape, Timings};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, DType, Func, Value};
+use taffeta_autodiff::memory::Sizes;
+use taffeta_autodiff::{Kind, Request, explain};
 
 /// What came of a case.
 enum Outcome {
@@ -24,7 +24,7 @@ enum Outcome {
 }
 
 fn floats(func: &Func) -> Vec<String> {
-    let float = |p: &&weft_ast::Param| p.tensor.dtype.is_float();
+    let float = |p: &&taffeta_ast::Param| p.tensor.dtype.is_float();
     func.params.iter().filter(float).map(|p| p.tensor.symbol.name().to_string()).collect()
 }
 
@@ -44,7 +44,7 @@ fn dot(a: &[Value], b: &[Value]) -> f64 {
 
 /// The program, with inputs for it.
 fn logical(case: &Case<'_>) -> (Func, Inputs) {
-    let file = weft::Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
+    let file = taffeta::Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
     let plain = Options { schedule: None, ..case.options() };
     let func = file.logical(&case.entry, &plain, &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"));
     let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
@@ -54,15 +54,15 @@ fn logical(case: &Case<'_>) -> (Func, Inputs) {
 
 /// What is wrong with the text of a gradient: it is a program that means the same.
 fn unlike(func: &Func) -> Option<String> {
-    let text = weft_ast::print::func(func);
-    let again = weft::Program::from_source("printed.ft", &text).map_err(|e| e.to_string());
+    let text = taffeta_ast::print::func(func);
+    let again = taffeta::Program::from_source("printed.ft", &text).map_err(|e| e.to_string());
     let again = again
         .and_then(|p| p.logical(&func.name, &Options::default(), &mut Timings::default()).map_err(|e| e.to_string()));
     match again {
         // `x.grad` is called `x_grad` in the text.
-        Ok(again) if weft_ast::print::func(&again) == text => None,
+        Ok(again) if taffeta_ast::print::func(&again) == text => None,
         Ok(again) => {
-            Some(format!("printed and read again it is another program:\n{text}\n{}", weft_ast::print::func(&again)))
+            Some(format!("printed and read again it is another program:\n{text}\n{}", taffeta_ast::print::func(&again)))
         }
         // A tape that is as long as a number that the caller gives (`steps: i32`) is nothing that people may write.
         Err(e) if e.contains("shape::data") => None,
@@ -104,7 +104,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
         interp::run(f, &Inputs { params, ..inputs.clone() })
     };
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let float = |p: &weft_ast::Param| p.tensor.dtype.is_float();
+    let float = |p: &taffeta_ast::Param| p.tensor.dtype.is_float();
     let by: Vec<usize> = (0..func.params.len()).filter(|k| float(&func.params[*k])).collect();
     let directions: Vec<Value> = by.iter().map(|k| random(&inputs.params[*k], &mut rng)).collect();
     let jvp = match derive(Kind::Jvp, Tape::Auto, None) {
@@ -176,8 +176,8 @@ fn transposed(case: &Case<'_>) -> Outcome {
 
 /// The gradient by compiled C and by the interpreter.
 fn compiled(case: &Case<'_>) -> Result<(), String> {
-    let run = |backend, tape: &Tape| -> Result<Vec<Named>, weft::Error> {
-        let file = weft::Program::load(&case.program.path)?;
+    let run = |backend, tape: &Tape| -> Result<Vec<Named>, taffeta::Error> {
+        let file = taffeta::Program::load(&case.program.path)?;
         let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone(), ..Gradient::default() });
         // The interpreter differentiates the program as it is written, C after its schedule.
         let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
@@ -189,8 +189,8 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
         let missing: Vec<_> =
             seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
         given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
-        let inputs = weft::inputs::read(function.signature(), &given, &case.sizes)
-            .map_err(|faults| weft::Error::Input(weft::locate::report(faults, &Default::default(), "")))?;
+        let inputs = taffeta::inputs::read(function.signature(), &given, &case.sizes)
+            .map_err(|faults| taffeta::Error::Input(taffeta::locate::report(faults, &Default::default(), "")))?;
         let ran = function.run(inputs.values, &inputs.sizes, 4)?;
         let names = function.signature().params().chain(function.signature().results()).map(|t| t.name.clone());
         Ok(names.zip(ran.params.into_iter().chain(ran.results)).collect())
@@ -260,7 +260,7 @@ def extremes(x: f64[n], w: f64) -> f64:
 def threads(s):
     s.parallelize(\"i\")
 ";
-    let program = weft::Program::from_source("extremes.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let program = taffeta::Program::from_source("extremes.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let x: Vec<f64> = (0..500).map(|k| f64::from(k * 7919 % 500) / 500.0).collect();
     let run = |schedule: Option<&str>| {
         let gradient = Some(Gradient::default());

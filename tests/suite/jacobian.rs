@@ -2,8 +2,8 @@
 //! compiled C agree, and what is printed is the same program.
 
 use crate::programs::root;
-use weft::{Backend, Options, Program, Timings};
-use weft_ast::{Buffer, DType, Value};
+use taffeta::{Backend, Options, Program, Timings};
+use taffeta_ast::{Buffer, DType, Value};
 
 fn value(dtype: DType, shape: &[usize], data: &[f64]) -> Value {
     let data = match dtype {
@@ -37,7 +37,7 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
     let dtype = if single { DType::F32 } else { DType::F64 };
     let found = run(&program, "J", Backend::C, params.to_vec(), sizes);
     let interpreted = run(&program, "J", Backend::Interp, params.to_vec(), sizes);
-    let printed = weft_ast::print::func(
+    let printed = taffeta_ast::print::func(
         &program.logical("J", &Options::default(), &mut Timings::default()).unwrap_or_else(|e| panic!("{e}")),
     );
     let again = Program::from_source("printed.ft", &printed).unwrap_or_else(|e| panic!("{printed}\n{e}"));

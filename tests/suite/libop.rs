@@ -5,9 +5,9 @@ use crate::case::{Case, difference, tolerance};
 use crate::programs::{self, Program};
 use crate::python;
 use std::path::Path;
-use weft::io::{Source, Want};
-use weft::{Backend, Options};
-use weft_ast::{DType, Value};
+use taffeta::io::{Source, Want};
+use taffeta::{Backend, Options};
+use taffeta_ast::{DType, Value};
 
 /// Compiled C is compared for every case whose number leaves no rest: each takes the C compiler a moment.
 const COMPILED: usize = 16;
@@ -77,7 +77,7 @@ fn compare(
 fn agrees(expected: &Path, found: &Value) -> Option<String> {
     // NumPy has no bf16: its results are stored as f32, exactly.
     let want = Want { name: "result".into(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
-    match weft::io::read(&Source::File { path: expected.to_path_buf(), part: None }, &want) {
+    match taffeta::io::read(&Source::File { path: expected.to_path_buf(), part: None }, &want) {
         Ok(expected) => difference(&expected, found, tolerance(found.dtype())),
         Err(d) => Some(d.to_string()),
     }
@@ -93,7 +93,7 @@ struct Example {
 
 /// The lines after `Example:` in the docstring of `name`: a program, then `>>> example(arguments)`, then results.
 fn example(name: &'static str) -> Example {
-    let (file, text) = weft_libop::source(name).expect("every name has a source");
+    let (file, text) = taffeta_libop::source(name).expect("every name has a source");
     let body = text.split(&format!("\ndef {name}(")).nth(1).unwrap_or_else(|| panic!("{file} defines {name}"));
     let doc = body.split("\"\"\"").nth(1).unwrap_or_else(|| panic!("{name} has a docstring"));
     let lines = doc.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{name} has an example"));
@@ -132,12 +132,12 @@ fn at_top_level_commas(text: &str) -> Vec<String> {
 
 fn literal(text: &str, dtype: DType, ndim: usize) -> Result<Value, String> {
     let want = Want { name: "example".into(), dtype, ndim, empty: None };
-    weft::io::read(&Source::Literal(text.to_string()), &want).map_err(|d| d.to_string())
+    taffeta::io::read(&Source::Literal(text.to_string()), &want).map_err(|d| d.to_string())
 }
 
 /// Runs the example; the error says what is different from what it promises.
 fn check(example: &Example, backend: Backend) -> Result<(), String> {
-    let program = weft::Program::from_source("example.ft", &example.program).map_err(|e| e.to_string())?;
+    let program = taffeta::Program::from_source("example.ft", &example.program).map_err(|e| e.to_string())?;
     let function = program.compile("example", &Options::default().backend(backend)).map_err(|e| e.to_string())?;
     let params: Vec<_> = function.signature().params().cloned().collect();
     if params.len() != example.arguments.len() {
@@ -160,7 +160,7 @@ fn check(example: &Example, backend: Backend) -> Result<(), String> {
 
 #[test]
 fn examples_in_docstrings_hold() {
-    let examples: Vec<Example> = weft_libop::names().map(example).collect();
+    let examples: Vec<Example> = taffeta_libop::names().map(example).collect();
     assert!(examples.len() > 60, "only {} operators found", examples.len());
     let faults = programs::for_each(&examples, |example| {
         [Backend::Interp, Backend::C]

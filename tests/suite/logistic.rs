@@ -5,7 +5,7 @@ use approx::assert_relative_eq;
 use descent::{Data, LOSS, Plan, by_plane, train};
 use ndarray::Array1;
 use std::path::PathBuf;
-use weft::{Backend, Outputs, Program};
+use taffeta::{Backend, Outputs, Program};
 
 #[path = "../../examples/support/curve.rs"]
 mod curve;
@@ -83,9 +83,9 @@ fn training_finds_the_plane() {
 /// `tests/README.md` says where the data is. The losses are those of the same steps by NumPy.
 #[test]
 fn training_on_cora_goes_where_numpy_goes() {
-    let folder = std::env::var_os("WEFT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let Some(data) = Data::published(&folder).unwrap_or_else(|e| panic!("{e}")) else {
-        eprintln!("skipped: Cora is not in {} (WEFT_DATA names the folder of published data)", folder.display());
+        eprintln!("skipped: Cora is not in {} (TAFFETA_DATA names the folder of published data)", folder.display());
         return;
     };
     let (learn, test) = data.split(2000);

@@ -1,6 +1,6 @@
-//! What `weft grad --explain` says a gradient takes, and what it takes.
+//! What `taffeta grad --explain` says a gradient takes, and what it takes.
 
-use weft::{Gradient, Options, Program, Tape};
+use taffeta::{Gradient, Options, Program, Tape};
 
 struct Case {
     file: &'static str,
@@ -50,8 +50,8 @@ fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Resu
     let inputs: Vec<(String, String)> =
         function.signature().params().map(|p| (p.name.clone(), given(&p.name))).collect();
     let sizes: Vec<(String, i64)> = case.sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    let inputs = weft::inputs::read(function.signature(), &inputs, &sizes)
-        .map_err(|faults| weft::locate::report(faults, &Default::default(), case.entry).to_string())?;
+    let inputs = taffeta::inputs::read(function.signature(), &inputs, &sizes)
+        .map_err(|faults| taffeta::locate::report(faults, &Default::default(), case.entry).to_string())?;
     let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
     Ok((predicted, ran.usage.scratch.expect("C measures it") as u64))
 }
@@ -80,7 +80,7 @@ fn peaks_of_memory_are_predicted() {
 
 /// Within a tenth, but for small arrays on the stack.
 fn assert_close(case: &Case, predicted: u64, measured: u64) {
-    let stack = weft_ast::stmt::Memory::STACK_TOTAL_BYTES as u64;
+    let stack = taffeta_ast::stmt::Memory::STACK_TOTAL_BYTES as u64;
     let fits = measured <= predicted && predicted <= measured + measured / 10 + stack;
     assert!(fits, "{}: {predicted} bytes predicted, {measured} measured", case.entry);
 }
@@ -115,8 +115,8 @@ def step(x: inout[f64[a]], steps: f64[b]) -> f64:
         let sizes = if sized { known.clone().into() } else { Default::default() };
         let function = program.compile("step", &Options { sizes, ..Options::default() }).map_err(|e| e.to_string())?;
         let given = ["x", "steps"].map(|n| (n.to_string(), "rand".to_string()));
-        let inputs = weft::inputs::read(function.signature(), &given, &known)
-            .map_err(|faults| weft::locate::report(faults, &Default::default(), "step").to_string())?;
+        let inputs = taffeta::inputs::read(function.signature(), &given, &known)
+            .map_err(|faults| taffeta::locate::report(faults, &Default::default(), "step").to_string())?;
         let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
         Ok::<_, String>((ran.params[0].clone(), ran.usage.scratch.expect("C measures it")))
     };

@@ -2,8 +2,8 @@
 
 use crate::own_gradients::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
-use weft::{Backend, Gradient, Options};
-use weft_ast::DType;
+use taffeta::{Backend, Gradient, Options};
+use taffeta_ast::DType;
 
 /// A loop whose steps say that their derivative is 3 u, which it is not, between others that take memory.
 const STEPS: &str = "

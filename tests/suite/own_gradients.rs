@@ -3,9 +3,9 @@
 
 use crate::programs::root;
 use std::collections::BTreeMap;
-use weft::inputs::Inputs;
-use weft::{Backend, Gradient, Mode, Options, Program, Sampling, Tape, Timings, Verdict};
-use weft_ast::{Buffer, DType, Value};
+use taffeta::inputs::Inputs;
+use taffeta::{Backend, Gradient, Mode, Options, Program, Sampling, Tape, Timings, Verdict};
+use taffeta_ast::{Buffer, DType, Value};
 
 pub(crate) fn program(text: &str) -> Program {
     Program::from_source("own.ft", text).unwrap_or_else(|e| panic!("{e}"))
@@ -56,7 +56,7 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
             .collect();
         let found = run(program, "loss", &options, &seeded, sizes);
         if backend == Backend::Interp {
-            let printed = weft_ast::print::func(&func);
+            let printed = taffeta_ast::print::func(&func);
             let again = Program::from_source("printed.ft", &printed).unwrap_or_else(|e| panic!("{printed}\n{e}"));
             let reread = run(&again, "loss", &plain(backend), &seeded, sizes);
             assert_eq!(found, reread, "printed and read again:\n{printed}");
@@ -444,8 +444,8 @@ dd = grad(d)
 fn wrong_gradients_are_found() {
     let verdicts = |text: &str, entry: &str, values: Vec<Value>, sizes: Vec<i64>| -> Vec<Verdict> {
         let inputs = Inputs { values, sizes };
-        let found = weft::check_gradient(&program(text), entry, &Options::default(), &inputs, &Sampling::default());
-        found.unwrap_or_else(|e| panic!("{e}")).iter().map(weft::InputCheck::verdict).collect()
+        let found = taffeta::check_gradient(&program(text), entry, &Options::default(), &inputs, &Sampling::default());
+        found.unwrap_or_else(|e| panic!("{e}")).iter().map(taffeta::InputCheck::verdict).collect()
     };
     let (x, k) = (some(DType::F64, &[4], 0.7), f64s(&[], &[1.5]));
     assert_eq!(verdicts(SOFTPLUS, "softplus", vec![x.clone(), k.clone()], vec![4]), [Verdict::Agrees; 2]);

@@ -5,9 +5,9 @@ use crate::case::{Case, Named};
 use crate::differential::all_programs;
 use crate::programs;
 use ndarray::{arr1, arr2};
-use weft::{Backend, Error, Gradient, Options, Program, Tape};
-use weft_ast::{Buffer, DType, Value};
-use weft_codegen::signature::{Passing, TensorSig};
+use taffeta::{Backend, Error, Gradient, Options, Program, Tape};
+use taffeta_ast::{Buffer, DType, Value};
+use taffeta_codegen::signature::{Passing, TensorSig};
 
 /// What came of a case.
 enum Outcome {
@@ -45,7 +45,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let seeds = signature.params().filter(|p| p.name.ends_with(".grad"));
     let missing: Vec<_> = seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
     given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
-    let inputs = match weft::inputs::read(signature, &given, &case.sizes) {
+    let inputs = match taffeta::inputs::read(signature, &given, &case.sizes) {
         Ok(inputs) => inputs,
         Err(faults) => panic!("{}", faults[0].diagnostic),
     };
@@ -256,7 +256,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(message(&pair.backward(&tape).run().unwrap_err()).contains("`y.grad: f64[n]` is missing"));
     assert!(message(&pair.forward().input("a", a.view()).run().unwrap_err()).contains("`x: f64[m]` is missing"));
     // Tangents are no matter of two passes.
-    let forward = Gradient { mode: weft::Mode::Forward, ..Gradient::default() };
+    let forward = Gradient { mode: taffeta::Mode::Forward, ..Gradient::default() };
     let e = program.differentiate("product", &Options { gradient: Some(forward), ..Options::default() });
     assert_eq!(e.err().map(|e| e.report().diagnostics[0].code.to_string()).as_deref(), Some("grad::pair"));
 }

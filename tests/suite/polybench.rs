@@ -2,8 +2,8 @@
 
 use crate::case::{Case, difference};
 use crate::{programs, python};
-use weft::Backend;
-use weft::io::{Source, Want};
+use taffeta::Backend;
+use taffeta::io::{Source, Want};
 
 /// Results of the kernels of the suite and of NumPy differ by rounding alone, which these condition numbers let grow to this.
 const TOLERANCE: f64 = 1e-9;
@@ -26,7 +26,7 @@ fn kernels_agree_with_numpy() {
         let compared = results.iter().filter_map(|(name, found)| {
             let want = Want { name: name.clone(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
             let file = Source::File { path: folder.path().join(format!("{kernel}.{name}.npy")), part: None };
-            let expected = weft::io::read(&file, &want).unwrap_or_else(|d| panic!("{kernel}: {d}"));
+            let expected = taffeta::io::read(&file, &want).unwrap_or_else(|d| panic!("{kernel}: {d}"));
             difference(&expected, found, TOLERANCE).map(|d| format!("{kernel}: `{name}`: {d}"))
         });
         compared.collect()

@@ -1,6 +1,6 @@
 //! The `.ft` programs of the repository and the commands in their comments.
 //!
-//! A line `# weft: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with the
+//! A line `# taffeta: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with the
 //! file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
 
 use rayon::prelude::*;
@@ -28,16 +28,16 @@ impl Program {
         words.next().into_iter().chain([file]).chain(words).collect()
     }
 
-    /// Runs `weft` in the program's folder.
-    pub fn weft(&self, arguments: &[String]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_weft"))
+    /// Runs `taffeta` in the program's folder.
+    pub fn taffeta(&self, arguments: &[String]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_taffeta"))
             .args(arguments)
             .current_dir(self.path.parent().expect("a folder"))
             .env("NO_COLOR", "1")
             .env("COLUMNS", "100")
-            .env("WEFT_CACHE_DIR", cache())
+            .env("TAFFETA_CACHE_DIR", cache())
             .output()
-            .expect("weft runs")
+            .expect("taffeta runs")
     }
 }
 
@@ -48,7 +48,7 @@ pub fn root() -> &'static Path {
 
 /// One cache for all tests of a run and for the next run; a private one, so that no test touches the user's.
 pub fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("weft-cache")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("taffeta-cache")
 }
 
 /// The programs below a folder of the repository, in order.
@@ -62,7 +62,7 @@ pub fn below(folder: &str) -> Vec<Program> {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "ft") {
                 let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-                let commands = text.lines().filter_map(|l| l.strip_prefix("# weft: ")).map(str::to_string).collect();
+                let commands = text.lines().filter_map(|l| l.strip_prefix("# taffeta: ")).map(str::to_string).collect();
                 programs.push(Program { path, commands });
             }
         }
@@ -76,7 +76,7 @@ pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send
     items.par_iter().map(f).collect()
 }
 
-/// Every program that parses is laid out as `weft fmt` does it; those that do not are examples of just that.
+/// Every program that parses is laid out as `taffeta fmt` does it; those that do not are examples of just that.
 #[test]
 fn every_program_is_formatted() {
     let folders = ["libop", "examples", "benches", "tests/polybench", "tests/corpus"];
@@ -84,11 +84,11 @@ fn every_program_is_formatted() {
     assert!(all.len() > 150, "only {} programs: are the folders complete?", all.len());
     let unformatted = |program: &Program| {
         let text = std::fs::read_to_string(&program.path).expect("the file");
-        match weft_frontend::format::format(&text, weft_ast::FileId(0)) {
+        match taffeta_frontend::format::format(&text, taffeta_ast::FileId(0)) {
             Ok(formatted) => (formatted != text).then(|| program.name()),
             Err(_) => (!program.name().starts_with("tests/corpus/errors/")).then(|| program.name()),
         }
     };
     let names: Vec<String> = for_each(&all, unformatted).into_iter().flatten().collect();
-    assert!(names.is_empty(), "not in the usual layout: weft fmt {}", names.join(" "));
+    assert!(names.is_empty(), "not in the usual layout: taffeta fmt {}", names.join(" "));
 }

@@ -4,9 +4,9 @@ use crate::programs::root;
 use std::path::Path;
 use std::process::Command;
 
-/// The interpreter: `WEFT_PYTHON` if it is set, otherwise `python3`.
+/// The interpreter: `TAFFETA_PYTHON` if it is set, otherwise `python3`.
 fn interpreter() -> String {
-    std::env::var("WEFT_PYTHON").unwrap_or_else(|_| "python3".into())
+    std::env::var("TAFFETA_PYTHON").unwrap_or_else(|_| "python3".into())
 }
 
 /// Whether Python can import a module; `None` prints why the test is skipped. Where `CI` is set nothing may be skipped:
@@ -15,7 +15,7 @@ fn available(module: &str) -> Option<()> {
     let found = Command::new(interpreter()).args(["-c", &format!("import {module}")]).output();
     let why = match found {
         Ok(output) if output.status.success() => return Some(()),
-        Ok(_) => format!("{} has no module {module} (pip install numpy scipy, or set WEFT_PYTHON)", interpreter()),
+        Ok(_) => format!("{} has no module {module} (pip install numpy scipy, or set TAFFETA_PYTHON)", interpreter()),
         Err(e) => format!("{} cannot be run ({e})", interpreter()),
     };
     assert!(std::env::var_os("CI").is_none(), "{why}");

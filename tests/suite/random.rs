@@ -1,10 +1,10 @@
-//! Random programs by NumPy: a fixed batch, printed as Weft and run by the shim, gives what the interpreter gives.
+//! Random programs by NumPy: a fixed batch, printed as Taffeta and run by the shim, gives what the interpreter gives.
 
 use crate::case::{Named, save};
 use crate::python;
 use serde_json::json;
-use weft_ast::random::{Options, program};
-use weft_ast::{interp, print};
+use taffeta_ast::random::{Options, program};
+use taffeta_ast::{interp, print};
 
 const SEEDS: std::ops::Range<u64> = 7000..7060;
 
@@ -20,7 +20,7 @@ fn random_programs_agree_with_numpy() {
             let named = |(n, v)| -> Named { (names(n), v) };
             let at = folder.path().join(seed.to_string());
             let inputs: Vec<Named> = case.inputs.params.iter().cloned().enumerate().map(named).collect();
-            let inout = case.func.params.iter().map(|p| p.mode == weft_ast::func::ParamMode::InOut);
+            let inout = case.func.params.iter().map(|p| p.mode == taffeta_ast::func::ParamMode::InOut);
             let params = out.params.into_iter().enumerate().zip(inout).filter(|(_, written)| *written).map(|(v, _)| v);
             let first = case.func.params.len();
             let results = out.results.into_iter().enumerate().map(|(n, v)| (first + n, v));

@@ -1,4 +1,4 @@
-//! Every `# weft: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for all
+//! Every `# taffeta: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for all
 //! sizes, as a few C programs whose arguments are exactly as large as they must be. A program that the sanitizers stop is
 //! named with the statement; the others leave what the interpreter leaves, or stop with its error.
 
@@ -7,12 +7,12 @@ use crate::differential::all_programs;
 use crate::driver::{self, Call, Outcome};
 use crate::programs;
 use crate::status;
-use weft::{Error, Timings, inputs, pipeline};
-use weft_ast::func::ParamMode;
-use weft_ast::interp::{self, Inputs, Outputs, RuntimeError};
-use weft_ast::{Func, Value};
-use weft_codegen::c::CSource;
-use weft_codegen::signature::Signature;
+use taffeta::{Error, Timings, inputs, pipeline};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
+use taffeta_ast::{Func, Value};
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::signature::Signature;
 
 /// A command, its entry in C, and what the interpreter makes of it.
 struct Prepared {
@@ -27,12 +27,12 @@ struct Prepared {
 /// `None` for commands whose inputs are refused before anything runs. The number makes a name that no other entry has.
 fn prepare(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
     let mut timings = Timings::default();
-    let file = weft::Program::load(&case.program.path)?;
+    let file = taffeta::Program::load(&case.program.path)?;
     let logical = file.logical(&case.entry, &case.options(), &mut timings)?;
     let Ok(inputs) = case.values(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
     let func = Func { name: format!("entry_{k}"), ..logical };
-    let lowered = pipeline::lowered(&func, &weft::Options::default(), &mut timings)
-        .map_err(|d| Error::Program(weft::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
+    let lowered = pipeline::lowered(&func, &taffeta::Options::default(), &mut timings)
+        .map_err(|d| Error::Program(taffeta::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
     let source = pipeline::c(&lowered, file.sources(), &mut timings);
     let names = source.signature.sizes.iter().map(|s| s.name.clone());
     let given = Inputs { sizes: names.zip(inputs.sizes.iter().copied()).collect(), params: inputs.values.clone() };

@@ -3,7 +3,7 @@
 
 use crate::programs::root;
 use std::path::PathBuf;
-use weft::Program;
+use taffeta::Program;
 
 #[path = "../../examples/mnist/training.rs"]
 mod mnist;
@@ -23,7 +23,7 @@ fn program(file: &str) -> Program {
 
 /// The folder of published data.
 fn data() -> PathBuf {
-    std::env::var_os("WEFT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from)
+    std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from)
 }
 
 #[test]

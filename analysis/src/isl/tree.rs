@@ -8,7 +8,7 @@ use super::{bounded, text};
 use crate::polyhedral::{Dimension, Region, Style, Term, Tree};
 use isl_rs::{ASTExpr, ASTExprOpType, ASTExprType, ASTNode, Context, LibISLError, Set, UnionMap, UnionSet};
 use std::collections::HashMap;
-use weft_ast::{Expr, Symbol};
+use taffeta_ast::{Expr, Symbol};
 
 /// Operations of isl that loops may cost: about a second.
 const MAX_OPERATIONS: u64 = 4_000_000;

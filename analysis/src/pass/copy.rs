@@ -34,8 +34,8 @@
 use super::substitute;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::stmt::MessagePart;
-use weft_ast::{Access, DType, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::MessagePart;
+use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A copy in which nothing stands for something else. Its origins are derived by this transformation, in this role.
 pub fn statement(s: &Stmt, step: &'static str, role: &'static str) -> Stmt {
@@ -164,10 +164,10 @@ impl Copier {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use weft_ast::build::{Builder, assert, block, local, looped, reduce, store, var_def};
-    use weft_ast::expr::Measure;
-    use weft_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
-    use weft_ast::{Func, Origin, ReduceOp, print, validate};
+    use taffeta_ast::build::{Builder, assert, block, local, looped, reduce, store, var_def};
+    use taffeta_ast::expr::Measure;
+    use taffeta_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
+    use taffeta_ast::{Func, Origin, ReduceOp, print, validate};
 
     /// A program of a statement and its copy. Everything in the statement must have a copy, and the program be valid.
     fn both(f: &Func, original: &Stmt, copy: Stmt, copier: &Copier) -> String {
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn origins_keep_labels() {
         let labels = vec!["L".to_string()];
-        let origin = Origin::Source { span: weft_ast::Span::NONE, labels, chain: Arc::from([]) };
+        let origin = Origin::Source { span: taffeta_ast::Span::NONE, labels, chain: Arc::from([]) };
         let copy = statement(&Stmt::new(StmtKind::Seq(Vec::new()), origin), "test", "copy");
         assert!(matches!(copy.origin(), Origin::Derived { step: "test", role: "copy", .. }));
         assert_eq!(copy.origin().labels(), ["L"]);

@@ -33,7 +33,7 @@
 use crate::query::walk::{Visitor, walk};
 use crate::query::{Context, effects};
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
 pub fn run(func: &Func) -> Func {
@@ -156,7 +156,7 @@ impl Survey {
                     _ => flat,
                 };
             }
-            _ => stmt.map(&mut |s| self.sweep(s), &mut weft_ast::Expr::clone),
+            _ => stmt.map(&mut |s| self.sweep(s), &mut taffeta_ast::Expr::clone),
         };
         let empty = match new.kind() {
             StmtKind::For { body, .. } => body.is_nop(),
@@ -177,6 +177,6 @@ fn without(stmt: &Stmt, tensor: &Symbol) -> Stmt {
             let (iter, extent, body) = (iter.clone(), extent.clone(), without(body, tensor));
             stmt.with_kind(StmtKind::For { iter, extent, props, body })
         }
-        _ => stmt.map(&mut |s| without(s, tensor), &mut weft_ast::Expr::clone),
+        _ => stmt.map(&mut |s| without(s, tensor), &mut taffeta_ast::Expr::clone),
     }
 }

@@ -4,10 +4,10 @@
 //! that is NaN is left to the program, so that nothing depends on how a NaN is written; so are `min` and `max` of zeros of
 //! both signs.
 
-use weft_ast::expr::Literal;
-use weft_ast::interp::scalar;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::interp::scalar;
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr};
 
 /// The value of an operator on constants of a floating-point type.
 pub(super) fn fold(op: Op, args: &[Expr]) -> Option<Expr> {

@@ -37,10 +37,10 @@ use super::substitute;
 use crate::query::{Context, effects};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::expr::ExprKind;
-use weft_ast::op::Op;
-use weft_ast::stmt::{MessagePart, Role};
-use weft_ast::{Expr, Extent, Func, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::expr::ExprKind;
+use taffeta_ast::op::Op;
+use taffeta_ast::stmt::{MessagePart, Role};
+use taffeta_ast::{Expr, Extent, Func, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The program with assertions and costly expressions moved.
 pub fn run(func: &Func) -> Func {

@@ -1,9 +1,9 @@
 //! Every pass on random programs: valid before and after, and the same results in the reference interpreter.
 
 use super::{dead, hoist, simplify};
-use weft_ast::interp::{Outputs, RuntimeError, run};
-use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_ast::{Func, print, validate};
+use taffeta_ast::interp::{Outputs, RuntimeError, run};
+use taffeta_ast::random::{Case, Floats, Options, program, shrink};
+use taffeta_ast::{Func, print, validate};
 
 /// Seeds of the programs.
 const SEEDS: std::ops::Range<u64> = 0..100;

@@ -23,7 +23,7 @@
 
 use super::substitute;
 use rustc_hash::FxHashMap;
-use weft_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
 
 /// The statement with new tensors for old ones, and new indices made from the old ones.
 pub fn run(stmt: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Access>) -> Vec<Access>) -> Stmt {
@@ -60,9 +60,9 @@ fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Acc
 mod tests {
     use super::*;
     use expect_test::expect;
-    use weft_ast::build::{Builder, block, reduce, store};
-    use weft_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
-    use weft_ast::{DType, Extent, Origin, ReduceOp, print, validate};
+    use taffeta_ast::build::{Builder, block, reduce, store};
+    use taffeta_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
+    use taffeta_ast::{DType, Extent, Origin, ReduceOp, print, validate};
 
     /// The example, a subscript that is read from the tensor itself, and a loop that says of the tensor how it is shared.
     #[test]
@@ -84,7 +84,7 @@ mod tests {
             LoopProps { parallel: Some(Parallel::default()), reductions: vec![reduction], ..LoopProps::default() };
         let extent = Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) };
         let kind = StmtKind::For { iter: i, extent, props, body: block(all) };
-        let before = weft_ast::build::looped(&j, &n, Stmt::new(kind, Origin::none()));
+        let before = taffeta_ast::build::looped(&j, &n, Stmt::new(kind, Origin::none()));
         let names = [(y.symbol.clone(), z.symbol.clone())].into_iter().collect();
         let after = run(&before, &names, &|at| at.into_iter().rev().collect());
         let (mut old, mut new) = (Vec::new(), Vec::new());

@@ -33,8 +33,8 @@
 use super::{float, substitute};
 use crate::query::Context;
 use rustc_hash::FxHashMap;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
 
 /// The simplified program.
 pub fn run(func: &Func) -> Func {
@@ -168,7 +168,7 @@ impl Simplifier {
         if &kind == stmt.kind() { stmt.clone() } else { stmt.with_kind(kind) }
     }
 
-    fn repeat(&mut self, stmt: &Stmt, iter: &weft_ast::Symbol, extent: &Extent, body: &Stmt) -> Stmt {
+    fn repeat(&mut self, stmt: &Stmt, iter: &taffeta_ast::Symbol, extent: &Extent, body: &Stmt) -> Stmt {
         let Extent::Range { begin, end, step } = extent else {
             return stmt.map(&mut |s| self.stmt(s), &mut Expr::clone);
         };

@@ -1,7 +1,7 @@
 //! Putting expressions in the place of others, which several passes do. Shared operands are rebuilt once.
 
 use rustc_hash::FxHashMap;
-use weft_ast::{Expr, ExprKind, Stmt, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 
 /// The statement with `value` for every mention of an iterator or a size. Ids and origins stay.
 pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {

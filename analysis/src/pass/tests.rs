@@ -3,11 +3,11 @@
 use super::{dead, hoist, simplify};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
-use weft_ast::build::{self, Builder, block, local, looped, range, var_def};
-use weft_ast::expr::Literal;
-use weft_ast::op::Op;
-use weft_ast::stmt::AssertKind;
-use weft_ast::{DType, Expr, ExprKind, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, print};
+use taffeta_ast::build::{self, Builder, block, local, looped, range, var_def};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::op::Op;
+use taffeta_ast::stmt::AssertKind;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, print};
 
 /// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n * m]`.
 struct Program {

@@ -37,7 +37,7 @@ fn near(source: usize, sink: usize, steps: i64) -> Edge {
 fn show(tree: &Tree) -> String {
     fn lines(t: &Tree, depth: usize, out: &mut String) {
         let pad = "  ".repeat(depth);
-        let text = |e: &Expr| weft_ast::print::expr(e);
+        let text = |e: &Expr| taffeta_ast::print::expr(e);
         match t {
             Tree::Loop { iter, begin, end, step, body, .. } => {
                 *out += &format!("{pad}for {iter} in range({}, {}, {step}):\n", text(begin), text(end));

@@ -16,7 +16,7 @@ use super::interval::{Congruence, Interval};
 use super::linear::{Atom, Linear};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
-use weft_ast::{Expr, ExprKind, Func, Symbol};
+use taffeta_ast::{Expr, ExprKind, Func, Symbol};
 
 /// What an atom is, as far as the provers may look into it.
 #[derive(Clone, Debug)]

@@ -22,8 +22,8 @@ use super::linear::Linear;
 use super::point::Apart;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// In which iteration of a loop the sink is, as seen from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -190,7 +190,7 @@ impl<'f> Dependences<'f> {
             let mut prover = Prover::new(self.func);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
-        weft_ast::pool::run(|| {
+        taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
@@ -202,7 +202,7 @@ impl<'f> Dependences<'f> {
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let pairs = self.pairs(ask);
-        let found: Vec<Vec<Dependence>> = weft_ast::pool::run(|| {
+        let found: Vec<Vec<Dependence>> = taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
@@ -364,7 +364,7 @@ impl<'f> Prover<'f> {
         element: Option<Vec<Expr>>,
     ) -> Option<Witness> {
         let symbol = |e: &Expr| match e.kind() {
-            weft_ast::ExprKind::Var(s) => Some(s.clone()),
+            taffeta_ast::ExprKind::Var(s) => Some(s.clone()),
             _ => None,
         };
         let of = |r: &Reference, i: &Instance| -> Vec<(Symbol, Symbol)> {
@@ -398,7 +398,7 @@ impl<'f> Prover<'f> {
         // Shown with numbers: `adj[0, 1]`, not `adj[i, j]` of one of both instances.
         let number = |e: &Expr, ctx: &mut Context| {
             e.rewrite(&mut |e| match e.kind() {
-                weft_ast::ExprKind::Var(s) if e.dtype().is_int() => {
+                taffeta_ast::ExprKind::Var(s) if e.dtype().is_int() => {
                     let l = Linear::atom(ctx.variable(s));
                     point.of(ctx, &l).map_or(e, Expr::int)
                 }

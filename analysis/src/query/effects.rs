@@ -1,7 +1,7 @@
 //! What statements and expressions touch, whatever is known about the program.
 
 use rustc_hash::FxHashSet;
-use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 
 /// The tensors that a statement may write, those of its own declarations included. A call of an outside function may write
 /// all of its arguments.

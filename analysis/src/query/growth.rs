@@ -1,8 +1,8 @@
 //! How an index grows with the loops around it: `i * n + 2 * j + k` by `n` with `i`, and by 2 with `j`.
 
 use super::effects;
-use weft_ast::poly::Poly;
-use weft_ast::{Expr, ExprKind, Symbol};
+use taffeta_ast::poly::Poly;
+use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// By how much an expression grows where each of these iterators grows by 1.
 ///

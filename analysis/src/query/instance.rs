@@ -10,7 +10,7 @@ use super::depend::Relation;
 use super::point::Apart;
 use super::reference::{Reference, Site, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 /// Which of the two instances of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,7 +191,7 @@ impl Pair<'_> {
         // Without a constant step, which values the iterator takes is known in part.
         self.apart.vague |= bounds.is_none_or(|[_, _, step]| self.ctx.linear(step).as_constant().is_none());
         if let Some([begin, end, step]) = bounds {
-            let extent = weft_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
+            let extent = taffeta_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
             // What the body writes is accounted for by `unstable`.
             self.ctx.enter_loop(&own, &extent, &Stmt::nop());
         }

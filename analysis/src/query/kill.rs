@@ -21,7 +21,7 @@ use super::point::{Apart, System};
 use super::reference::{Reference, Step, Use};
 use crate::isl::{self, Row};
 use rustc_hash::FxHashSet;
-use weft_ast::{Expr, ExprKind, Stmt, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 
 /// Parts of which a set may be put together; isl's subtraction takes exponentially many steps in the worst case.
 const MOST_PARTS: usize = 12;

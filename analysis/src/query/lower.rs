@@ -5,9 +5,9 @@ use super::context::{Context, Def, Key};
 use super::interval::{Congruence, INFINITY, Interval, gcd};
 use super::linear::{Atom, Linear};
 use std::rc::Rc;
-use weft_ast::expr::Literal;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind};
 
 /// Forms with more terms are not multiplied out.
 const MOST_TERMS: usize = 12;

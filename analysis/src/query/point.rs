@@ -8,8 +8,8 @@ use super::interval::INFINITY;
 use super::linear::{Atom, Linear};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Mutex;
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Symbol};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Symbol};
 
 /// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
 const MOST_ATOMS: usize = 48;

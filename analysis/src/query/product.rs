@@ -16,8 +16,8 @@
 
 use super::effects;
 use super::growth::growth;
-use weft_ast::op::Op;
-use weft_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
 
 /// Why a nest is no matrix product.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use super::entail::QUICK;
 use super::interval::{Congruence, INFINITY, Interval};
 use super::linear::Linear;
 use super::lower::range_of;
-use weft_ast::expr::{Literal, Modifier};
-use weft_ast::op::Op;
-use weft_ast::{Access, Expr, ExprKind, Symbol};
+use taffeta_ast::expr::{Literal, Modifier};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Access, Expr, ExprKind, Symbol};
 
 /// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would be
 /// visited once for every way to them.

@@ -3,7 +3,7 @@
 use super::context::{Context, Def, Key};
 use super::linear::{Atom, Linear};
 use super::lower::range_of;
-use weft_ast::{DType, Expr};
+use taffeta_ast::{DType, Expr};
 
 impl Context {
     /// The shortest i64 expression for the value of an i64 expression that is found: sums collected, quotients and remainders
@@ -76,8 +76,8 @@ impl Context {
 /// over and over.
 fn cost(e: &Expr) -> u32 {
     fn add(e: &Expr, total: &mut u32) {
-        use weft_ast::ExprKind;
-        use weft_ast::op::Op;
+        use taffeta_ast::ExprKind;
+        use taffeta_ast::op::Op;
         *total += match e.kind() {
             ExprKind::Apply(Op::FloorDiv | Op::Mod, _) => 6,
             ExprKind::Apply(..) => 2,

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// What a reference does to the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,7 +238,7 @@ impl Collector {
         let mut seen = FxHashSet::default();
         reads.retain(|r| seen.insert((r.tensor.clone(), r.indices.clone(), r.guards.clone())));
         self.out.append(&mut reads);
-        let element = |indices: &[weft_ast::Access]| Some(indices.iter().map(|a| a.index.clone()).collect());
+        let element = |indices: &[taffeta_ast::Access]| Some(indices.iter().map(|a| a.index.clone()).collect());
         match s.kind() {
             StmtKind::Store { tensor, indices, .. } => self.add(&site, tensor, Use::Write, element(indices)),
             StmtKind::ReduceTo { tensor, indices, op, .. } => {

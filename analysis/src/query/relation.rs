@@ -12,7 +12,7 @@ use crate::isl::Row;
 use crate::polyhedral::Edge;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use weft_ast::{Expr, StmtId, Symbol};
+use taffeta_ast::{Expr, StmtId, Symbol};
 
 /// A statement of a region, and the loops around it in the region, outermost first.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Dependences<'_> {
             let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };
             edges.into_iter().map(related).collect()
         };
-        let found: Vec<Vec<Related>> = weft_ast::pool::run(|| {
+        let found: Vec<Vec<Related>> = taffeta_ast::pool::run(|| {
             pairs.into_par_iter().with_min_len(4).map_init(|| Prover::new(self.func()), pair).collect()
         });
         found.into_iter().flatten().collect()

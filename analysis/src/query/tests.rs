@@ -2,9 +2,9 @@
 
 use super::Context;
 use crate::testing::{Env, Rng};
-use weft_ast::expr::Literal;
-use weft_ast::stmt::Role;
-use weft_ast::{DType, Expr, Extent, Stmt, Symbol, Tensor, print};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, Extent, Stmt, Symbol, Tensor, print};
 
 /// How a scope gets narrower.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Goes through a program in order, with a [`Context`] of what is known at every statement.
 
 use super::Context;
-use weft_ast::{Expr, Func, Stmt, StmtId, StmtKind};
+use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind};
 
 /// What is to be done on the way. Statements are visited before what is inside them.
 pub trait Visitor {

@@ -3,12 +3,12 @@
 //! in a run at their sizes.
 
 use std::collections::{HashMap, HashSet};
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::random::nest::{self, Class};
-use weft_ast::random::trace::{Event, Fault, Instance, Iteration, Touch, Trace, trace};
-use weft_ast::random::{Case, shrink};
-use weft_ast::{Expr, Func, StmtId, StmtKind, Symbol, print};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::random::nest::{self, Class};
+use taffeta_ast::random::trace::{Event, Fault, Instance, Iteration, Touch, Trace, trace};
+use taffeta_ast::random::{Case, shrink};
+use taffeta_ast::{Expr, Func, StmtId, StmtKind, Symbol, print};
 
 /// Sizes that programs are run at, and how what has no value is taken there.
 const RUNS: [([i64; 2], Fault); 6] = [

@@ -6,7 +6,7 @@ mod check;
 
 use check::{Counts, either, fault};
 use rayon::prelude::*;
-use weft_ast::random::nest::Class;
+use taffeta_ast::random::nest::Class;
 
 /// Runs the seeds of a class and adds up what was seen.
 fn campaign(class: Class, most: u64) -> Counts {

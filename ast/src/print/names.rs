@@ -5,7 +5,7 @@ use crate::op::Op;
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Words of Python and Weft that the text uses or the grammar keeps, besides operators and types.
+/// Words of Python and Taffeta that the text uses or the grammar keeps, besides operators and types.
 const RESERVED: [&str; 53] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",

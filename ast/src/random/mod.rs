@@ -4,8 +4,8 @@
 //! Behind the feature `random`, for `[dev-dependencies]`:
 //!
 //! ```
-//! use weft_ast::random::{Options, program};
-//! use weft_ast::{interp, validate};
+//! use taffeta_ast::random::{Options, program};
+//! use taffeta_ast::{interp, validate};
 //!
 //! let case = program(42, &Options::default());
 //! validate::logical(&case.func).expect("it is valid");
@@ -16,7 +16,7 @@
 //! outer iterators), branches, local tensors, stores, reductions, indirect indices, all element types and every operator.
 //! Intervals of iterators are followed along, so that indices are in range by construction; with [`Options::errors`] some
 //! are not, and other operations fail too. Every element is written before it is read. Everything in a program can be
-//! written in Weft, and stands in the form that the front end gives it.
+//! written in Taffeta, and stands in the form that the front end gives it.
 //!
 //! When a test fails, [`shrink`] makes the program small.
 

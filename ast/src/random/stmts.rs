@@ -11,7 +11,7 @@ use crate::symbol::Symbol;
 use rand::Rng;
 use std::sync::Arc;
 
-/// Names that meet, and names that Weft uses itself.
+/// Names that meet, and names that Taffeta uses itself.
 const LOCALS: [&str; 6] = ["t", "t", "u", "acc", "exp", "n"];
 const ITERATORS: [&str; 5] = ["i", "j", "i", "k", "range"];
 const DEEPEST: usize = 3;

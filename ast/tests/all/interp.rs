@@ -1,9 +1,9 @@
 //! Whole programs through the interpreter: what they compute, and how each kind of error is told.
 
-use weft_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
-use weft_ast::interp::{ErrorKind, Inputs, Outputs, RuntimeError, run};
-use weft_ast::stmt::{AssertKind, MessagePart};
-use weft_ast::{
+use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
+use taffeta_ast::interp::{ErrorKind, Inputs, Outputs, RuntimeError, run};
+use taffeta_ast::stmt::{AssertKind, MessagePart};
+use taffeta_ast::{
     Buffer, DType, Diagnostic, Expr, FileId, Func, Op, Origin, ReduceOp, Span, Stmt, StmtKind, Symbol, Value,
 };
 
@@ -160,7 +160,7 @@ fn an_index_out_of_range_is_told_with_its_place() {
 #[test]
 fn the_diagnostic_has_the_statement_and_its_calls() {
     let span = |a, b| Span::new(FileId(0), a, b);
-    let chain = vec![weft_ast::stmt::CallSite { function: "inner".into(), span: span(1, 2) }];
+    let chain = vec![taffeta_ast::stmt::CallSite { function: "inner".into(), span: span(1, 2) }];
     let origin = Origin::Source { span: span(5, 9), labels: Vec::new(), chain: chain.into() };
     let f = Builder::new("f").finish(Stmt::new(
         StmtKind::Assert { cond: Expr::bool(false), message: Vec::new(), kind: AssertKind::Program },
@@ -263,11 +263,11 @@ fn what_is_not_there_yet_is_refused() {
     refused(StmtKind::Eval { function: "f".into(), args: Vec::new() });
     refused(StmtKind::For {
         iter: Symbol::new("x"),
-        extent: weft_ast::Extent::Reals,
+        extent: taffeta_ast::Extent::Reals,
         props: Default::default(),
         body: Stmt::nop(),
     });
-    let missing = Expr::raw(weft_ast::ExprKind::Missing, DType::Bool);
+    let missing = Expr::raw(taffeta_ast::ExprKind::Missing, DType::Bool);
     refused(StmtKind::Assume { cond: missing });
 }
 

@@ -1,4 +1,4 @@
-//! The tests of `weft-ast`, in one binary: linking one is faster than linking many.
+//! The tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
 
 mod interp;
 mod normal;

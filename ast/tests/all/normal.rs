@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use weft_ast::expr::{Literal, wrap_to};
-use weft_ast::interp::scalar::{self, Fault};
-use weft_ast::{DType, Expr, ExprKind, Op, Symbol, poly};
+use taffeta_ast::expr::{Literal, wrap_to};
+use taffeta_ast::interp::scalar::{self, Fault};
+use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol, poly};
 
 fn text(e: &Expr, expected: &str) {
-    assert_eq!(weft_ast::print::expr(e), expected);
+    assert_eq!(taffeta_ast::print::expr(e), expected);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn index_arithmetic_has_a_normal_form() {
     text(&int(7).floor_div(&int(-2)), "-4");
     text(&int(1).floor_div(&int(0)), "1 // 0");
     text(&n.plus(&int(i64::MIN)), "n + (-9223372036854775807 - 1)");
-    let x = weft_ast::build::local("x", DType::U8, []).load([]);
+    let x = taffeta_ast::build::local("x", DType::U8, []).load([]);
     text(&x.minus(&Expr::literal(Literal::Int(3), DType::U8)), "x - 3");
     text(&x.plus(&Expr::literal(Literal::Int(200), DType::U8)), "x - 56");
 }
@@ -162,17 +162,17 @@ proptest! {
         dtype in prop::sample::select(vec![DType::I8, DType::U8, DType::I32, DType::I64, DType::U64]),
         values in prop::collection::vec(prop_oneof![-3i64..4, any::<i64>(), Just(i64::MIN), Just(-128)], VARS),
     ) {
-        let vars: Vec<Expr> = (0..VARS).map(|k| weft_ast::build::local(&format!("v{k}"), dtype, []).load([])).collect();
+        let vars: Vec<Expr> = (0..VARS).map(|k| taffeta_ast::build::local(&format!("v{k}"), dtype, []).load([])).collect();
         let values: Vec<Literal> =
             values.iter().map(|v| Literal::Int(wrap_to(i128::from(*v), dtype))).collect();
         let e = build(&raw, dtype, &vars);
         let bound: Vec<(Expr, Literal)> = vars.into_iter().zip(values.iter().copied()).collect();
         let (expected, found) = (meaning(&raw, dtype, &values), value(&e, &bound));
-        prop_assert_eq!(expected.is_ok(), found.is_ok(), "{}", weft_ast::print::expr(&e));
+        prop_assert_eq!(expected.is_ok(), found.is_ok(), "{}", taffeta_ast::print::expr(&e));
         if expected.is_ok() {
-            prop_assert_eq!(expected, found, "{}", weft_ast::print::expr(&e));
+            prop_assert_eq!(expected, found, "{}", taffeta_ast::print::expr(&e));
         } else {
-            prop_assert!(e.may_fail(), "{}", weft_ast::print::expr(&e));
+            prop_assert!(e.may_fail(), "{}", taffeta_ast::print::expr(&e));
         }
     }
 
@@ -184,7 +184,7 @@ proptest! {
             ExprKind::Apply(op, args) => Expr::apply(*op, args.clone()),
             _ => e,
         });
-        prop_assert_eq!(weft_ast::print::expr(&rebuilt), weft_ast::print::expr(&e));
+        prop_assert_eq!(taffeta_ast::print::expr(&rebuilt), taffeta_ast::print::expr(&e));
     }
 
     #[test]
@@ -194,7 +194,7 @@ proptest! {
             vars.iter().cloned().zip(values.iter().map(|v| Literal::Int(i128::from(*v)))).collect();
         let (a, b) = (build(&a, DType::I64, &vars), build(&b, DType::I64, &vars));
         if let (Ok(x), Ok(y), Some(equal)) = (value(&a, &bound), value(&b, &bound), poly::equal(&a, &b)) {
-            prop_assert_eq!(x == y, equal, "{} and {}", weft_ast::print::expr(&a), weft_ast::print::expr(&b));
+            prop_assert_eq!(x == y, equal, "{} and {}", taffeta_ast::print::expr(&a), taffeta_ast::print::expr(&b));
         }
     }
 }

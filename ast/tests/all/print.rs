@@ -2,10 +2,10 @@
 
 use expect_test::{Expect, expect};
 use std::sync::Arc;
-use weft_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
-use weft_ast::expr::{Literal, round_to};
-use weft_ast::stmt::{AssertKind, Memory, MessagePart};
-use weft_ast::{
+use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
+use taffeta_ast::expr::{Literal, round_to};
+use taffeta_ast::stmt::{AssertKind, Memory, MessagePart};
+use taffeta_ast::{
     DType, Expr, Extent, LoopProps, Op, Origin, Parallel, ReduceOp, Span, Stmt, StmtKind, Symbol, Tensor, Vectorize,
     print,
 };

@@ -1,13 +1,13 @@
 //! The generator of random programs: what it promises, and what it is used for here.
 
 use std::collections::BTreeSet;
-use weft_ast::interp::{ErrorKind, Outputs, run};
-use weft_ast::random::{Floats, Options, program, shrink};
-use weft_ast::{DType, Expr, ExprKind, Extent, Stmt, StmtKind, print, validate};
+use taffeta_ast::interp::{ErrorKind, Outputs, run};
+use taffeta_ast::random::{Floats, Options, program, shrink};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Stmt, StmtKind, print, validate};
 
 const SEEDS: std::ops::Range<u64> = 0..400;
 
-fn each(options: &Options, mut f: impl FnMut(u64, weft_ast::random::Case)) {
+fn each(options: &Options, mut f: impl FnMut(u64, taffeta_ast::random::Case)) {
     for seed in SEEDS {
         f(seed, program(seed, options));
     }
@@ -74,14 +74,14 @@ fn everything_occurs() {
     });
     assert_eq!(kinds.len(), 8, "{kinds:?}");
     assert_eq!(dtypes.into_iter().collect::<Vec<_>>(), DType::ALL);
-    assert_eq!(ops.len(), weft_ast::Op::ALL.len(), "{ops:?}");
+    assert_eq!(ops.len(), taffeta_ast::Op::ALL.len(), "{ops:?}");
 }
 
 #[test]
 fn one_seed_gives_one_program_and_one_text() {
     each(&Options::default(), |seed, case| {
         let again = program(seed, &Options::default());
-        assert!(weft_ast::func::same(&case.func, &again.func), "seed {seed}");
+        assert!(taffeta_ast::func::same(&case.func, &again.func), "seed {seed}");
         assert_eq!(print::func(&case.func), print::func(&again.func), "seed {seed}");
         let same = |a: &Outputs, b: &Outputs| format!("{a:?}") == format!("{b:?}");
         let (a, b) = (run(&case.func, &case.inputs), run(&again.func, &again.inputs));
@@ -92,7 +92,7 @@ fn one_seed_gives_one_program_and_one_text() {
 #[test]
 fn rebuilding_keeps_the_program() {
     each(&Options { floats: Floats::Any, ..Options::default() }, |seed, case| {
-        fn rebuilt(s: &weft_ast::Stmt) -> weft_ast::Stmt {
+        fn rebuilt(s: &taffeta_ast::Stmt) -> taffeta_ast::Stmt {
             s.map(&mut rebuilt, &mut |e| {
                 e.rewrite(&mut |e| match e.kind() {
                     ExprKind::Apply(op, args) => Expr::apply(*op, args.clone()),
@@ -102,13 +102,13 @@ fn rebuilding_keeps_the_program() {
             })
         }
         let again = case.func.with_body(rebuilt(&case.func.body));
-        assert!(weft_ast::func::same(&case.func, &again), "seed {seed}");
+        assert!(taffeta_ast::func::same(&case.func, &again), "seed {seed}");
     });
 }
 
 #[test]
 fn shrinking_keeps_what_matters() {
-    let backward = |case: &weft_ast::random::Case| {
+    let backward = |case: &taffeta_ast::random::Case| {
         let mut found = false;
         case.func.body.walk(&mut |s| {
             found |= matches!(s.kind(), StmtKind::For { extent: Extent::Range { step, .. }, .. } if step.as_int() < Some(0));
@@ -123,7 +123,7 @@ fn shrinking_keeps_what_matters() {
 }
 
 /// Breaks a tree in one place: an expression where another one of its program stands, or a statement elsewhere.
-fn broken(case: &weft_ast::random::Case, seed: u64) -> Stmt {
+fn broken(case: &taffeta_ast::random::Case, seed: u64) -> Stmt {
     let (mut exprs, mut stmts) = (Vec::new(), Vec::new());
     case.func.body.walk_exprs(&mut |e| exprs.push(e.clone()));
     case.func.body.walk(&mut |s| stmts.push(s.clone()));

@@ -1,10 +1,10 @@
 //! The value of every operator against facts that NumPy, Python and C agree on.
 
-use weft_ast::expr::Literal::{Bool, Float, Int};
-use weft_ast::expr::{Expr, ExprKind, Literal};
-use weft_ast::interp::scalar::{Fault, apply, cast};
-use weft_ast::interp::show;
-use weft_ast::{DType, Op};
+use taffeta_ast::expr::Literal::{Bool, Float, Int};
+use taffeta_ast::expr::{Expr, ExprKind, Literal};
+use taffeta_ast::interp::scalar::{Fault, apply, cast};
+use taffeta_ast::interp::show;
+use taffeta_ast::{DType, Op};
 
 /// `op` on operands of type `dtype`; floats are compared bit by bit.
 fn check(op: Op, dtype: DType, args: &[Literal], expected: Literal) {
@@ -296,7 +296,7 @@ fn every_operator_has_a_value_on_its_domain_and_nowhere_else() {
 
 #[test]
 fn reductions_start_from_their_identity() {
-    use weft_ast::ReduceOp;
+    use taffeta_ast::ReduceOp;
     for op in ReduceOp::ALL {
         for dtype in DType::ALL {
             let bits_of_bool = dtype == DType::Bool && matches!(op, ReduceOp::BitAnd | ReduceOp::BitOr);

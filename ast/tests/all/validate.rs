@@ -1,12 +1,12 @@
 //! Each invariant: what builders make keeps it, and a tree that breaks it is found by its name.
 
 use std::sync::Arc;
-use weft_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
-use weft_ast::expr::{Access, Literal, Measure, Modifier};
-use weft_ast::format::{Format, LevelKind};
-use weft_ast::stmt::{Lifecycle, Memory, Role};
-use weft_ast::validate::{Invalid, Invariant, logical, lowered};
-use weft_ast::{
+use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
+use taffeta_ast::expr::{Access, Literal, Measure, Modifier};
+use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::stmt::{Lifecycle, Memory, Role};
+use taffeta_ast::validate::{Invalid, Invariant, logical, lowered};
+use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, Parallel, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
 };
 
@@ -232,7 +232,7 @@ fn role() {
     let mut b = Builder::new("f");
     b.input("x", DType::F64, []);
     let mut f = b.finish(Stmt::nop());
-    f.params[0].mode = weft_ast::ParamMode::InOut;
+    f.params[0].mode = taffeta_ast::ParamMode::InOut;
     assert_eq!(names(logical(&f)), [Invariant::Role]);
 }
 

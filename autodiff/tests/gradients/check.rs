@@ -3,12 +3,12 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
-use weft_ast::func::ParamMode;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, Func, Tensor, Value, print};
-use weft_autodiff::memory::Sizes;
-use weft_autodiff::{Kind, Request, Tape, differentiate, explain};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, Func, Tensor, Value, print};
+use taffeta_autodiff::memory::Sizes;
+use taffeta_autodiff::{Kind, Request, Tape, differentiate, explain};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
 /// The program of a text that has one entry.
 pub fn program(text: &str) -> Func {

@@ -3,10 +3,10 @@
 use crate::check::{floats_of, ints, program};
 use expect_test::expect;
 use std::collections::BTreeMap;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Func, Value, print};
-use weft_autodiff::memory::{self, Sizes};
-use weft_autodiff::{Explanation, Kind, Request, explain};
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Func, Value, print};
+use taffeta_autodiff::memory::{self, Sizes};
+use taffeta_autodiff::{Explanation, Kind, Request, explain};
 
 fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Explanation), String> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
@@ -21,7 +21,7 @@ fn answers(vjp: &Func, params: &[Value], sizes: &Sizes) -> Vec<f64> {
     for p in &vjp.params[params.len()..] {
         let shape: Vec<usize> = p.tensor.shape.iter().map(|d| d.as_int().unwrap_or(sizes["n"]) as usize).collect();
         let count = shape.iter().product();
-        given.push(Value::new(shape, weft_ast::Buffer::F64(vec![1.0; count])).expect("as many"));
+        given.push(Value::new(shape, taffeta_ast::Buffer::F64(vec![1.0; count])).expect("as many"));
     }
     let inputs = Inputs { params: given, sizes: sizes.clone() };
     let out = interp::run(vjp, &inputs).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(vjp)));
@@ -85,7 +85,8 @@ fn loops_over_time_run_from_checkpoints() {
         a = tanh(a + u[at % n])
     return a
 ";
-    let given = [floats_of(&[6], 1), floats_of(&[6], 2), Value::scalar(weft_ast::Buffer::I64(vec![50])).expect("one")];
+    let given =
+        [floats_of(&[6], 1), floats_of(&[6], 2), Value::scalar(taffeta_ast::Buffer::I64(vec![50])).expect("one")];
     assert!(thrifty(sweep, &given, &[("n", 6), ("steps", 50)]) >= 2);
     // A loop in a loop, a branch, and a history that is written once.
     let nested = "def f(x: f64[n], k: i32[m]) -> f64[n]:

@@ -1,9 +1,9 @@
 //! One program for each thing that a program can do.
 
 use crate::check::{check, check_func, derivative, floats_of, ints, program};
-use weft_ast::interp::{Inputs, run};
-use weft_ast::{Buffer, Func, Value};
-use weft_autodiff::{Kind, Request, Tape, differentiate};
+use taffeta_ast::interp::{Inputs, run};
+use taffeta_ast::{Buffer, Func, Value};
+use taffeta_autodiff::{Kind, Request, Tape, differentiate};
 
 #[test]
 fn straight_lines_and_every_way_to_write() {
@@ -392,7 +392,7 @@ fn extrema_with_numbers_ask_one_question() {
     return s
 ";
     let grad = derivative(&program(text), Kind::Grad, Tape::None);
-    let shown = weft_ast::print::func(&grad);
+    let shown = taffeta_ast::print::func(&grad);
     assert!(!shown.contains("isnan"), "{shown}");
     // Of equals the last one, which is the number; NaN is the result where an operand is.
     let (x, expected) = ([-1.0, 0.0, 0.5, 1.0, 2.0, f64::NAN], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);

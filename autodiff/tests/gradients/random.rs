@@ -1,9 +1,9 @@
 //! Random programs: forward and reverse mode are each other's transpose, whatever is kept and whatever is computed again.
 
 use crate::check::transposed;
-use weft_ast::DType;
-use weft_ast::interp::run;
-use weft_ast::random::{Floats, Options, dense, nest, program};
+use taffeta_ast::DType;
+use taffeta_ast::interp::run;
+use taffeta_ast::random::{Floats, Options, dense, nest, program};
 
 /// Programs of each kind; `MOST` in the environment makes it another number, `FIRST` the first seed.
 fn seeds(most: u64) -> impl Iterator<Item = u64> {

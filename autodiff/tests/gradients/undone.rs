@@ -1,8 +1,8 @@
 //! Integers whose old values come back by undoing.
 
 use crate::check::{check, check_tapes, floats_of, ints, program};
-use weft_ast::{Buffer, Value};
-use weft_autodiff::{Kind, Request, Tape, explain};
+use taffeta_ast::{Buffer, Value};
+use taffeta_autodiff::{Kind, Request, Tape, explain};
 
 /// What is decided of a tensor.
 fn decision(text: &str, tensor: &str, tape: Tape) -> Vec<&'static str> {

@@ -8,16 +8,16 @@ use super::writer::{comment, string};
 use crate::lower::Slot;
 use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
-use weft_ast::{Symbol, Tensor};
+use taffeta_ast::{Symbol, Tensor};
 
 /// The head of the file. `products`: with matrix products.
 pub(super) fn prologue(signature: &Signature, products: bool) -> String {
     let mut text = format!("/* {} */\n", declaration(signature).replace("*/", "* /"));
     text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm -ldl */\n");
     text.push_str("#define _POSIX_C_SOURCE 200112L\n");
-    text.push_str("#include \"weft_runtime.h\"\n");
+    text.push_str("#include \"taffeta_runtime.h\"\n");
     if products {
-        text.push_str("#include \"weft_gemm.h\"\n");
+        text.push_str("#include \"taffeta_gemm.h\"\n");
     }
     text.push('\n');
     text
@@ -49,7 +49,7 @@ pub(super) fn header(signature: &Signature) -> String {
         text.push_str(&doc.lines().map(|l| comment(l) + "\n").collect::<String>());
     }
     text.push_str(&format!(
-        "#ifndef {guard}\n#define {guard}\n\n#include \"weft.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+        "#ifndef {guard}\n#define {guard}\n\n#include \"taffeta.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     ));
     text.push_str(&format!("{}\n", comment(&format!("args: {}; sizes: {}", list(&args), list(&sizes)))));
     text.push_str(&format!("{};\n\n", run_head(name)));
@@ -66,12 +66,12 @@ fn list(names: &[&str]) -> String {
 }
 
 fn run_head(name: &str) -> String {
-    format!("int {name}(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes)")
+    format!("int {name}(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes)")
 }
 
 fn plan_head(name: &str) -> String {
     format!(
-        "int {name}_plan(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)"
+        "int {name}_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)"
     )
 }
 
@@ -149,11 +149,11 @@ impl Unit {
     fn bind(&self, e: &mut Emitter<'_>) {
         let base = &self.base;
         e.out.open(format!(
-            "static int {base}_bind(weft_ctx *ctx, weft_tensor *args, size_t n_args, const int64_t *sizes, bool planned, {base}_plan *plan) {{"
+            "static int {base}_bind(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, bool planned, {base}_plan *plan) {{"
         ));
         let n_args = self.tensors.len();
         e.out.line(format!("int status = wf_begin(ctx, args, n_args, {n_args});"));
-        e.out.line("if (status != WEFT_OK) return status;");
+        e.out.line("if (status != TAFFETA_OK) return status;");
         check(e, &format!("wf_check_args(ctx, {base}_args, args, {n_args})"));
         for (k, (size, n)) in self.sizes.iter().enumerate() {
             let (name, fixed) = (string(size.name()), self.fixed(e, k));
@@ -175,7 +175,7 @@ impl Unit {
         }
         check(e, &format!("wf_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
         self.arena(e);
-        e.out.line("return WEFT_OK;");
+        e.out.line("return TAFFETA_OK;");
         e.out.close("}");
         e.out.line("");
     }
@@ -218,7 +218,7 @@ impl Unit {
     /// The program.
     fn kernel(&self, e: &mut Emitter<'_>) {
         let mut params =
-            vec!["weft_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
+            vec!["taffeta_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
         for (t, passing, name) in &self.tensors {
             let c = types::stored(t.dtype);
             let (place, param) = match (t.ndim(), passing) {
@@ -248,7 +248,7 @@ impl Unit {
             e.scope.insert(n.clone(), Outer::value(format!("int64_t {n}")));
         }
         let start = e.out.position();
-        e.out.open(format!("static WEFT_KERNEL int {}_kernel({}) {{", self.base, params.join(", ")));
+        e.out.open(format!("static TAFFETA_KERNEL int {}_kernel({}) {{", self.base, params.join(", ")));
         for (_, n) in &self.sizes {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
         }
@@ -259,7 +259,7 @@ impl Unit {
             .collect();
         e.out.line(unused.iter().map(|n| format!("(void){n};")).collect::<Vec<_>>().join(" "));
         e.stmt(&func.body);
-        e.out.line("return WEFT_OK;");
+        e.out.line("return TAFFETA_OK;");
         e.out.close("}");
         for function in std::mem::take(&mut e.functions).iter().rev() {
             e.out.insert(start, function);
@@ -273,7 +273,7 @@ impl Unit {
         e.out.open(format!("{} {{", plan_head(&self.c_name)));
         e.out.line(format!("{base}_plan plan;"));
         e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, true, &plan);"));
-        e.out.line("if (status == WEFT_OK && arena_bytes != NULL) *arena_bytes = plan.arena_bytes;");
+        e.out.line("if (status == TAFFETA_OK && arena_bytes != NULL) *arena_bytes = plan.arena_bytes;");
         e.out.line("return status;");
         e.out.close("}");
         e.out.line("");
@@ -287,7 +287,7 @@ impl Unit {
         e.out.line(format!("{base}_plan plan;"));
         e.out.line(format!("bool made[{}];", n_args.max(1)));
         e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, false, &plan);"));
-        e.out.line("if (status != WEFT_OK) return status;");
+        e.out.line("if (status != TAFFETA_OK) return status;");
         check(e, &format!("wf_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
         check(e, "wf_reserve(ctx, plan.arena_bytes)");
         e.out.line(format!("status = wf_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
@@ -300,8 +300,8 @@ impl Unit {
                 _ => format!("({c} *)args[{k}].data"),
             });
         }
-        e.out.line(format!("if (status == WEFT_OK) status = {base}_kernel({});", values.join(", ")));
-        e.out.line(format!("if (status != WEFT_OK) wf_drop_results(args, {n_args}, made);"));
+        e.out.line(format!("if (status == TAFFETA_OK) status = {base}_kernel({});", values.join(", ")));
+        e.out.line(format!("if (status != TAFFETA_OK) wf_drop_results(args, {n_args}, made);"));
         e.out.line("return status;");
         e.out.close("}");
     }
@@ -309,5 +309,5 @@ impl Unit {
 
 /// Leaves the function if a step fails.
 fn check(e: &mut Emitter<'_>, call: &str) {
-    e.out.line(format!("if ((status = {call}) != WEFT_OK) return status;"));
+    e.out.line(format!("if ((status = {call}) != TAFFETA_OK) return status;"));
 }

@@ -2,8 +2,8 @@
 
 use super::stmt::{Emitter, Place};
 use super::types;
-use weft_ast::expr::{Access, Literal};
-use weft_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
+use taffeta_ast::expr::{Access, Literal};
+use taffeta_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
 
 /// C's precedences, higher binds tighter.
 pub(super) mod prec {

@@ -5,7 +5,7 @@
 
 use super::types;
 use std::collections::BTreeMap;
-use weft_ast::DType;
+use taffeta_ast::DType;
 
 /// What has been used so far, with its text. Ordered by name, so that equal programs print equally.
 #[derive(Debug, Default)]
@@ -74,9 +74,9 @@ impl Helpers {
         let wide = dtype == DType::F64;
         let c_name = if wide { name.to_string() } else { format!("{name}f") };
         let attribute = if OLD_VECTOR.contains(&name) {
-            "WEFT_SIMD"
+            "TAFFETA_SIMD"
         } else if NEW_VECTOR.contains(&name) {
-            "WEFT_SIMD_2_35"
+            "TAFFETA_SIMD_2_35"
         } else {
             return c_name;
         };
@@ -110,7 +110,7 @@ impl Helpers {
         let (dtype, lanes) = (if base == "f64" { DType::F64 } else { DType::F32 }, lanes.parse::<usize>().unwrap_or(1));
         let t = types::stored(dtype);
         let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
-        text.push_str("#if WEFT_SHUFFLES\n");
+        text.push_str("#if TAFFETA_SHUFFLES\n");
         let (mut name, mut n) = ("v".to_string(), lanes);
         while n > 2 {
             let half = n / 2;
@@ -179,7 +179,7 @@ impl Helpers {
 }
 
 /// Tried again until nobody else has changed the element in between.
-const ATOMIC: &str = "static inline WEFT_UNUSED void NAME(STORED *at, VALUE value) {
+const ATOMIC: &str = "static inline TAFFETA_UNUSED void NAME(STORED *at, VALUE value) {
     STORED seen, made;
     __atomic_load(at, &seen, __ATOMIC_RELAXED);
     do {
@@ -270,7 +270,7 @@ static inline T NAME(T a, T b) {
 
 /// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives what
 /// rounding the double at once would.
-const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float wf_odd(double x) {
+const ROUND_TO_ODD: &str = "static inline TAFFETA_UNUSED float wf_odd(double x) {
     float f = (float)x;
     uint32_t bits;
     memcpy(&bits, &f, 4);
@@ -284,7 +284,7 @@ const ROUND_TO_ODD: &str = "static inline WEFT_UNUSED float wf_odd(double x) {
 const F16: [(&str, &str); 4] = [
     (
         "load",
-        "static inline WEFT_UNUSED float wf_f16_load(uint16_t h) {
+        "static inline TAFFETA_UNUSED float wf_f16_load(uint16_t h) {
 #ifdef __FLT16_MANT_DIG__
     _Float16 x;
     memcpy(&x, &h, 2);
@@ -307,7 +307,7 @@ const F16: [(&str, &str); 4] = [
     ),
     (
         "store",
-        "static inline WEFT_UNUSED uint16_t wf_f16_store(float f) {
+        "static inline TAFFETA_UNUSED uint16_t wf_f16_store(float f) {
     uint16_t h;
 #ifdef __FLT16_MANT_DIG__
     _Float16 x = (_Float16)f;
@@ -330,14 +330,14 @@ const F16: [(&str, &str); 4] = [
     return h;
 }",
     ),
-    ("round", "static inline WEFT_UNUSED float wf_f16_round(float f) { return wf_f16_load(wf_f16_store(f)); }"),
-    ("round_f64", "static inline WEFT_UNUSED float wf_f16_round_f64(double x) { return wf_f16_round(wf_odd(x)); }"),
+    ("round", "static inline TAFFETA_UNUSED float wf_f16_round(float f) { return wf_f16_load(wf_f16_store(f)); }"),
+    ("round_f64", "static inline TAFFETA_UNUSED float wf_f16_round_f64(double x) { return wf_f16_round(wf_odd(x)); }"),
 ];
 
 const BF16: [(&str, &str); 4] = [
     (
         "load",
-        "static inline WEFT_UNUSED float wf_bf16_load(uint16_t h) {
+        "static inline TAFFETA_UNUSED float wf_bf16_load(uint16_t h) {
     uint32_t bits = (uint32_t)h << 16;
     float f;
     memcpy(&f, &bits, 4);
@@ -346,13 +346,16 @@ const BF16: [(&str, &str); 4] = [
     ),
     (
         "store",
-        "static inline WEFT_UNUSED uint16_t wf_bf16_store(float f) {
+        "static inline TAFFETA_UNUSED uint16_t wf_bf16_store(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     if (f != f) return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }",
     ),
-    ("round", "static inline WEFT_UNUSED float wf_bf16_round(float f) { return wf_bf16_load(wf_bf16_store(f)); }"),
-    ("round_f64", "static inline WEFT_UNUSED float wf_bf16_round_f64(double x) { return wf_bf16_round(wf_odd(x)); }"),
+    ("round", "static inline TAFFETA_UNUSED float wf_bf16_round(float f) { return wf_bf16_load(wf_bf16_store(f)); }"),
+    (
+        "round_f64",
+        "static inline TAFFETA_UNUSED float wf_bf16_round_f64(double x) { return wf_bf16_round(wf_odd(x)); }",
+    ),
 ];

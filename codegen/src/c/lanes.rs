@@ -10,8 +10,8 @@ use super::expr::{Text, prec};
 use super::reduce::Shared;
 use super::stmt::Emitter;
 use crate::lower::at;
-use weft_ast::expr::Access;
-use weft_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::expr::Access;
+use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
 /// The vectors of partial sums of one sum: an addition takes about four cycles, and one can start in each.
 const CHAINS: i64 = 4;
@@ -183,7 +183,7 @@ impl Emitter<'_> {
         let (of_type, _) = self.vector_type(value.dtype());
         let wish = format!("{}_lanes", self.names.get(tensor));
         let name = self.names.fresh(&wish);
-        let zero = super::types::literal(weft_ast::expr::Literal::Float(-0.0), value.dtype(), true);
+        let zero = super::types::literal(taffeta_ast::expr::Literal::Float(-0.0), value.dtype(), true);
         let start = format!("{zero} - ({of_type}){{0}}");
         self.out.line(format!("{of_type} {name}[{CHAINS}] = {{{start}, {start}, {start}, {start}}};"));
         Some((name, of_type))

@@ -14,8 +14,8 @@
 use super::loops::Shared;
 use super::stmt::Emitter;
 use super::types;
-use weft_analysis::query::product::{Operand, Product, product};
-use weft_ast::{DType, Expr, ExprKind, LoopProps, ReduceOp, Stmt, StmtKind};
+use taffeta_analysis::query::product::{Operand, Product, product};
+use taffeta_ast::{DType, Expr, ExprKind, LoopProps, ReduceOp, Stmt, StmtKind};
 
 impl Emitter<'_> {
     /// Prints a nest as a matrix product; false if it is none.
@@ -84,7 +84,7 @@ fn first(index: &Expr, p: &Product) -> Expr {
         }
         _ => e,
     });
-    weft_ast::poly::tidy(&value)
+    taffeta_ast::poly::tidy(&value)
 }
 
 /// The nest with its loops in another order, the one with that number being the library's.

@@ -29,8 +29,8 @@ use super::outline::Outer;
 pub(super) use super::reduce::Shared;
 use super::stmt::{Emitter, Leave};
 use super::types;
-use weft_ast::stmt::{LoopProps, Parallel};
-use weft_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
+use taffeta_ast::stmt::{LoopProps, Parallel};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
 
 /// A loop over integers.
 pub(super) struct Loop<'s> {

@@ -31,25 +31,25 @@ mod writer;
 
 use crate::lower::Lowered;
 use crate::signature::Signature;
-use weft_ast::SourceMap;
+use taffeta_ast::SourceMap;
 
-/// The published header, `weft.h`.
-pub const WEFT_H: &str = include_str!("../../include/weft.h");
-/// What generated code includes, `weft_runtime.h`.
-pub const WEFT_RUNTIME_H: &str = include_str!("../../include/weft_runtime.h");
-/// What generated code with matrix products includes, `weft_gemm.h`.
-pub const WEFT_GEMM_H: &str = include_str!("../../include/weft_gemm.h");
+/// The published header, `taffeta.h`.
+pub const TAFFETA_H: &str = include_str!("../../include/taffeta.h");
+/// What generated code includes, `taffeta_runtime.h`.
+pub const TAFFETA_RUNTIME_H: &str = include_str!("../../include/taffeta_runtime.h");
+/// What generated code with matrix products includes, `taffeta_gemm.h`.
+pub const TAFFETA_GEMM_H: &str = include_str!("../../include/taffeta_gemm.h");
 
 /// A program in C.
 #[derive(Clone, Debug)]
 pub struct CSource {
-    /// The translation unit; it includes `weft_runtime.h`.
+    /// The translation unit; it includes `taffeta_runtime.h`.
     pub code: String,
-    /// The declarations of its two functions, for callers; it includes `weft.h`.
+    /// The declarations of its two functions, for callers; it includes `taffeta.h`.
     pub header: String,
     /// What callers must know, with the places that can fail.
     pub signature: Signature,
-    /// Whether it includes `weft_gemm.h`.
+    /// Whether it includes `taffeta_gemm.h`.
     pub products: bool,
 }
 

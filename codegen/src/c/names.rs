@@ -1,7 +1,7 @@
 //! C names for the program's symbols: as in the source where that is a C name that nothing else has.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::Symbol;
+use taffeta_ast::Symbol;
 
 /// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers that
 /// it includes, and what the emitter itself names.
@@ -195,24 +195,24 @@ pub fn identifier(name: &str) -> String {
     if out.is_empty() { "_".to_string() } else { out }
 }
 
-/// Names that `weft.h` declares with the prefix `weft_`.
+/// Names that `taffeta.h` declares with the prefix `taffeta_`.
 const PUBLIC: &[&str] = &["ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
 
 /// The C function of an entry.
 pub fn entry(name: &str) -> String {
     let name = identifier(name);
-    if PUBLIC.contains(&name.as_str()) { format!("weft_{name}_") } else { format!("weft_{name}") }
+    if PUBLIC.contains(&name.as_str()) { format!("taffeta_{name}_") } else { format!("taffeta_{name}") }
 }
 
 fn is_reserved(name: &str) -> bool {
-    // `_X`, `__x` are the compiler's, `weft_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
+    // `_X`, `__x` are the compiler's, `taffeta_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
     let shouted = name.len() > 2
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));
     name.starts_with('_')
-        || name.starts_with("weft_")
+        || name.starts_with("taffeta_")
         || name.starts_with("wf_")
-        || name.starts_with("WEFT_")
+        || name.starts_with("TAFFETA_")
         || name.starts_with("omp_")
         || name.starts_with("PRI")
         || name.ends_with("_t")
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(get("M_PI"), "M_PI_");
         assert_eq!(get("A"), "A");
         assert_eq!(get("wf_fail"), "wf_fail_");
-        assert_eq!(entry("fail"), "weft_fail");
-        assert_eq!(entry("free"), "weft_free_");
+        assert_eq!(entry("fail"), "taffeta_fail");
+        assert_eq!(entry("free"), "taffeta_free_");
     }
 }

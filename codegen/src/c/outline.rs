@@ -1,7 +1,7 @@
 //! The body of a parallel loop, as a function of its own.
 //!
 //! ```text
-//! static WEFT_BODY void f_i(const float *restrict x, float *restrict y, int64_t i) { … }
+//! static TAFFETA_BODY void f_i(const float *restrict x, float *restrict y, int64_t i) { … }
 //! ```
 //!
 //! OpenMP moves a parallel loop into a function that takes all variables in a structure, and there compilers forget what
@@ -16,8 +16,8 @@ use super::stmt::{Emitter, Leave, Place};
 use super::writer::Writer;
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::effects;
-use weft_ast::{Sharing, Symbol};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Sharing, Symbol};
 
 /// A variable of the kernel, as the body of a loop takes it.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl Emitter<'_> {
                 }
             }
         }
-        function.open(format!("static WEFT_BODY void {name}({}) {{", params.join(", ")));
+        function.open(format!("static TAFFETA_BODY void {name}({}) {{", params.join(", ")));
         if may_fail {
             function.line("if (wf_failed(ctx)) return;");
         }

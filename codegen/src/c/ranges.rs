@@ -4,7 +4,7 @@
 //! An interval is given only where no step of the computation can wrap.
 
 use rustc_hash::FxHashMap;
-use weft_ast::{Expr, ExprKind, Op, Symbol};
+use taffeta_ast::{Expr, ExprKind, Op, Symbol};
 
 /// What values the variables in scope can have.
 #[derive(Debug, Default)]

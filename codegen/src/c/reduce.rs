@@ -2,7 +2,7 @@
 
 use super::stmt::Emitter;
 use super::types;
-use weft_ast::{Access, DType, Expr, ExprKind, ReduceOp, Symbol};
+use taffeta_ast::{Access, DType, Expr, ExprKind, ReduceOp, Symbol};
 
 /// How reductions are kept apart in the parallel loop around them.
 #[derive(Clone, Debug)]

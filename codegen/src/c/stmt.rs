@@ -17,8 +17,8 @@ use crate::lower::{Lowered, first_value};
 use crate::signature::{Place as SourcePlace, Site};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use weft_ast::stmt::{AssertKind, Memory, Message, MessagePart};
-use weft_ast::{DType, Expr, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
+use taffeta_ast::{DType, Expr, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
 
 /// How a tensor's elements are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl<'a> Emitter<'a> {
             Memory::Stack if self.lowered.vectors().arrays.contains(&tensor.symbol) => self.vectors(&t, tensor),
             Memory::Stack => {
                 let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(1).max(1);
-                let aligned = if count * tensor.dtype.size() as i64 >= 64 { "WEFT_ALIGNED " } else { "" };
+                let aligned = if count * tensor.dtype.size() as i64 >= 64 { "TAFFETA_ALIGNED " } else { "" };
                 self.declare(&tensor.symbol, Place::Array);
                 self.out.line(format!("{aligned}{c} {t}[{count}];"));
             }
@@ -258,7 +258,7 @@ impl<'a> Emitter<'a> {
         self.out.line(format!("{c} *restrict {t} = ({c} *)wf_heap_take(ctx, {bytes});"));
         self.out.open(format!("if ({t} == NULL) {{"));
         let text = format!("no memory for the %zu bytes of `{}`", format_text(tensor.symbol.name()));
-        self.fail(s.origin(), "WEFT_ERROR_MEMORY", &text, std::slice::from_ref(&bytes));
+        self.fail(s.origin(), "TAFFETA_ERROR_MEMORY", &text, std::slice::from_ref(&bytes));
         self.out.close("}");
 
         let label = self.names.fresh(&format!("free_{t}"));
@@ -310,9 +310,9 @@ impl<'a> Emitter<'a> {
 
     fn assert(&mut self, s: &Stmt, cond: &Expr, message: &Message, kind: AssertKind) {
         let status = match kind {
-            AssertKind::Program => "WEFT_ERROR_ASSERT",
-            AssertKind::Index => "WEFT_ERROR_INDEX",
-            AssertKind::Arithmetic => "WEFT_ERROR_ARITHMETIC",
+            AssertKind::Program => "TAFFETA_ERROR_ASSERT",
+            AssertKind::Index => "TAFFETA_ERROR_INDEX",
+            AssertKind::Arithmetic => "TAFFETA_ERROR_ARITHMETIC",
         };
         let cond = self.text(cond);
         let negated = match cond.text.strip_prefix('!') {

@@ -3,8 +3,8 @@
 //! `f16` and `bf16` are stored as 16 bits (`uint16_t`, so that every compiler takes them) and computed as `float`: the value
 //! of an expression of such a type is a `float` that the type holds exactly.
 
-use weft_ast::expr::Literal;
-use weft_ast::{DType, Kind};
+use taffeta_ast::expr::Literal;
+use taffeta_ast::{DType, Kind};
 
 /// The type of an element in memory.
 pub(super) fn stored(dtype: DType) -> &'static str {
@@ -33,22 +33,22 @@ pub(super) fn is_narrow_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16)
 }
 
-/// Its name in `weft_dtype`.
+/// Its name in `taffeta_dtype`.
 pub(super) fn abi(dtype: DType) -> &'static str {
     match dtype {
-        DType::Bool => "WEFT_BOOL",
-        DType::I8 => "WEFT_I8",
-        DType::I16 => "WEFT_I16",
-        DType::I32 => "WEFT_I32",
-        DType::I64 => "WEFT_I64",
-        DType::U8 => "WEFT_U8",
-        DType::U16 => "WEFT_U16",
-        DType::U32 => "WEFT_U32",
-        DType::U64 => "WEFT_U64",
-        DType::F16 => "WEFT_F16",
-        DType::Bf16 => "WEFT_BF16",
-        DType::F32 => "WEFT_F32",
-        DType::F64 => "WEFT_F64",
+        DType::Bool => "TAFFETA_BOOL",
+        DType::I8 => "TAFFETA_I8",
+        DType::I16 => "TAFFETA_I16",
+        DType::I32 => "TAFFETA_I32",
+        DType::I64 => "TAFFETA_I64",
+        DType::U8 => "TAFFETA_U8",
+        DType::U16 => "TAFFETA_U16",
+        DType::U32 => "TAFFETA_U32",
+        DType::U64 => "TAFFETA_U64",
+        DType::F16 => "TAFFETA_F16",
+        DType::Bf16 => "TAFFETA_BF16",
+        DType::F32 => "TAFFETA_F32",
+        DType::F64 => "TAFFETA_F64",
     }
 }
 

@@ -19,10 +19,10 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::expr::{Access, Literal};
-use weft_ast::stmt::{AssertKind, Message, MessagePart};
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::expr::{Access, Literal};
+use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The program with its assertions, and those that shapes of parameters and results need before anything is computed.
 pub(super) struct Checked {

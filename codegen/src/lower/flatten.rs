@@ -11,9 +11,9 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::expr::Access;
-use weft_ast::format::Format;
-use weft_ast::{Expr, ExprKind, Func, Param, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::expr::Access;
+use taffeta_ast::format::Format;
+use taffeta_ast::{Expr, ExprKind, Func, Param, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     let mut pass = Pass { shapes: FxHashMap::default() };

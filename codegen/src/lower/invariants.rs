@@ -20,9 +20,9 @@
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::stmt::Role;
-use weft_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body, &mut Context::new(func)))

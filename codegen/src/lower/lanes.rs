@@ -6,10 +6,10 @@
 //! ```
 
 use rustc_hash::FxHashSet;
-use weft_analysis::query::effects;
-use weft_analysis::query::growth::constant_growth;
-use weft_ast::expr::Access;
-use weft_ast::{DType, Expr, ExprKind, Op, Symbol};
+use taffeta_analysis::query::effects;
+use taffeta_analysis::query::growth::constant_growth;
+use taffeta_ast::expr::Access;
+use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol};
 
 /// A loop over lanes.
 pub(super) struct Lanes<'s> {

@@ -28,7 +28,7 @@ pub(crate) use vectors::{Vectors, at};
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor};
+use taffeta_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor};
 
 /// What lowering may assume.
 #[derive(Clone, Debug)]
@@ -114,11 +114,11 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a `cache`
     // stands for.
-    let func = weft_analysis::pass::dead::run(&func);
+    let func = taffeta_analysis::pass::dead::run(&func);
 
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly invariants
     // leave too, which brings locals that still need a place.
-    let func = weft_analysis::pass::hoist::run(&func);
+    let func = taffeta_analysis::pass::hoist::run(&func);
 
     // Checks have left; what is computed under none of them may leave vectorised loops too.
     let func = invariants::run(&func);
@@ -146,6 +146,6 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
 /// Hands out a program that the validator of lowered trees passes. What it finds is a mistake in a pass.
 fn validate(lowered: Lowered) -> Result<Lowered, Diagnostics> {
-    weft_ast::validate::lowered(&lowered.func).map_err(weft_ast::Diagnostic::from)?;
+    taffeta_ast::validate::lowered(&lowered.func).map_err(taffeta_ast::Diagnostic::from)?;
     Ok(lowered)
 }

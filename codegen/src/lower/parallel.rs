@@ -7,8 +7,8 @@
 
 use super::reductions;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::effects;
-use weft_ast::{Diagnostic, Diagnostics, Extent, Func, Reduction, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Reduction, Sharing, Stmt, StmtKind, Symbol};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     let mut found = Vec::new();

@@ -23,8 +23,8 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::stmt::Memory;
-use weft_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::Memory;
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// A piece of the arena.
 #[derive(Clone, Debug)]

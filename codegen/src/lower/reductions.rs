@@ -28,10 +28,10 @@
 use super::checks;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::expr::Access;
-use weft_ast::stmt::{LoopProps, Role};
-use weft_ast::{
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::expr::Access;
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol,
     Tensor,
 };

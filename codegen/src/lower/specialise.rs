@@ -13,7 +13,7 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Func, Param, Stmt, Symbol, Tensor};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Func, Param, Stmt, Symbol, Tensor};
 
 type Known = FxHashMap<Symbol, Expr>;
 
@@ -67,8 +67,8 @@ fn replace(e: &Expr, known: &Known) -> Expr {
     })
 }
 
-/// `WEFT_MAX_SIZE` of the run-time header: below it, index arithmetic in 64 bits cannot overflow unnoticed.
-pub(crate) const MAX_SIZE: i64 = weft_analysis::query::MAX_SIZE;
+/// `TAFFETA_MAX_SIZE` of the run-time header: below it, index arithmetic in 64 bits cannot overflow unnoticed.
+pub(crate) const MAX_SIZE: i64 = taffeta_analysis::query::MAX_SIZE;
 
 fn statement(s: &Stmt, replace: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
     // Two closures cannot borrow `replace` at once, so expressions and statements are mapped one after the other.

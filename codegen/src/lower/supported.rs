@@ -3,8 +3,8 @@
 //! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
 //! integer loops and plain operators only.
 
-use weft_ast::expr::Modifier;
-use weft_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
+use taffeta_ast::expr::Modifier;
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     let mut found = Vec::new();

@@ -19,11 +19,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_analysis::query::growth::constant_growth;
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::expr::Access;
-use weft_ast::stmt::LoopProps;
-use weft_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::growth::constant_growth;
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::expr::Access;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body, &mut Context::new(func)))
@@ -117,7 +117,7 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
         Op::Ge => (&args[1], &args[0], 1),
         _ => return None,
     };
-    if small.dtype() != weft_ast::DType::I64 {
+    if small.dtype() != taffeta_ast::DType::I64 {
         return None;
     }
     // `0 < large - small (+ 1)`

@@ -24,10 +24,10 @@
 
 use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::query::effects;
-use weft_ast::expr::Access;
-use weft_ast::stmt::{LoopProps, Memory};
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::effects;
+use taffeta_ast::expr::Access;
+use taffeta_ast::stmt::{LoopProps, Memory};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The vectors of one array: as many as the largest machines have registers.
 const MOST_VECTORS: i64 = 32;
@@ -379,7 +379,7 @@ fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
 
 /// An index where the iterator has a value.
 pub(crate) fn at(index: &Expr, iter: &Symbol, value: &Expr) -> Expr {
-    weft_ast::poly::tidy(&index.rewrite(&mut |e| match e.kind() {
+    taffeta_ast::poly::tidy(&index.rewrite(&mut |e| match e.kind() {
         ExprKind::Var(v) if v == iter => value.clone(),
         _ => e,
     }))

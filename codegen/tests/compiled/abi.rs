@@ -3,8 +3,8 @@
 
 use crate::programs::{self, sources};
 use crate::run::scratch_dir;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{LowerOptions, c, lower};
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{LowerOptions, c, lower};
 
 const DRIVER: &str = r#"
 #include "matmul.h"
@@ -14,7 +14,7 @@ const DRIVER: &str = r#"
 
 static int failures = 0;
 
-static void expect(weft_ctx *ctx, int status, int wanted, const char *message) {
+static void expect(taffeta_ctx *ctx, int status, int wanted, const char *message) {
     if (status != wanted || (message != NULL && strcmp(ctx->message, message) != 0)) {
         printf("status %d, wanted %d: %s\n", status, wanted, ctx->message);
         failures++;
@@ -24,23 +24,23 @@ static void expect(weft_ctx *ctx, int status, int wanted, const char *message) {
 int main(void) {
     float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1}, y[4] = {0};
     int64_t s23[2] = {2, 3}, s32[2] = {3, 2}, s22[2] = {2, 2}, made[2] = {-5, -5};
-    weft_ctx ctx = WEFT_CTX_INIT;
-    weft_tensor args[3] = {{WEFT_F32, 2, s23, NULL, a, NULL, NULL, 0, 0},
-                           {WEFT_F32, 2, s32, NULL, b, NULL, NULL, 0, 0},
-                           {WEFT_F32, 2, s22, NULL, y, NULL, NULL, 0, 0}};
-    weft_tensor saved[3];
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    taffeta_tensor args[3] = {{TAFFETA_F32, 2, s23, NULL, a, NULL, NULL, 0, 0},
+                           {TAFFETA_F32, 2, s32, NULL, b, NULL, NULL, 0, 0},
+                           {TAFFETA_F32, 2, s22, NULL, y, NULL, NULL, 0, 0}};
+    taffeta_tensor saved[3];
     memcpy(saved, args, sizeof args);
 #define RESET() memcpy(args, saved, sizeof args)
 
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_OK, "");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_OK, "");
     if (y[0] != 4 || y[1] != 5 || y[2] != 10 || y[3] != 11) failures++;
 
     /* a result of the callee's */
     args[2].data = NULL;
     args[2].shape = made;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_OK, "");
-    if (made[0] != 2 || made[1] != 2 || ((float *)args[2].data)[3] != 11 || args[2].owner != WEFT_OWNER_CALLEE) failures++;
-    weft_free(&args[2]);
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_OK, "");
+    if (made[0] != 2 || made[1] != 2 || ((float *)args[2].data)[3] != 11 || args[2].owner != TAFFETA_OWNER_CALLEE) failures++;
+    taffeta_free(&args[2]);
     if (args[2].data != NULL) failures++;
     RESET();
 
@@ -48,73 +48,73 @@ int main(void) {
     size_t arena = 99;
     made[0] = made[1] = -5;
     args[2].shape = made;
-    expect(&ctx, weft_matmul_plan(&ctx, args, 3, NULL, &arena), WEFT_OK, "");
+    expect(&ctx, taffeta_matmul_plan(&ctx, args, 3, NULL, &arena), TAFFETA_OK, "");
     if (made[0] != 2 || made[1] != 2 || arena != 0) failures++;
     RESET();
 
     /* strides that say row-major, and others */
     int64_t good[2] = {3, 1}, bad[2] = {1, 2};
     args[0].strides = good;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_OK, "");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_OK, "");
     args[0].strides = bad;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_LAYOUT,
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_LAYOUT,
            "`a` is not row-major and contiguous: dimension 1 has stride 2, expected 1");
     RESET();
 
-    expect(&ctx, weft_matmul(&ctx, args, 2, NULL), WEFT_ERROR_CALL, "2 arguments given, 3 expected (parameters, then results)");
-    expect(&ctx, weft_matmul(&ctx, NULL, 3, NULL), WEFT_ERROR_CALL, "args is NULL");
-    args[0].dtype = WEFT_F64;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_DTYPE, "`a` has elements of type f64, expected f32");
+    expect(&ctx, taffeta_matmul(&ctx, args, 2, NULL), TAFFETA_ERROR_CALL, "2 arguments given, 3 expected (parameters, then results)");
+    expect(&ctx, taffeta_matmul(&ctx, NULL, 3, NULL), TAFFETA_ERROR_CALL, "args is NULL");
+    args[0].dtype = TAFFETA_F64;
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_DTYPE, "`a` has elements of type f64, expected f32");
     args[0].dtype = 77;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_DTYPE, NULL);
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_DTYPE, NULL);
     RESET();
     args[0].ndim = 1;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SHAPE, "`a` has 1 dimensions, expected 2");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SHAPE, "`a` has 1 dimensions, expected 2");
     RESET();
     args[0].shape = s32;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SHAPE, "dimension 0 of `b` has size 3, but `p` is 2");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SHAPE, "dimension 0 of `b` has size 3, but `p` is 2");
     RESET();
     args[2].shape = s23;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SHAPE, "dimension 1 of `y` has size 3, but `m` is 2");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SHAPE, "dimension 1 of `y` has size 3, but `m` is 2");
     RESET();
     args[1].data = NULL;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_CALL, "the data of `b` is NULL");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_CALL, "the data of `b` is NULL");
     RESET();
     args[0].shape = NULL;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_CALL, "the shape of `a` is NULL");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_CALL, "the shape of `a` is NULL");
     RESET();
     args[1].data = (char *)b + 1;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_LAYOUT, "the data of `b` is not aligned to its element type");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_LAYOUT, "the data of `b` is not aligned to its element type");
     RESET();
     args[2].data = a + 2;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_ALIAS, "`y` is written and shares memory with `a`");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_ALIAS, "`y` is written and shares memory with `a`");
     RESET();
     /* parameters may share */
     args[1].data = a;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_OK, "");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_OK, "");
     RESET();
     int64_t huge[2] = {INT64_C(1) << 46, INT64_C(1) << 46}, negative[2] = {-1, 3};
     args[0].shape = huge;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SHAPE, NULL);
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SHAPE, NULL);
     args[0].shape = negative;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SIZE, "dimension 0 of `a` has size -1");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SIZE, "dimension 0 of `a` has size -1");
     RESET();
     int64_t wide[2] = {0, INT64_C(1) << 46}, tall[2] = {INT64_C(1) << 46, INT64_C(1) << 46}, none[2] = {0, INT64_C(1) << 46};
     args[0].shape = wide;
     args[1].shape = tall;
     args[2].shape = none;
-    expect(&ctx, weft_matmul(&ctx, args, 3, NULL), WEFT_ERROR_SIZE, "`b` has more elements than fit in memory");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SIZE, "`b` has more elements than fit in memory");
     RESET();
     int64_t sizes[3] = {2, 3, -1};
-    expect(&ctx, weft_matmul(&ctx, args, 3, sizes), WEFT_OK, "");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, sizes), TAFFETA_OK, "");
     sizes[1] = 4;
-    expect(&ctx, weft_matmul(&ctx, args, 3, sizes), WEFT_ERROR_SHAPE, "dimension 1 of `a` has size 3, but `p` is 4");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, sizes), TAFFETA_ERROR_SHAPE, "dimension 1 of `a` has size 3, but `p` is 4");
     sizes[1] = -7;
-    expect(&ctx, weft_matmul(&ctx, args, 3, sizes), WEFT_ERROR_SIZE, "the size `p` is -7");
-    weft_ctx old = {0};
-    expect(&old, weft_matmul(&old, args, 3, NULL), WEFT_ERROR_CALL, NULL);
-    if (weft_matmul(NULL, args, 3, NULL) != WEFT_ERROR_CALL) failures++;
-    weft_ctx_release(&ctx);
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, sizes), TAFFETA_ERROR_SIZE, "the size `p` is -7");
+    taffeta_ctx old = {0};
+    expect(&old, taffeta_matmul(&old, args, 3, NULL), TAFFETA_ERROR_CALL, NULL);
+    if (taffeta_matmul(NULL, args, 3, NULL) != TAFFETA_ERROR_CALL) failures++;
+    taffeta_ctx_release(&ctx);
     printf("%d failures\n", failures);
     return failures != 0;
 }
@@ -122,7 +122,8 @@ int main(void) {
 
 #[test]
 fn a_c_program_is_told_what_is_wrong() {
-    let lowered = lower(&programs::matmul(weft_ast::DType::F32), &LowerOptions::default()).expect("it can be lowered");
+    let lowered =
+        lower(&programs::matmul(taffeta_ast::DType::F32), &LowerOptions::default()).expect("it can be lowered");
     let dir = scratch_dir();
     Toolchain::write(&c::emit(&lowered, &sources()), &dir, "matmul").expect("the directory can be written");
     let driver = dir.join("driver.c");
@@ -141,13 +142,13 @@ fn a_c_program_is_told_what_is_wrong() {
 fn entries_link_together_and_headers_are_c_plus_plus() {
     let compiler = Toolchain::find().expect("a C compiler");
     let dir = scratch_dir();
-    for func in [programs::matmul(weft_ast::DType::F32), programs::circular_diff()] {
+    for func in [programs::matmul(taffeta_ast::DType::F32), programs::circular_diff()] {
         let lowered = lower(&func, &LowerOptions::default()).expect("it can be lowered");
         Toolchain::write(&c::emit(&lowered, &sources()), &dir, &func.name).expect("the directory can be written");
     }
     let main = dir.join("main.c");
     let text = "#include \"matmul.h\"\n#include \"circular_diff.h\"\n\
-        int main(void) { return weft_matmul(0, 0, 0, 0) == WEFT_ERROR_CALL && weft_circular_diff(0, 0, 0, 0) ? 0 : 1; }\n";
+        int main(void) { return taffeta_matmul(0, 0, 0, 0) == TAFFETA_ERROR_CALL && taffeta_circular_diff(0, 0, 0, 0) ? 0 : 1; }\n";
     std::fs::write(&main, text).expect("the directory can be written");
     let other = dir.join("circular_diff.c");
     let program = compiler

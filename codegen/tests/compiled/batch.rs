@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use weft_ast::interp::Outputs;
-use weft_ast::{Func, SourceMap, Value};
-use weft_codegen::c::{self, CSource};
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{Compiled, LowerOptions, lower};
+use taffeta_ast::interp::Outputs;
+use taffeta_ast::{Func, SourceMap, Value};
+use taffeta_codegen::c::{self, CSource};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{Compiled, LowerOptions, lower};
 
 /// The C of an entry, under a name that no other one of the batch has.
 pub fn source(func: &Func, number: usize) -> Result<CSource, String> {

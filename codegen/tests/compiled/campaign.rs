@@ -4,9 +4,9 @@
 use crate::random_schedules::{CLASSES, faults, in_c, undefined};
 use crate::steps::primitives;
 use crate::tried::{Case, Counts, problem, random, runs, show, small};
-use weft_ast::build::{block, store};
-use weft_ast::random::nest::Class;
-use weft_ast::{DType, Expr, Func};
+use taffeta_ast::build::{block, store};
+use taffeta_ast::random::nest::Class;
+use taffeta_ast::{DType, Expr, Func};
 
 /// Programs of one library.
 const TOGETHER: u64 = 40;
@@ -77,7 +77,7 @@ fn failures_are_made_small() {
     let splits = |_: &Func, after: &Func, _: &[crate::tried::Run]| {
         let mut found = false;
         after.body.walk(&mut |s| {
-            found |= matches!(s.kind(), weft_ast::StmtKind::For { iter, .. } if iter.name().ends_with("~o"));
+            found |= matches!(s.kind(), taffeta_ast::StmtKind::For { iter, .. } if iter.name().ends_with("~o"));
         });
         found.then(|| "a loop is split".to_string())
     };
@@ -87,7 +87,7 @@ fn failures_are_made_small() {
     let (case, what) = small(&case, "a loop is split", &splits);
     assert_eq!(what, "a loop is split");
     assert_eq!(case.trace.steps.len(), 1, "{}", case.trace.to_json());
-    let text = weft_ast::print::stmt(&case.func.body);
+    let text = taffeta_ast::print::stmt(&case.func.body);
     // The loop that is split, one around it if the statement needs its iterator, and the statement.
     assert!(text.lines().count() <= 3, "{text}");
 }

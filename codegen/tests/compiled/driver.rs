@@ -7,10 +7,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use weft_ast::{Buffer, DType, Value};
-use weft_codegen::c::CSource;
-use weft_codegen::signature::Passing;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_ast::{Buffer, DType, Value};
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::signature::Passing;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// An entry and what it is called with. No two entries of one program may have the same name.
 pub struct Call<'a> {
@@ -71,7 +71,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     outcomes
 }
 
-/// The statement of the Weft program that the first place in generated C comes from, with a line end.
+/// The statement of the Taffeta program that the first place in generated C comes from, with a line end.
 fn place(errors: &str, dir: &Path) -> String {
     let find = || {
         errors.match_indices(".c:").find_map(|(at, colon)| {
@@ -106,8 +106,8 @@ typedef struct value {
 } value;
 
 typedef struct call {
-    int (*run)(weft_ctx *, weft_tensor *, size_t, const int64_t *);
-    int (*plan)(weft_ctx *, weft_tensor *, size_t, const int64_t *, size_t *);
+    int (*run)(taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *);
+    int (*plan)(taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *, size_t *);
     size_t n;
     const value *values;
     const int64_t *sizes;
@@ -120,29 +120,29 @@ static void *exactly(const void *from, size_t bytes) {
     return block;
 }
 
-static size_t bytes_of(const weft_tensor *t, size_t size) {
+static size_t bytes_of(const taffeta_tensor *t, size_t size) {
     for (int d = 0; d < t->ndim; d++) size *= (size_t)t->shape[d];
     return size;
 }
 
 static int make(const call *c, FILE *out) {
-    weft_ctx ctx = WEFT_CTX_INIT;
-    weft_tensor *args = malloc(c->n * sizeof *args);
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    taffeta_tensor *args = malloc(c->n * sizeof *args);
     for (size_t k = 0; k < c->n; k++) {
         const value *v = &c->values[k];
         int64_t *shape = exactly(v->shape, (size_t)v->ndim * sizeof *shape);
-        args[k] = (weft_tensor){v->dtype, v->ndim, shape, NULL, NULL, NULL, NULL, 0, 0};
+        args[k] = (taffeta_tensor){v->dtype, v->ndim, shape, NULL, NULL, NULL, NULL, 0, 0};
         if (v->how != 'r') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
     }
     size_t arena;
     int status = c->plan(&ctx, args, c->n, c->sizes, &arena);
-    if (status == WEFT_OK) {
+    if (status == TAFFETA_OK) {
         for (size_t k = 0; k < c->n; k++)
             if (c->values[k].how == 'r') args[k].data = exactly(NULL, bytes_of(&args[k], c->values[k].size));
         status = c->run(&ctx, args, c->n, c->sizes);
     }
     for (size_t k = 0; k < c->n; k++) {
-        if (status == WEFT_OK && c->values[k].how != 'i') {
+        if (status == TAFFETA_OK && c->values[k].how != 'i') {
             fwrite(args[k].shape, sizeof *args[k].shape, (size_t)args[k].ndim, out);
             fwrite(args[k].data, 1, bytes_of(&args[k], c->values[k].size), out);
         }
@@ -150,7 +150,7 @@ static int make(const call *c, FILE *out) {
         free(args[k].shape);
     }
     free(args);
-    weft_ctx_release(&ctx);
+    taffeta_ctx_release(&ctx);
     return status;
 }
 "#;
@@ -194,7 +194,7 @@ fn main(calls: &[Call<'_>]) -> String {
                 data = array(&mut values, c_type, &format!("data_{k}_{j}"), elements.into_iter());
             }
             let (dtype, ndim, size) = (t.dtype.name().to_uppercase(), t.shape.len(), t.dtype.size());
-            let _ = writeln!(rows, "    {{WEFT_{dtype}, {ndim}, {size}, '{how}', {shape}, {data}}},");
+            let _ = writeln!(rows, "    {{TAFFETA_{dtype}, {ndim}, {size}, '{how}', {shape}, {data}}},");
         }
         let n = signature.tensors.len();
         // C has no empty arrays.

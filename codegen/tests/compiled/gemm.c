@@ -1,9 +1,9 @@
 /*
- * Products of `weft_gemm.h` against three loops: random sizes, transposes, gaps, strides, directions and factors. Elements are small
+ * Products of `taffeta_gemm.h` against three loops: random sizes, transposes, gaps, strides, directions and factors. Elements are small
  * integers, so that sums are exact in any order. Buffers end with their last elements, so that a sanitizer sees the next one.
  */
 #define _POSIX_C_SOURCE 200112L
-#include "weft_gemm.h"
+#include "taffeta_gemm.h"
 
 static uint64_t state = UINT64_C(88172645463325252);
 
@@ -30,7 +30,7 @@ static int64_t strides(int64_t rows, int64_t columns, bool overlap, int64_t *by)
 }
 
 #define TEST(S, T)                                                                                                       \
-    static int wrong_##S(weft_ctx *ctx, int count) {                                                                     \
+    static int wrong_##S(taffeta_ctx *ctx, int count) {                                                                     \
         int wrong = 0;                                                                                                   \
         for (int number = 0; number < count; number++) {                                                                 \
             const int64_t most = number % 40 == 0 ? 300 : 40;                                                            \
@@ -80,11 +80,11 @@ TEST(f32, float)
 TEST(f64, double)
 
 int main(int argc, char **argv) {
-    static weft_ctx ctx;
-    ctx.abi = WEFT_ABI;
+    static taffeta_ctx ctx;
+    ctx.abi = TAFFETA_ABI;
     ctx.threads = argc > 1 ? atoi(argv[1]) : 1;
     const int count = argc > 2 ? atoi(argv[2]) : 1000;
     const int wrong = wrong_f32(&ctx, count) + wrong_f64(&ctx, count);
-    printf("%s: %d wrong\n", *weft_products() ? weft_products() : "own kernel", wrong);
+    printf("%s: %d wrong\n", *taffeta_products() ? taffeta_products() : "own kernel", wrong);
     return wrong != 0;
 }

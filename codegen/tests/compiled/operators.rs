@@ -3,11 +3,11 @@
 
 use crate::programs::{Builder, apply, load, range, store};
 use crate::run::compile_with;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, DType, Expr, Func, Kind, Literal, Op, Value};
-use weft_codegen::LowerOptions;
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::CompileOptions;
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, DType, Expr, Func, Kind, Literal, Op, Value};
+use taffeta_codegen::LowerOptions;
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::CompileOptions;
 
 /// Values at which types, operators and their implementations change what they do.
 fn specials(dtype: DType) -> Vec<Literal> {
@@ -20,7 +20,7 @@ fn specials(dtype: DType) -> Vec<Literal> {
             all.into_iter().map(Literal::Int).collect()
         }
         Kind::Float => {
-            let round = |v: f64| weft_ast::expr::round_to(v, dtype);
+            let round = |v: f64| taffeta_ast::expr::round_to(v, dtype);
             let (least, most) = match dtype {
                 DType::F16 => (5.960464477539063e-8, 65504.0),
                 DType::Bf16 => (9.183549615799121e-41, 3.3895313892515355e38),
@@ -132,7 +132,7 @@ fn close(want: f64, have: f64, tolerance: f64) -> bool {
     exact || (tolerance > 0.0 && (want - have).abs() <= tolerance * want.abs())
 }
 
-/// Functions whose value C and the interpreter may compute differently, within the accuracy that Weft promises.
+/// Functions whose value C and the interpreter may compute differently, within the accuracy that Taffeta promises.
 fn is_approximate(op: Op) -> bool {
     use Op::*;
     let all = [
@@ -256,7 +256,7 @@ fn mathematical_functions_are_accurate() {
         let mut values: Vec<Literal> = Vec::new();
         let mut x = 1e-8f64;
         while x < 1e3 {
-            let rounded = weft_ast::expr::round_to(x, dtype);
+            let rounded = taffeta_ast::expr::round_to(x, dtype);
             values.extend([Literal::Float(rounded), Literal::Float(-rounded)]);
             x *= 1.02;
         }
@@ -267,7 +267,7 @@ fn mathematical_functions_are_accurate() {
 #[test]
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn mathematical_functions_are_vectorised() {
-    let compiler = weft_codegen::toolchain::Toolchain::find().expect("a C compiler");
+    let compiler = taffeta_codegen::toolchain::Toolchain::find().expect("a C compiler");
     if compiler.program().canonicalize().is_ok_and(|p| p.to_string_lossy().contains("clang")) {
         return;
     }

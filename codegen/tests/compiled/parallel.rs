@@ -2,9 +2,9 @@
 
 use crate::programs::{self, Builder, load, local, range, store, var_def};
 use crate::run::{compare, compile, f32s};
-use weft_ast::stmt::{LoopProps, Parallel, Vectorize};
-use weft_ast::{DType, Expr, Func, Stmt, StmtKind};
-use weft_codegen::{LowerOptions, lower};
+use taffeta_ast::stmt::{LoopProps, Parallel, Vectorize};
+use taffeta_ast::{DType, Expr, Func, Stmt, StmtKind};
+use taffeta_codegen::{LowerOptions, lower};
 
 /// Sets properties of all loops with that name.
 fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
@@ -41,7 +41,7 @@ fn an_error_leaves_a_parallel_loop() {
     let compiled = compile(&func, &LowerOptions::default());
     let adj = |bad: Option<usize>| {
         let data = (0..300).map(|i| if Some(i) == bad { 1000 } else { (i % 100) as i32 }).collect();
-        weft_ast::Value::new(vec![100, 3], weft_ast::Buffer::I32(data)).expect("100 faces")
+        taffeta_ast::Value::new(vec![100, 3], taffeta_ast::Buffer::I32(data)).expect("100 faces")
     };
     let e = f32s(&[100, 4], |i| (i as f32).cos());
     compare(&func, &compiled, &[e.clone(), adj(None)], &[]).expect("it runs");
@@ -70,7 +70,7 @@ fn threads_have_memory_of_their_own() {
     let compiled = compile(&func, &LowerOptions::default());
     let at = |bad| {
         let data = (0..50).map(|i| if bad && i == 33 { 7 } else { i % 7 }).collect();
-        weft_ast::Value::new(vec![50], weft_ast::Buffer::I64(data)).expect("50 numbers")
+        taffeta_ast::Value::new(vec![50], taffeta_ast::Buffer::I64(data)).expect("50 numbers")
     };
     compare(&func, &compiled, &[at(false)], &[("m", 7)]).expect("it runs");
     compare(&func, &compiled, &[at(true)], &[("m", 7)]).expect_err("7 is out of range");
@@ -89,7 +89,7 @@ fn vectorised_and_unrolled_loops_compute_the_same() {
     let unroll = LoopProps { unroll: true, ..LoopProps::default() };
     let unrolled = with_props(&programs::circular_diff(), "j", &unroll);
     let compiled = compile(&unrolled, &LowerOptions::default());
-    let adj = weft_ast::Value::new(vec![2, 3], weft_ast::Buffer::I32(vec![0, 1, 1, 1, 0, 1])).expect("2 faces");
+    let adj = taffeta_ast::Value::new(vec![2, 3], taffeta_ast::Buffer::I32(vec![0, 1, 1, 1, 0, 1])).expect("2 faces");
     compare(&unrolled, &compiled, &[f32s(&[2, 5], |i| i as f32), adj], &[]).expect("it runs");
     let refused = lower(&with_props(&programs::jacobi(), "j", &unroll), &LowerOptions::default());
     assert!(refused.expect_err("its length is not known").0[0].message.contains("cannot be unrolled"));

@@ -1,25 +1,25 @@
-//! Matrix products: those of `weft_gemm.h`, by a library if this machine has one and by our own kernel, against loops (`gemm.c`); and
+//! Matrix products: those of `taffeta_gemm.h`, by a library if this machine has one and by our own kernel, against loops (`gemm.c`); and
 //! programs in which a schedule found them.
 
 use crate::run::{assert_same, compile_with};
 use crate::scheduled::{check, scheduled, text};
 use std::process::Command;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, Value};
-use weft_codegen::LowerOptions;
-use weft_codegen::c::{WEFT_GEMM_H, WEFT_H, WEFT_RUNTIME_H};
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_schedule::Arg;
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, Value};
+use taffeta_codegen::LowerOptions;
+use taffeta_codegen::c::{TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_schedule::Arg;
 
 /// Compiles `gemm.c`, and runs it so many times for each type, by our own kernel and by what there is.
 fn right(flags: &CompileOptions, count: u32) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let files = [
         ("gemm.c", include_str!("gemm.c")),
-        ("weft_gemm.h", WEFT_GEMM_H),
-        ("weft_runtime.h", WEFT_RUNTIME_H),
-        ("weft.h", WEFT_H),
+        ("taffeta_gemm.h", TAFFETA_GEMM_H),
+        ("taffeta_runtime.h", TAFFETA_RUNTIME_H),
+        ("taffeta.h", TAFFETA_H),
     ];
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).expect("the directory can be written");
@@ -28,7 +28,9 @@ fn right(flags: &CompileOptions, count: u32) {
     let program = compiler.executable(dir.path(), "gemm", &[], flags).unwrap_or_else(|d| panic!("{d:?}"));
     for (blas, threads) in [(Some("none"), 1), (Some("none"), 3), (None, 1), (None, 2)] {
         let mut run = Command::new(&program);
-        run.args([threads.to_string(), count.to_string()]).env_remove("WEFT_BLAS").envs(blas.map(|b| ("WEFT_BLAS", b)));
+        run.args([threads.to_string(), count.to_string()])
+            .env_remove("TAFFETA_BLAS")
+            .envs(blas.map(|b| ("TAFFETA_BLAS", b)));
         let output = run.output().expect("it can be run");
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.contains(": 0 wrong"), "{blas:?}, {threads} threads: {said}");
@@ -71,7 +73,7 @@ def f(a: f32[n, p], b: f32[p, m], c: inout[f32[n, m]]):
 ",
         &[("as_lib", &[text("i")])],
     );
-    assert!(code.contains("#include \"weft_gemm.h\""), "{code}");
+    assert!(code.contains("#include \"taffeta_gemm.h\""), "{code}");
     // Transposed, scaled, backwards, in parts, and into every second row.
     check_product(
         "

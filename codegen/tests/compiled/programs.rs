@@ -1,9 +1,9 @@
 //! Programs of a few loops, as the front end would make them.
 
 use std::sync::Arc;
-use weft_ast::expr::Access;
-use weft_ast::stmt::{LoopProps, Role};
-use weft_ast::{
+use taffeta_ast::expr::Access;
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{
     DType, Expr, Extent, FileId, Func, Op, Origin, Param, ParamMode, ReduceOp, SourceMap, Span, Stmt, StmtKind, Symbol,
     Tensor,
 };
@@ -121,7 +121,7 @@ impl Builder {
             body: Stmt::seq(body, Origin::none()),
             own_gradients: Vec::new(),
         };
-        weft_ast::validate::logical(&func).expect("the program keeps to the rules of the tree");
+        taffeta_ast::validate::logical(&func).expect("the program keeps to the rules of the tree");
         func
     }
 }
@@ -133,7 +133,7 @@ pub fn matmul(dtype: DType) -> Func {
     let a = b.input("a", dtype, &[&n, &p]);
     let c = b.input("b", dtype, &[&p, &m]);
     let y = b.result("y", dtype, &[&n, &m]);
-    let zero = Expr::literal(weft_ast::Literal::Int(0), dtype);
+    let zero = Expr::literal(taffeta_ast::Literal::Int(0), dtype);
     let body = range(1, "i", &n, |i| {
         vec![range(2, "j", &m, |j| {
             vec![

@@ -1,13 +1,13 @@
 //! Random programs: C does what the interpreter does, errors included.
 
 use crate::run::{compare, compile_with};
-use weft_ast::random::{Case, Floats, Options, program, shrink};
-use weft_codegen::LowerOptions;
-use weft_codegen::toolchain::CompileOptions;
+use taffeta_ast::random::{Case, Floats, Options, program, shrink};
+use taffeta_codegen::LowerOptions;
+use taffeta_codegen::toolchain::CompileOptions;
 
-/// How many programs of each kind; `WEFT_RANDOM_CASES` asks for more.
+/// How many programs of each kind; `TAFFETA_RANDOM_CASES` asks for more.
 fn cases() -> u64 {
-    std::env::var("WEFT_RANDOM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(25)
+    std::env::var("TAFFETA_RANDOM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(25)
 }
 
 fn agrees(case: &Case, sizes_known: bool) -> bool {
@@ -33,11 +33,11 @@ fn check(first_seed: u64, options: &Options) {
         }
         // A smaller program may read what was not written, which only the interpreter notices.
         let small = shrink(&case, &mut |c| {
-            let unwritten = weft_ast::interp::run(&c.func, &c.inputs)
-                .is_err_and(|e| matches!(*e.kind, weft_ast::interp::ErrorKind::Uninitialised { .. }));
+            let unwritten = taffeta_ast::interp::run(&c.func, &c.inputs)
+                .is_err_and(|e| matches!(*e.kind, taffeta_ast::interp::ErrorKind::Uninitialised { .. }));
             !unwritten && !agrees(c, seed % 2 == 0)
         });
-        panic!("seed {seed}, made smaller:\n{}\n{:?}", weft_ast::print::func(&small.func), small.inputs);
+        panic!("seed {seed}, made smaller:\n{}\n{:?}", taffeta_ast::print::func(&small.func), small.inputs);
     }
 }
 
@@ -53,6 +53,6 @@ fn programs_that_may_fail() {
 
 #[test]
 fn integer_programs_with_all_operators() {
-    let dtypes = weft_ast::DType::ALL.into_iter().filter(|d| !d.is_float()).collect();
+    let dtypes = taffeta_ast::DType::ALL.into_iter().filter(|d| !d.is_float()).collect();
     check(3000, &Options { dtypes, floats: Floats::Any, errors: true, statements: 40 });
 }

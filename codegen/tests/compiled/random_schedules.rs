@@ -5,13 +5,13 @@ use crate::batch;
 use crate::driver::{self, Call, Outcome};
 use crate::tried::{Case, Counts, Further, Run, close, problem, random, runs, small};
 
-use weft_ast::func::ParamMode;
-use weft_ast::interp::Outputs;
-use weft_ast::random::nest::Class;
-use weft_ast::{Func, StmtKind};
-use weft_codegen::Compiled;
-use weft_codegen::c::CSource;
-use weft_codegen::toolchain::CompileOptions;
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::interp::Outputs;
+use taffeta_ast::random::nest::Class;
+use taffeta_ast::{Func, StmtKind};
+use taffeta_codegen::Compiled;
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::toolchain::CompileOptions;
 
 /// What programs are of.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
@@ -155,6 +155,6 @@ fn written_only(func: &Func, out: &Outputs) -> Outputs {
     plain(written.map(|(_, v)| v.clone()).chain(out.results.iter().cloned()).collect())
 }
 
-fn plain(params: Vec<weft_ast::Value>) -> Outputs {
+fn plain(params: Vec<taffeta_ast::Value>) -> Outputs {
     Outputs { params, results: Vec::new(), unwritten: Vec::new() }
 }

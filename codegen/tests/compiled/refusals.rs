@@ -2,11 +2,11 @@
 
 use crate::programs::{self, Builder, local, range, stmt, store, var_def};
 use crate::run::{check_sizes, compile, f32s};
-use weft_ast::format::{Format, LevelKind};
-use weft_ast::stmt::{LoopProps, Role};
-use weft_ast::{Buffer, DType, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor, Value};
-use weft_codegen::call::{Arg, ArgMut, ArgRef, Context, ErrorKind};
-use weft_codegen::{LowerOptions, lower};
+use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{Buffer, DType, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor, Value};
+use taffeta_codegen::call::{Arg, ArgMut, ArgRef, Context, ErrorKind};
+use taffeta_codegen::{LowerOptions, lower};
 
 fn refused(func: &Func, code: &str, message: &str) {
     let d = lower(func, &LowerOptions::default()).expect_err("it cannot be compiled");

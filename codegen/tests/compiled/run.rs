@@ -4,11 +4,11 @@ use crate::programs::{self, Builder, apply, load, local, range, range_step, redu
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, DType, Expr, Func, Op, ReduceOp, Value};
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{CallError, Compiled, LowerOptions, c, lower};
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, DType, Expr, Func, Op, ReduceOp, Value};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{CallError, Compiled, LowerOptions, c, lower};
 
 /// A new directory, which is removed when the tests end.
 pub fn scratch_dir() -> PathBuf {

@@ -5,12 +5,12 @@ use crate::driver::{Call, Outcome, run};
 use crate::programs::{Builder, load, local, range, sources, store, var_def};
 use crate::run::{assert_same, scratch_dir};
 use crate::status::status;
-use weft_ast::func::ParamMode;
-use weft_ast::interp;
-use weft_ast::random::{Case, Floats, Options, program};
-use weft_ast::{Buffer, DType, Expr, Func, Value};
-use weft_codegen::c::CSource;
-use weft_codegen::{LowerOptions, c, lower};
+use taffeta_ast::func::ParamMode;
+use taffeta_ast::interp;
+use taffeta_ast::random::{Case, Floats, Options, program};
+use taffeta_ast::{Buffer, DType, Expr, Func, Value};
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::{LowerOptions, c, lower};
 
 struct Program {
     seed: u64,

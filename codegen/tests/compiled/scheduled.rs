@@ -2,13 +2,13 @@
 
 use crate::run::{assert_same, compile_with, scratch_dir};
 use std::collections::BTreeMap;
-use weft_ast::interp::{self, Inputs};
-use weft_ast::{Buffer, DType, Expr, ExprKind, Func, Literal, Value};
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::{CompileOptions, Toolchain};
-use weft_codegen::{LowerOptions, c, lower};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
-use weft_schedule::{Arg, Schedule};
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::{Buffer, DType, Expr, ExprKind, Func, Literal, Value};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{LowerOptions, c, lower};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_schedule::{Arg, Schedule};
 
 /// The first entry of a program, and it under a schedule.
 pub fn scheduled(text: &str, steps: &[(&str, &[Arg])]) -> (Func, Func, Program) {
@@ -38,7 +38,7 @@ pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) 
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    let compiled = weft_codegen::Compiled::load(&library, source.signature).expect("it can be loaded");
+    let compiled = taffeta_codegen::Compiled::load(&library, source.signature).expect("it can be loaded");
     for (seed, size) in [0, 1, 2, 3, 7, 33, 100].into_iter().enumerate() {
         let sizes: BTreeMap<String, i64> = func
             .sizes
@@ -369,7 +369,7 @@ def f(x: f32[n], s: inout[f32], least: inout[f32]):
 fn vectorised(code: &str) -> Vec<(String, bool)> {
     let compiler = Toolchain::find().expect("a C compiler");
     let dir = scratch_dir();
-    for (name, text) in [("p.c", code), ("weft.h", c::WEFT_H), ("weft_runtime.h", c::WEFT_RUNTIME_H)] {
+    for (name, text) in [("p.c", code), ("taffeta.h", c::TAFFETA_H), ("taffeta_runtime.h", c::TAFFETA_RUNTIME_H)] {
         std::fs::write(dir.join(name), text).expect("the directory can be written");
     }
     let output = std::process::Command::new(compiler.program())
@@ -570,7 +570,7 @@ def f(x: f32[n], y: inout[f32[n]]) -> (f32, i32):
 /// Tiles in time of stencils, by fronts on several threads.
 #[test]
 fn stencils_run_in_tiles_of_time() {
-    let names = |all: &[&str]| Arg::from(all.iter().map(|n| weft_schedule::Value::from(*n)).collect::<Vec<_>>());
+    let names = |all: &[&str]| Arg::from(all.iter().map(|n| taffeta_schedule::Value::from(*n)).collect::<Vec<_>>());
     let code = check(
         "
 def f(steps: i32, A: inout[f64[n, m]], B: inout[f64[n, m]]):

@@ -2,9 +2,9 @@
 
 use crate::run::scratch_dir;
 use std::os::unix::fs::PermissionsExt;
-use weft_codegen::cache::{Cache, key};
+use taffeta_codegen::cache::{Cache, key};
 
-fn make(dir: &std::path::Path) -> Result<(), weft_ast::Diagnostic> {
+fn make(dir: &std::path::Path) -> Result<(), taffeta_ast::Diagnostic> {
     std::fs::write(dir.join("a"), "text").expect("it can be written");
     Ok(())
 }
@@ -36,7 +36,7 @@ fn entries_are_made_once_and_again_when_they_are_broken() {
 fn what_fails_to_be_made_is_no_entry() {
     let dir = scratch_dir().join("cache");
     let cache = Cache::open_at(&dir).expect("a new directory");
-    let refused = cache.get_or_make("k", |_| Err(weft_ast::Diagnostic::new("test", "no")));
+    let refused = cache.get_or_make("k", |_| Err(taffeta_ast::Diagnostic::new("test", "no")));
     assert_eq!(refused.expect_err("it was not made").code, "test");
     assert_eq!(cache.get("k"), None);
 }

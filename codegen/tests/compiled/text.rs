@@ -2,13 +2,13 @@
 
 use crate::programs::{self, sources};
 use expect_test::{Expect, expect};
-use weft_codegen::{LowerOptions, c, lower};
+use taffeta_codegen::{LowerOptions, c, lower};
 
 /// The kernel alone.
-fn check(func: &weft_ast::Func, expected: Expect) {
+fn check(func: &taffeta_ast::Func, expected: Expect) {
     let lowered = lower(func, &LowerOptions::default()).expect("the program can be lowered");
     let code = c::emit(&lowered, &sources()).code;
-    let start = code.find("static WEFT_KERNEL").expect("there is a kernel");
+    let start = code.find("static TAFFETA_KERNEL").expect("there is a kernel");
     let end = code[start..].find("\n}\n").expect("it ends") + start + 3;
     expected.assert_eq(&code[start..end]);
 }
@@ -16,9 +16,9 @@ fn check(func: &weft_ast::Func, expected: Expect) {
 #[test]
 fn matmul_reads_as_a_person_would_write_it() {
     check(
-        &programs::matmul(weft_ast::DType::F32),
+        &programs::matmul(taffeta_ast::DType::F32),
         expect![[r#"
-            static WEFT_KERNEL int matmul_kernel(weft_ctx *ctx, const matmul_plan *plan, char *arena, const float *restrict a, const float *restrict b, float *restrict y) {
+            static TAFFETA_KERNEL int matmul_kernel(taffeta_ctx *ctx, const matmul_plan *plan, char *arena, const float *restrict a, const float *restrict b, float *restrict y) {
                 const int64_t n = plan->n;
                 const int64_t p = plan->p;
                 const int64_t m = plan->m;
@@ -36,7 +36,7 @@ fn matmul_reads_as_a_person_would_write_it() {
                         }
                     }
                 }
-                return WEFT_OK;
+                return TAFFETA_OK;
             }
         "#]],
     );
@@ -47,7 +47,7 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
     check(
         &programs::circular_diff(),
         expect![[r#"
-            static WEFT_KERNEL int circular_diff_kernel(weft_ctx *ctx, const circular_diff_plan *plan, char *arena, const float *restrict e, const int32_t *restrict adj, float *restrict y) {
+            static TAFFETA_KERNEL int circular_diff_kernel(taffeta_ctx *ctx, const circular_diff_plan *plan, char *arena, const float *restrict e, const int32_t *restrict adj, float *restrict y) {
                 const int64_t n_faces = plan->n_faces;
                 const int64_t feats = plan->feats;
                 (void)ctx; (void)plan; (void)arena; (void)n_faces; (void)feats;
@@ -63,17 +63,17 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
                     for (int64_t j = 0; j < 3; j++) {
                         /* test.ft:4: x */
                         if (!(feats <= 0 || (0 <= (int64_t)adj[i * 3 + j] && (int64_t)adj[i * 3 + j] < n_faces))) {
-                            return wf_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
+                            return wf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
                         }
                         if (!(feats <= 0 || (0 <= (int64_t)adj[i * 3 + (j + 1) % 3] && (int64_t)adj[i * 3 + (j + 1) % 3] < n_faces))) {
-                            return wf_fail(ctx, WEFT_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
+                            return wf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
                         }
                         for (int64_t y_d0_2 = 0; y_d0_2 < feats; y_d0_2++) {
                             y[i * feats + y_d0_2] += fabsf(e[(int64_t)adj[i * 3 + j] * feats + y_d0_2] - e[(int64_t)adj[i * 3 + (j + 1) % 3] * feats + y_d0_2]);
                         }
                     }
                 }
-                return WEFT_OK;
+                return TAFFETA_OK;
             }
         "#]],
     );
@@ -84,7 +84,7 @@ fn stencils_and_softmax_have_no_checks_left() {
     for func in [programs::jacobi(), programs::softmax()] {
         let lowered = lower(&func, &LowerOptions::default()).expect("the program can be lowered");
         let code = c::emit(&lowered, &sources()).code;
-        let kernel = &code[code.find("static WEFT_KERNEL").expect("there is a kernel")..];
-        assert!(!kernel.contains("WEFT_ERROR"), "{kernel}");
+        let kernel = &code[code.find("static TAFFETA_KERNEL").expect("there is a kernel")..];
+        assert!(!kernel.contains("TAFFETA_ERROR"), "{kernel}");
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::run::{check_sizes, compile_with};
 use crate::scheduled::{check_with, text};
-use weft_ast::{Buffer, Func, Value};
-use weft_codegen::LowerOptions;
-use weft_codegen::call::Context;
-use weft_codegen::toolchain::CompileOptions;
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
-use weft_schedule::Arg;
+use taffeta_ast::{Buffer, Func, Value};
+use taffeta_codegen::LowerOptions;
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::CompileOptions;
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_schedule::Arg;
 
 /// The C with vectors of 16, 32 and 64 bytes, each after it was compared with the interpreter.
 fn check(program: &str, steps: &[(&str, &[Arg])]) -> [String; 3] {
@@ -48,7 +48,7 @@ fn a_block_of_a_product_is_summed_up_in_registers() {
         assert!(code.contains(&format!(" c_partial[{count}];")), "{code}");
         assert!(code.contains("c_partial[3] += a["), "{code}");
         // Beside it, the parts with guards, in which lanes differ.
-        assert!(code.contains("WEFT_ALIGNED float c_partial_2[64];"), "{code}");
+        assert!(code.contains("TAFFETA_ALIGNED float c_partial_2[64];"), "{code}");
     }
 }
 
@@ -173,7 +173,7 @@ def f(x: f64[n]) -> f64:
     return s
 ",
     );
-    let mut s = weft_schedule::Schedule::new(func);
+    let mut s = taffeta_schedule::Schedule::new(func);
     s.call("vectorize", &[text("k")]).expect("sums can be vectorised");
     let func = s.into_func();
     for n in [0, 1, 8, 31, 32, 40, 70] {
@@ -194,7 +194,7 @@ def f(x: f64[n]) -> f64:
 /// Compiled with contraction, as programs are by default, which multiplies and adds at once.
 #[test]
 fn the_default_flags_take_vectors() {
-    let mut s = weft_schedule::Schedule::new(program(MATMUL));
+    let mut s = taffeta_schedule::Schedule::new(program(MATMUL));
     s.call("split", &[text("j"), int(16)]).expect("a split");
     s.call("reorder", &[Arg::from(vec!["k", "j~i"])]).expect("an exchange");
     s.call("vectorize", &[text("j~i")]).expect("lanes");
@@ -204,7 +204,7 @@ fn the_default_flags_take_vectors() {
 /// The exponential of lanes is our own in f32: as the interpreter's over its whole range and beyond.
 #[test]
 fn exponentials_of_lanes_are_those_of_the_interpreter() {
-    let mut s = weft_schedule::Schedule::new(program(
+    let mut s = taffeta_schedule::Schedule::new(program(
         "
 def f(x: f32[n]) -> (f32[n], f32[n]):
     y = empty((n,), f32)

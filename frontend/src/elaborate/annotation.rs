@@ -7,7 +7,7 @@ use super::scope::Role;
 use super::value::{Lazy, Value};
 use super::{Elab, R};
 use crate::syntax::{self, BinOp, ExprKind, Function};
-use weft_ast::{DType, Diagnostic, Expr, Span};
+use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
 /// An annotation taken apart: element type, sizes as they are written, and whether it is `inout`.
 pub(crate) struct Annotation<'e> {

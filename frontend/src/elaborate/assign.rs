@@ -16,8 +16,8 @@ use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, ExprKind};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::stmt::Role as TensorRole;
-use weft_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, Symbol, Tensor, poly};
+use taffeta_ast::stmt::Role as TensorRole;
+use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, Symbol, Tensor, poly};
 
 /// Operators that a name for a value of sizes may stand for: it is inserted wherever it is used.
 const MAX_NAMED: usize = 4096;
@@ -545,7 +545,7 @@ impl Elab<'_> {
     }
 
     /// Reduces into a place.
-    pub(crate) fn emit_reduce(&mut self, target: &View, op: weft_ast::ReduceOp, value: &Expr) {
+    pub(crate) fn emit_reduce(&mut self, target: &View, op: taffeta_ast::ReduceOp, value: &Expr) {
         let symbol = target.tensor.symbol.clone();
         let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
         self.nest(&name, &target.shape, |at| Tree::ReduceTo {

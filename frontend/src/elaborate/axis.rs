@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
-use weft_ast::{Expr, ExprKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// More dimensions than any tensor may have.
 pub(crate) const MAX_NDIM: usize = 32;
@@ -52,7 +52,7 @@ pub(crate) fn mentions_any(e: &Expr) -> bool {
 /// The dimension (counted from the last) that `e` is an affine function of with a factor that is not 0, if it is of
 /// exactly one: `axis`, `axis + b`, `a * axis + b` with `b` free of placeholders.
 pub(crate) fn single_affine(e: &Expr) -> Option<usize> {
-    use weft_ast::Op;
+    use taffeta_ast::Op;
     match e.kind() {
         ExprKind::Var(s) => position(s),
         ExprKind::Apply(Op::Add, a) => match (mentions_any(&a[0]), mentions_any(&a[1])) {

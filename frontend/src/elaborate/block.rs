@@ -5,8 +5,8 @@ use super::Elab;
 use super::axis;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::stmt::{Extent, LoopProps};
-use weft_ast::{Access, DType, Expr, ExprKind, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::{Extent, LoopProps};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// An item of a block.
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ impl Elab<'_> {
 
     /// A new local tensor, declared here.
     pub(crate) fn local(&mut self, name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
-        let tensor = Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, weft_ast::stmt::Role::Local));
+        let tensor = Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, taffeta_ast::stmt::Role::Local));
         self.declare(&tensor);
         tensor
     }

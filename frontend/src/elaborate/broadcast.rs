@@ -5,8 +5,8 @@
 
 use super::value::Lazy;
 use super::{Elab, R, axis};
-use weft_ast::stmt::{AssertKind, Message, MessagePart};
-use weft_ast::{Diagnostic, Expr, ExprKind, Literal, Op, Span, StmtKind, poly};
+use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
+use taffeta_ast::{Diagnostic, Expr, ExprKind, Literal, Op, Span, StmtKind, poly};
 
 /// How a size reads in a message.
 pub(crate) fn show(e: &Expr) -> String {
@@ -24,9 +24,9 @@ fn show_at(e: &Expr, above: u8) -> String {
         ExprKind::Load(t, _) => format!("{}[…]", t.name()),
         ExprKind::Cast(inner) => show_at(inner, above),
         ExprKind::Apply(op, a) => match op.info().form {
-            weft_ast::op::Form::Infix(p) => infix(op.info().name, p, a),
-            weft_ast::op::Form::Prefix(p) => format!("{}{}", op.info().name, show_at(&a[0], p)),
-            weft_ast::op::Form::Call => {
+            taffeta_ast::op::Form::Infix(p) => infix(op.info().name, p, a),
+            taffeta_ast::op::Form::Prefix(p) => format!("{}{}", op.info().name, show_at(&a[0], p)),
+            taffeta_ast::op::Form::Call => {
                 format!("{}({})", op.info().name, a.iter().map(show).collect::<Vec<_>>().join(", "))
             }
         },

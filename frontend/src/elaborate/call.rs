@@ -13,8 +13,8 @@ use super::{Elab, MAX_DEPTH, R, Stop};
 use crate::syntax::{self, ExprKind, Function};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::stmt::CallSite;
-use weft_ast::{DType, Diagnostic, Kind, Op, Span};
+use taffeta_ast::stmt::CallSite;
+use taffeta_ast::{DType, Diagnostic, Kind, Op, Span};
 
 /// An evaluated argument: its name if it is a keyword argument, the value, and where it stands.
 pub(crate) type Arg = (Option<String>, Value, Span);
@@ -438,7 +438,7 @@ impl Elab<'_> {
         self.owning_once(v, mark, &mut taken)
     }
 
-    fn owning_once(&mut self, v: Value, mark: Mark, taken: &mut FxHashSet<weft_ast::Symbol>) -> Value {
+    fn owning_once(&mut self, v: Value, mark: Mark, taken: &mut FxHashSet<taffeta_ast::Symbol>) -> Value {
         match v {
             Value::Tensor(mut view) => {
                 let made_here = self.block().items[mark.items..]

@@ -7,7 +7,7 @@ use super::operator::meet;
 use super::value::{Lazy, Value};
 use super::{Elab, R};
 use crate::syntax;
-use weft_ast::{DType, Expr, Op, Span, Stmt, StmtKind};
+use taffeta_ast::{DType, Expr, Op, Span, Stmt, StmtKind};
 
 /// A condition: known here, or an expression of the running program.
 pub(crate) enum Condition {

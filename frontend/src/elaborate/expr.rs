@@ -7,7 +7,7 @@ use super::{Elab, R, axis, static_eval};
 use crate::syntax::{self, BinOp, CmpOp, ExprKind, UnaryOp};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_ast::{DType, Op, Span, Symbol};
+use taffeta_ast::{DType, Op, Span, Symbol};
 
 /// The tree's operator for a binary operator; `@` has none.
 pub(crate) fn binary_op(op: BinOp) -> Option<Op> {
@@ -407,8 +407,8 @@ impl Elab<'_> {
     fn transposed(&mut self, v: Value, span: Span) -> R<Value> {
         let Some(shape) = v.shape() else { unreachable!("the caller has looked at the shape") };
         let n = shape.len();
-        let at: Vec<weft_ast::Expr> = (0..n).map(|d| axis::var(n, n - 1 - d)).collect();
-        let shape: Vec<weft_ast::Expr> = shape.into_iter().rev().collect();
+        let at: Vec<taffeta_ast::Expr> = (0..n).map(|d| axis::var(n, n - 1 - d)).collect();
+        let shape: Vec<taffeta_ast::Expr> = shape.into_iter().rev().collect();
         match v {
             Value::Tensor(view) => Ok(Value::Tensor(view.reindexed(&at, shape, false))),
             other => match other.lazy() {
@@ -421,7 +421,7 @@ impl Elab<'_> {
 
 impl View {
     /// The part of a view at `at` (one index for each of its dimensions, over the axes of `shape`).
-    pub(crate) fn reindexed(&self, at: &[weft_ast::Expr], shape: Vec<weft_ast::Expr>, gathered: bool) -> View {
+    pub(crate) fn reindexed(&self, at: &[taffeta_ast::Expr], shape: Vec<taffeta_ast::Expr>, gathered: bool) -> View {
         View {
             tensor: Arc::clone(&self.tensor),
             shape,

@@ -10,7 +10,7 @@ use crate::program::{ModuleId, Program};
 use crate::syntax::{Expr, ExprKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_ast::{self as ast, Diagnostic, Diagnostics, Func, Param, Span};
+use taffeta_ast::{self as ast, Diagnostic, Diagnostics, Func, Param, Span};
 
 /// Which gradient function is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
 use crate::syntax::{self, ExprKind};
-use weft_ast::stmt::AssertKind;
-use weft_ast::{DType, Expr, Kind, Op, Span, StmtKind, poly};
+use taffeta_ast::stmt::AssertKind;
+use taffeta_ast::{DType, Expr, Kind, Op, Span, StmtKind, poly};
 
 /// An item of a subscript, evaluated.
 enum Sub {
@@ -480,7 +480,7 @@ impl Elab<'_> {
 
     /// Whether an integer is at least 0 whatever the sizes are, as far as that is plain to see.
     pub(crate) fn is_nonnegative(&self, e: &Expr) -> bool {
-        use weft_ast::ExprKind as K;
+        use taffeta_ast::ExprKind as K;
         let atom = |a: &Expr| match a.kind() {
             K::Var(s) => self.nonnegative.contains(s),
             K::Apply(Op::FloorDiv, v) => v[1].as_int().is_some_and(|c| c > 0) && self.is_nonnegative(&v[0]),

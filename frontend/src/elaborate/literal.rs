@@ -4,7 +4,7 @@ use super::value::Value;
 use crate::syntax::{Expr, ExprKind, Item, UnaryOp};
 use std::fmt;
 use std::str::FromStr;
-use weft_ast::{DType, FileId};
+use taffeta_ast::{DType, FileId};
 
 /// A value known when compiling, as people write it: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
 #[derive(Clone, Debug, PartialEq)]

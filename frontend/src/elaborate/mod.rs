@@ -45,10 +45,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Frame;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use taffeta_ast::func::OwnGradient;
+use taffeta_ast::stmt::CallSite;
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 use value::Value;
-use weft_ast::func::OwnGradient;
-use weft_ast::stmt::CallSite;
-use weft_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 
 pub use func::{is_entry, is_static_annotation};
 pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, TapeChoice, gradient_target};
@@ -57,7 +57,7 @@ pub(crate) use report::same_mistake;
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
-use weft_ast::near::nearest;
+use taffeta_ast::near::nearest;
 
 /// Calls may be nested this deep; deeper recursion is taken for endless.
 const MAX_DEPTH: usize = 512;

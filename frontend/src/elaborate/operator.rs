@@ -6,8 +6,8 @@
 use super::broadcast::{all_weak, keeps_integers, stretch};
 use super::value::{Lazy, Value};
 use super::{Elab, R, static_eval};
-use weft_ast::op::Domain;
-use weft_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
+use taffeta_ast::op::Domain;
+use taffeta_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
 
 /// The type in which operands meet: typed ones promote, weak ones yield.
 pub(crate) fn meet(operands: &[&Lazy]) -> DType {
@@ -72,7 +72,7 @@ impl Elab<'_> {
         if op == Op::Select && operands[0].expr.dtype() != DType::Bool {
             return self.not_bool(&format!("`{}`", operands[0].expr.dtype()), spans[0]);
         }
-        let shapes: Vec<(&[weft_ast::Expr], Span)> =
+        let shapes: Vec<(&[taffeta_ast::Expr], Span)> =
             operands.iter().zip(&spans).map(|(o, s)| (o.shape.as_slice(), *s)).collect();
         let shape = self.broadcast(&shapes, span)?;
         let mut elements = Vec::with_capacity(operands.len());

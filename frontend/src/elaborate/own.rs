@@ -18,9 +18,9 @@ use crate::syntax::{self, ExprKind, Function, Item};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_ast::func::{OwnGradient, Place, Takes};
-use weft_ast::stmt::CallSite;
-use weft_ast::{
+use taffeta_ast::func::{OwnGradient, Place, Takes};
+use taffeta_ast::stmt::CallSite;
+use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind as TreeKind, Func, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
@@ -331,7 +331,7 @@ impl Elab<'_> {
     }
 
     fn same_shape(&mut self, own: &Expr, of: &Expr, what: &str, at: Span) -> R<()> {
-        if weft_ast::poly::equal(own, of) == Some(true) {
+        if taffeta_ast::poly::equal(own, of) == Some(true) {
             return Ok(());
         }
         let (found, expected) = (super::broadcast::show(own), super::broadcast::show(of));

@@ -5,7 +5,7 @@ use super::scope::Role;
 use super::value::{Value, View};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind};
-use weft_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span};
+use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span};
 
 /// `x[i] op v` or `v op x[i]` as a value for `x[i]`, with the operator and `v`.
 pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr)> {

@@ -1,7 +1,7 @@
 //! Reporting: diagnostics get the chain of calls, and point at the user's line where the mistake shows up in the library.
 
 use super::{Elab, R, Stop};
-use weft_ast::{Diagnostic, FileId, Span};
+use taffeta_ast::{Diagnostic, FileId, Span};
 
 /// Calls shown at each end of a long chain.
 const SHOWN: usize = 3;
@@ -29,7 +29,7 @@ impl Elab<'_> {
             d.labels[0].text = there;
             d.labels.insert(
                 0,
-                weft_ast::diag::Label { span: call.span, text: format!("in this call of `{}`", call.function) },
+                taffeta_ast::diag::Label { span: call.span, text: format!("in this call of `{}`", call.function) },
             );
         }
         let n = self.chain.len();

@@ -8,7 +8,7 @@ use crate::program::{Global, ModuleId};
 use crate::syntax::Item;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use weft_ast::{DType, Diagnostic, Op, Span};
+use taffeta_ast::{DType, Diagnostic, Op, Span};
 
 /// What a name is, which decides how it may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +223,7 @@ impl<'p> Elab<'p> {
         );
         all.extend(DType::ALL.iter().map(|d| d.name().to_string()));
         all.sort();
-        weft_ast::near::nearest(name, all.iter()).map(str::to_string)
+        taffeta_ast::near::nearest(name, all.iter()).map(str::to_string)
     }
 
     fn explain_unknown(&self, name: &str, d: Diagnostic) -> Diagnostic {
@@ -231,7 +231,7 @@ impl<'p> Elab<'p> {
             return d.help("it works on schedules: call it in a function under `@schedule(…)`");
         }
         match name {
-            "print" => d.help("programs do not print: return the value, and see it with `weft run`"),
+            "print" => d.help("programs do not print: return the value, and see it with `taffeta run`"),
             "np" | "numpy" | "torch" | "math" => d.help("write the operator's name alone: `exp(x)`, `sum(x, axis=0)`"),
             "int" | "float" => d.help("convert with `cast(x, i64)` or `cast(x, f64)`"),
             _ => d,

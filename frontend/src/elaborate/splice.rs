@@ -9,8 +9,10 @@ use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_ast::stmt::{CallSite, Role};
-use weft_ast::{Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::{CallSite, Role};
+use taffeta_ast::{
+    Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 
 /// What the symbols of the spliced program stand for here.
 pub(crate) struct Meaning {
@@ -192,10 +194,12 @@ impl Meaning {
             }
             StmtKind::For { iter, extent, props, body } => {
                 let extent = match extent {
-                    weft_ast::Extent::Range { begin, end, step } => {
-                        weft_ast::Extent::Range { begin: self.expr(begin), end: self.expr(end), step: self.expr(step) }
-                    }
-                    weft_ast::Extent::Reals => weft_ast::Extent::Reals,
+                    taffeta_ast::Extent::Range { begin, end, step } => taffeta_ast::Extent::Range {
+                        begin: self.expr(begin),
+                        end: self.expr(end),
+                        step: self.expr(step),
+                    },
+                    taffeta_ast::Extent::Reals => taffeta_ast::Extent::Reals,
                 };
                 let fresh = iter.fresh();
                 self.scalars.insert(iter.clone(), Expr::var(&fresh));

@@ -4,7 +4,7 @@
 use super::value::Value;
 use crate::syntax::CmpOp;
 use std::cmp::Ordering;
-use weft_ast::{DType, Expr, Literal, Op, Span};
+use taffeta_ast::{DType, Expr, Literal, Op, Span};
 
 /// The longest static sequence.
 const MAX_ITEMS: usize = 1 << 20;

@@ -9,8 +9,8 @@ use super::value::{Lazy, Value};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, ExprKind, Stmt, StmtKind};
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_ast::stmt::{AssertKind, Extent, LoopProps, Message, MessagePart};
-use weft_ast::{DType, Expr, Origin, Span, StmtKind as Tree, Symbol};
+use taffeta_ast::stmt::{AssertKind, Extent, LoopProps, Message, MessagePart};
+use taffeta_ast::{DType, Expr, Origin, Span, StmtKind as Tree, Symbol};
 
 /// How a block ended.
 pub(crate) enum Flow {
@@ -46,7 +46,8 @@ impl Elab<'_> {
                     self.poison_targets(s);
                     // What follows means little where a call went wrong, where the function might have ended, or where
                     // what it was said to rely on does not hold.
-                    let endless = |d: &weft_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
+                    let endless =
+                        |d: &taffeta_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
                     let relied_on = returns(s) || matches!(s.kind, StmtKind::Assert { .. });
                     let ends = self.schedule.is_some() || relied_on || self.diagnostics.iter().any(endless);
                     if self.frames.len() > 1 || ends {
@@ -103,7 +104,7 @@ impl Elab<'_> {
         if let Origin::Source { labels, .. } = &mut origin {
             labels.splice(0..0, names);
         }
-        *last = weft_ast::Stmt::new(last.kind().clone(), origin);
+        *last = taffeta_ast::Stmt::new(last.kind().clone(), origin);
     }
 
     /// After a mistake: the names that the statement would have bound are not reported again.
@@ -168,7 +169,7 @@ impl Elab<'_> {
     }
 
     /// A block of its own: what is declared inside ends with it.
-    pub(crate) fn nested(&mut self, stmts: &[Stmt], bind: impl FnOnce(&mut Self)) -> R<weft_ast::Stmt> {
+    pub(crate) fn nested(&mut self, stmts: &[Stmt], bind: impl FnOnce(&mut Self)) -> R<taffeta_ast::Stmt> {
         let (outer, depth) = (self.span, self.blocks.len());
         self.open_block();
         self.frame_mut().scopes.push(Scope::default());
@@ -295,7 +296,7 @@ impl Elab<'_> {
                 self.emit(kind);
                 return Ok(());
             }
-            inner = weft_ast::Stmt::new(kind, origin.clone());
+            inner = taffeta_ast::Stmt::new(kind, origin.clone());
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::axis;
 use super::func::FuncRef;
 use super::grad::Gradient;
 use std::sync::Arc;
-use weft_ast::{DType, Expr, ExprKind, Literal, Op, Tensor};
+use taffeta_ast::{DType, Expr, ExprKind, Literal, Op, Tensor};
 
 /// A value at elaboration time.
 #[derive(Clone, Debug)]

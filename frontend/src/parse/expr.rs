@@ -12,8 +12,8 @@ use super::{Grammar, MAX_DEPTH, Rule, Source, literal, problem, token};
 use crate::syntax::{Arg, Expr, ExprKind, Name};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
 
 /// Builds trees from the pairs of one piece of text (a logical line, or an expression inside an f-string).
 pub struct Builder<'a, 'd> {

@@ -10,7 +10,7 @@
 use super::token::{Token, TokenKind};
 use super::{MAX_BLOCKS, MAX_BRACKETS, Source};
 use std::ops::Range;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::diag::Diagnostic;
 
 /// A logical line with the block that is indented under it.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ fn nest(source: &Source<'_>, tokens: &[Token], flat: Vec<Line>, diags: &mut Vec<
                     "the indentation mixes tabs and spaces differently from the lines above",
                 )
                 .at(span)
-                .help("indent with four spaces per block everywhere (`weft fmt` does it once the file parses)"),
+                .help("indent with four spaces per block everywhere (`taffeta fmt` does it once the file parses)"),
             );
         }
         if order == Some(Less) {

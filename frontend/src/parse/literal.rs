@@ -4,8 +4,8 @@ use super::MAX_BRACKETS;
 use super::expr::Builder;
 use super::token::newline;
 use crate::syntax::{Expr, ExprKind};
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
 
 /// Digits that a literal may have; Python reads no more than 4300.
 const MAX_DIGITS: usize = 1000;
@@ -144,7 +144,7 @@ fn format_string(
     push_text(b, parts, piece, body.len());
 }
 
-/// The expression of a field, unless Python or Weft forbids how it is written.
+/// The expression of a field, unless Python or Taffeta forbids how it is written.
 fn field_value(b: &mut Builder<'_, '_>, field: &str, start: usize, depth: usize) -> Option<Expr> {
     let span = b.source.span(start, start + field.len());
     let refuse =

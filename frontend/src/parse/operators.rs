@@ -6,8 +6,8 @@
 
 use super::Rule;
 use crate::syntax::{BinOp, CmpOp, Expr, ExprKind, UnaryOp};
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
 
 /// What stands between operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use super::Source;
 use super::layout::Line;
 use super::token::{Token, TokenKind};
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::diag::Diagnostic;
 
 /// Word, code, what it is, what to write instead.
 type Row = (&'static str, &'static str, &'static str, &'static str);

@@ -6,8 +6,8 @@
 use super::token::{Token, TokenKind};
 use super::{Rule, Source, outside};
 use pest::error::{Error, ErrorVariant, InputLocation};
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
 
 /// What could have stood at the place of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

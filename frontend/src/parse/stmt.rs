@@ -7,8 +7,8 @@ use super::{Grammar, MAX_DEPTH, Rule, Source, operators, outside, problem};
 use crate::syntax::{Expr, ExprKind, Function, Import, Item, Module, Name, Param, Stmt, StmtKind};
 use pest::Parser;
 use pest::iterators::Pair;
-use weft_ast::Span;
-use weft_ast::diag::Diagnostic;
+use taffeta_ast::Span;
+use taffeta_ast::diag::Diagnostic;
 
 /// The tree of a whole file.
 pub fn module(

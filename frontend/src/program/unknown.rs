@@ -4,7 +4,7 @@
 use super::walk;
 use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 use std::collections::BTreeSet;
-use weft_ast::Span;
+use taffeta_ast::Span;
 
 /// The names that a function reads, that it does not bind and that are not `known`, each where it is first read.
 pub(super) fn names(f: &Function, known: impl Fn(&str) -> bool) -> Vec<(String, Span)> {

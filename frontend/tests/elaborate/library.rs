@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Mutex;
-use weft_ast::{Diagnostics, Func};
-use weft_frontend::{
+use taffeta_ast::{Diagnostics, Func};
+use taffeta_frontend::{
     GradientRequest, Hooks, Loader, NoHooks, Program, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler, Source,
 };
 
@@ -36,7 +36,7 @@ impl Scheduler for Recorder {
             "length" => ScheduleValue::Int(3),
             _ => ScheduleValue::None,
         };
-        let arg = |a: &weft_frontend::ScheduleArg| match &a.name {
+        let arg = |a: &taffeta_frontend::ScheduleArg| match &a.name {
             Some(name) => format!("{name}={}", a.value),
             None => a.value.to_string(),
         };
@@ -157,7 +157,7 @@ fn every_schedule_of_the_library_does_what_its_example_asks() {
     .assert_eq(&shown);
 }
 
-/// The `weft` blocks of a page of the book, each with its name.
+/// The `taffeta` blocks of a page of the book, each with its name.
 struct Page<'t> {
     blocks: BTreeMap<String, String>,
     tree: &'t Tree,
@@ -190,7 +190,7 @@ impl Loader for Page<'_> {
 #[test]
 fn the_schedules_of_the_book_run() {
     let page = std::fs::read_to_string(root().join("docs/src/reference/schedules.md")).expect("the page is there");
-    let blocks = page.split("```weft\n# ").skip(1).filter_map(|b| {
+    let blocks = page.split("```taffeta\n# ").skip(1).filter_map(|b| {
         let (name, rest) = b.split_once('\n')?;
         Some((name.to_string(), rest.split("```").next()?.to_string()))
     });

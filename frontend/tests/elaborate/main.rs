@@ -7,8 +7,8 @@ mod mutations;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft_ast::{Func, func, print, validate};
-use weft_frontend::{Loader, NoHooks, Program, Source};
+use taffeta_ast::{Func, func, print, validate};
+use taffeta_frontend::{Loader, NoHooks, Program, Source};
 
 /// Reads the operator library and modules from the working tree.
 struct Tree {
@@ -83,8 +83,8 @@ fn programs(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-fn describe(program: &Program, found: &weft_ast::Diagnostics) -> String {
-    let one = |d: &weft_ast::Diagnostic| {
+fn describe(program: &Program, found: &taffeta_ast::Diagnostics) -> String {
+    let one = |d: &taffeta_ast::Diagnostic| {
         let mut places = String::new();
         for l in &d.labels {
             places += &format!(
@@ -105,7 +105,7 @@ fn problem(name: &str, f: &Func) -> Option<String> {
         return Some(format!("{name}: not valid: {e:?}\n{}", print::func(f)));
     }
     let text = print::func(f);
-    let again = Program::load(Source::inline("printed.ft", text.clone()), &weft_frontend::NoLoader);
+    let again = Program::load(Source::inline("printed.ft", text.clone()), &taffeta_frontend::NoLoader);
     match again.elaborate(&f.name, &BTreeMap::new(), &NoHooks) {
         Err(found) => {
             Some(format!("{name}: the printed tree does not elaborate:\n{text}\n{}", describe(&again, &found)))
@@ -116,7 +116,7 @@ fn problem(name: &str, f: &Func) -> Option<String> {
 }
 
 /// Whether it is only that gradients are another crate's: entries that use them are printed and read again in `tests/suite/gradients.rs`.
-fn needs_gradients(d: &weft_ast::Diagnostic) -> bool {
+fn needs_gradients(d: &taffeta_ast::Diagnostic) -> bool {
     d.code == "unsupported" && d.message == "gradients are not supported yet"
 }
 
@@ -136,13 +136,13 @@ fn every_program_elaborates_and_prints_the_same() {
         let program = Program::load(main, &tree);
         let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
         if !program.diagnostics().is_empty() {
-            let found = weft_ast::Diagnostics(program.diagnostics().to_vec());
+            let found = taffeta_ast::Diagnostics(program.diagnostics().to_vec());
             wrong.push(format!("{shown}: {}", describe(&program, &found)));
             continue;
         }
         let found: Vec<_> = program.check(&NoHooks).into_iter().filter(|d| !needs_gradients(d)).collect();
         if !found.is_empty() {
-            wrong.push(format!("{shown}: {}", describe(&program, &weft_ast::Diagnostics(found))));
+            wrong.push(format!("{shown}: {}", describe(&program, &taffeta_ast::Diagnostics(found))));
         }
         for entry in program.entries() {
             if entry.gradient_of.is_some() || entry.params.iter().any(|p| p.is_static && p.default.is_none()) {

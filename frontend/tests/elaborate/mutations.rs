@@ -5,8 +5,8 @@ use super::library::Record;
 use super::mutate::{REPLACEMENTS, Random, mutate};
 use super::{Tree, problem, programs, root, source};
 use std::collections::BTreeMap;
-use weft_ast::Func;
-use weft_frontend::{NoHooks, Program, Source};
+use taffeta_ast::Func;
+use taffeta_frontend::{NoHooks, Program, Source};
 
 /// Whether the entry, or what it shows to its callers, is called like a word that the printed program needs (`range`).
 fn hides_a_word(f: &Func) -> bool {

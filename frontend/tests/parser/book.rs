@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use weft_ast::span::FileId;
-use weft_frontend::parse::parse;
+use taffeta_ast::span::FileId;
+use taffeta_frontend::parse::parse;
 
 fn page() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/reference/grammar.md")).unwrap()
@@ -20,7 +20,7 @@ fn codes(text: &str) -> BTreeSet<String> {
 #[test]
 fn programs_parse() {
     let page = page();
-    let blocks: Vec<&str> = page.split("```weft\n").skip(1).filter_map(|b| b.split("```").next()).collect();
+    let blocks: Vec<&str> = page.split("```taffeta\n").skip(1).filter_map(|b| b.split("```").next()).collect();
     assert!(blocks.len() >= 3);
     for block in blocks {
         assert_eq!(parse(block, FileId(0)).1, [], "{block}");

@@ -1,11 +1,11 @@
-//! `weft fmt`: pinned examples, and for every program that parses: twice is once, and the tree stays.
+//! `taffeta fmt`: pinned examples, and for every program that parses: twice is once, and the tree stays.
 
 use crate::{generate, python};
 use expect_test::{Expect, expect};
-use weft_ast::span::FileId;
-use weft_frontend::format::{MAX_WIDTH, format};
-use weft_frontend::parse::parse;
-use weft_frontend::syntax::show as tree;
+use taffeta_ast::span::FileId;
+use taffeta_frontend::format::{MAX_WIDTH, format};
+use taffeta_frontend::parse::parse;
+use taffeta_frontend::syntax::show as tree;
 
 fn check(text: &str, expected: Expect) {
     hold(text);

@@ -4,10 +4,10 @@ use crate::generate;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use weft_ast::span::FileId;
-use weft_frontend::format::format;
-use weft_frontend::parse::parse;
-use weft_frontend::syntax::show as tree;
+use taffeta_ast::span::FileId;
+use taffeta_frontend::format::format;
+use taffeta_frontend::parse::parse;
+use taffeta_frontend::syntax::show as tree;
 
 /// Python's trees of many sources, in one process; `None` where there is no Python.
 fn python_trees(sources: &[String]) -> Option<Vec<String>> {

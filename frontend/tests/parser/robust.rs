@@ -2,8 +2,8 @@
 
 use crate::{generate, spans};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use weft_ast::span::FileId;
-use weft_frontend::parse::{MAX_BLOCKS, MAX_BRACKETS, MAX_DEPTH, parse};
+use taffeta_ast::span::FileId;
+use taffeta_frontend::parse::{MAX_BLOCKS, MAX_BRACKETS, MAX_DEPTH, parse};
 
 /// Parses, and holds every span of the tree and of the diagnostics to the text.
 fn hold(text: &str) {

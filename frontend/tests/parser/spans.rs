@@ -1,11 +1,11 @@
 //! Every span of a tree lies in the text, on character boundaries, and inside the span of what it is a part of.
 
-use weft_ast::Span;
-use weft_frontend::syntax::*;
+use taffeta_ast::Span;
+use taffeta_frontend::syntax::*;
 
 /// Checks a whole module.
 pub fn check(module: &Module, text: &str) {
-    let all = Span { file: weft_ast::span::FileId(7), start: 0, end: text.len() as u32 };
+    let all = Span { file: taffeta_ast::span::FileId(7), start: 0, end: text.len() as u32 };
     let c = Checker { text };
     for item in &module.items {
         match item {

@@ -1,9 +1,9 @@
 //! What each construct of the language becomes.
 
 use expect_test::{Expect, expect};
-use weft_ast::span::FileId;
-use weft_frontend::parse::parse;
-use weft_frontend::syntax::show as tree;
+use taffeta_ast::span::FileId;
+use taffeta_frontend::parse::parse;
+use taffeta_frontend::syntax::show as tree;
 
 fn check(text: &str, expected: Expect) {
     let (module, diags) = parse(text, FileId(0));

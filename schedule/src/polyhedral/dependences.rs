@@ -3,11 +3,11 @@
 use super::extract::Model;
 use crate::order;
 use crate::tree::{self, Loop};
-use weft_analysis::polyhedral::{self, Edge, Term, Wishes};
-use weft_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
-use weft_analysis::query::reference::{Reference, references};
-use weft_analysis::query::relation::{Leaf, Related};
-use weft_ast::{Expr, ExprKind, Func, Symbol};
+use taffeta_analysis::polyhedral::{self, Edge, Term, Wishes};
+use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
+use taffeta_analysis::query::reference::{Reference, references};
+use taffeta_analysis::query::relation::{Leaf, Related};
+use taffeta_ast::{Expr, ExprKind, Func, Symbol};
 
 /// All dependences between instances of a model's leaves.
 pub struct Edges<'m> {

@@ -6,11 +6,11 @@ use crate::refusal::Refusal;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_analysis::polyhedral::{Condition, Region, Statement, Term};
-use weft_analysis::query::relation::Leaf;
-use weft_analysis::query::{Context, MAX_SIZE, effects, walk};
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::polyhedral::{Condition, Region, Statement, Term};
+use taffeta_analysis::query::relation::Leaf;
+use taffeta_analysis::query::{Context, MAX_SIZE, effects, walk};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Coefficients and numbers beyond these might let sums wrap.
 const LARGEST_COEFFICIENT: i64 = 1 << 12;
@@ -101,7 +101,7 @@ fn normalised(s: &Stmt) -> (Stmt, bool) {
     );
     let inside = if changed { inside } else { s.clone() };
     let Some(l) = Loop::of(&inside) else { return (inside, changed) };
-    let plain = matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == weft_ast::LoopProps::default());
+    let plain = matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == taffeta_ast::LoopProps::default());
     match (l.length(), l.step.as_int()) {
         (Some(length), Some(step)) if step != 1 && plain => {
             let body = tree::substitute(&l.body, &l.iter, &l.value(&Expr::var(&l.iter)));
@@ -271,7 +271,7 @@ impl Extractor {
         if let Some(known) = e.as_bool() {
             return Ok(if known { Condition::All(vec![]) } else { Condition::Any(vec![]) });
         }
-        let not_affine = || format!("its condition `{}` is not affine", weft_ast::print::expr(e));
+        let not_affine = || format!("its condition `{}` is not affine", taffeta_ast::print::expr(e));
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
         let difference = |c: &mut Self, x: &Expr, y: &Expr, less: i64| -> Result<Term, String> {
             if x.dtype() != DType::I64 || y.dtype() != DType::I64 {
@@ -297,7 +297,7 @@ impl Extractor {
 
     /// An integer as a term; why not, if it is not affine.
     fn term(&mut self, e: &Expr) -> Result<Term, String> {
-        let not_affine = || format!("`{}` is not affine", weft_ast::print::expr(e));
+        let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
         if sum.constant.abs() > LARGEST_NUMBER {
             return Err(not_affine());
@@ -332,9 +332,9 @@ impl Extractor {
         if let Some(k) = self.parameter(e) {
             return Ok(Term::Parameter(k));
         }
-        let not_affine = || format!("`{}` is not affine", weft_ast::print::expr(e));
+        let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         if self.is_steady(e) {
-            let text = weft_ast::print::expr(e);
+            let text = taffeta_ast::print::expr(e);
             return Err(format!("`{text}` may be so large that sums of it overflow, and is bounded by no `assert`"));
         }
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };

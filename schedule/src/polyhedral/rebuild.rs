@@ -4,10 +4,10 @@ use super::extract::Model;
 use crate::affine;
 use crate::settle;
 use crate::tree;
-use weft_analysis::pass::copy;
-use weft_analysis::polyhedral::{self, Dimension, Term, Tree};
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
+use taffeta_analysis::pass::copy;
+use taffeta_analysis::polyhedral::{self, Dimension, Term, Tree};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
 
 /// A program with the leaves of a model in another order.
 pub struct Made {

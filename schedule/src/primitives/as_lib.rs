@@ -6,11 +6,11 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use weft_analysis::query::depend::{Ask, Dependences, Order, Relation};
-use weft_analysis::query::product::{Mismatch, Product, product};
-use weft_analysis::query::reference::{Reference, Use};
-use weft_analysis::query::walk;
-use weft_ast::{Access, Func, LoopProps, Parallel, ReduceOp, Stmt, StmtId, StmtKind, print};
+use taffeta_analysis::query::depend::{Ask, Dependences, Order, Relation};
+use taffeta_analysis::query::product::{Mismatch, Product, product};
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_analysis::query::walk;
+use taffeta_ast::{Access, Func, LoopProps, Parallel, ReduceOp, Stmt, StmtId, StmtKind, print};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "as_lib",

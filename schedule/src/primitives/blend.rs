@@ -9,9 +9,9 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use weft_analysis::query::effects;
-use weft_ast::{Expr, LoopProps, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Expr, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "blend",
@@ -98,21 +98,21 @@ impl Asker<'_> {
     /// In a block, in one iteration of the joined loops around it.
     fn turned(&self, s: &Stmt, outer: &mut Vec<StmtId>) -> Option<Dependence> {
         let block = Block::of(s);
-        let holds = |items: &[Stmt], r: &weft_analysis::query::reference::Reference| {
+        let holds = |items: &[Stmt], r: &taffeta_analysis::query::reference::Reference| {
             items.iter().any(|i| r.site.inside(i.id()))
         };
         // The sink stands before the source.
         for k in 1..block.items.len() {
             let (before, after) = block.items.split_at(k);
-            let source = |r: &weft_analysis::query::reference::Reference| holds(&after[..1], r);
-            let sink = |r: &weft_analysis::query::reference::Reference| holds(before, r);
+            let source = |r: &taffeta_analysis::query::reference::Reference| holds(&after[..1], r);
+            let sink = |r: &taffeta_analysis::query::reference::Reference| holds(before, r);
             let found = self.first(&source, &sink, outer, None);
             if found.is_some() {
                 return found;
             }
         }
         for item in block.items.iter().filter(|i| self.joined.contains(&i.id())) {
-            let inside = |r: &weft_analysis::query::reference::Reference| {
+            let inside = |r: &taffeta_analysis::query::reference::Reference| {
                 r.site.inside(item.id()) && r.site.stmt.id() != item.id()
             };
             // The sink is in an earlier iteration of a joined loop.
@@ -131,8 +131,8 @@ impl Asker<'_> {
 
     fn first(
         &self,
-        source: &(dyn Fn(&weft_analysis::query::reference::Reference) -> bool + Sync),
-        sink: &(dyn Fn(&weft_analysis::query::reference::Reference) -> bool + Sync),
+        source: &(dyn Fn(&taffeta_analysis::query::reference::Reference) -> bool + Sync),
+        sink: &(dyn Fn(&taffeta_analysis::query::reference::Reference) -> bool + Sync),
         same: &[StmtId],
         earlier: Option<StmtId>,
     ) -> Option<Dependence> {

@@ -5,8 +5,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::stage::Stage;
 use crate::value::Args;
-use weft_analysis::query::reference::Use;
-use weft_ast::{Expr, StmtKind};
+use taffeta_analysis::query::reference::Use;
+use taffeta_ast::{Expr, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cache",

@@ -5,8 +5,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::stage::Stage;
 use crate::value::Args;
-use weft_analysis::query::reference::Use;
-use weft_ast::{Expr, ReduceOp, StmtKind};
+use taffeta_analysis::query::reference::Use;
+use taffeta_ast::{Expr, ReduceOp, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cache_reduction",
@@ -77,7 +77,7 @@ fn apply(s: &Schedule, stage: &Stage, op: ReduceOp) -> Change {
                     indices: indices.iter().cloned().map(Into::into).collect(),
                     value: Expr::literal(op.identity(small.dtype), small.dtype),
                 };
-                weft_ast::Stmt::new(kind, origin.clone())
+                taffeta_ast::Stmt::new(kind, origin.clone())
             }))
         },
         |small| {

@@ -10,11 +10,11 @@ use crate::value::{Args, Value};
 use crate::{expand, order};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_analysis::query::depend::{Ask, Dependences, Relation};
-use weft_analysis::query::{effects, walk};
-use weft_ast::format::Format;
-use weft_ast::stmt::Memory;
-use weft_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::{effects, walk};
+use taffeta_ast::format::Format;
+use taffeta_ast::stmt::Memory;
+use taffeta_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fission",
@@ -183,7 +183,7 @@ impl Plan {
             let Some(most) = extreme(dim, &l.iter, lo, hi, true).filter(|_| fixed) else {
                 return refuse(format!(
                     "`{name}` is used in both halves, and its size {} is not known before the loop `{}`",
-                    weft_ast::print::expr(dim),
+                    taffeta_ast::print::expr(dim),
                     l.iter
                 ));
             };

@@ -8,10 +8,10 @@ use crate::tree::{self, Loop};
 use crate::value::Args;
 use crate::{affine, order};
 use rustc_hash::{FxHashMap, FxHashSet};
-use weft_analysis::pass::substitute;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fuse",
@@ -141,7 +141,7 @@ fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence>
             s => i.minus(&begin).floor_div(&Expr::int(s)),
         })
     };
-    let inside = |l: &Loop, r: &weft_analysis::query::reference::Reference| {
+    let inside = |l: &Loop, r: &taffeta_analysis::query::reference::Reference| {
         r.site.inside(l.stmt.id()) && r.site.stmt.id() != l.stmt.id()
     };
     Dependences::new(func).first(&Ask {

@@ -9,12 +9,12 @@ use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use weft_analysis::pass::substitute;
-use weft_analysis::query::depend::{Ask, Dependences, Relation};
-use weft_analysis::query::reference::{Reference, Step, Use, references};
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::poly::tidy;
-use weft_ast::{Access, Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::reference::{Reference, Step, Use, references};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::poly::tidy;
+use taffeta_ast::{Access, Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "inline",

@@ -7,8 +7,8 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::{effects, walk};
-use weft_ast::{Expr, Extent, LoopProps, StmtKind, Symbol};
+use taffeta_analysis::query::{effects, walk};
+use taffeta_ast::{Expr, Extent, LoopProps, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "merge",

@@ -112,7 +112,7 @@ pub(crate) fn unknown(name: &str) -> Refusal {
         return Refusal::unsupported(0, "this primitive is not supported yet");
     }
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
-    match weft_ast::near::nearest(name, ENTRIES.iter().map(|e| e.name)) {
+    match taffeta_ast::near::nearest(name, ENTRIES.iter().map(|e| e.name)) {
         Some(n) => r.help(format!("did you mean `{n}`?")),
         None => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
     }
@@ -138,8 +138,8 @@ pub fn documentation() -> impl Iterator<Item = Documentation> {
 
 /// Refuses a loop that an earlier step marked to be run in a special way.
 pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
-    let weft_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
-    if *props == weft_ast::LoopProps::default() {
+    let taffeta_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
+    if *props == taffeta_ast::LoopProps::default() {
         return Ok(());
     }
     Err(Refusal::illegal(condition, format!("the loop `{}` is marked to run in a special way already", l.iter))
@@ -149,9 +149,9 @@ pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal
 
 /// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
 pub(crate) fn steady(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
-    use weft_analysis::query::effects;
+    use taffeta_analysis::query::effects;
     let written = effects::writes(&l.body);
-    let changes = |e: &weft_ast::Expr| !effects::loads(e).is_disjoint(&written);
+    let changes = |e: &taffeta_ast::Expr| !effects::loads(e).is_disjoint(&written);
     if ![&l.begin, &l.end, &l.step].into_iter().any(changes) {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use weft_ast::{Func, Stmt, StmtId};
+use taffeta_ast::{Func, Stmt, StmtId};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "move_to",

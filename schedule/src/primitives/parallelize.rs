@@ -6,8 +6,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use weft_analysis::query::depend::Dependences;
-use weft_ast::{Distribution, LoopProps, Parallel, Stmt, StmtKind};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_ast::{Distribution, LoopProps, Parallel, Stmt, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "parallelize",
@@ -24,7 +24,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         None => Distribution::Static,
         Some(name) => Distribution::ALL.into_iter().find(|d| d.name() == name).ok_or_else(|| {
             Refusal::usage(format!("there is no schedule \"{name}\""))
-                .at(args.get("schedule").map_or(weft_ast::Span::NONE, |a| a.span))
+                .at(args.get("schedule").map_or(taffeta_ast::Span::NONE, |a| a.span))
                 .help("it is \"static\", \"dynamic\" or \"guided\"")
         })?,
     };

@@ -10,10 +10,10 @@ use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use crate::{order, trace};
 use rustc_hash::FxHashSet;
-use weft_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "permute",
@@ -160,7 +160,7 @@ impl Plan {
         let loops = &self.nest.loops;
         let outermost = loops[0].stmt.id();
         let around = order::around(before, outermost);
-        let inside = |r: &weft_analysis::query::reference::Reference| r.site.inside(outermost);
+        let inside = |r: &taffeta_analysis::query::reference::Reference| r.site.inside(outermost);
         let index = |k: usize, of: &Iterators<'_>| -> Option<Expr> {
             let mut sum = Affine::constant(0);
             for (l, c) in loops.iter().zip(&self.map[k]) {

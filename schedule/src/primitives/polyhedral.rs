@@ -6,8 +6,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
 use crate::value::{Args, Value};
-use weft_analysis::polyhedral::{Dimension, Proposal, Style, Term, propose};
-use weft_ast::{Stmt, StmtId};
+use taffeta_analysis::polyhedral::{Dimension, Proposal, Style, Term, propose};
+use taffeta_ast::{Stmt, StmtId};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "polyhedral",

@@ -4,7 +4,7 @@ use super::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::tree::Loop;
 use crate::value::{Arg, Value};
-use weft_ast::{Stmt, StmtKind};
+use taffeta_ast::{Stmt, StmtKind};
 
 pub(crate) const LOOPS: Entry = Entry {
     name: "loops",

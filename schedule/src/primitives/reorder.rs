@@ -8,10 +8,10 @@ use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use weft_analysis::query::depend::Dependence;
-use weft_analysis::query::{effects, walk};
-use weft_ast::op::Op;
-use weft_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::depend::Dependence;
+use taffeta_analysis::query::{effects, walk};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reorder",

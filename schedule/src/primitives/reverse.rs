@@ -6,9 +6,9 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use weft_analysis::query::depend::Dependences;
-use weft_analysis::query::walk;
-use weft_ast::{Expr, Stmt};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_analysis::query::walk;
+use taffeta_ast::{Expr, Stmt};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reverse",

@@ -9,10 +9,10 @@ use crate::settle::{self, Settled};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
-use weft_analysis::pass::copy;
-use weft_analysis::query::{Context, effects, walk};
-use weft_ast::op::Op;
-use weft_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_analysis::pass::copy;
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "separate_tail",

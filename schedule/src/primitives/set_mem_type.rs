@@ -6,8 +6,8 @@ use crate::schedule::{Change, Schedule};
 use crate::tree;
 use crate::value::{Args, Value};
 use std::sync::Arc;
-use weft_ast::stmt::Memory;
-use weft_ast::{Expr, ExprKind, Stmt, StmtKind, Tensor};
+use taffeta_ast::stmt::Memory;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "set_mem_type",

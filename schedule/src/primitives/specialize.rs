@@ -7,9 +7,9 @@ use crate::schedule::{Change, Schedule};
 use crate::settle;
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
-use weft_analysis::pass::copy;
-use weft_analysis::query::walk;
-use weft_ast::{Expr, Span, Stmt, StmtKind, Symbol};
+use taffeta_analysis::pass::copy;
+use taffeta_analysis::query::walk;
+use taffeta_ast::{Expr, Span, Stmt, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "specialize",

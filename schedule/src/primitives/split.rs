@@ -5,8 +5,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
-use weft_analysis::query::walk;
-use weft_ast::{Expr, Extent, LoopProps, Stmt, StmtKind, Symbol};
+use taffeta_analysis::query::walk;
+use taffeta_ast::{Expr, Extent, LoopProps, Stmt, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "split",

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
 use crate::value::{Args, Value};
-use weft_ast::Stmt;
+use taffeta_ast::Stmt;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "swap",

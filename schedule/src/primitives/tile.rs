@@ -7,8 +7,8 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
-use weft_analysis::polyhedral::{Dimension, Style, Term};
-use weft_ast::StmtId;
+use taffeta_analysis::polyhedral::{Dimension, Style, Term};
+use taffeta_ast::StmtId;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "tile",

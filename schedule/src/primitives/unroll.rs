@@ -5,9 +5,9 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
-use weft_analysis::pass::copy;
-use weft_analysis::query::{effects, walk};
-use weft_ast::{Expr, Stmt, StmtId, StmtKind};
+use taffeta_analysis::pass::copy;
+use taffeta_analysis::query::{effects, walk};
+use taffeta_ast::{Expr, Stmt, StmtId, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "unroll",

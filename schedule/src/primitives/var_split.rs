@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
 use crate::value::{Args, Value};
-use weft_ast::{Access, Expr};
+use taffeta_ast::{Access, Expr};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "var_split",

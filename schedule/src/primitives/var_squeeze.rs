@@ -5,7 +5,7 @@ use crate::local::Local;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Args, Value};
-use weft_ast::Expr;
+use taffeta_ast::Expr;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "var_squeeze",
@@ -34,7 +34,7 @@ fn check(s: &Schedule, local: &Local, dim: usize) -> Result<(), Refusal> {
     // 2. One element.
     let size = &local.tensor.shape[dim];
     if !local.facts(s.func()).prove(&size.equals(&Expr::int(1))) {
-        let shown = weft_ast::print::expr(size);
+        let shown = taffeta_ast::print::expr(size);
         let text =
             format!("dimension {dim} of `{}` has size `{shown}`, which is not proved to be 1", local.tensor.symbol);
         return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));

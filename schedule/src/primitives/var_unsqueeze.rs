@@ -5,7 +5,7 @@ use crate::local::Local;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Args, Value};
-use weft_ast::{Access, Expr};
+use taffeta_ast::{Access, Expr};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "var_unsqueeze",

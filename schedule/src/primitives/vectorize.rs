@@ -7,12 +7,12 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
-use weft_analysis::query::depend::Dependences;
-use weft_analysis::query::growth::constant_growth;
-use weft_analysis::query::walk::{self, Visitor};
-use weft_analysis::query::{Context, effects};
-use weft_ast::op::Op;
-use weft_ast::{Access, Expr, ExprKind, Func, LoopProps, Stmt, StmtKind, Symbol, Vectorize, print};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_analysis::query::growth::constant_growth;
+use taffeta_analysis::query::walk::{self, Visitor};
+use taffeta_analysis::query::{Context, effects};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Access, Expr, ExprKind, Func, LoopProps, Stmt, StmtKind, Symbol, Vectorize, print};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "vectorize",
@@ -28,7 +28,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let width = args.positive("width")?;
     if let Some(w) = width.filter(|w| !(2..=64).contains(w) || w.count_ones() != 1) {
         return Err(Refusal::usage(format!("`width` is a power of two from 2 to 64, and this is {w}"))
-            .at(args.get("width").map_or(weft_ast::Span::NONE, |a| a.span)));
+            .at(args.get("width").map_or(taffeta_ast::Span::NONE, |a| a.span)));
     }
     let new = check(s, &l, Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) })?;
     let mut change = Change::new(tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id().into());
@@ -147,7 +147,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
 
 /// The tensors that checks in a loop's body read.
 struct Checks {
-    inside: FxHashSet<weft_ast::StmtId>,
+    inside: FxHashSet<taffeta_ast::StmtId>,
     needed: Vec<(Stmt, FxHashSet<Symbol>)>,
 }
 

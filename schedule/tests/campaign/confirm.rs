@@ -1,12 +1,12 @@
 //! Refusals against brute force: the program is run at the sizes of the witness, by a run that notes what every instance touches,
 //! and both instances must be there, the source first, with the element that is named, one of them writing it.
 
-use weft_analysis::query::depend::Dependence;
-use weft_analysis::query::reference::{Reference, Use};
-use weft_ast::interp::Inputs;
-use weft_ast::random::trace::{Event, Fault, Touch, trace};
-use weft_ast::{Expr, ExprKind, Func, Symbol, print};
-use weft_schedule::Refusal;
+use taffeta_analysis::query::depend::Dependence;
+use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::interp::Inputs;
+use taffeta_ast::random::trace::{Event, Fault, Touch, trace};
+use taffeta_ast::{Expr, ExprKind, Func, Symbol, print};
+use taffeta_schedule::Refusal;
 
 /// Sizes of witnesses that are run, and how long their runs may be.
 const LARGEST: i64 = 24;

@@ -8,8 +8,8 @@ mod steps;
 mod tried;
 
 use rayon::prelude::*;
+use taffeta_ast::random::nest::Class;
 use tried::{Counts, random, show, small};
-use weft_ast::random::nest::Class;
 
 /// Runs the seeds of a class.
 fn campaign(class: Class, most: u64) -> Counts {

@@ -2,9 +2,9 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use weft_ast::op::Op;
-use weft_ast::{ExprKind, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
-use weft_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
+use taffeta_ast::op::Op;
+use taffeta_ast::{ExprKind, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
 /// Chooses steps; the same seed chooses the same ones.
 pub struct Chooser {
@@ -86,7 +86,7 @@ impl Chooser {
                 let loops = self.nested(s, &l?);
                 let rows = self.pick(&MAPS)?;
                 let map = IndexMap::affine(&rows.iter().map(|r| r.to_vec()).collect::<Vec<_>>());
-                vec![Arg::from(loops), Arg { name: None, value: Value::Map(map), span: weft_ast::Span::NONE }]
+                vec![Arg::from(loops), Arg { name: None, value: Value::Map(map), span: taffeta_ast::Span::NONE }]
             }
             "merge" => {
                 let inner = l?;
@@ -244,5 +244,5 @@ impl Chooser {
 }
 
 fn tensor(t: Symbol) -> Arg {
-    Arg { name: None, value: Value::Handle(Handle::Tensor(t)), span: weft_ast::Span::NONE }
+    Arg { name: None, value: Value::Handle(Handle::Tensor(t)), span: taffeta_ast::Span::NONE }
 }

@@ -8,11 +8,11 @@ use crate::steps::Chooser;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-use weft_ast::interp::{self, Inputs, Outputs};
-use weft_ast::random::nest::{Class, inputs, nest};
-use weft_ast::random::shrink;
-use weft_ast::{DType, Func, Span, Value as Array, print};
-use weft_schedule::{Arg, Argument, Recorded, Refusal, Schedule, Step, Trace};
+use taffeta_ast::interp::{self, Inputs, Outputs};
+use taffeta_ast::random::nest::{Class, inputs, nest};
+use taffeta_ast::random::shrink;
+use taffeta_ast::{DType, Func, Span, Value as Array, print};
+use taffeta_schedule::{Arg, Argument, Recorded, Refusal, Schedule, Step, Trace};
 
 /// Sizes that programs are run at.
 const SIZES: [i64; 5] = [0, 1, 2, 3, 6];
@@ -147,7 +147,7 @@ fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut
 
 /// What a program computes otherwise than before.
 fn fault(runs: &[Run], now: &Func) -> Option<String> {
-    if let Err(e) = weft_ast::validate::logical(now) {
+    if let Err(e) = taffeta_ast::validate::logical(now) {
         return Some(format!("the program is invalid: {e}"));
     }
     runs.iter().find_map(|r| match interp::run(now, &r.inputs) {
@@ -232,7 +232,7 @@ pub fn small(case: &Case, what: &str, further: Further<'_>) -> (Case, String) {
             None => k += 1,
         }
     }
-    let program = weft_ast::random::Case { func: best.0.func.clone(), inputs: Inputs::default() };
+    let program = taffeta_ast::random::Case { func: best.0.func.clone(), inputs: Inputs::default() };
     shrink(&program, &mut |smaller| {
         if start.elapsed() > SHRINKING {
             return false;

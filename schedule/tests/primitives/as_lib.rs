@@ -1,7 +1,7 @@
 use crate::args;
 use crate::common::{call, check, refused};
 use expect_test::{Expect, expect};
-use weft_schedule::{Refusal, Schedule};
+use taffeta_schedule::{Refusal, Schedule};
 
 fn outermost(s: &mut Schedule) -> Result<(), Refusal> {
     call(s, "as_lib", args!["i"]).map(drop)

@@ -3,8 +3,8 @@
 use crate::args;
 use crate::common::{call, entry, list, show};
 use expect_test::{Expect, expect};
-use weft_ast::{Stmt, StmtKind};
-use weft_schedule::{Refusal, Schedule};
+use taffeta_ast::{Stmt, StmtKind};
+use taffeta_schedule::{Refusal, Schedule};
 
 /// Assertions whose message is "assumed" become assumptions, which cannot be written in a program.
 fn assumed(s: &Stmt) -> Stmt {
@@ -12,7 +12,7 @@ fn assumed(s: &Stmt) -> Stmt {
         StmtKind::Assert { cond, message, .. } if !message.is_empty() => {
             s.with_kind(StmtKind::Assume { cond: cond.clone() })
         }
-        _ => s.map(&mut assumed, &mut weft_ast::Expr::clone),
+        _ => s.map(&mut assumed, &mut taffeta_ast::Expr::clone),
     }
 }
 
@@ -20,7 +20,7 @@ fn refused(text: &str, step: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, 
     let (func, program) = entry(text);
     let func = func.with_body(assumed(&func.body));
     let mut s = Schedule::new(func);
-    let Err(r) = step(&mut s) else { panic!("was taken:\n{}", weft_ast::print::func(s.func())) };
+    let Err(r) = step(&mut s) else { panic!("was taken:\n{}", taffeta_ast::print::func(s.func())) };
     expected.assert_eq(&show(&r, program.sources()));
 }
 
@@ -92,7 +92,7 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
     );
     refused(
         block,
-        |s| call(s, "tile", args![list(&["j"]), weft_schedule::Value::from(vec![4i64])]).map(drop),
+        |s| call(s, "tile", args![list(&["j"]), taffeta_schedule::Value::from(vec![4i64])]).map(drop),
         expect![[r#"
             schedule::illegal (4): an assumption would be made earlier than it is written
               `assert k[j] < n, "assumed"` it stands in here

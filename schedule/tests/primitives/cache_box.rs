@@ -22,12 +22,12 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
             let j = call(s, "split", args!["j", 8])?;
             let p = call(s, "split", args!["p", 4])?;
             let order = [&i[0], &j[0], &p[0], &i[1], &j[1], &p[1]].map(Clone::clone).to_vec();
-            call(s, "reorder", args![weft_schedule::Value::List(order)])?;
+            call(s, "reorder", args![taffeta_schedule::Value::List(order)])?;
             call(s, "cache", args![i[1].clone(), "a"])?;
             call(s, "cache", args![i[1].clone(), "c"])?;
             let c = call(s, "cache", args![p[0].clone(), "c"])?;
             assert!(
-                matches!(&c[0], weft_schedule::Value::Handle(weft_schedule::Handle::Tensor(t)) if t.name() == "c.cache")
+                matches!(&c[0], taffeta_schedule::Value::Handle(taffeta_schedule::Handle::Tensor(t)) if t.name() == "c.cache")
             );
             Ok(())
         },

@@ -3,10 +3,10 @@
 use crate::confirm::{self, Seen};
 use expect_test::Expect;
 use std::collections::BTreeMap;
-use weft_ast::interp::{self, Inputs, Outputs};
-use weft_ast::{DType, Expr, ExprKind, Func, Literal, SourceMap, Value as Array, print};
-use weft_frontend::{NoHooks, NoLoader, Program, Source};
-use weft_schedule::{Arg, Refusal, Schedule, Value};
+use taffeta_ast::interp::{self, Inputs, Outputs};
+use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, SourceMap, Value as Array, print};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_schedule::{Arg, Refusal, Schedule, Value};
 
 /// The first entry of a program, and its text for diagnostics.
 pub fn entry(text: &str) -> (Func, Program) {
@@ -20,7 +20,7 @@ pub fn entry(text: &str) -> (Func, Program) {
 #[macro_export]
 macro_rules! args {
     ($($value:expr),* $(; $($name:ident = $named:expr),*)?) => {
-        &[$(weft_schedule::Arg::from($value),)* $($(weft_schedule::Arg::named(stringify!($name), $named),)*)?][..]
+        &[$(taffeta_schedule::Arg::from($value),)* $($(taffeta_schedule::Arg::named(stringify!($name), $named),)*)?][..]
     };
 }
 
@@ -115,7 +115,7 @@ pub fn same(before: &Func, after: &Func) {
 /// The recorded steps, saved and taken again, give the same program.
 fn replays(func: &Func, s: &Schedule) {
     let json = s.trace().to_json();
-    let trace = weft_schedule::Trace::from_json(&json).expect("reads what it wrote");
+    let trace = taffeta_schedule::Trace::from_json(&json).expect("reads what it wrote");
     let again = trace.replay(func.clone()).unwrap_or_else(|(k, r)| panic!("step {k} is refused: {r:?}\n{json}"));
     assert_eq!(body(again.func()), body(s.func()), "{json}");
 }
@@ -208,16 +208,16 @@ pub fn example(
 /// The operators of the library, and no other files.
 struct Libop;
 
-impl weft_frontend::Loader for Libop {
+impl taffeta_frontend::Loader for Libop {
     fn load(&self, module: &str, _: Option<&std::path::Path>) -> Result<Source, String> {
         Err(format!("there is no module `{module}`"))
     }
 
     fn prelude(&self, name: &str) -> Option<Source> {
-        weft_libop::source(name).map(|(file, text)| Source::inline(file, text))
+        taffeta_libop::source(name).map(|(file, text)| Source::inline(file, text))
     }
 
     fn prelude_names(&self) -> Vec<String> {
-        weft_libop::names().map(str::to_string).collect()
+        taffeta_libop::names().map(str::to_string).collect()
     }
 }

@@ -4,8 +4,8 @@
 
 use crate::common::{entry, same, shown};
 use std::collections::BTreeMap;
-use weft_ast::{Stmt, StmtKind, Symbol, print};
-use weft_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
+use taffeta_ast::{Stmt, StmtKind, Symbol, print};
+use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
 /// Programs by what is special in them. Each has a nest, loops beside each other, and a local tensor, so that every primitive has
 /// something to be asked about.
@@ -198,7 +198,7 @@ fn is_loop(s: &Stmt) -> bool {
 }
 
 fn tensor(t: &Symbol) -> Arg {
-    Arg { name: None, value: Value::Handle(Handle::Tensor(t.clone())), span: weft_ast::Span::NONE }
+    Arg { name: None, value: Value::Handle(Handle::Tensor(t.clone())), span: taffeta_ast::Span::NONE }
 }
 
 /// Everything that a primitive can be asked with. One that is new is asked with every loop, until it has a line here.
@@ -232,7 +232,7 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
         tensors.iter().flat_map(|t| more.iter().map(|m| [&[tensor(t)], *m].concat())).collect()
     };
     let skew = IndexMap::affine(&[vec![1, 1, 0], vec![0, 1, 0]]);
-    let skew = Arg { name: None, value: Value::Map(skew), span: weft_ast::Span::NONE };
+    let skew = Arg { name: None, value: Value::Map(skew), span: taffeta_ast::Span::NONE };
     match method {
         "split" => each(&[&[Arg::from(2)], &[Arg::named("parts", 3)], &[Arg::from(3), Arg::named("shift", 1)]]),
         "reorder" => nested.iter().map(|(a, b)| vec![list(&[b, a])]).collect(),

@@ -1,8 +1,8 @@
 use crate::args;
 use crate::common::{call, check, list, refused};
 use expect_test::{Expect, expect};
-use weft_ast::{Expr, Symbol};
-use weft_schedule::{IndexMap, Refusal, Schedule, Value};
+use taffeta_ast::{Expr, Symbol};
+use taffeta_schedule::{IndexMap, Refusal, Schedule, Value};
 
 /// A map by its coefficients; the last number of each row is added.
 fn map(rows: &[&[i64]]) -> Value {

@@ -3,7 +3,7 @@
 use crate::args;
 use crate::common::{call, check, entry, list, refused};
 use expect_test::{Expect, expect};
-use weft_schedule::{Refusal, Schedule};
+use taffeta_schedule::{Refusal, Schedule};
 
 /// The help of the last step's refusal.
 fn proposed(text: &str, step: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) {
@@ -115,10 +115,13 @@ def f(x: inout[f32[n, m]]):
     check(
         text,
         |s| {
-            let skewed = weft_schedule::IndexMap::affine(&[vec![1, 1, 0], vec![0, 1, 0]]);
-            let map =
-                weft_schedule::Arg { name: None, value: weft_schedule::Value::Map(skewed), span: weft_ast::Span::NONE };
-            let loops = call(s, "permute", &[weft_schedule::Arg::from(list(&["i", "j"])), map])?;
+            let skewed = taffeta_schedule::IndexMap::affine(&[vec![1, 1, 0], vec![0, 1, 0]]);
+            let map = taffeta_schedule::Arg {
+                name: None,
+                value: taffeta_schedule::Value::Map(skewed),
+                span: taffeta_ast::Span::NONE,
+            };
+            let loops = call(s, "permute", &[taffeta_schedule::Arg::from(list(&["i", "j"])), map])?;
             call(s, "parallelize", args![loops[1].clone()]).map(drop)
         },
         expect![[r#"

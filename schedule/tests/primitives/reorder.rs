@@ -1,7 +1,7 @@
 use crate::args;
 use crate::common::{call, check, list, refused};
 use expect_test::{Expect, expect};
-use weft_schedule::{Refusal, Schedule};
+use taffeta_schedule::{Refusal, Schedule};
 
 fn swap(s: &mut Schedule) -> Result<(), Refusal> {
     call(s, "reorder", args![list(&["j", "i"])]).map(drop)
@@ -161,8 +161,9 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
         |s| {
             let i = call(s, "split", args!["i", 4])?;
             let j = call(s, "split", args!["j", 4])?;
-            let order = vec![i[0].clone(), j[0].clone(), weft_schedule::Value::from("p"), i[1].clone(), j[1].clone()];
-            call(s, "reorder", args![weft_schedule::Value::List(order)])?;
+            let order =
+                vec![i[0].clone(), j[0].clone(), taffeta_schedule::Value::from("p"), i[1].clone(), j[1].clone()];
+            call(s, "reorder", args![taffeta_schedule::Value::List(order)])?;
             call(s, "parallelize", args![i[0].clone()])?;
             Ok(())
         },
@@ -279,9 +280,12 @@ def f(k: i32[m], x: inout[f32[n]]):
               help: give the bounds names before the nest, with an assertion that they are sound
         "#]],
     );
-    let turned = weft_schedule::IndexMap::affine(&[vec![0, 1, 0], vec![1, 0, 0]]);
-    let turned =
-        weft_schedule::Arg { name: None, value: weft_schedule::Value::Map(turned), span: weft_ast::Span::NONE };
+    let turned = taffeta_schedule::IndexMap::affine(&[vec![0, 1, 0], vec![1, 0, 0]]);
+    let turned = taffeta_schedule::Arg {
+        name: None,
+        value: taffeta_schedule::Value::Map(turned),
+        span: taffeta_ast::Span::NONE,
+    };
     refused(
         first,
         |s| call(s, "permute", &[list(&["i", "j"]).into(), turned]).map(drop),
@@ -323,7 +327,7 @@ def f(x: inout[i64[n]], y: i64[m]):
         |s| {
             call(s, "parallelize", args!["j"]).expect("it is legal");
             let i = args!["i"][0].clone();
-            call(s, "unroll", &[i, weft_schedule::Arg::named("factor", 2)]).expect("it is legal");
+            call(s, "unroll", &[i, taffeta_schedule::Arg::named("factor", 2)]).expect("it is legal");
             call(s, "reorder", args![list(&["i~o", "j#1"])]).map(drop)
         },
         expect![[r#"

@@ -69,7 +69,7 @@ def f(x: inout[f32[n, m]]):
             let i = call(s, "split", args!["i", 4])?;
             let j = call(s, "split", args!["j"; factor = 8, shift = 3])?;
             let order = vec![i[0].clone(), j[0].clone(), i[1].clone(), j[1].clone()];
-            call(s, "reorder", args![weft_schedule::Value::List(order)])?;
+            call(s, "reorder", args![taffeta_schedule::Value::List(order)])?;
             call(s, "separate_tail", args![j[0].clone()])?;
             call(s, "separate_tail", args![i[0].clone()]).map(drop)
         },

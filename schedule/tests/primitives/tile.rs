@@ -1,7 +1,7 @@
 use crate::args;
 use crate::common::{call, check, list, refused};
 use expect_test::{Expect, expect};
-use weft_schedule::Value;
+use taffeta_schedule::Value;
 
 const STENCIL: &str = "
 def f(steps: i32, A: inout[f64[n]], B: inout[f64[n]]):

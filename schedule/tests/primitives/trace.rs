@@ -1,7 +1,7 @@
 use crate::args;
 use crate::common::{call, entry, show};
 use expect_test::expect;
-use weft_schedule::{Schedule, Trace};
+use taffeta_schedule::{Schedule, Trace};
 
 const TEXT: &str = "
 def f(x: inout[f32[n]]):

@@ -2,8 +2,8 @@
 
 use crate::common::{body, entry, same};
 use expect_test::expect;
-use weft_ast::Distribution;
-use weft_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
+use taffeta_ast::Distribution;
+use taffeta_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
 
 /// The registry is what there is; a method of each name calls that name.
 #[test]

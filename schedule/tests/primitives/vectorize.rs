@@ -3,7 +3,7 @@
 use crate::args;
 use crate::common::{call, check, entry, refused};
 use expect_test::expect;
-use weft_schedule::Schedule;
+use taffeta_schedule::Schedule;
 
 const ROWS: &str = "
 def f(x: f32[n, m], y: inout[f32[n]]):
@@ -31,7 +31,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 ",
         |s| {
             let made = call(s, "split", args!["i", 32])?;
-            call(s, "vectorize", &[made[1].clone().into(), weft_schedule::Arg::named("width", 16)])?;
+            call(s, "vectorize", &[made[1].clone().into(), taffeta_schedule::Arg::named("width", 16)])?;
             call(s, "parallelize", &[made[0].clone().into()]).map(drop)
         },
         expect![[r#"

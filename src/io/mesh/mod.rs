@@ -10,7 +10,7 @@ mod off;
 use super::{Want, convert, file_error, line_error};
 use std::collections::HashMap;
 use std::path::Path;
-use weft_ast::{Buffer, Diagnostic, Value};
+use taffeta_ast::{Buffer, Diagnostic, Value};
 
 /// A mesh of triangles.
 #[derive(Debug, Default, PartialEq)]
@@ -29,7 +29,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
         Some(part) if PARTS.contains(&part) => part,
         Some(part) => {
             let d = file_error("input::part", path, format!("a mesh has no `{part}`"));
-            return Err(match weft_ast::near::nearest(part, PARTS) {
+            return Err(match taffeta_ast::near::nearest(part, PARTS) {
                 Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
                 None => d.help("it has `vertices`, `faces` and `adjacency`"),
             });
@@ -121,7 +121,7 @@ fn coordinate(text: &str, path: &Path, line: usize) -> Result<f64, Diagnostic> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weft_ast::DType;
+    use taffeta_ast::DType;
 
     fn check(name: &str, text: &str, part: &str) -> Result<(Vec<usize>, Buffer), String> {
         let dir = tempfile::tempdir().expect("a temporary folder");

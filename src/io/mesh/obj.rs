@@ -3,7 +3,7 @@
 
 use super::{Mesh, add_polygon, coordinate, line_error};
 use std::path::Path;
-use weft_ast::Diagnostic;
+use taffeta_ast::Diagnostic;
 
 pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
     let mut mesh = Mesh::default();

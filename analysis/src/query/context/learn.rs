@@ -7,8 +7,8 @@ use crate::query::effects;
 use crate::query::interval::{Congruence, INFINITY, Interval};
 use crate::query::linear::Linear;
 use crate::query::prove::complement;
-use weft_ast::op::Op;
-use weft_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
 
 impl Context {
     /// A size: between 0 and [`MAX_SIZE`].

@@ -4,7 +4,7 @@ use super::Builtin;
 use crate::elaborate::call::Arg;
 use crate::elaborate::value::{Lazy, Value};
 use crate::elaborate::{Elab, R, axis};
-use weft_ast::{DType, Expr, Op, Span};
+use taffeta_ast::{DType, Expr, Op, Span};
 
 impl Elab<'_> {
     /// A shape: a tuple or list of sizes, or one size.

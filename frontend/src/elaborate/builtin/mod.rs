@@ -7,7 +7,7 @@ mod statics;
 use super::call::Arg;
 use super::value::Value;
 use super::{Elab, R};
-use weft_ast::{Diagnostic, Op, Span};
+use taffeta_ast::{Diagnostic, Op, Span};
 
 /// A built-in function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use crate::elaborate::call::Arg;
 use crate::elaborate::value::Value;
 use crate::elaborate::{Elab, R};
 use std::sync::Arc;
-use weft_ast::Span;
+use taffeta_ast::Span;
 
 impl Elab<'_> {
     /// `range(end)`, `range(begin, end, step)`

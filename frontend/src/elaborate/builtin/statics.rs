@@ -4,7 +4,7 @@ use super::Builtin;
 use crate::elaborate::call::Arg;
 use crate::elaborate::value::{StaticType, Value};
 use crate::elaborate::{Elab, R};
-use weft_ast::Span;
+use taffeta_ast::Span;
 
 impl Elab<'_> {
     /// `static(e)`: `e`, which must be known when compiling; of a range the list.
@@ -63,7 +63,7 @@ impl Elab<'_> {
                 Value::Type(StaticType::Str) => matches!(x, Value::Str(_)),
                 Value::Type(StaticType::Tuple) => matches!(x, Value::Tuple(_)),
                 Value::Type(StaticType::List) => matches!(x, Value::List(_)),
-                Value::DType(weft_ast::DType::Bool) => matches!(x, Value::Bool(_)),
+                Value::DType(taffeta_ast::DType::Bool) => matches!(x, Value::Bool(_)),
                 other => {
                     let what = other.describe();
                     return self.error_help(

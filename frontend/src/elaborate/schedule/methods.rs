@@ -6,7 +6,7 @@ use super::super::{Elab, R, static_eval};
 use super::{IndexMap, ScheduleArg, ScheduleCall, ScheduleValue};
 use crate::syntax::{self, ExprKind};
 use std::sync::Arc;
-use weft_ast::{DType, Diagnostic, Expr, Span, Symbol};
+use taffeta_ast::{DType, Diagnostic, Expr, Span, Symbol};
 
 impl Elab<'_> {
     /// The value of an expression that may be the schedule itself: what a method is called on, or an argument of a function.

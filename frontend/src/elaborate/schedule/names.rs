@@ -6,7 +6,7 @@ use super::super::func::FuncRef;
 use super::super::value::Value;
 use super::super::{Elab, R};
 use super::typed_parameter;
-use weft_ast::{Diagnostic, Expr, Span, StmtKind, Symbol};
+use taffeta_ast::{Diagnostic, Expr, Span, StmtKind, Symbol};
 
 impl Elab<'_> {
     /// A size of the program, where one can stand in a schedule: in the lambda of `permute`.

@@ -10,7 +10,7 @@ use super::super::{Elab, R, StaticValue};
 use crate::syntax::{self, ExprKind, Stmt, StmtKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_ast::Span;
+use taffeta_ast::Span;
 
 /// Methods that ask and change nothing.
 const QUERIES: [&str; 5] = ["can", "loops", "innermost", "parent", "length"];

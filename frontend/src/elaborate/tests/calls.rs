@@ -408,6 +408,6 @@ def f(x: f32[n]):
 ";
     let f = super::elaborate(src).expect("it ends");
     let mut depth = 0;
-    f.body.walk(&mut |s| depth += usize::from(matches!(s.kind(), weft_ast::StmtKind::If { .. })));
+    f.body.walk(&mut |s| depth += usize::from(matches!(s.kind(), taffeta_ast::StmtKind::If { .. })));
     assert!(depth >= 500, "{depth}");
 }

@@ -5,7 +5,7 @@ use crate::elaborate::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use weft_ast::{Diagnostics, Func, print, validate};
+use taffeta_ast::{Diagnostics, Func, print, validate};
 
 /// Answers with the function itself, and writes down what was asked.
 #[derive(Default)]

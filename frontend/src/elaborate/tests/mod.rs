@@ -19,7 +19,7 @@ use super::NoHooks;
 use crate::program::{Loader, Program, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
-use weft_ast::{Func, SourceMap, func, print, validate};
+use taffeta_ast::{Func, SourceMap, func, print, validate};
 
 /// A small operator library for tests, and one module beside the main file.
 struct Small;
@@ -85,7 +85,7 @@ fn elaborate(src: &str) -> Result<Func, String> {
 }
 
 /// A diagnostic in a few lines.
-fn show(d: &weft_ast::Diagnostic, sources: &SourceMap) -> String {
+fn show(d: &taffeta_ast::Diagnostic, sources: &SourceMap) -> String {
     let mut out = format!("[{}] {}\n", d.code, d.message);
     for l in &d.labels {
         let text = if l.text.is_empty() { String::new() } else { format!(": {}", l.text) };
@@ -119,7 +119,7 @@ fn check(src: &str, expect: expect_test::Expect) {
     }
 }
 
-/// What `weft check` says of a file.
+/// What `taffeta check` says of a file.
 #[track_caller]
 fn check_file(src: &str, expect: expect_test::Expect) {
     let program = load(src);

@@ -8,7 +8,7 @@ use crate::program::Program;
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use weft_ast::{Diagnostic, Diagnostics, Func};
+use taffeta_ast::{Diagnostic, Diagnostics, Func};
 
 /// Writes down every call, and answers with as many new handles as the primitive makes.
 #[derive(Default)]
@@ -461,7 +461,7 @@ def fast(s):
 
 #[test]
 fn the_sizes_of_a_lambda_are_those_of_the_program() {
-    use weft_ast::ExprKind;
+    use taffeta_ast::ExprKind;
     #[derive(Default)]
     struct Keeps(Mutex<Option<V>>);
     impl Scheduler for &Keeps {

@@ -48,7 +48,7 @@ fn tabs() {
         expect![[r#"
             syntax::tabs: the indentation mixes tabs and spaces differently from the lines above
               3:1 `\t`
-              help: indent with four spaces per block everywhere (`weft fmt` does it once the file parses)
+              help: indent with four spaces per block everywhere (`taffeta fmt` does it once the file parses)
         "#]],
     );
 }

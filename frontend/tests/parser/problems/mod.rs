@@ -7,9 +7,9 @@ mod tokens;
 
 use expect_test::Expect;
 use std::fmt::Write;
-use weft_ast::diag::Diagnostic;
-use weft_ast::span::SourceMap;
-use weft_frontend::parse::parse;
+use taffeta_ast::diag::Diagnostic;
+use taffeta_ast::span::SourceMap;
+use taffeta_frontend::parse::parse;
 
 /// Code, message, place with the text there, and help of each diagnostic.
 fn check(text: &str, expected: Expect) {

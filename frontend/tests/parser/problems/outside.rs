@@ -1,4 +1,4 @@
-//! What Python has and Weft does not: each says what to write instead.
+//! What Python has and Taffeta does not: each says what to write instead.
 
 use super::check;
 use expect_test::expect;

@@ -2,8 +2,8 @@
 
 use super::check;
 use expect_test::expect;
-use weft_ast::span::FileId;
-use weft_frontend::parse::parse;
+use taffeta_ast::span::FileId;
+use taffeta_frontend::parse::parse;
 
 #[test]
 fn strings() {

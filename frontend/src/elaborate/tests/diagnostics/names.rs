@@ -40,7 +40,7 @@ fn unknown_names() {
         expect![[r#"
             [name::unknown] there is no `print` here
               at t.ft:2 `print`
-              help: programs do not print: return the value, and see it with `weft run`
+              help: programs do not print: return the value, and see it with `taffeta run`
         "#]],
     );
     check(

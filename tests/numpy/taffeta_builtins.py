@@ -3,8 +3,8 @@ import math
 
 import numpy as np
 
-from weft_places import filled
-from weft_values import DType, F32, I32, Tensor, WeftError, atan2, binary, cast, declared_type, extremum, fma, number, to_type
+from taffeta_places import filled
+from taffeta_values import DType, F32, I32, Tensor, TaffetaError, atan2, binary, cast, declared_type, extremum, fma, number, to_type
 
 
 class Builtins:
@@ -57,7 +57,7 @@ class Builtins:
 
     def range(*bounds):
         if not all(isinstance(b, int) for b in bounds):
-            raise WeftError("this range is not static")
+            raise TaffetaError("this range is not static")
         return range(*bounds)
 
     def label(name):

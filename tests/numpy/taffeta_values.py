@@ -1,9 +1,9 @@
-"""Weft's values on NumPy: element types, tensors, weak scalars, and the operators on them.
+"""Taffeta's values on NumPy: element types, tensors, weak scalars, and the operators on them.
 
 A value is one of
 - *static*: a Python int, float, bool, str, None, tuple, list, slice or DType; known from the program text;
 - `Weak`: a number of sizes and iterators, known only at run time, with no type of its own yet;
-- `Tensor`: a NumPy array with a Weft element type (0-D for scalars). `dims` are its lengths as the program knows them:
+- `Tensor`: a NumPy array with a Taffeta element type (0-D for scalars). `dims` are its lengths as the program knows them:
   a Python int where it is a literal, a `Weak` where it is a size.
 """
 import operator
@@ -12,8 +12,8 @@ import numpy as np
 from scipy import special
 
 
-class WeftError(Exception):
-    """What stops a Weft program, or makes it no program."""
+class TaffetaError(Exception):
+    """What stops a Taffeta program, or makes it no program."""
 
 
 class DType:
@@ -94,11 +94,11 @@ def number(v):
         return v.v
     if isinstance(v, Tensor):
         if v.ndim:
-            raise WeftError(f"a scalar is expected, not a tensor of {v.ndim} dimensions")
+            raise TaffetaError(f"a scalar is expected, not a tensor of {v.ndim} dimensions")
         return v.a.item()
     if is_static_number(v):
         return v
-    raise WeftError(f"a number is expected, not {v!r}")
+    raise TaffetaError(f"a number is expected, not {v!r}")
 
 
 def bf16_round(a):
@@ -191,21 +191,21 @@ def broadcast_dims(*operands):
         longer = [n for n in here if number(n) != 1]
         dims.append((longer or sorted(here, key=lambda n: isinstance(n, int)))[0])
         if any(number(n) != number(longer[0]) for n in longer):
-            raise WeftError(f"shapes do not agree: {[number(n) for n in here]}")
+            raise TaffetaError(f"shapes do not agree: {[number(n) for n in here]}")
     return dims[::-1]
 
 
 def check_divisor(a, b, dtype):
     if np.any(b == 0):
-        raise WeftError("division by zero")
+        raise TaffetaError("division by zero")
     if dtype.kind == "signed" and np.any((a == np.iinfo(dtype.np).min) & (b == -1)):
-        raise WeftError("integer overflow in a division")
+        raise TaffetaError("integer overflow in a division")
 
 
 def shift(a, b, dtype, left):
     """Shifts by the width or more give 0, or -1 for negative values to the right; negative counts are errors."""
     if np.any(b < 0):
-        raise WeftError("negative shift count")
+        raise TaffetaError("negative shift count")
     width = 8 * dtype.np.itemsize
     count = np.minimum(b, width - 1).astype(dtype.np)
     if left:
@@ -216,7 +216,7 @@ def shift(a, b, dtype, left):
 def power(a, b, dtype):
     if dtype.is_int:
         if np.any(b < 0):
-            raise WeftError("negative exponent of an integer")
+            raise TaffetaError("negative exponent of an integer")
         return np.power(a, b)
     return np.power(a, b)
 
@@ -254,10 +254,10 @@ def binary(op, a, b):
         return result(COMPARE[op](x, y), BOOL, a, b)
     if op in BITS:
         if dtype.is_float:
-            raise WeftError(f"`{op}` of floats")
+            raise TaffetaError(f"`{op}` of floats")
         return result(BITS[op](x, y), dtype, a, b)
     if dtype is BOOL:
-        raise WeftError(f"`{op}` of two bools")
+        raise TaffetaError(f"`{op}` of two bools")
     if op in ("//", "%") and dtype.is_int:
         check_divisor(x, y, dtype)
     if op in ("<<", ">>"):
@@ -266,7 +266,7 @@ def binary(op, a, b):
         return result(power(x, y, dtype), dtype, a, b)
     if op in ARITHMETIC:
         return result(ARITHMETIC[op](x, y), dtype, a, b)
-    raise WeftError(f"there is no operator {op}")
+    raise TaffetaError(f"there is no operator {op}")
 
 
 QUICK = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le, ">": operator.gt,
@@ -297,7 +297,7 @@ def static_binary(op, a, b):
         return list(a) + list(b) if isinstance(a, list) else tuple(a) + tuple(b)
     if op == "+" and isinstance(a, str) and isinstance(b, str):
         return a + b
-    raise WeftError(f"`{op}` of {a!r} and {b!r}")
+    raise TaffetaError(f"`{op}` of {a!r} and {b!r}")
 
 
 def same(a, b):
@@ -314,21 +314,21 @@ def negate(a):
         return -a
     dtype = meeting_type(a)
     if dtype is BOOL:
-        raise WeftError("`-` of a bool")
+        raise TaffetaError("`-` of a bool")
     return result(np.negative(array(a, dtype)), dtype, a)
 
 
 def invert(a):
     dtype = meeting_type(a)
     if dtype.is_float:
-        raise WeftError("`~` of a float")
+        raise TaffetaError("`~` of a float")
     return result(np.invert(array(a, dtype)), dtype, a)
 
 
 def condition(a):
     """The array of a `bool` value."""
     if meeting_type(a) is not BOOL:
-        raise WeftError("a condition must be bool")
+        raise TaffetaError("a condition must be bool")
     return array(a, BOOL)
 
 
@@ -350,7 +350,7 @@ def cast(v, dtype):
         info = np.iinfo(dtype.np)
         whole = np.trunc(a.astype(np.float64))
         if not np.all((whole >= float(info.min)) & (whole < float(info.max) + 1)):
-            raise WeftError(f"a float has no value of type {dtype}")
+            raise TaffetaError(f"a float has no value of type {dtype}")
     return Tensor(to_type(a, dtype), dtype, dims)
 
 
@@ -386,7 +386,7 @@ def unary(name, v):
         return v
     if name in ("abs", "sign"):
         if dtype is BOOL:
-            raise WeftError(f"{name} of a bool")
+            raise TaffetaError(f"{name} of a bool")
         return result((np.abs if name == "abs" else np.sign)(array(v, dtype)), dtype, v)
     dtype = dtype if dtype.is_float else F64
     a = array(v, dtype)

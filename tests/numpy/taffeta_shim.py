@@ -1,9 +1,9 @@
-"""Runs dense Weft programs under CPython and NumPy: a `.ft` file is valid Python, so Python's own `ast` reads it.
+"""Runs dense Taffeta programs under CPython and NumPy: a `.ft` file is valid Python, so Python's own `ast` reads it.
 
 This is the oracle for the whole compiler, so it shares nothing with it and is kept small. It differs from running the
-file as Python exactly where Weft's values differ from NumPy's: assignment copies, `t = expr` writes into an existing
+file as Python exactly where Taffeta's values differ from NumPy's: assignment copies, `t = expr` writes into an existing
 name, names live in their block, template arguments are views, `x[idx] += v` accumulates duplicates, weak numbers take
-the type they meet, slices never clamp. libop's operators are those of weft_libop.py, written with NumPy; with
+the type they meet, slices never clamp. libop's operators are those of taffeta_libop.py, written with NumPy; with
 `libop="ft"` (and for operators that have no twin there) libop's own files are interpreted.
 """
 import ast
@@ -13,11 +13,11 @@ import sys
 
 import numpy as np
 
-import weft_libop_more  # noqa: F401  (registers operators)
-from weft_builtins import Builtins
-from weft_libop import OPERATORS
-from weft_places import converted, filled, numpy_index, store, viewed_dims
-from weft_values import (BOOL, DTYPES, UNARY, DType, Tensor, Weak, WeftError, array, binary, choose, condition, declared_type,
+import taffeta_libop_more  # noqa: F401  (registers operators)
+from taffeta_builtins import Builtins
+from taffeta_libop import OPERATORS
+from taffeta_places import converted, filled, numpy_index, store, viewed_dims
+from taffeta_values import (BOOL, DTYPES, UNARY, DType, Tensor, Weak, TaffetaError, array, binary, choose, condition, declared_type,
                          invert, is_weak, negate, number, result, same, to_type, unary)
 
 sys.setrecursionlimit(50000)  # a call of a template takes a dozen of Python's
@@ -37,7 +37,7 @@ class Function:
         self.node, self.module, self.name = node, module, node.name
         args = node.args
         if args.posonlyargs or args.kwonlyargs or args.vararg or args.kwarg:
-            raise WeftError(f"{node.name}: parameters of this kind are not in Weft")
+            raise TaffetaError(f"{node.name}: parameters of this kind are not in Taffeta")
         self.params = args.args
         first = len(args.args) - len(args.defaults)
         self.defaults = {a.arg: d for a, d in zip(args.args[first:], args.defaults)}
@@ -93,7 +93,7 @@ class Module:
             elif isinstance(node, ast.Assign):
                 self.pending[node.targets[0].id] = node.value
             elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-                raise WeftError(f"{path}:{node.lineno}: not at the top level of a file")
+                raise TaffetaError(f"{path}:{node.lineno}: not at the top level of a file")
 
     def imported(self, module, name):
         if module == "libop":
@@ -165,7 +165,7 @@ class Frame:
         if value is None:
             value = libop_function(name, self.module.libop)
         if value is None:
-            raise WeftError(f"unknown name {name}")
+            raise TaffetaError(f"unknown name {name}")
         return value
 
     # ---- statements
@@ -174,10 +174,10 @@ class Frame:
         for node in body:
             try:
                 getattr(self, "do_" + type(node).__name__)(node)
-            except (WeftError, AttributeError, IndexError, TypeError, ValueError) as e:
+            except (TaffetaError, AttributeError, IndexError, TypeError, ValueError) as e:
                 if getattr(e, "located", False):
                     raise
-                error = WeftError(f"{self.module.path}:{node.lineno}: {e}")
+                error = TaffetaError(f"{self.module.path}:{node.lineno}: {e}")
                 error.located = True
                 raise error from e
 
@@ -197,7 +197,7 @@ class Frame:
 
     def do_Assert(self, node):
         if not number(self.eval(node.test)):
-            raise WeftError(f"assertion failed: {self.message(node.msg)}")
+            raise TaffetaError(f"assertion failed: {self.message(node.msg)}")
 
     def message(self, node):
         if not isinstance(node, ast.JoinedStr):
@@ -230,7 +230,7 @@ class Frame:
         elif kind == "range":
             ranges = [range(*[number(self.eval(a)) for a in call.args])]
         else:
-            raise WeftError("a loop runs over range, ndrange or static")
+            raise TaffetaError("a loop runs over range, ndrange or static")
         for index in np.ndindex(*[len(r) for r in ranges]):
             self.blocks.append({n: Weak(r[k]) for n, r, k in zip(names, ranges, index)})
             try:
@@ -241,7 +241,7 @@ class Frame:
     def do_Assign(self, node):
         values = self.eval(node.value)
         if len(node.targets) > 1:
-            raise WeftError("one target is expected")
+            raise TaffetaError("one target is expected")
         self.unpack(node.targets[0], values)
 
     def unpack(self, target, value):
@@ -249,7 +249,7 @@ class Frame:
             self.assign(target, value)
             return
         if len(target.elts) != len(value):
-            raise WeftError(f"{len(value)} values for {len(target.elts)} names")
+            raise TaffetaError(f"{len(value)} values for {len(target.elts)} names")
         for t, v in zip(target.elts, copied(value)):
             self.unpack(t, v)
 
@@ -264,10 +264,10 @@ class Frame:
             self.blocks[-1][name] = self.declared(name, value)
         elif isinstance(block[name], Tensor):
             if name in self.params:
-                raise WeftError(f"`{name} = …` of a parameter: write {name}[...] = …")
+                raise TaffetaError(f"`{name} = …` of a parameter: write {name}[...] = …")
             store(block[name], (..., ), value)
         elif isinstance(value, Tensor):
-            raise WeftError(f"{name} is no tensor")
+            raise TaffetaError(f"{name} is no tensor")
         else:
             block[name] = value
 
@@ -282,7 +282,7 @@ class Frame:
 
     def do_AnnAssign(self, node):
         if self.find(node.target.id) is not None:
-            raise WeftError(f"{node.target.id} is declared already")
+            raise TaffetaError(f"{node.target.id} is declared already")
         dtype, dims = self.annotation(node.annotation)
         self.blocks[-1][node.target.id] = filled(tuple(map(self.eval, dims)), self.eval(node.value), dtype)
 
@@ -291,9 +291,9 @@ class Frame:
         if isinstance(node.target, ast.Name):
             base, index, gathered = self.look_up(node.target.id), (...,), False
             if not isinstance(base, Tensor):
-                raise WeftError(f"{node.target.id} is no tensor")
+                raise TaffetaError(f"{node.target.id} is no tensor")
             if self.params.get(node.target.id) == "read":
-                raise WeftError(f"{node.target.id} is read-only; annotate it inout[…]")
+                raise TaffetaError(f"{node.target.id} is read-only; annotate it inout[…]")
         else:
             base, index, gathered = self.place(node.target)
         old = Tensor(np.asarray(base.a[index]).copy(), base.dtype)
@@ -313,10 +313,10 @@ class Frame:
         """The tensor, the NumPy index in it, and whether the index gathers (so that it may name an element twice)."""
         base = self.eval(node.value)
         if not isinstance(base, Tensor):
-            raise WeftError("a subscript of something that is no tensor")
+            raise TaffetaError("a subscript of something that is no tensor")
         if isinstance(node.value, ast.Name) and self.params.get(node.value.id) == "read":
             if not isinstance(node.ctx, ast.Load):
-                raise WeftError(f"{node.value.id} is read-only; annotate it inout[…]")
+                raise TaffetaError(f"{node.value.id} is read-only; annotate it inout[…]")
         index, gathered = numpy_index(base, self.items(node.slice))
         return base, index, gathered
 
@@ -415,7 +415,7 @@ class Frame:
         chosen = self.eval(then if number(test) else otherwise)
         try:  # the type is that in which both meet, if the other one can be evaluated at all
             other = self.eval(otherwise if number(test) else then)
-        except (WeftError, IndexError):
+        except (TaffetaError, IndexError):
             return chosen
         return choose(test, chosen, other) if number(test) else choose(test, other, chosen)
 
@@ -427,17 +427,17 @@ class Frame:
             return base.ndim if isinstance(base, Tensor) else 0
         if node.attr == "dtype":
             return declared_type(base)
-        raise WeftError(f"a tensor has no {node.attr}")
+        raise TaffetaError(f"a tensor has no {node.attr}")
 
     def eval_Subscript(self, node):
         base = self.eval(node.value)
         if isinstance(base, (tuple, list, str, range)):
             index = self.eval(node.slice)
             if isinstance(index, (Weak, Tensor)):
-                raise WeftError("the index of a static list must be static")
+                raise TaffetaError("the index of a static list must be static")
             return base[index]
         if isinstance(base, DType):
-            raise WeftError("a type is no value here")
+            raise TaffetaError("a type is no value here")
         base, index, gathered = self.place(node)
         a = np.asarray(base.a[index])
         dims = [Weak(n) for n in a.shape] if gathered else viewed_dims(base, index)
@@ -450,13 +450,13 @@ class Frame:
         if getattr(called, "id", "") in ("grad", "value_and_grad", "vjp", "jvp"):
             raise NoGradients("gradients are not run here")
         if not isinstance(node.func, ast.Name):
-            raise WeftError("only functions that have a name are called")
+            raise TaffetaError("only functions that have a name are called")
         name = node.func.id
         keywords = {k.arg: k.value for k in node.keywords}
         hidden = self.find(name) is not None or self.module.look_up(name) is not None
         pair = name in ("min", "max") and (len(node.args) < 2 or "axis" in keywords)
         if name in DTYPES and not hidden:
-            raise WeftError(f"write cast(x, {name})")
+            raise TaffetaError(f"write cast(x, {name})")
         if name in BUILTINS and not hidden and not pair:
             return self.builtin(name, node.args, keywords)
         args = [self.eval(a) for a in node.args]
@@ -466,7 +466,7 @@ class Frame:
         if callable(function):
             return function(*args, **keywords)
         if not isinstance(function, Function):
-            raise WeftError("this is no function")
+            raise TaffetaError("this is no function")
         return call(function, args, keywords)[0]
 
     def builtin(self, name, nodes, keywords):
@@ -498,12 +498,12 @@ def call(function, args, keywords, outer_sizes=None):
     scope = frame.blocks[0]
     names = [p.arg for p in function.params]
     if len(args) > len(names) or set(keywords) - set(names) or set(keywords) & set(names[:len(args)]):
-        raise WeftError(f"{function.name} takes {names}")
+        raise TaffetaError(f"{function.name} takes {names}")
     given = {**dict(zip(names, args)), **keywords}
     for p in function.params:
         if p.arg not in given:
             if p.arg not in function.defaults:
-                raise WeftError(f"{function.name}: {p.arg} is missing")
+                raise TaffetaError(f"{function.name}: {p.arg} is missing")
             given[p.arg] = Frame(None, function.module).eval(function.defaults[p.arg])
     scope.update(outer_sizes or {})
     later = []
@@ -516,7 +516,7 @@ def call(function, args, keywords, outer_sizes=None):
     for p, node, value, d in later:
         expected = number(frame.eval(node))
         if expected != value:
-            raise WeftError(f"{function.name}: dimension {d} of {p} is {value}, not {expected}")
+            raise TaffetaError(f"{function.name}: dimension {d} of {p} is {value}, not {expected}")
     frame.blocks.append({})
     try:
         frame.run(function.node.body)
@@ -536,9 +536,9 @@ def bind(frame, param, value, later):
     if not isinstance(value, Tensor):
         value = converted(value, dtype)
     if value.ndim != len(dims):
-        raise WeftError(f"{param.arg} has {value.ndim} dimensions, not {len(dims)}")
+        raise TaffetaError(f"{param.arg} has {value.ndim} dimensions, not {len(dims)}")
     if value.dtype is not dtype:
-        raise WeftError(f"{param.arg} is {value.dtype}, not {dtype}")
+        raise TaffetaError(f"{param.arg} is {value.dtype}, not {dtype}")
     known = []
     for d, n in enumerate(dims):
         length = value.dims[d]
@@ -556,7 +556,7 @@ def bind(frame, param, value, later):
         known.append(length)
     for length, n in zip(known, value.a.shape):
         if number(length) != n:
-            raise WeftError(f"{param.arg}: a dimension is {n}, not {number(length)}")
+            raise TaffetaError(f"{param.arg}: a dimension is {n}, not {number(length)}")
     return Tensor(value.a, dtype, known), mode
 
 
@@ -565,7 +565,7 @@ def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>
     module = Module(text, folder, path, libop)
     function = module.look_up(entry)
     if not isinstance(function, Function) or not function.is_entry:
-        raise WeftError(f"{entry} is no entry")
+        raise TaffetaError(f"{entry} is no entry")
     given = dict(statics or {})
     probe = Frame(None, module)
     for p in function.params:

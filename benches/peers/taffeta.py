@@ -1,4 +1,4 @@
-"""Calls what `weft build` makes, through its C interface, results given by the caller as in a loop of an application."""
+"""Calls what `taffeta build` makes, through its C interface, results given by the caller as in a loop of an application."""
 
 import ctypes
 import os
@@ -61,15 +61,15 @@ class Entry:
     """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in."""
 
     def __init__(self, file, entry, schedule=None, sizes=(), statics=()):
-        folder = tempfile.mkdtemp(prefix="weft-peers-")
-        command = [os.environ["WEFT"], "build", file, entry, "-o", folder, "--shared"]
+        folder = tempfile.mkdtemp(prefix="taffeta-peers-")
+        command = [os.environ["TAFFETA"], "build", file, entry, "-o", folder, "--shared"]
         command += ["--schedule", schedule] if schedule else []
         for option, values in (("--size", dict(sizes)), ("--set", dict(statics))):
             for name, value in values.items():
                 command += [option, f"{name}={value}"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        self.library = ctypes.CDLL(os.path.join(folder, f"libweft_{entry}.so"))
-        self.function = getattr(self.library, f"weft_{entry}")
+        self.library = ctypes.CDLL(os.path.join(folder, f"libtaffeta_{entry}.so"))
+        self.function = getattr(self.library, f"taffeta_{entry}")
         self.function.restype = ctypes.c_int
         self.context = Context(abi=1, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
 
@@ -86,7 +86,7 @@ class Entry:
 
         def forget():
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
-            self.library.weft_ctx_release(context)
+            self.library.taffeta_ctx_release(context)
             self.context.abi, self.context.site = 1, -1
             self.context.threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
             for result in results:

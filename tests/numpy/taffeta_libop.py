@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy import special
 
-from weft_values import (BOOL, F64, I64, U64, Tensor, Weak, WeftError, binary, cast, choose, declared_type, extremum, number,
+from taffeta_values import (BOOL, F64, I64, U64, Tensor, Weak, TaffetaError, binary, cast, choose, declared_type, extremum, number,
                          promote, to_type, unary)
 
 OPERATORS = {}
@@ -48,7 +48,7 @@ def axes_of(axis, ndim):
         return tuple(range(ndim))
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     if any(not -ndim <= a < ndim for a in axes):
-        raise WeftError(f"axis {axis} is out of range for {ndim} dimensions")
+        raise TaffetaError(f"axis {axis} is out of range for {ndim} dimensions")
     return tuple(a % ndim for a in axes)
 
 

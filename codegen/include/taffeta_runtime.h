@@ -1,13 +1,13 @@
 /*
- * weft_runtime.h: what generated code shares. Included by generated C alone; programs that call it include weft.h.
+ * taffeta_runtime.h: what generated code shares. Included by generated C alone; programs that call it include taffeta.h.
  *
- * Everything but weft_ctx_release and weft_free is static, and these two are weak, so that any number of generated
+ * Everything but taffeta_ctx_release and taffeta_free is static, and these two are weak, so that any number of generated
  * files link into one program.
  */
-#ifndef WEFT_RUNTIME_H
-#define WEFT_RUNTIME_H
+#ifndef TAFFETA_RUNTIME_H
+#define TAFFETA_RUNTIME_H
 
-#include "weft.h"
+#include "taffeta.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,50 +20,50 @@
 #include <omp.h>
 #endif
 
-#define WEFT_UNUSED __attribute__((unused))
-#define WEFT_COLD __attribute__((cold, noinline, unused))
+#define TAFFETA_UNUSED __attribute__((unused))
+#define TAFFETA_COLD __attribute__((cold, noinline, unused))
 
 /* Sizes beyond this have no memory to stand for; below it, index arithmetic in 64 bits cannot overflow unnoticed. */
-#define WEFT_MAX_SIZE (INT64_C(1) << 47)
+#define TAFFETA_MAX_SIZE (INT64_C(1) << 47)
 
 /* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc itself declares
    them for -ffast-math alone. */
-#define WEFT_SIMD
-#define WEFT_SIMD_2_35
+#define TAFFETA_SIMD
+#define TAFFETA_SIMD_2_35
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 22)
-#undef WEFT_SIMD
-#define WEFT_SIMD __attribute__((simd("notinbranch"), const, nothrow))
+#undef TAFFETA_SIMD
+#define TAFFETA_SIMD __attribute__((simd("notinbranch"), const, nothrow))
 #endif
 #if __GLIBC_PREREQ(2, 35)
-#undef WEFT_SIMD_2_35
-#define WEFT_SIMD_2_35 WEFT_SIMD
+#undef TAFFETA_SIMD_2_35
+#define TAFFETA_SIMD_2_35 TAFFETA_SIMD
 #endif
 #endif
 
 /* A kernel is a function of its own, so that its parameters' `restrict` counts and a profile shows it. */
-#define WEFT_KERNEL __attribute__((noinline))
+#define TAFFETA_KERNEL __attribute__((noinline))
 
 /* Whether halves of vectors can be named (gcc 12, clang). */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
-#define WEFT_SHUFFLES 1
+#define TAFFETA_SHUFFLES 1
 #endif
 #endif
-#ifndef WEFT_SHUFFLES
-#define WEFT_SHUFFLES 0
+#ifndef TAFFETA_SHUFFLES
+#define TAFFETA_SHUFFLES 0
 #endif
 
 /* The body of a parallel loop: inlined, so that it costs nothing, after compilers have seen `restrict`. */
-#define WEFT_BODY inline __attribute__((always_inline))
+#define TAFFETA_BODY inline __attribute__((always_inline))
 
-#define WEFT_ALIGNED __attribute__((aligned(64)))
+#define TAFFETA_ALIGNED __attribute__((aligned(64)))
 
 /* Keeps the first error of a call; threads of one parallel loop may come here together. */
-static WEFT_COLD __attribute__((format(printf, 5, 6))) int wf_fail(weft_ctx *ctx, int status, int site, int line,
+static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int wf_fail(taffeta_ctx *ctx, int status, int site, int line,
                                                                      const char *format, ...) {
 #pragma omp critical(wf_fail)
-    if (ctx->status == WEFT_OK) {
+    if (ctx->status == TAFFETA_OK) {
         va_list values;
         va_start(values, format);
         vsnprintf(ctx->message, sizeof ctx->message, format, values);
@@ -77,7 +77,7 @@ static WEFT_COLD __attribute__((format(printf, 5, 6))) int wf_fail(weft_ctx *ctx
 }
 
 /* Whether another thread has failed. */
-static inline WEFT_UNUSED int wf_failed(weft_ctx *ctx) {
+static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
     int status;
 #pragma omp atomic read
     status = ctx->status;
@@ -85,7 +85,7 @@ static inline WEFT_UNUSED int wf_failed(weft_ctx *ctx) {
 }
 
 /* Threads of a parallel loop. */
-static inline WEFT_UNUSED int wf_threads(const weft_ctx *ctx) {
+static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
 #ifdef _OPENMP
     return ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
 #else
@@ -96,18 +96,18 @@ static inline WEFT_UNUSED int wf_threads(const weft_ctx *ctx) {
 
 /* Partial results that threads beyond the first one reduce into take at most this many bytes; where they would take more, fewer
    threads run. */
-#define WEFT_PARTIAL_BYTES ((size_t)1 << 28)
+#define TAFFETA_PARTIAL_BYTES ((size_t)1 << 28)
 
 /* Threads of a parallel loop of which each but the first needs so many bytes. */
-static inline WEFT_UNUSED int wf_team(const weft_ctx *ctx, size_t bytes) {
+static inline TAFFETA_UNUSED int wf_team(const taffeta_ctx *ctx, size_t bytes) {
     int threads = wf_threads(ctx);
-    if (bytes > 0 && (size_t)(threads > 1 ? threads - 1 : 0) > WEFT_PARTIAL_BYTES / bytes)
-        threads = 1 + (int)(WEFT_PARTIAL_BYTES / bytes);
+    if (bytes > 0 && (size_t)(threads > 1 ? threads - 1 : 0) > TAFFETA_PARTIAL_BYTES / bytes)
+        threads = 1 + (int)(TAFFETA_PARTIAL_BYTES / bytes);
     return threads;
 }
 
 /* The number of this thread in its team, and how many there are. */
-static inline WEFT_UNUSED int wf_thread(void) {
+static inline TAFFETA_UNUSED int wf_thread(void) {
 #ifdef _OPENMP
     return omp_get_thread_num();
 #else
@@ -115,7 +115,7 @@ static inline WEFT_UNUSED int wf_thread(void) {
 #endif
 }
 
-static inline WEFT_UNUSED int wf_team_size(void) {
+static inline TAFFETA_UNUSED int wf_team_size(void) {
 #ifdef _OPENMP
     return omp_get_num_threads();
 #else
@@ -124,13 +124,13 @@ static inline WEFT_UNUSED int wf_team_size(void) {
 }
 
 /* Iterations of range(begin, end, step), for a step that is not 0. */
-static inline WEFT_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
+static inline TAFFETA_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;
     return begin > end ? ((uint64_t)begin - (uint64_t)end - 1) / (0 - (uint64_t)step) + 1 : 0;
 }
 
 /* A float in a message: the fewest digits, but at least 6, that read back as the same number. */
-static WEFT_COLD const char *wf_show(char *text, double value, bool is_f32) {
+static TAFFETA_COLD const char *wf_show(char *text, double value, bool is_f32) {
     if (value != value) return "nan";
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -140,21 +140,21 @@ static WEFT_COLD const char *wf_show(char *text, double value, bool is_f32) {
 }
 
 /* Sizes that do not fit are INT64_MIN, which is no size. */
-static inline WEFT_UNUSED int64_t wf_dim_if(int64_t operand, int64_t value) {
+static inline TAFFETA_UNUSED int64_t wf_dim_if(int64_t operand, int64_t value) {
     return operand == INT64_MIN ? INT64_MIN : value;
 }
 
-static inline WEFT_UNUSED int64_t wf_dim_add(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t wf_dim_add(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_add_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-static inline WEFT_UNUSED int64_t wf_dim_sub(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t wf_dim_sub(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_sub_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-static inline WEFT_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
 }
@@ -162,50 +162,50 @@ static inline WEFT_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
 /* Local tensors end at multiples of this, so that the next one in the arena is aligned. Where AddressSanitizer watches, memory
    of their own ends with their elements, so that it sees one element beyond. */
 #if defined(__SANITIZE_ADDRESS__)
-#define WEFT_LOCAL_UNIT ((size_t)1)
+#define TAFFETA_LOCAL_UNIT ((size_t)1)
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define WEFT_LOCAL_UNIT ((size_t)1)
+#define TAFFETA_LOCAL_UNIT ((size_t)1)
 #endif
 #endif
-#ifndef WEFT_LOCAL_UNIT
-#define WEFT_LOCAL_UNIT ((size_t)64)
+#ifndef TAFFETA_LOCAL_UNIT
+#define TAFFETA_LOCAL_UNIT ((size_t)64)
 #endif
 
-/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than WEFT_MAX_SIZE elements,
+/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than TAFFETA_MAX_SIZE elements,
    sizes of 0 counted as 1: index arithmetic may then rely on that. */
-static inline WEFT_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+static inline TAFFETA_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
     bool empty = false;
     *bytes = 0;
     for (int d = 0; d < n_dims; d++) {
         if (dims[d] < 0) return false;
         empty |= dims[d] == 0;
-        if (__builtin_mul_overflow(count, dims[d] == 0 ? 1 : dims[d], &count) || count > WEFT_MAX_SIZE) return false;
+        if (__builtin_mul_overflow(count, dims[d] == 0 ? 1 : dims[d], &count) || count > TAFFETA_MAX_SIZE) return false;
     }
-    if (!empty) *bytes = ((size_t)count * size + WEFT_LOCAL_UNIT - 1) & ~(WEFT_LOCAL_UNIT - 1);
+    if (!empty) *bytes = ((size_t)count * size + TAFFETA_LOCAL_UNIT - 1) & ~(TAFFETA_LOCAL_UNIT - 1);
     return true;
 }
 
 /* A local tensor can be made: its sizes are not negative and fit. */
-static inline WEFT_UNUSED bool wf_local(weft_ctx *ctx, int site, int line, const char *where, const char *name,
+static inline TAFFETA_UNUSED bool wf_local(taffeta_ctx *ctx, int site, int line, const char *where, const char *name,
                                           const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     size_t ignored;
     if (wf_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
     for (int d = 0; d < n_dims; d++) {
         if (dims[d] < 0 && dims[d] != INT64_MIN) {
-            wf_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
+            wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
                       name, dims[d]);
             return false;
         }
     }
-    wf_fail(ctx, WEFT_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
+    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
     return false;
 }
 
 /* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena grows
    to hold it. */
-static inline WEFT_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
+static inline TAFFETA_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
     wf_room(dims, n_dims, size, &bytes);
     bytes = (bytes + 63) & ~(size_t)63;
@@ -215,34 +215,34 @@ static inline WEFT_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n
 }
 
 /* Memory aligned to 64 bytes; NULL if there is none. */
-static WEFT_UNUSED void *wf_aligned(size_t bytes) {
+static TAFFETA_UNUSED void *wf_aligned(size_t bytes) {
     void *p = NULL;
     return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
 }
 
 /* Makes room for `bytes` in the arena. */
-static WEFT_UNUSED int wf_reserve(weft_ctx *ctx, size_t bytes) {
+static TAFFETA_UNUSED int wf_reserve(taffeta_ctx *ctx, size_t bytes) {
     if (bytes > ctx->arena_capacity) {
-        if (ctx->arena != NULL && ctx->arena_owner == WEFT_OWNER_CALLER)
-            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
+        if (ctx->arena != NULL && ctx->arena_owner == TAFFETA_OWNER_CALLER)
+            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
                              ctx->arena_capacity, bytes);
         free(ctx->arena);
         ctx->arena_capacity = 0;
-        ctx->arena_owner = WEFT_OWNER_CALLEE;
+        ctx->arena_owner = TAFFETA_OWNER_CALLEE;
         ctx->arena = wf_aligned(bytes);
         if (ctx->arena == NULL)
-            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
+            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
         ctx->arena_capacity = bytes;
     }
     if (((uintptr_t)ctx->arena & 63) != 0)
-        return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
+        return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
     ctx->memory_used = bytes;
     ctx->memory_peak = bytes;
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
-static WEFT_UNUSED void *wf_heap_take(weft_ctx *ctx, size_t bytes) {
+static TAFFETA_UNUSED void *wf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     void *p = wf_aligned(bytes);
     if (p != NULL) {
 #pragma omp critical(wf_heap)
@@ -254,35 +254,35 @@ static WEFT_UNUSED void *wf_heap_take(weft_ctx *ctx, size_t bytes) {
     return p;
 }
 
-static WEFT_UNUSED void wf_heap_give(weft_ctx *ctx, void *p, size_t bytes) {
+static TAFFETA_UNUSED void wf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes) {
     free(p);
 #pragma omp critical(wf_heap)
     ctx->memory_used -= bytes;
 }
 
 /* Starts a call: the context and the number of arguments. */
-static WEFT_UNUSED int wf_begin(weft_ctx *ctx, const weft_tensor *args, size_t n_args, size_t expected) {
-    if (ctx == NULL || ctx->abi != WEFT_ABI) return WEFT_ERROR_CALL;
-    ctx->status = WEFT_OK;
+static TAFFETA_UNUSED int wf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
+    if (ctx == NULL || ctx->abi != TAFFETA_ABI) return TAFFETA_ERROR_CALL;
+    ctx->status = TAFFETA_OK;
     ctx->line = 0;
     ctx->site = -1;
     ctx->memory_used = 0;
     ctx->memory_peak = 0;
     ctx->message[0] = 0;
     if (n_args != expected)
-        return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
+        return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
                          expected);
-    if (args == NULL && expected != 0) return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "args is NULL");
-    return WEFT_OK;
+    if (args == NULL && expected != 0) return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "args is NULL");
+    return TAFFETA_OK;
 }
 
-static WEFT_UNUSED const char *wf_dtype_name(int32_t dtype) {
+static TAFFETA_UNUSED const char *wf_dtype_name(int32_t dtype) {
     static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
                                         "u32",  "u64", "f16", "bf16", "f32", "f64"};
-    return dtype >= 0 && dtype <= WEFT_F64 ? names[dtype] : "an unknown type";
+    return dtype >= 0 && dtype <= TAFFETA_F64 ? names[dtype] : "an unknown type";
 }
 
-static WEFT_UNUSED size_t wf_dtype_size(int32_t dtype) {
+static TAFFETA_UNUSED size_t wf_dtype_size(int32_t dtype) {
     static const unsigned char sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
     return sizes[dtype];
 }
@@ -296,90 +296,90 @@ typedef struct wf_spec {
 } wf_spec;
 
 /* Types, numbers of dimensions and storage of all arguments, and the sizes of parameters. */
-static WEFT_UNUSED int wf_check_args(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args) {
+static TAFFETA_UNUSED int wf_check_args(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
-        const weft_tensor *t = &args[k];
+        const taffeta_tensor *t = &args[k];
         const wf_spec *s = &specs[k];
         if (t->dtype != s->dtype)
-            return wf_fail(ctx, WEFT_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+            return wf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
                              wf_dtype_name(t->dtype), wf_dtype_name(s->dtype));
         if (t->ndim != s->ndim)
-            return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
+            return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
                              (int)s->ndim);
         if (t->shape == NULL && t->ndim != 0)
-            return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
+            return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
         if (t->levels != NULL)
-            return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
+            return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
         if (s->passing == 'r') continue;
         for (int32_t d = 0; d < t->ndim; d++)
-            if (t->shape[d] < 0 || t->shape[d] > WEFT_MAX_SIZE)
-                return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
+            if (t->shape[d] < 0 || t->shape[d] > TAFFETA_MAX_SIZE)
+                return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
                                  t->shape[d]);
     }
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* A size: from `sizes` if it is given there, else `fixed`, which is -1 where no parameter fixes it. */
-static WEFT_UNUSED int wf_bind_size(weft_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+static TAFFETA_UNUSED int wf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
                                       int64_t *value) {
     *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
     if (*value == -1 && fixed == -1)
-        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
-    if (*value < 0 || *value > WEFT_MAX_SIZE)
-        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
-    return WEFT_OK;
+        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
+    if (*value < 0 || *value > TAFFETA_MAX_SIZE)
+        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
+    return TAFFETA_OK;
 }
 
 /* A size that is compiled in. */
-static WEFT_UNUSED int wf_known_size(weft_ctx *ctx, const char *name, int64_t value, int64_t known) {
+static TAFFETA_UNUSED int wf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
     if (value != known)
-        return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
+        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
                          value, known);
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if the
    call is only planned), the dimension is written. */
-static WEFT_UNUSED int wf_check_dim(weft_ctx *ctx, const wf_spec *s, weft_tensor *t, bool planned, int32_t d,
+static TAFFETA_UNUSED int wf_check_dim(taffeta_ctx *ctx, const wf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
-        return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", s->name);
+        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", s->name);
     if (s->passing == 'r') {
         if (expected < 0)
-            return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
+            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
                              s->name, expected);
         if (planned || t->data == NULL) t->shape[d] = expected;
     }
     if (t->shape[d] != expected)
-        return wf_fail(ctx, WEFT_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
+        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
                          (int)d, s->name, t->shape[d], what, expected);
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* The bytes of arguments whose shapes are known to be right. */
-static WEFT_UNUSED int wf_check_extents(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int wf_check_extents(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
         if (!wf_room(args[k].shape, args[k].ndim, wf_dtype_size(args[k].dtype), &bytes[k]))
-            return wf_fail(ctx, WEFT_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
-    return WEFT_OK;
+            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
+    return TAFFETA_OK;
 }
 
 /* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory with
    another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
-static WEFT_UNUSED int wf_check_data(weft_ctx *ctx, const wf_spec *specs, const weft_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int wf_check_data(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                        const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
-        const weft_tensor *t = &args[k];
+        const taffeta_tensor *t = &args[k];
         if (bytes[k] == 0 || (t->data == NULL && specs[k].passing == 'r')) continue;
-        if (t->data == NULL) return wf_fail(ctx, WEFT_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
+        if (t->data == NULL) return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
         if ((uintptr_t)t->data % wf_dtype_size(t->dtype) != 0)
-            return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
+            return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
                              specs[k].name);
         int64_t stride = 1;
         for (int32_t d = t->ndim - 1; t->strides != NULL && d >= 0; d--) {
             if (t->shape[d] != 1 && t->strides[d] != stride)
-                return wf_fail(ctx, WEFT_ERROR_LAYOUT, -1, 0,
+                return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0,
                                  "`%s` is not row-major and contiguous: dimension %d has stride %" PRId64 ", expected %" PRId64,
                                  specs[k].name, (int)d, t->strides[d], stride);
             stride *= t->shape[d];
@@ -392,15 +392,15 @@ static WEFT_UNUSED int wf_check_data(weft_ctx *ctx, const wf_spec *specs, const 
             for (int32_t d = 0; d < args[k].ndim; d++) a_bytes *= (size_t)args[k].shape[d];
             for (int32_t d = 0; d < args[j].ndim; d++) b_bytes *= (size_t)args[j].shape[d];
             if (j != k && a != 0 && b != 0 && a_bytes != 0 && b_bytes != 0 && a < b + b_bytes && b < a + a_bytes)
-                return wf_fail(ctx, WEFT_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
+                return wf_fail(ctx, TAFFETA_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
                                  specs[j].name);
         }
     }
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* Allocates the results that the caller left to the callee; `made` says which. */
-static WEFT_UNUSED int wf_make_results(weft_ctx *ctx, const wf_spec *specs, weft_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int wf_make_results(taffeta_ctx *ctx, const wf_spec *specs, taffeta_tensor *args, size_t n_args,
                                          const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
     for (size_t k = 0; k < n_args; k++) {
@@ -408,36 +408,36 @@ static WEFT_UNUSED int wf_make_results(weft_ctx *ctx, const wf_spec *specs, weft
         if (!made[k]) continue;
         args[k].data = wf_aligned(bytes[k]);
         if (args[k].data == NULL)
-            return wf_fail(ctx, WEFT_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
-        args[k].owner = WEFT_OWNER_CALLEE;
+            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
+        args[k].owner = TAFFETA_OWNER_CALLEE;
         args[k].strides = NULL;
     }
-    return WEFT_OK;
+    return TAFFETA_OK;
 }
 
 /* After an error: results that the callee made are nobody's. */
-static WEFT_UNUSED void wf_drop_results(weft_tensor *args, size_t n_args, const bool *made) {
+static TAFFETA_UNUSED void wf_drop_results(taffeta_tensor *args, size_t n_args, const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;
         free(args[k].data);
         args[k].data = NULL;
-        args[k].owner = WEFT_OWNER_CALLER;
+        args[k].owner = TAFFETA_OWNER_CALLER;
     }
 }
 
-void weft_ctx_release(weft_ctx *ctx) __attribute__((weak));
-void weft_ctx_release(weft_ctx *ctx) {
-    if (ctx->arena_owner == WEFT_OWNER_CALLEE) free(ctx->arena);
+void taffeta_ctx_release(taffeta_ctx *ctx) __attribute__((weak));
+void taffeta_ctx_release(taffeta_ctx *ctx) {
+    if (ctx->arena_owner == TAFFETA_OWNER_CALLEE) free(ctx->arena);
     ctx->arena = NULL;
     ctx->arena_capacity = 0;
 }
 
-void weft_free(weft_tensor *tensor) __attribute__((weak));
-void weft_free(weft_tensor *tensor) {
-    if (tensor->owner == WEFT_OWNER_CALLEE) {
+void taffeta_free(taffeta_tensor *tensor) __attribute__((weak));
+void taffeta_free(taffeta_tensor *tensor) {
+    if (tensor->owner == TAFFETA_OWNER_CALLEE) {
         free(tensor->data);
         tensor->data = NULL;
-        tensor->owner = WEFT_OWNER_CALLER;
+        tensor->owner = TAFFETA_OWNER_CALLER;
     }
 }
 

@@ -1,14 +1,14 @@
-"""Places in tensors: subscripts as NumPy's indices, checked as Weft checks them, and stores."""
+"""Places in tensors: subscripts as NumPy's indices, checked as Taffeta checks them, and stores."""
 import numpy as np
 
-from weft_values import Tensor, Weak, WeftError, array, meeting_type, number
+from taffeta_values import Tensor, Weak, TaffetaError, array, meeting_type, number
 
 
 def converted(value, dtype):
     """A value to be stored as `dtype`: within a kind it converts, an integer fits a float, a float needs a cast."""
     source = meeting_type(value)
     if source.is_float and not dtype.is_float:
-        raise WeftError(f"{source} does not go into {dtype} without a cast")
+        raise TaffetaError(f"{source} does not go into {dtype} without a cast")
     a = array(value, dtype)
     return Tensor(a, dtype, value.dims if isinstance(value, Tensor) else ())
 
@@ -17,7 +17,7 @@ def store(base, index, value):
     """base[index] = value; the right-hand side is read in full before."""
     value = converted(value, base.dtype)
     if not isinstance(base.a[index], np.ndarray) and value.ndim:
-        raise WeftError("a tensor does not go into one element")
+        raise TaffetaError("a tensor does not go into one element")
     base.a[index] = value.a.copy()
 
 
@@ -29,7 +29,7 @@ def numpy_index(base, items):
             return index + (Ellipsis,), False
     used = sum(1 for v in items if v is not None and v is not Ellipsis)
     if used > base.ndim:
-        raise WeftError(f"{used} indices for a tensor of {base.ndim} dimensions")
+        raise TaffetaError(f"{used} indices for a tensor of {base.ndim} dimensions")
     if not any(v is Ellipsis for v in items):
         items = items + [Ellipsis]
     index, d, gathered = [], 0, False
@@ -43,17 +43,17 @@ def numpy_index(base, items):
             index.append(checked_slice(v, n))
         elif isinstance(v, Tensor) and v.ndim:
             if not v.dtype.is_int:
-                raise WeftError(f"an index of type {v.dtype}")
+                raise TaffetaError(f"an index of type {v.dtype}")
             if v.a.size and not (0 <= v.a.min() and v.a.max() < n):
-                raise WeftError(f"index out of range: {v.a.min()} … {v.a.max()} of {n}")
+                raise TaffetaError(f"index out of range: {v.a.min()} … {v.a.max()} of {n}")
             index.append(v.a.astype(np.int64))
             gathered = True
         else:
             k = number(v)
             if not isinstance(k, int) or isinstance(k, bool):
-                raise WeftError(f"an index must be an integer, not {k!r}")
+                raise TaffetaError(f"an index must be an integer, not {k!r}")
             if not (-n if isinstance(v, int) else 0) <= k < n:
-                raise WeftError(f"index {k} is out of range for length {n}")
+                raise TaffetaError(f"index {k} is out of range for length {n}")
             index.append(k)
         d += 1
     return tuple(index), gathered
@@ -63,7 +63,7 @@ def checked_slice(s, n):
     """A slice as Python's, with 0 <= first <= last <= n required (for a negative step the other way round)."""
     step = 1 if s.step is None else s.step
     if not isinstance(step, int) or step == 0:
-        raise WeftError("the step of a slice must be static and not 0")
+        raise TaffetaError("the step of a slice must be static and not 0")
 
     def bound(v, default):
         if v is None:
@@ -73,11 +73,11 @@ def checked_slice(s, n):
     if step > 0:
         first, last = bound(s.start, 0), bound(s.stop, n)
         if not 0 <= first <= last <= n:
-            raise WeftError(f"slice {first}:{last} is out of range for length {n}")
+            raise TaffetaError(f"slice {first}:{last} is out of range for length {n}")
         return slice(first, last, step)
     first, last = bound(s.start, n - 1), bound(s.stop, -1)
     if not -1 <= last <= first <= n - 1:
-        raise WeftError(f"slice {first}:{last}:{step} is out of range for length {n}")
+        raise TaffetaError(f"slice {first}:{last}:{step} is out of range for length {n}")
     return slice(first, None if last < 0 else last, step) if first >= 0 else slice(0, 0)
 
 

@@ -1,9 +1,9 @@
-"""The second half of weft_libop.py: windows, gathering, running sums, random numbers, grids, losses."""
+"""The second half of taffeta_libop.py: windows, gathering, running sums, random numbers, grids, losses."""
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from weft_libop import axes_of, contraction_type, float_type, made, operator, sum_type, tensor, wide
-from weft_values import BOOL, F16, F32, F64, I64, WeftError, binary, cast, extremum, number, to_type
+from taffeta_libop import axes_of, contraction_type, float_type, made, operator, sum_type, tensor, wide
+from taffeta_values import BOOL, F16, F32, F64, I64, TaffetaError, binary, cast, extremum, number, to_type
 
 
 @operator
@@ -18,7 +18,7 @@ def pad(x, width, value=0):
 
 def checked_index(index, n):
     if index.a.size and not (0 <= index.a.min() and index.a.max() < n):
-        raise WeftError(f"index out of range: {index.a.min()} … {index.a.max()} of {n}")
+        raise TaffetaError(f"index out of range: {index.a.min()} … {index.a.max()} of {n}")
     return index.a.astype(np.int64)
 
 

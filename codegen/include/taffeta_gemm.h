@@ -1,18 +1,18 @@
 /*
- * weft_gemm.h: matrix products of generated code, `C += alpha * A * B`. Included where a loop nest is one.
+ * taffeta_gemm.h: matrix products of generated code, `C += alpha * A * B`. Included where a loop nest is one.
  *
  * A BLAS library that is there when the program runs does them, if the matrices are ones that it takes; otherwise the kernel
  * at the end of this file. Nothing has to be there when a program is compiled or started.
  *
- * WEFT_BLAS=libmkl_rt.so.2   names the library to load (or its path); WEFT_BLAS=none leaves only our own kernel.
+ * TAFFETA_BLAS=libmkl_rt.so.2   names the library to load (or its path); TAFFETA_BLAS=none leaves only our own kernel.
  *
  * The file includes itself, once for each type: what stands below `#else` is for elements of type WF_T.
  */
 #ifndef WF_T
-#ifndef WEFT_GEMM_H
-#define WEFT_GEMM_H
+#ifndef TAFFETA_GEMM_H
+#define TAFFETA_GEMM_H
 
-#include "weft_runtime.h"
+#include "taffeta_runtime.h"
 #include <dlfcn.h>
 #include <limits.h>
 
@@ -44,14 +44,14 @@ typedef struct wf_blas {
 } wf_blas;
 
 /* Copies an address: C does not convert pointers to functions. */
-static WEFT_COLD bool wf_symbol(void *library, const char *name, void *to) {
+static TAFFETA_COLD bool wf_symbol(void *library, const char *name, void *to) {
     void *found = dlsym(library, name);
     memcpy(to, &found, sizeof found);
     return found != NULL;
 }
 
 /* Whether the library computes what we expect: small numbers, rows with a gap behind them, and 0 * NaN, which is NaN. */
-static WEFT_COLD bool wf_blas_works(const wf_blas *blas) {
+static TAFFETA_COLD bool wf_blas_works(const wf_blas *blas) {
     float a[6] = {1, 2, 9, 3, 0, 9}, b[6] = {5, 6, 9, 7, NAN, 9}, c[6] = {1, 1, 4, 1, 1, 4}, y[2] = {1, 1};
     blas->gemm_f32(WF_ROW_MAJOR, WF_PLAIN, WF_PLAIN, 2, 1, 2, 2, a, 3, b, 3, 1, c, 3);
     blas->gemm_f32(WF_ROW_MAJOR, WF_PLAIN, WF_PLAIN, 2, 1, 2, 1, a, 3, b + 1, 3, 1, c + 1, 3);
@@ -63,7 +63,7 @@ static WEFT_COLD bool wf_blas_works(const wf_blas *blas) {
     return f[0] == 27 && f[1] == 31 && f[2] == 39 && f[3] == 45 && z[0] == 18 && z[1] == 40;
 }
 
-static WEFT_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
+static TAFFETA_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return false;
     int (*layer)(int);
@@ -83,14 +83,14 @@ static WEFT_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
 }
 
 /* The library, which the first product looks for; its name is NULL if there is none. */
-static WEFT_UNUSED const wf_blas *wf_blas_get(void) {
+static TAFFETA_UNUSED const wf_blas *wf_blas_get(void) {
     static wf_blas blas;
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so",
                                         "libblis.so.4", "libcblas.so.3", "libblas.so.3", "libopenblas.dylib"};
     if (__atomic_load_n(&blas.known, __ATOMIC_ACQUIRE)) return &blas;
 #pragma omp critical(wf_blas)
     if (!blas.known) {
-        const char *wish = getenv("WEFT_BLAS");
+        const char *wish = getenv("TAFFETA_BLAS");
         if (wish != NULL) {
             if (strcmp(wish, "none") != 0 && wf_blas_open(&blas, wish)) blas.name = wish;
         } else {
@@ -103,14 +103,14 @@ static WEFT_UNUSED const wf_blas *wf_blas_get(void) {
 }
 
 /* What does the matrix products, for people: the library's name, or an empty text. */
-__attribute__((weak)) const char *weft_products(void);
-__attribute__((weak)) const char *weft_products(void) {
+__attribute__((weak)) const char *taffeta_products(void);
+__attribute__((weak)) const char *taffeta_products(void) {
     const char *name = wf_blas_get()->name;
     return name != NULL ? name : "";
 }
 
 /* Whether threads of ours run already: then a product is one of many, and done by the thread that asks for it. */
-static inline WEFT_UNUSED bool wf_in_parallel(void) {
+static inline TAFFETA_UNUSED bool wf_in_parallel(void) {
 #ifdef _OPENMP
     return omp_in_parallel();
 #else
@@ -118,10 +118,10 @@ static inline WEFT_UNUSED bool wf_in_parallel(void) {
 #endif
 }
 
-static inline WEFT_UNUSED int64_t wf_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline TAFFETA_UNUSED int64_t wf_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* As a leading dimension or an increment: at least `least`, and CBLAS's integers hold it. One row has none. */
-static inline WEFT_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int64_t least) {
+static inline TAFFETA_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int64_t least) {
     if (rows == 1) *stride = least;
     return *stride >= least && *stride <= INT_MAX;
 }
@@ -148,7 +148,7 @@ static inline WEFT_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int64_t
 #define WF_(name) wf_##name##_f32
 #define WF_GEMM gemm_f32
 #define WF_GEMV gemv_f32
-#include "weft_gemm.h"
+#include "taffeta_gemm.h"
 #undef WF_T
 #undef WF_
 #undef WF_GEMM
@@ -157,7 +157,7 @@ static inline WEFT_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int64_t
 #define WF_(name) wf_##name##_f64
 #define WF_GEMM gemm_f64
 #define WF_GEMV gemv_f64
-#include "weft_gemm.h"
+#include "taffeta_gemm.h"
 #undef WF_T
 #undef WF_
 #undef WF_GEMM
@@ -172,7 +172,7 @@ typedef WF_T WF_(unaligned) __attribute__((vector_size(WF_VECTOR), aligned(sizeo
 #define WF_COLUMNS (2 * WF_LANES)
 
 /* `C += alpha * A * B` by the library: false if there is none, or if it does not take these matrices. */
-static WEFT_UNUSED bool WF_(blas)(const weft_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
+static TAFFETA_UNUSED bool WF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
                                   WF_(matrix) c) {
     if (wf_in_parallel() || m > INT_MAX || n > INT_MAX || k > INT_MAX) return false;
     const wf_blas *blas = wf_blas_get();
@@ -200,7 +200,7 @@ static WEFT_UNUSED bool WF_(blas)(const weft_ctx *ctx, int64_t m, int64_t n, int
     return true;
 }
 /* Rows `from` to `from + m` of A in panels of WF_ROWS rows, the elements of one column next to each other. */
-static WEFT_UNUSED void WF_(pack_rows)(WF_(matrix) a, int64_t from, int64_t m, int64_t column, int64_t k, WF_T *to) {
+static TAFFETA_UNUSED void WF_(pack_rows)(WF_(matrix) a, int64_t from, int64_t m, int64_t column, int64_t k, WF_T *to) {
     for (int64_t i = 0; i < m; i += WF_ROWS) {
         const WF_T *at = a.at + (from + i) * a.rows + column * a.columns;
         const int64_t rows = wf_least(WF_ROWS, m - i);
@@ -212,7 +212,7 @@ static WEFT_UNUSED void WF_(pack_rows)(WF_(matrix) a, int64_t from, int64_t m, i
 }
 
 /* One panel of B: `n` columns from `from`, the elements of one row next to each other. */
-static WEFT_UNUSED void WF_(pack_columns)(WF_(matrix) b, int64_t row, int64_t k, int64_t from, int64_t n, WF_T *to) {
+static TAFFETA_UNUSED void WF_(pack_columns)(WF_(matrix) b, int64_t row, int64_t k, int64_t from, int64_t n, WF_T *to) {
     const WF_T *at = b.at + row * b.rows + from * b.columns;
     for (int64_t p = 0; p < k; p++, to += WF_COLUMNS, at += b.rows) {
         if (b.columns == 1 && n == WF_COLUMNS) {
@@ -225,7 +225,7 @@ static WEFT_UNUSED void WF_(pack_columns)(WF_(matrix) b, int64_t row, int64_t k,
 }
 
 /* A tile of C, of at most WF_ROWS rows and WF_COLUMNS columns: its sums stay in registers. */
-static WEFT_UNUSED __attribute__((noinline)) void WF_(tile)(int64_t k, WF_T alpha, const WF_T *restrict a, const WF_T *restrict b,
+static TAFFETA_UNUSED __attribute__((noinline)) void WF_(tile)(int64_t k, WF_T alpha, const WF_T *restrict a, const WF_T *restrict b,
                                                           WF_(matrix) c, int64_t m, int64_t n) {
     WF_(vector) sums[WF_ROWS][2];
 #pragma GCC unroll 16
@@ -254,7 +254,7 @@ static WEFT_UNUSED __attribute__((noinline)) void WF_(tile)(int64_t k, WF_T alph
 }
 
 /* `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008): false if there is no memory for them. */
-static WEFT_UNUSED WEFT_KERNEL bool WF_(own)(weft_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a,
+static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a,
                                            WF_(matrix) b, WF_(matrix) c) {
     const bool alone = wf_in_parallel() || (double)m * (double)n * (double)k < WF_WORTH_THREADS;
     const int threads = alone ? 1 : wf_threads(ctx);
@@ -298,7 +298,7 @@ static WEFT_UNUSED WEFT_KERNEL bool WF_(own)(weft_ctx *ctx, int64_t m, int64_t n
 }
 
 /* `C += alpha * A * B` for one column: sums along rows of A, or a block of C's elements at once along its columns. */
-static WEFT_UNUSED WEFT_KERNEL void WF_(own_column)(const weft_ctx *ctx, int64_t m, int64_t k, WF_T alpha, WF_(matrix) a,
+static TAFFETA_UNUSED TAFFETA_KERNEL void WF_(own_column)(const taffeta_ctx *ctx, int64_t m, int64_t k, WF_T alpha, WF_(matrix) a,
                                                   WF_(matrix) b, WF_(matrix) c) {
     const int threads = wf_in_parallel() || (double)m * (double)k < WF_WORTH_THREADS ? 1 : wf_threads(ctx);
     const bool along_rows = llabs(a.columns) <= llabs(a.rows);
@@ -335,7 +335,7 @@ static WEFT_UNUSED WEFT_KERNEL void WF_(own_column)(const weft_ctx *ctx, int64_t
 
 /* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done, and nothing
    was written: the loops that mean it then run. */
-static WEFT_UNUSED bool WF_(product)(weft_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
+static TAFFETA_UNUSED bool WF_(product)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
                                      WF_(matrix) c) {
     /* Libraries do not multiply by a zero, even if it meets an infinity. */
     if (alpha == 0) return false;

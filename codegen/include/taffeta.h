@@ -1,0 +1,127 @@
+/*
+ * taffeta.h: the C interface of programs that Taffeta compiled.
+ *
+ * An entry `f` of a program is two functions:
+ *
+ *   int taffeta_f(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
+ *   int taffeta_f_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes);
+ *
+ * `args` holds the parameters in order, then the results in order. `sizes` holds the entry's size parameters in order;
+ * it may be NULL, and an element may be -1, where the shapes of the parameters fix the size.
+ *
+ * `taffeta_f_plan` writes the results' shapes into `args[k].shape` (room for `ndim` numbers) and the bytes of scratch memory
+ * that the call will need, and runs nothing. `taffeta_f` runs the program. A result whose `data` is NULL is allocated by the
+ * callee, which also writes its shape; give it back with `taffeta_free`. Otherwise its shape must be the planned one.
+ *
+ * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of the
+ * source. Nothing here exits, prints or keeps global state. One `taffeta_ctx` serves one call at a time; different contexts
+ * may be used by different threads at once.
+ */
+#ifndef TAFFETA_H
+#define TAFFETA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this interface: part of every context, so that a library refuses callers of another one. */
+#define TAFFETA_ABI 1
+
+/* Element types. f16 and bf16 are 16 bits of storage, bool is one byte that holds 0 or 1. */
+typedef enum taffeta_dtype {
+    TAFFETA_BOOL = 0,
+    TAFFETA_I8 = 1,
+    TAFFETA_I16 = 2,
+    TAFFETA_I32 = 3,
+    TAFFETA_I64 = 4,
+    TAFFETA_U8 = 5,
+    TAFFETA_U16 = 6,
+    TAFFETA_U32 = 7,
+    TAFFETA_U64 = 8,
+    TAFFETA_F16 = 9,
+    TAFFETA_BF16 = 10,
+    TAFFETA_F32 = 11,
+    TAFFETA_F64 = 12
+} taffeta_dtype;
+
+/* What a call returns. */
+typedef enum taffeta_status {
+    TAFFETA_OK = 0,
+    TAFFETA_ERROR_ASSERT = 1,     /* an assert of the program failed, or sizes that must agree do not */
+    TAFFETA_ERROR_INDEX = 2,      /* an index is out of range */
+    TAFFETA_ERROR_ARITHMETIC = 3, /* division by zero, a cast of NaN … */
+    TAFFETA_ERROR_CALL = 4,       /* the call is wrong: number of arguments, a null pointer, another ABI version */
+    TAFFETA_ERROR_DTYPE = 5,      /* an argument's element type */
+    TAFFETA_ERROR_SHAPE = 6,      /* an argument's dimensions or sizes */
+    TAFFETA_ERROR_LAYOUT = 7,     /* an argument is not row-major and contiguous, or misaligned */
+    TAFFETA_ERROR_ALIAS = 8,      /* an output shares memory with another argument */
+    TAFFETA_ERROR_MEMORY = 9,     /* no memory */
+    TAFFETA_ERROR_SIZE = 10       /* sizes whose product does not fit */
+} taffeta_status;
+
+/* How a dimension is stored. */
+typedef enum taffeta_level_kind {
+    TAFFETA_LEVEL_DENSE = 0,     /* every coordinate, in order */
+    TAFFETA_LEVEL_COMPRESSED = 1 /* the coordinates pos[p] .. pos[p + 1] of crd */
+} taffeta_level_kind;
+
+/* One level of a structured tensor, outermost first. */
+typedef struct taffeta_level {
+    int32_t kind;      /* taffeta_level_kind */
+    int32_t dimension; /* the dimension that it stores */
+    void *pos;         /* positions, index_width bits each; NULL for dense levels */
+    void *crd;         /* coordinates, index_width bits each; NULL for dense levels */
+    size_t n_pos;
+    size_t n_crd;
+} taffeta_level;
+
+/* Who frees `data`. */
+typedef enum taffeta_owner {
+    TAFFETA_OWNER_CALLER = 0,
+    TAFFETA_OWNER_CALLEE = 1 /* taffeta_free */
+} taffeta_owner;
+
+/* A tensor. Dense is the case of one buffer: levels and fill are NULL. */
+typedef struct taffeta_tensor {
+    int32_t dtype;            /* taffeta_dtype */
+    int32_t ndim;             /* 0 for a scalar */
+    int64_t *shape;           /* ndim sizes; may be NULL for a scalar */
+    const int64_t *strides;   /* in elements; NULL: row-major and contiguous */
+    void *data;               /* the elements (of structured tensors: those that are stored) */
+    const taffeta_level *levels; /* NULL: dense */
+    const void *fill;         /* the value of elements that are not stored; NULL: 0 */
+    int32_t index_width;      /* bits of pos and crd: 32 or 64; 0 for dense */
+    int32_t owner;            /* taffeta_owner */
+} taffeta_tensor;
+
+/* What a call works with. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
+typedef struct taffeta_ctx {
+    uint32_t abi;          /* TAFFETA_ABI */
+    int32_t threads;       /* of parallel loops; 0: as OpenMP decides */
+    int32_t status;        /* of the last call */
+    int32_t line;          /* of the source, where the last call failed; 0 if there is none */
+    int32_t site;          /* which check failed, for Taffeta itself; -1 if none */
+    int32_t arena_owner;   /* TAFFETA_OWNER_CALLER: `arena` is the caller's and is never replaced */
+    void *arena;           /* scratch memory, kept from call to call; NULL at first */
+    size_t arena_capacity; /* its bytes */
+    size_t memory_used;    /* bytes of scratch memory in use */
+    size_t memory_peak;    /* the most that the last call used beyond its arguments */
+    char message[512];     /* of the last error */
+} taffeta_ctx;
+
+#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, {0}}
+
+/* Gives back the arena, unless it is the caller's. */
+void taffeta_ctx_release(taffeta_ctx *ctx);
+
+/* Gives back the elements of a result that the callee allocated; does nothing to others. */
+void taffeta_free(taffeta_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
