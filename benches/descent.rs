@@ -1,5 +1,5 @@
-//! A step of gradient descent (criterion), by one program with both passes, by a forward and a backward pass, and by a loop in Rust:
-//! `cargo bench --bench descent`.
+//! A step of gradient descent (criterion), by one program with both passes, by a forward and a backward pass, and by a
+//! loop in Rust: `cargo bench --bench descent`.
 
 #[allow(dead_code)] // the bench makes its own steps
 #[path = "../examples/logistic/descent.rs"]

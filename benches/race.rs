@@ -1,10 +1,10 @@
 //! Generated C against the same loops written by hand, and how long compiling and starting take, each against its bar.
 //!
-//! `cargo bench --bench race` (part of `make bench`) prints a table and writes `target/bench/race.json`. The loops are in
-//! `benches/handwritten`: `loops.ft` is compiled without a schedule, `loops.c` with the same compiler and the same flags, and
-//! `race.c` runs them in turn, 20 pairs of each. A bar holds where the 95 % interval of the median ratio lies on its right
-//! side; where the interval holds the bar, the answer is open. Beside each ratio stands what the machine can do at most:
-//! multiply-adds per second, or bytes copied per second between arrays of the same size.
+//! `cargo bench --bench race` (part of `make bench`) prints a table and writes `target/bench/race.json`. The loops are
+//! in `benches/handwritten`: `loops.ft` is compiled without a schedule, `loops.c` with the same compiler and the same
+//! flags, and `race.c` runs them in turn, 20 pairs of each. A bar holds where the 95 % interval of the median ratio
+//! lies on its right side; where the interval holds the bar, the answer is open. Beside each ratio stands what the
+//! machine can do at most: multiply-adds per second, or bytes copied per second between arrays of the same size.
 
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -76,7 +76,8 @@ fn line(row: &Json) -> String {
     text
 }
 
-/// The median and the 95 % interval of it, by order statistics: the ranks below which a median lies with probability 2.5 %.
+/// The median and the 95 % interval of it, by order statistics: the ranks below which a median lies with probability
+/// 2.5 %.
 fn median_interval(values: &[f64]) -> (f64, [f64; 2]) {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! Lists the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file defines at its top level.
+//! Lists the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file defines at its top
+//! level.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Sizes from inputs: every dimension of every input says something about the sizes, and all must agree.
 //!
-//! *Does*: solves `n`, `2*n` or `n + 1` for the one size that is unknown in it, over all inputs until nothing new is found,
-//! then compares every dimension. A conflict names both inputs, their dimensions and both values. *May touch*: nothing;
-//! it runs before the program does.
+//! *Does*: solves `n`, `2*n` or `n + 1` for the one size that is unknown in it, over all inputs until nothing new is
+//! found, then compares every dimension. A conflict names both inputs, their dimensions and both values. *May touch*:
+//! nothing; it runs before the program does.
 
 use crate::locate::Fault;
 use taffeta_ast::Diagnostic;

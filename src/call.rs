@@ -84,8 +84,8 @@ impl<'f, 'a> Call<'f, 'a> {
         self
     }
 
-    /// Gives an `inout` parameter; the view holds its final value after the call. It is copied there and back only if it is
-    /// not row-major and contiguous. If the program stops, its contents are unspecified.
+    /// Gives an `inout` parameter; the view holds its final value after the call. It is copied there and back only if
+    /// it is not row-major and contiguous. If the program stops, its contents are unspecified.
     #[must_use]
     pub fn inout<T: Element, D: Dimension>(mut self, name: &str, view: ArrayViewMut<'a, T, D>) -> Call<'f, 'a> {
         self.inouts.push((name.to_string(), array::argument_mut(view)));

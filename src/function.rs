@@ -28,8 +28,8 @@ pub struct Function {
     contexts: Mutex<Vec<(u32, Context)>>,
 }
 
-/// The most threads that a call may ask for. OpenMP's run-time library ends the whole process where the system refuses a
-/// thread; this is more than machines have cores.
+/// The most threads that a call may ask for. OpenMP's run-time library ends the whole process where the system refuses
+/// a thread; this is more than machines have cores.
 pub const MAX_THREADS: u32 = 1024;
 
 /// What is run.

@@ -1,7 +1,7 @@
 //! Whether the gradient of an entry is right: against finite differences of the program, and against forward mode.
 //!
-//! *Does*: for some random seeds s of the results (and of the final values of `inout` parameters) and for every input by itself, along some
-//! directions d, compares three numbers that must be equal:
+//! *Does*: for some random seeds s of the results (and of the final values of `inout` parameters) and for every input
+//! by itself, along some directions d, compares three numbers that must be equal:
 //!
 //! ```text
 //! finite differences   < (f(x + h d) - f(x - h d)) / 2h, s >, extrapolated to h = 0
@@ -9,8 +9,8 @@
 //! reverse mode         < d, Jᵀ s >
 //! ```
 //!
-//! *Directions*: some in which all elements change, each by about its size, and some in which one element does: a wrong element of many does
-//! not hide behind the others. *May touch*: it runs the program very often, and nothing else.
+//! *Directions*: some in which all elements change, each by about its size, and some in which one element does: a wrong
+//! element of many does not hide behind the others. *May touch*: it runs the program very often, and nothing else.
 
 mod difference;
 mod programs;
@@ -52,7 +52,8 @@ pub enum Verdict {
     Agrees,
     /// Forward and reverse mode agree; finite differences are not exact enough to say anything.
     Unclear,
-    /// Forward and reverse mode agree; there is no derivative to compare with: the program has a kink, jumps or is not defined beside the point.
+    /// Forward and reverse mode agree; there is no derivative to compare with: the program has a kink, jumps or is not
+    /// defined beside the point.
     Kink,
     /// Forward and reverse mode agree, and finite differences say otherwise.
     Wrong,
@@ -137,8 +138,8 @@ impl InputCheck {
     }
 }
 
-/// Compares the gradient of an entry at a point with finite differences and with forward mode, for every parameter of `options.gradient.wrt` by
-/// itself (all of floating-point numbers, if there are none).
+/// Compares the gradient of an entry at a point with finite differences and with forward mode, for every parameter of
+/// `options.gradient.wrt` by itself (all of floating-point numbers, if there are none).
 ///
 /// ```
 /// use taffeta::{Options, Program, Sampling, Verdict};
@@ -341,7 +342,8 @@ struct Point<'a> {
     direction: Vec<f64>,
 }
 
-/// The verdict. `forward` and `reverse` are the terms that are summed up, `size` is the sum of the results without signs.
+/// The verdict. `forward` and `reverse` are the terms that are summed up, `size` is the sum of the results without
+/// signs.
 fn compare(
     element: Option<Vec<usize>>,
     found: Option<Difference>,

@@ -1,4 +1,5 @@
-//! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers it.
+//! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers
+//! it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

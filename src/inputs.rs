@@ -1,8 +1,8 @@
 //! Inputs by text: what follows `--in NAME=` for every parameter, read, checked against the signature and given shape.
 //!
 //! *Does*: names first (a misspelt one is proposed, all missing ones are listed at once), then files and literals, then
-//! sizes over all of them, and last the generators, which need the sizes. All problems of one step are reported together.
-//! *May touch*: files, for reading. Nothing of the program has run.
+//! sizes over all of them, and last the generators, which need the sizes. All problems of one step are reported
+//! together. *May touch*: files, for reading. Nothing of the program has run.
 
 use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};

@@ -20,8 +20,8 @@
 //! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
-//! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text and
-//! files (as the command line does), [`pipeline`] is the order of compilation, [`io`] the readers and writers.
+//! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text
+//! and files (as the command line does), [`pipeline`] is the order of compilation, [`io`] the readers and writers.
 
 pub mod array;
 pub mod bind;

@@ -1,8 +1,8 @@
 //! Where an argument's fault stands in the program: the annotation of the parameter that it does not fit.
 //!
-//! *Does*: adds to a diagnostic about an argument the span of the parameter's annotation, or of the one dimension that is
-//! meant. *Why here*: arguments are checked against a signature, which may come from the cache and has no places; the text
-//! is parsed again only when there is something to say. *May touch*: nothing.
+//! *Does*: adds to a diagnostic about an argument the span of the parameter's annotation, or of the one dimension that
+//! is meant. *Why here*: arguments are checked against a signature, which may come from the cache and has no places;
+//! the text is parsed again only when there is something to say. *May touch*: nothing.
 
 use crate::error::Report;
 use std::sync::Arc;

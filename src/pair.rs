@@ -26,10 +26,10 @@
 //! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
-//! *The tape* ([`Residuals`]) holds what the backward pass needs: values that were kept or copied on the way, and the arrays of the call.
-//! The latter are borrowed, so that a training loop copies nothing and cannot change a weight between both passes;
-//! [`Residuals::into_owned`] copies them. Where seeds are known before, one program with both passes (`Options::gradient`) does the
-//! same in one call.
+//! *The tape* ([`Residuals`]) holds what the backward pass needs: values that were kept or copied on the way, and the
+//! arrays of the call. The latter are borrowed, so that a training loop copies nothing and cannot change a weight
+//! between both passes; [`Residuals::into_owned`] copies them. Where seeds are known before, one program with both
+//! passes (`Options::gradient`) does the same in one call.
 
 use crate::array::{self, Argument, ArgumentMut, Element};
 use crate::call::{Call, Outputs};
@@ -41,7 +41,8 @@ use taffeta_ast::{Diagnostic, Func, Value, interp};
 use taffeta_autodiff::Source;
 use taffeta_codegen::signature::Signature;
 
-/// The two passes of a gradient, compiled ([`crate::Program::differentiate`]). Both may be called by several threads at once.
+/// The two passes of a gradient, compiled ([`crate::Program::differentiate`]). Both may be called by several threads at
+/// once.
 pub struct Pair {
     forward: Function,
     backward: Function,
@@ -79,7 +80,8 @@ impl Pair {
         Backward { call, ours: tape.pair == self.id }
     }
 
-    /// Names, types and shapes of the forward pass: those of the program, then results that only the backward pass sees.
+    /// Names, types and shapes of the forward pass: those of the program, then results that only the backward pass
+    /// sees.
     pub fn forward_signature(&self) -> &Signature {
         self.forward.signature()
     }
@@ -89,8 +91,8 @@ impl Pair {
         self.backward.signature()
     }
 
-    /// The sizes that a call of the forward pass needs and that follow from values of its arguments. Arguments that do not
-    /// fit give none: the call says so.
+    /// The sizes that a call of the forward pass needs and that follow from values of its arguments. Arguments that do
+    /// not fit give none: the call says so.
     fn lengths(&self, call: &Call<'_, '_>) -> Result<Vec<(String, i64)>, Error> {
         let Some(func) = &self.lengths else { return Ok(Vec::new()) };
         let params: Option<Vec<Value>> = func.params.iter().map(|p| call.current(p.tensor.symbol.name())).collect();
@@ -262,7 +264,8 @@ impl<'p, 't> Backward<'p, 't> {
         Backward { call: self.call.value(&adjoint(result), value), ..self }
     }
 
-    /// Gives the adjoint of the final value of an `inout` parameter; the view holds that of its initial value after the call.
+    /// Gives the adjoint of the final value of an `inout` parameter; the view holds that of its initial value after the
+    /// call.
     #[must_use]
     pub fn inout<T: Element, D: Dimension>(self, param: &str, view: ArrayViewMut<'t, T, D>) -> Backward<'p, 't> {
         Backward { call: self.call.inout(&adjoint(param), view), ..self }

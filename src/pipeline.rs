@@ -21,23 +21,23 @@ use taffeta_schedule::Schedule;
 
 /// Reads a program with everything that it imports.
 ///
-/// Why first: the set of files is what everything later depends on, the cache's keys included. Problems of syntax do not
-/// stop here: [`logical`] and [`check`] report them all together.
+/// Why first: the set of files is what everything later depends on, the cache's keys included. Problems of syntax do
+/// not stop here: [`logical`] and [`check`] report them all together.
 pub fn parse(main: Source, timings: &mut Timings) -> Program {
     timings.measure("parse", || Program::load(main, &crate::loader::Files))
 }
 
 /// The logical program of an entry: dense meaning, whatever the storage and the schedule.
 ///
-/// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works on
-/// loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved about;
-/// the front end asks for them through its hooks. `None` and `"none"` run the program as it is written.
+/// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works
+/// on loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved
+/// about; the front end asks for them through its hooks. `None` and `"none"` run the program as it is written.
 pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
     Ok(scheduled(program, entry, options, timings)?.into_func())
 }
 
-/// The logical program (of a gradient: the one that it is of) whatever its sizes, and whether it has budgets of memory that wait for them. Parameters and results are those of
-/// [`logical`].
+/// The logical program (of a gradient: the one that it is of) whatever its sizes, and whether it has budgets of memory
+/// that wait for them. Parameters and results are those of [`logical`].
 pub fn unsized_logical(
     program: &Program,
     entry: &str,
@@ -52,8 +52,8 @@ pub fn unsized_logical(
     Ok((func, compiler.waits()))
 }
 
-/// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those of a
-/// trace (a file whose name ends in `.json`).
+/// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those
+/// of a trace (a file whose name ends in `.json`).
 pub fn scheduled(
     program: &Program,
     entry: &str,
@@ -92,7 +92,8 @@ fn by(
     }
 }
 
-/// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that the program gives itself.
+/// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that
+/// the program gives itself.
 ///
 /// # Errors
 ///
@@ -143,8 +144,9 @@ fn noted(
 
 /// The gradient of a logical program, or its tangents.
 ///
-/// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the forward pass. A gradient
-/// that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules of its own.
+/// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the
+/// forward pass. A gradient that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules
+/// of its own.
 pub fn gradient(
     func: &Func,
     gradient: &Gradient,
@@ -211,8 +213,8 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
     })
 }
 
-/// Runs a step that walks the whole tree on a thread of its own, whose stack the deepest tree that elaboration makes fits in:
-/// callers may have small stacks.
+/// Runs a step that walks the whole tree on a thread of its own, whose stack the deepest tree that elaboration makes
+/// fits in: callers may have small stacks.
 fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     const STACK_BYTES: usize = 256 << 20;
     std::thread::scope(|scope| {
@@ -238,8 +240,8 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     program.check(&Compiler::default())
 }
 
-/// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the validator
-/// runs, and reported as what it is.
+/// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the
+/// validator runs, and reported as what it is.
 fn validated(result: Result<(), taffeta_ast::validate::Invalid>, step: &str) -> Result<(), Diagnostics> {
     match result {
         Err(e) if cfg!(debug_assertions) => {

@@ -37,20 +37,22 @@ pub enum Mode {
     Forward,
 }
 
-/// The gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`, given a seed `y.grad`
-/// for every result y and for the final value of every `inout` parameter.
+/// The gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`,
+/// given a seed `y.grad` for every result y and for the final value of every `inout` parameter.
 ///
-/// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every other `inout`
-/// parameter, which holds that of the final value afterwards.
+/// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every
+/// other `inout` parameter, which holds that of the final value afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gradient {
     /// The parameters with respect to which it is differentiated; empty means all of floating-point numbers.
     pub wrt: Vec<String>,
     /// Which values that are made in loops are kept for the backward pass.
     pub tape: Tape,
-    /// Bytes that the gradient's local tensors may take (reverse mode). It takes the sizes in [`Options::sizes`] to keep it.
+    /// Bytes that the gradient's local tensors may take (reverse mode). It takes the sizes in [`Options::sizes`] to
+    /// keep it.
     pub memory: Option<u64>,
-    /// Values of parameters that are single integers (`steps: i64`), where the number of values depends on them and a budget is kept.
+    /// Values of parameters that are single integers (`steps: i64`), where the number of values depends on them and a
+    /// budget is kept.
     pub values: BTreeMap<String, i64>,
     /// Gradients or tangents.
     pub mode: Mode,
@@ -65,8 +67,8 @@ pub struct Options {
     pub statics: BTreeMap<String, StaticValue>,
     /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
     pub sizes: BTreeMap<String, i64>,
-    /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run
-    /// the program as it is written.
+    /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and
+    /// `"none"` run the program as it is written.
     pub schedule: Option<String>,
     /// The gradient in the place of the program: its results are those of the program, then the gradients.
     pub gradient: Option<Gradient>,
@@ -226,7 +228,8 @@ impl Program {
         }
     }
 
-    /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory are kept then.
+    /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory
+    /// are kept then.
     pub(crate) fn unsized_logical(
         &self,
         entry: &str,
@@ -241,8 +244,8 @@ impl Program {
         Ok((func, waits || gradient.memory.is_some()))
     }
 
-    /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as far as
-    /// [`Options::sizes`] says them.
+    /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as
+    /// far as [`Options::sizes`] says them.
     ///
     /// # Errors
     ///
@@ -256,7 +259,8 @@ impl Program {
         made.map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The tangents of an entry, of functions that have their own gradients too: there they are those of what the functions do.
+    /// The tangents of an entry, of functions that have their own gradients too: there they are those of what the
+    /// functions do.
     pub(crate) fn tangents(&self, entry: &str, options: &Options, gradient: &Gradient) -> Result<Function, Error> {
         let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "tangents of bodies"]);
         let gradient = Gradient { mode: Mode::Forward, ..gradient.clone() };
@@ -269,7 +273,8 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
-    /// The functions whose own gradients (`@gradient(f)`) the gradient of an entry uses, with the places of their calls.
+    /// The functions whose own gradients (`@gradient(f)`) the gradient of an entry uses, with the places of their
+    /// calls.
     ///
     /// # Errors
     ///
@@ -322,8 +327,9 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
-    /// Compiles the gradient of an entry as two functions, with a tape between them: see [`crate::pair`]. `options.gradient` says
-    /// with respect to what, and what is kept; without it, all floating-point parameters are meant.
+    /// Compiles the gradient of an entry as two functions, with a tape between them: see [`crate::pair`].
+    /// `options.gradient` says with respect to what, and what is kept; without it, all floating-point parameters are
+    /// meant.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Schedules on the way between the front end, which runs schedule functions, and the crate that carries out their steps.
+//! Schedules on the way between the front end, which runs schedule functions, and the crate that carries out their
+//! steps.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -26,8 +26,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a file. `entry` may be left out if there is only one; sizes in `options` are not used ([`Session::compile`]
-    /// takes them).
+    /// Opens a file. `entry` may be left out if there is only one; sizes in `options` are not used
+    /// ([`Session::compile`] takes them).
     ///
     /// # Errors
     ///

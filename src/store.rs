@@ -1,12 +1,12 @@
 //! The compile cache: what a second run of the same program can skip.
 //!
-//! *Two kinds of entry.* A **manifest** is found by what is known before anything is parsed (the file's text, the entry, the
-//! values of `static` parameters) and holds the entry's signature and which other files were read; with it, inputs are
-//! read and checked without the front end. A **library** is found by all texts, the sizes that are compiled in, the
-//! compiler with its flags and this machine's CPU, and is the compiled program with its own signature.
+//! *Two kinds of entry.* A **manifest** is found by what is known before anything is parsed (the file's text, the
+//! entry, the values of `static` parameters) and holds the entry's signature and which other files were read; with it,
+//! inputs are read and checked without the front end. A **library** is found by all texts, the sizes that are compiled
+//! in, the compiler with its flags and this machine's CPU, and is the compiled program with its own signature.
 //!
-//! *Stamps.* Every key has the version of Taffeta and the identity of the running program in it, so that a new compiler never
-//! meets what an old one made. *May touch*: the cache's directory (`taffeta_codegen::cache` says why it is safe).
+//! *Stamps.* Every key has the version of Taffeta and the identity of the running program in it, so that a new compiler
+//! never meets what an old one made. *May touch*: the cache's directory (`taffeta_codegen::cache` says why it is safe).
 
 use crate::error::{Error, Report};
 use crate::timing::Timings;
@@ -41,8 +41,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone wants, and
-    /// a directory that others can write must not be used at all.
+    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone
+    /// wants, and a directory that others can write must not be used at all.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let (cache, problem) = Cache::open().map_err(system)?;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks for what building and testing Taffeta needs, installs what is missing where it may, and otherwise says what to type.
+# Checks for what building and testing Taffeta needs, installs what is missing where it may, and otherwise says what to
+# type.
 #
 #   tools/setup.sh            what `make demo` needs: Rust, a C compiler with OpenMP, autotools (isl), z3
 #   tools/setup.sh test       and what `make test` needs besides: Python 3 with NumPy and SciPy in .venv/, OpenBLAS if it can be had

@@ -1,11 +1,11 @@
 //! The fence around isl, the integer set library: this file and those in `isl/` are the only ones with its types.
 //!
-//! isl's objects are raw pointers that look `Send`, while everything of one isl context must stay on one thread. So each thread
-//! has a context of its own, which lives as long as the thread, and objects do not leave the functions of these files: they
-//! take and give plain numbers.
+//! isl's objects are raw pointers that look `Send`, while everything of one isl context must stay on one thread. So
+//! each thread has a context of its own, which lives as long as the thread, and objects do not leave the functions of
+//! these files: they take and give plain numbers.
 //!
-//! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on every
-//! machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
+//! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on
+//! every machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
 
 pub(crate) mod schedule;
 mod text;
@@ -40,8 +40,9 @@ pub(crate) fn is_empty(dims: usize, rows: &[Row]) -> Option<bool> {
 /// What the first numbers of a solution are kept below, where the smallest one is too hard to find.
 const SMALL: [i64; 3] = [8, 32, 256];
 
-/// Integers that satisfy all rows: `Some(None)` if there are none, `None` if nothing is known. Of all solutions it is the
-/// smallest one in lexicographic order, if there is such a one within the budget; else one whose `first` numbers are small.
+/// Integers that satisfy all rows: `Some(None)` if there are none, `None` if nothing is known. Of all solutions it is
+/// the smallest one in lexicographic order, if there is such a one within the budget; else one whose `first` numbers
+/// are small.
 pub(crate) fn solution(dims: usize, rows: &[Row], first: usize) -> Option<Option<Vec<i64>>> {
     let any =
         bounded(MAX_OPERATIONS_OF_POINTS, |context| coordinates(dims, &system(context, dims, rows)?.sample_point()?))?;
@@ -67,8 +68,8 @@ fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>
         .flatten()
 }
 
-/// Whether every solution of `whole` is one of some part. A part has further numbers after the first `dims`, any of which
-/// will do.
+/// Whether every solution of `whole` is one of some part. A part has further numbers after the first `dims`, any of
+/// which will do.
 pub(crate) fn covered(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<bool> {
     bounded(MAX_OPERATIONS_OF_POINTS, |context| {
         let mut left = system(context, dims, whole)?.to_set()?;

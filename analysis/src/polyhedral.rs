@@ -1,8 +1,8 @@
-//! Polyhedral scheduling in plain data: statements as sets of integer points, dependences as relations between them, new orders for
-//! them, and loops that run through them in an order. What isl makes of it is in `isl/`.
+//! Polyhedral scheduling in plain data: statements as sets of integer points, dependences as relations between them,
+//! new orders for them, and loops that run through them in an order. What isl makes of it is in `isl/`.
 //!
-//! Nothing here is a proof but [`turned`]: [`propose`] only proposes an order, and whoever takes it asks whether it turns
-//! a dependence round.
+//! Nothing here is a proof but [`turned`]: [`propose`] only proposes an order, and whoever takes it asks whether it
+//! turns a dependence round.
 
 use crate::isl::{self, Row};
 use taffeta_ast::{Expr, Symbol};
@@ -57,8 +57,8 @@ pub struct Edge {
     pub source: usize,
     /// Another one, or the same.
     pub sink: usize,
-    /// Sums that are at least 0: a constant, then the indices of the source, those of the sink, the parameters, and further unknowns,
-    /// any values of which will do.
+    /// Sums that are at least 0: a constant, then the indices of the source, those of the sink, the parameters, and
+    /// further unknowns, any values of which will do.
     pub rows: Vec<Vec<i64>>,
 }
 
@@ -155,14 +155,14 @@ pub struct Region {
     pub statements: Vec<Statement>,
 }
 
-/// An order in which dependences are kept, loops are tilable, and the outer ones parallel, as far as isl finds one. `None`
-/// if it fails, or does not end within its budget.
+/// An order in which dependences are kept, loops are tilable, and the outer ones parallel, as far as isl finds one.
+/// `None` if it fails, or does not end within its budget.
 pub fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
     isl::schedule::propose(region, wishes)
 }
 
-/// One edge for several ones between the same two statements, which holds all pairs of theirs, and maybe more: what all of them say of
-/// the same sum of indices and parameters, by the weakest one.
+/// One edge for several ones between the same two statements, which holds all pairs of theirs, and maybe more: what all
+/// of them say of the same sum of indices and parameters, by the weakest one.
 pub fn condense(region: &Region, edges: &[&Edge]) -> Edge {
     let (source, sink) = edges.first().map_or((0, 0), |e| (e.source, e.sink));
     let known = 1 + region.statements[source].indices + region.statements[sink].indices + region.parameters.len();
@@ -181,8 +181,9 @@ pub fn condense(region: &Region, edges: &[&Edge]) -> Edge {
     Edge { source, sink, rows: all.into_iter().map(row).collect() }
 }
 
-/// The edge with only those rows that relate an instance of the source to one of the sink: it holds all pairs of the edge. isl's
-/// scheduler takes seconds where the sets of both are in every relation as well, and hardly ever needs them.
+/// The edge with only those rows that relate an instance of the source to one of the sink: it holds all pairs of the
+/// edge. isl's scheduler takes seconds where the sets of both are in every relation as well, and hardly ever needs
+/// them.
 pub fn relax(region: &Region, edge: &Edge) -> Edge {
     let [ours, theirs] = [edge.source, edge.sink].map(|k| region.statements[k].indices);
     let relates = |r: &&Row| {
@@ -192,8 +193,8 @@ pub fn relax(region: &Region, edge: &Edge) -> Edge {
     Edge { rows: edge.rows.iter().filter(relates).cloned().collect(), ..edge.clone() }
 }
 
-/// What an edge says of sums of indices and parameters, each by its strongest constant. Unknowns are put in terms of these where
-/// an equation does so, and what else mentions them is left out.
+/// What an edge says of sums of indices and parameters, each by its strongest constant. Unknowns are put in terms of
+/// these where an equation does so, and what else mentions them is left out.
 fn bounds(edge: &Edge, known: usize) -> Vec<(Row, i64)> {
     let width = edge.rows.iter().map(Vec::len).max().unwrap_or(known).max(known);
     let mut rows: Vec<Row> = edge.rows.clone();
@@ -224,13 +225,14 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Loops that run through all statements in an order: a list of terms for each, of the same length as `dimensions`, compared from
-/// the first to the last. `None` if isl fails, or does not end within its budget.
+/// Loops that run through all statements in an order: a list of terms for each, of the same length as `dimensions`,
+/// compared from the first to the last. `None` if isl fails, or does not end within its budget.
 pub fn generate(region: &Region, order: &[Vec<Term>], dimensions: &[Dimension]) -> Option<Tree> {
     isl::tree::generate(region, order, dimensions)
 }
 
-/// Whether an order may run the sink of an edge before its source, or both in no order at all; without an answer it may.
+/// Whether an order may run the sink of an edge before its source, or both in no order at all; without an answer it
+/// may.
 pub fn turned(region: &Region, edge: &Edge, order: &[Vec<Term>]) -> bool {
     let Some(mut rows) = Rows::of(region, edge) else { return true };
     let (source, sink) = (&order[edge.source], &order[edge.sink]);

@@ -1,12 +1,13 @@
-//! The fence around z3, the SMT solver: the only file with its types. It is asked what isl cannot express: systems with products
-//! of unknowns.
+//! The fence around z3, the SMT solver: the only file with its types. It is asked what isl cannot express: systems with
+//! products of unknowns.
 //!
-//! The unknowns are integers, and z3 is asked about *reals*: where no reals solve a system, no integers do. Its decision procedure for
-//! real polynomials shows that flattened indices are in range within a millisecond; its integer one finds nothing in a
-//! hundred.
+//! The unknowns are integers, and z3 is asked about *reals*: where no reals solve a system, no integers do. Its
+//! decision procedure for real polynomials shows that flattened indices are in range within a millisecond; its integer
+//! one finds nothing in a hundred.
 //!
-//! z3's wrappers keep one context for each thread by themselves. A question is bounded by z3's own count of resources, not by time,
-//! so that the same question has the same answer on every machine. Out of budget, the answer is `None`: nothing is known.
+//! z3's wrappers keep one context for each thread by themselves. A question is bounded by z3's own count of resources,
+//! not by time, so that the same question has the same answer on every machine. Out of budget, the answer is `None`:
+//! nothing is known.
 
 use z3::ast::{Int, Real};
 use z3::{Params, SatResult, Solver};
@@ -30,8 +31,8 @@ pub(crate) struct Polynomial {
     pub(crate) terms: Vec<(i128, Vec<usize>)>,
 }
 
-/// Whether no numbers make every polynomial at least 0. Where some reals do, integers may or may not: `Some(false)` only
-/// says that z3 is done.
+/// Whether no numbers make every polynomial at least 0. Where some reals do, integers may or may not: `Some(false)`
+/// only says that z3 is done.
 pub(crate) fn is_empty(unknowns: usize, system: &[Polynomial]) -> Option<bool> {
     SOLVER.with(|solver| {
         solver.reset();

@@ -29,7 +29,8 @@ impl Rng {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// A random integer expression over i64 variables and one table of `i32` (indexed by anything, so it may be out of range).
+    /// A random integer expression over i64 variables and one table of `i32` (indexed by anything, so it may be out of
+    /// range).
     pub(crate) fn int(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
         if depth == 0 || self.below(6) == 0 {
             return if self.below(3) == 0 { Expr::int(self.between(-3, 6)) } else { Expr::var(self.pick(vars)) };

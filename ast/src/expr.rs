@@ -119,8 +119,8 @@ pub enum ExprKind {
     Load(Symbol, Vec<Access>),
     /// An operator on operands of one type (`select` has a `bool` condition first).
     Apply(Op, Vec<Expr>),
-    /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and for
-    /// what is out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
+    /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and
+    /// for what is out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
     Cast(Expr),
     /// What a `permit`ted index out of range reads.
     Missing,

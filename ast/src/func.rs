@@ -40,19 +40,21 @@ pub struct Func {
     pub sizes: Vec<Symbol>,
     /// The parameters, in order.
     pub params: Vec<Param>,
-    /// The results, in order, each with the name that people see (language.md section 6). Their contents are unspecified
-    /// at first; their shapes mention sizes only.
+    /// The results, in order, each with the name that people see (language.md section 6). Their contents are
+    /// unspecified at first; their shapes mention sizes only.
     pub results: Vec<Arc<Tensor>>,
     /// What it does.
     pub body: Stmt,
-    /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be differentiated.
+    /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be
+    /// differentiated.
     pub own_gradients: Vec<OwnGradient>,
 }
 
-/// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be differentiated.
+/// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be
+/// differentiated.
 ///
-/// The call's body reads its arguments and writes its results, which nothing else writes and nothing writes again: the arguments are
-/// copies made before it, and what happens to the results later happens to copies of them.
+/// The call's body reads its arguments and writes its results, which nothing else writes and nothing writes again: the
+/// arguments are copies made before it, and what happens to the results later happens to copies of them.
 #[derive(Clone, Debug)]
 pub struct OwnGradient {
     /// The function.

@@ -15,12 +15,12 @@
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
 //! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and what they compute, [`func`] whole
-//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`validate`] the two validators, [`interp`]
-//! the reference interpreter, which is the definition of meaning and the oracle for everything else. For tests there are
-//! [`mod@build`], trees by hand, and `random` (a feature), random programs.
+//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`validate`] the
+//! two validators, [`interp`] the reference interpreter, which is the definition of meaning and the oracle for
+//! everything else. For tests there are [`mod@build`], trees by hand, and `random` (a feature), random programs.
 //!
-//! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves (`taffeta-analysis`)
-//! and `unsafe`.
+//! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves
+//! (`taffeta-analysis`) and `unsafe`.
 
 pub mod build;
 pub mod diag;

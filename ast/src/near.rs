@@ -1,7 +1,7 @@
 //! The name that a misspelt one is nearest to, for diagnostics.
 
-/// The nearest of `names`, if it is near enough that a slip of the hand explains it. Of several that are as near it is the first in the
-/// alphabet.
+/// The nearest of `names`, if it is near enough that a slip of the hand explains it. Of several that are as near it is
+/// the first in the alphabet.
 pub fn nearest<'a, N: AsRef<str> + ?Sized + 'a>(word: &str, names: impl IntoIterator<Item = &'a N>) -> Option<&'a str> {
     // Of names of one or two letters every other one would be near: there only the case may differ.
     let limit = (word.chars().count() / 3).min(3);

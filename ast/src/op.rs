@@ -1,21 +1,21 @@
-//! Operators: rows in a table, not kinds of nodes. Adding one is adding a row here, its value in `interp/scalar.rs`, its C
-//! in `codegen`, and its partial derivatives in `autodiff`.
+//! Operators: rows in a table, not kinds of nodes. Adding one is adding a row here, its value in `interp/scalar.rs`,
+//! its C in `codegen`, and its partial derivatives in `autodiff`.
 //!
 //! What they compute, wherever they are computed (the interpreter, the simplifier, C):
 //!
-//! - Integers: exactly, then wrapped to the type. `//`, `%` by zero and of the smallest integer by -1, `**` with a negative
-//!   exponent and shifts by a negative count stop the program. Shifting by the width or more gives 0, or -1 for a negative
-//!   value shifted right. `sign` of an unsigned integer is 0 or 1.
-//! - Floats: in their type, `f16` and `bf16` in `f32` and rounded after each operator. Functions are the C library's (`expf`
-//!   for `f32`), NaN and infinities as there. `f64` and integers become `f16` or `bf16` with one rounding.
-//! - `x % y` is NumPy's: `r = fmod(x, y)`; if `r` is 0 it gets the sign of `y`, else if the signs of `r` and `y` differ, `y` is
-//!   added; NaN for `y` = 0. `x // y` goes with it: `q = (x - r) / y`, less 1 where `y` was added; 0 with the sign of `x / y` if
-//!   `q` is 0, else `floor(q)`, plus 1 if `q - floor(q) > 0.5`; `x / y` for `y` = 0.
-//! - `min(x, y)` is `x if x < y or isnan(x) else y`, `max(x, y)` is `x if x > y or isnan(x) else y`: NaN wins, and of equal
-//!   zeros the second one.
+//! - Integers: exactly, then wrapped to the type. `//`, `%` by zero and of the smallest integer by -1, `**` with a
+//!   negative exponent and shifts by a negative count stop the program. Shifting by the width or more gives 0, or -1
+//!   for a negative value shifted right. `sign` of an unsigned integer is 0 or 1.
+//! - Floats: in their type, `f16` and `bf16` in `f32` and rounded after each operator. Functions are the C library's
+//!   (`expf` for `f32`), NaN and infinities as there. `f64` and integers become `f16` or `bf16` with one rounding.
+//! - `x % y` is NumPy's: `r = fmod(x, y)`; if `r` is 0 it gets the sign of `y`, else if the signs of `r` and `y`
+//!   differ, `y` is added; NaN for `y` = 0. `x // y` goes with it: `q = (x - r) / y`, less 1 where `y` was added; 0
+//!   with the sign of `x / y` if `q` is 0, else `floor(q)`, plus 1 if `q - floor(q) > 0.5`; `x / y` for `y` = 0.
+//! - `min(x, y)` is `x if x < y or isnan(x) else y`, `max(x, y)` is `x if x > y or isnan(x) else y`: NaN wins, and of
+//!   equal zeros the second one.
 //! - `sign(x)` is 1, -1, 0 (without sign, for both zeros) or NaN. `round` is half to even. `rsqrt(x)` is `1 / sqrt(x)`.
-//!   `sigmoid(x)` is `1 / (1 + exp(-x))`, which overflows to the right limit. `fma` rounds once. `-x` and `abs` change the sign
-//!   bit alone. Comparisons with NaN are false, but for `!=`.
+//!   `sigmoid(x)` is `1 / (1 + exp(-x))`, which overflows to the right limit. `fma` rounds once. `-x` and `abs` change
+//!   the sign bit alone. Comparisons with NaN are false, but for `!=`.
 
 use crate::dtype::{DType, Kind};
 
@@ -107,7 +107,8 @@ macro_rules! ops {
 }
 
 ops! {
-    // Python's precedences: or 1, and 2, not 3, comparison 4, | 5, ^ 6, & 7, shifts 8, + - 9, * / // % 10, unary 11, ** 12
+    // Python's precedences: or 1, and 2, not 3, comparison 4, | 5, ^ 6, & 7, shifts 8, + - 9, * / // % 10, unary 11, **
+    // 12
     Or "or" 2 Form::Infix(1), Bool, bool true;
     And "and" 2 Form::Infix(2), Bool, bool true;
     Not "not" 1 Form::Prefix(3), Bool, bool true;

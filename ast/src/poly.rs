@@ -44,7 +44,8 @@ impl Poly {
         }
     }
 
-    /// The terms: atoms of each monomial and its coefficient, in an order that is the same in every run of the compiler.
+    /// The terms: atoms of each monomial and its coefficient, in an order that is the same in every run of the
+    /// compiler.
     pub fn terms(&self) -> impl Iterator<Item = (&[Expr], i128)> {
         let mut all: Vec<(&[Expr], i128)> = self.terms.iter().map(|(m, c)| (m.as_slice(), *c)).collect();
         all.sort_by_cached_key(|(m, _)| order_of(m));
@@ -81,8 +82,8 @@ impl Poly {
     }
 }
 
-/// The normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is `m`. It has the same value
-/// whatever wraps on the way. Operands that could stop the program are kept.
+/// The normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is `m`. It has
+/// the same value whatever wraps on the way. Operands that could stop the program are kept.
 pub fn tidy(e: &Expr) -> Expr {
     if e.may_fail() {
         return e.clone();
@@ -100,7 +101,8 @@ fn nodes(e: &Expr) -> usize {
     count
 }
 
-/// Calls `f` on the nodes of an expression, at most a few hundred of them: shared operands are visited once for every way to them.
+/// Calls `f` on the nodes of an expression, at most a few hundred of them: shared operands are visited once for every
+/// way to them.
 fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
     let mut left = vec![e];
     let mut count = 0;
@@ -149,9 +151,9 @@ fn order_of(m: &[Expr]) -> Vec<Order> {
 /// What terms and factors are sorted by.
 type Order = (u64, Vec<(u8, u64)>, u64);
 
-/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the text, then by
-/// what they look like. It is the same in every run, since it depends on which symbol is older alone; what is too large to be looked
-/// at as a whole is told apart by its hash.
+/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the
+/// text, then by what they look like. It is the same in every run, since it depends on which symbol is older alone;
+/// what is too large to be looked at as a whole is told apart by its hash.
 fn order(e: &Expr) -> Order {
     use std::hash::{Hash, Hasher};
     let (mut first, mut look) = (u64::MAX, Vec::new());
@@ -172,8 +174,8 @@ fn order(e: &Expr) -> Order {
     (first, look, h.finish())
 }
 
-/// Whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none (`Some(false)`), or it
-/// depends (`None`).
+/// Whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none (`Some(false)`), or
+/// it depends (`None`).
 pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
     if a == b {
         return Some(true);

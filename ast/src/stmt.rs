@@ -1,4 +1,5 @@
-//! Statements: a persistent tree with shared pointers. Copying a tree is copying a pointer; an edit copies the path to it.
+//! Statements: a persistent tree with shared pointers. Copying a tree is copying a pointer; an edit copies the path to
+//! it.
 
 use crate::dtype::DType;
 use crate::expr::{Access, Expr};
@@ -161,7 +162,8 @@ impl Tensor {
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be counted.
+    /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be
+    /// counted.
     pub fn constant_bytes(&self) -> Option<i64> {
         let size = |d: &Expr| d.as_int().filter(|d| *d >= 0);
         let count = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?))?;
@@ -196,8 +198,8 @@ pub enum Extent {
     Reals,
 }
 
-/// How a loop runs. Schedules set these; the front end makes plain loops. They change nothing of what a program means, but
-/// for the order in which reductions are made: the interpreter ignores them.
+/// How a loop runs. Schedules set these; the front end makes plain loops. They change nothing of what a program means,
+/// but for the order in which reductions are made: the interpreter ignores them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LoopProps {
     /// On several threads.
@@ -206,11 +208,12 @@ pub struct LoopProps {
     pub vectorize: Option<Vectorize>,
     /// As copies of its body.
     pub unroll: bool,
-    /// By a call of a library where there is one: the loop and those in it are a matrix product that writes nothing that it reads
-    /// (`taffeta_analysis::query::product`). The nest is what it means, and what runs where the library does not take the matrices.
+    /// By a call of a library where there is one: the loop and those in it are a matrix product that writes nothing
+    /// that it reads (`taffeta_analysis::query::product`). The nest is what it means, and what runs where the library
+    /// does not take the matrices.
     pub library: bool,
-    /// Reductions in the body that meet in one element in several iterations, of a loop that runs in any order. A tensor is listed
-    /// once for each operator.
+    /// Reductions in the body that meet in one element in several iterations, of a loop that runs in any order. A
+    /// tensor is listed once for each operator.
     pub reductions: Vec<Reduction>,
 }
 

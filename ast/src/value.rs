@@ -152,8 +152,8 @@ impl Buffer {
         }
     }
 
-    /// Writes the element at `i`, if `value` is a constant of the elements' type (integers in range, floats rounded to it);
-    /// tells whether it is of the elements' kind.
+    /// Writes the element at `i`, if `value` is a constant of the elements' type (integers in range, floats rounded to
+    /// it); tells whether it is of the elements' kind.
     pub fn set(&mut self, i: usize, value: Literal) -> bool {
         match (self, value) {
             (Buffer::Bool(v), Literal::Bool(b)) => v[i] = b,
@@ -225,8 +225,8 @@ impl Value {
         (0..self.data.len()).map(|k| self.data.get_f64(k)).collect()
     }
 
-    /// A tensor of floats with other elements in the same shape and type, to which they are rounded; `None` if it has no floats, or
-    /// not as many.
+    /// A tensor of floats with other elements in the same shape and type, to which they are rounded; `None` if it has
+    /// no floats, or not as many.
     ///
     /// ```
     /// use taffeta_ast::{Buffer, DType, Value};

@@ -68,8 +68,8 @@ impl Stmt {
         });
     }
 
-    /// This statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions directly
-    /// in it. Keeps id and origin; the same node if nothing changed.
+    /// This statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions
+    /// directly in it. Keeps id and origin; the same node if nothing changed.
     #[must_use]
     pub fn map(&self, on_stmt: &mut dyn FnMut(&Stmt) -> Stmt, on_expr: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
         let accesses = |indices: &[Access], f: &mut dyn FnMut(&Expr) -> Expr| -> Vec<Access> {

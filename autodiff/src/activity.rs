@@ -1,7 +1,7 @@
 //! Which tensors have an adjoint: what the inputs that are asked for influence, and what influences the results.
 //!
-//! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s carry
-//! no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
+//! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s
+//! carry no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
 
 use crate::{own, partials};
 use rustc_hash::FxHashSet;
@@ -33,10 +33,11 @@ pub(crate) fn changes_with(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
     found
 }
 
-/// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that holds.
+/// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that
+/// holds.
 ///
-/// A call that has its own gradient has an influence of every argument on every result, whatever its body does; what is inside of it has no
-/// adjoint.
+/// A call that has its own gradient has an influence of every argument on every result, whatever its body does; what is
+/// inside of it has no adjoint.
 pub(crate) fn active(func: &Func, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbol>) -> FxHashSet<Symbol> {
     let mut flows: Vec<(Symbol, FxHashSet<Symbol>)> = Vec::new();
     for call in &func.own_gradients {

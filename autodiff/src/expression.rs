@@ -15,8 +15,8 @@ pub(crate) struct Contribution {
     pub guards: Vec<(Expr, bool)>,
 }
 
-/// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for each
-/// element, in the order in which they are read.
+/// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for
+/// each element, in the order in which they are read.
 pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Contribution> {
     let mut r = Reverse { active, guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
     always(e, &mut r.surely);
@@ -57,7 +57,8 @@ impl Reverse<'_> {
         }
     }
 
-    /// Into an operand that is the value only where `cond` is as said. Multiplying by 0 elsewhere would make NaN of infinities.
+    /// Into an operand that is the value only where `cond` is as said. Multiplying by 0 elsewhere would make NaN of
+    /// infinities.
     fn branch(&mut self, e: &Expr, d: &Expr, cond: Expr, holds: bool, lazy: bool) {
         let first = self.out.len();
         if lazy {

@@ -1,4 +1,5 @@
-//! How often a loop runs: most iterations that it ever has, as an expression over the program's sizes alone. Tapes are that long.
+//! How often a loop runs: most iterations that it ever has, as an expression over the program's sizes alone. Tapes are
+//! that long.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::op::Op;
@@ -16,7 +17,8 @@ pub(crate) struct Ranges<'a> {
     pub inputs: Option<&'a FxHashSet<Symbol>>,
 }
 
-/// Most iterations of `range(begin, end, step)` inside loops with these ranges; `None` if the program's sizes do not say.
+/// Most iterations of `range(begin, end, step)` inside loops with these ranges; `None` if the program's sizes do not
+/// say.
 pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>) -> Option<Expr> {
     let step = step.as_int().filter(|s| *s != 0)?;
     let (low, high) = if step > 0 { (begin, end) } else { (end, begin) };
@@ -99,7 +101,8 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
     }
 }
 
-/// The range that has the values of `range(begin, end, step)` from the last to the first; `None` if the step is not known.
+/// The range that has the values of `range(begin, end, step)` from the last to the first; `None` if the step is not
+/// known.
 pub(crate) fn reversed([begin, end, step]: [&Expr; 3]) -> Option<[Expr; 3]> {
     let s = step.as_int().filter(|s| *s != 0)?;
     let last = if s.abs() == 1 {

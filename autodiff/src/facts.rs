@@ -1,5 +1,6 @@
-//! What is asked of the program that is differentiated: where statements stand, where tensors are declared, and whether a value
-//! that a statement reads is still there later. The last is asked of the dependence analysis, at the precision of instances.
+//! What is asked of the program that is differentiated: where statements stand, where tensors are declared, and whether
+//! a value that a statement reads is still there later. The last is asked of the dependence analysis, at the precision
+//! of instances.
 
 use crate::extent::{self, Ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -147,7 +148,8 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| r.tensor == tensor && is(r, stmt, what);
         let sink = |r: &Reference| r.tensor == tensor && r.kind.writes();
         let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
-        // What a statement does to the element that it reads itself comes after the read, and is no pair of two statements.
+        // What a statement does to the element that it reads itself comes after the read, and is no pair of two
+        // statements.
         let itself = !matches!(what, What::Reduced | What::Written)
             && self.dependences.references().iter().any(|r| source(r) && self.writes_same(stmt, r));
         let answer = itself || self.dependences.first(&later).is_some();
@@ -163,7 +165,8 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether something in the statement `within` may write the element before `stmt`, in the same execution of `within`.
+    /// Whether something in the statement `within` may write the element before `stmt`, in the same execution of
+    /// `within`.
     pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
         let tensor = self.tensor_of(stmt, what);
         let outside = &self.around[&within];

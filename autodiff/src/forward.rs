@@ -25,8 +25,9 @@ fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(format!("{}.tangent", t.symbol)), t.dtype, t.shape.clone(), role))
 }
 
-/// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of all `inout`
-/// parameters of floats, which hold the tangent of the final value afterwards. Results: the tangents of the results.
+/// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of
+/// all `inout` parameters of floats, which hold the tangent of the final value afterwards. Results: the tangents of the
+/// results.
 pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "interface");

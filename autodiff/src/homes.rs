@@ -1,8 +1,8 @@
 //! Which tensors are kept for the backward pass, and which are computed again (FreeTensor, section 5.2).
 //!
-//! A tensor that is declared in a loop has a value for every iteration. It is computed again in the body of the innermost loop around
-//! its declaration where that costs less than to write and read all values: arithmetic of its statements, per element, against
-//! the bytes of an element.
+//! A tensor that is declared in a loop has a value for every iteration. It is computed again in the body of the
+//! innermost loop around its declaration where that costs less than to write and read all values: arithmetic of its
+//! statements, per element, against the bytes of an element.
 
 use crate::Tape;
 use crate::extent::{self, Ranges};

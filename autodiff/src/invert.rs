@@ -1,8 +1,8 @@
 //! Tensors whose old values are recovered by undoing, in the backward pass, what the forward pass did to them.
 //!
-//! Only where that is exact: integers that are added to wrap around, so that `x[I] += e` is undone by `x[I] -= e`. (Floating-point numbers
-//! are rounded, and what is undone is another number.) While the backward pass of a statement runs, everything that came later has been
-//! undone, so that the tensor is what it was then, without a tape.
+//! Only where that is exact: integers that are added to wrap around, so that `x[I] += e` is undone by `x[I] -= e`.
+//! (Floating-point numbers are rounded, and what is undone is another number.) While the backward pass of a statement
+//! runs, everything that came later has been undone, so that the tensor is what it was then, without a tape.
 //!
 //! ```text
 //! at = 0                                   for t~b in range(steps - 1, -1, -1):
@@ -15,8 +15,9 @@
 //! 1. it has integers, is at home in the program, and is declared outside of loops;
 //! 2. it is added to in a loop, and every other write comes before all that reads it or adds to it;
 //! 3. what is added, where, and the loops and branches around do not read it;
-//! 4. where a loop's body, in which it is added to, runs again before its backward pass, all that an iteration reads of it comes before it
-//!    is added to. Then it is undone for the whole iteration before that, and what is added is at home in the program.
+//! 4. where a loop's body, in which it is added to, runs again before its backward pass, all that an iteration reads of
+//!    it comes before it is added to. Then it is undone for the whole iteration before that, and what is added is at
+//!    home in the program.
 
 use crate::facts::Facts;
 use crate::homes::Choice;
@@ -32,7 +33,8 @@ use taffeta_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, S
 /// How a tensor is undone.
 #[derive(Clone)]
 pub(crate) struct Undone {
-    /// What holds it in the backward pass: itself, or a copy of what the caller sees and of what comes on the tape of a pair.
+    /// What holds it in the backward pass: itself, or a copy of what the caller sees and of what comes on the tape of a
+    /// pair.
     pub now: Arc<Tensor>,
     /// The loop in whose body it is undone first of all. Where there is none, each statement is undone in its turn.
     pub first_in: Option<StmtId>,
@@ -118,8 +120,8 @@ impl Reverse<'_, '_> {
         build::update(&now, at, Some(ReduceOp::Add), value, &origin)
     }
 
-    /// What undoes an iteration of a loop, for the tensors that are undone before anything else in it. Sums commute, so that the order is
-    /// that of the forward pass.
+    /// What undoes an iteration of a loop, for the tensors that are undone before anything else in it. Sums commute, so
+    /// that the order is that of the forward pass.
     pub fn undo_first(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
         let origin = s.origin().derive("grad", "undo");
         let kind = match s.kind() {

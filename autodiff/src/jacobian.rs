@@ -1,4 +1,5 @@
-//! The dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every element of an input.
+//! The dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every
+//! element of an input.
 //!
 //! ```text
 //! for k in range(n):
@@ -18,8 +19,8 @@ use taffeta_ast::{
     Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor,
 };
 
-/// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for `x.jacobian`, whose first
-/// dimensions are those of the result and whose last ones are those of x.
+/// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for
+/// `x.jacobian`, whose first dimensions are those of the result and whose last ones are those of x.
 pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "jacobian");
@@ -37,7 +38,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     Ok(Func { name, doc, sizes, params, results, body, own_gradients })
 }
 
-/// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one as its result.
+/// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one
+/// as its result.
 fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) {
     let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
         unreachable!("of one input and one result")

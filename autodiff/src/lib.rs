@@ -1,5 +1,5 @@
-//! Gradients, from tree to tree (FreeTensor, section 5): what comes out is an ordinary program, which is printed, scheduled, differentiated
-//! again and compiled like any other.
+//! Gradients, from tree to tree (FreeTensor, section 5): what comes out is an ordinary program, which is printed,
+//! scheduled, differentiated again and compiled like any other.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -23,7 +23,8 @@
 //!
 //! # Names
 //!
-//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`, a result's derivatives with respect to it `x.jacobian`. Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
+//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`, a result's derivatives with respect to it `x.jacobian`.
+//! Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
 
 mod activity;
 mod build;
@@ -65,7 +66,8 @@ pub enum Kind {
     Grad,
     /// The results, and then those.
     ValueAndGrad,
-    /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the gradients.
+    /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the
+    /// gradients.
     Vjp,
     /// The results, and then those.
     ValueAndVjp,
@@ -121,14 +123,16 @@ pub struct Request<'a> {
     pub memory: Option<u64>,
     /// Sizes that are known, by name.
     pub sizes: memory::Sizes,
-    /// Whether what comes out is going to be differentiated itself: then it says which calls in it have their own gradients.
+    /// Whether what comes out is going to be differentiated itself: then it says which calls in it have their own
+    /// gradients.
     pub again: bool,
     /// Where it is asked for.
     pub span: Span,
 }
 
 impl<'a> Request<'a> {
-    /// A derivative of all results as the compiler thinks best: what is kept is its choice, and there is no limit of memory.
+    /// A derivative of all results as the compiler thinks best: what is kept is its choice, and there is no limit of
+    /// memory.
     pub fn new(kind: Kind, name: impl Into<String>, func: &'a Func, wrt: &'a [String]) -> Request<'a> {
         Request {
             kind,
@@ -154,8 +158,8 @@ impl<'a> Request<'a> {
 ///
 /// # Errors
 ///
-/// `grad::…` where a parameter or a result has no derivative, a statement cannot be differentiated, or values are needed of which
-/// it is not known how many there are. Nothing is ever taken to be zero for want of something better.
+/// `grad::…` where a parameter or a result has no derivative, a statement cannot be differentiated, or values are
+/// needed of which it is not known how many there are. Nothing is ever taken to be zero for want of something better.
 pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
     Ok(explain(request)?.0)
 }

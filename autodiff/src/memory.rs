@@ -1,8 +1,8 @@
 //! How much memory a program takes for its local tensors: the most that is alive at one time, from the sizes of a run.
 //!
-//! What a tensor takes is the product of its dimensions, of which the largest value that they have anywhere is taken (a shape may depend
-//! on iterators). Scopes nest, so that what is alive at a place is what is declared around it. The C back end puts scalars into registers
-//! and arrays of a few kilobytes on the stack; the arrays count here as others do.
+//! What a tensor takes is the product of its dimensions, of which the largest value that they have anywhere is taken (a
+//! shape may depend on iterators). Scopes nest, so that what is alive at a place is what is declared around it. The C
+//! back end puts scalars into registers and arrays of a few kilobytes on the stack; the arrays count here as others do.
 
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

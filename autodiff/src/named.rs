@@ -1,8 +1,8 @@
 //! Gives names to parts of long expressions before they are differentiated.
 //!
-//! The derivative of an expression repeats its operands: that of `f(g(h(x)))` has `h(x)` three times and `g` twice. A part that is an
-//! operand of something that is not linear becomes a scalar of its own, which the backward pass computes once. A choice between
-//! expressions becomes a branch, so that nothing is computed of what was not chosen.
+//! The derivative of an expression repeats its operands: that of `f(g(h(x)))` has `h(x)` three times and `g` twice. A
+//! part that is an operand of something that is not linear becomes a scalar of its own, which the backward pass
+//! computes once. A choice between expressions becomes a branch, so that nothing is computed of what was not chosen.
 //!
 //! before
 //! ```text

@@ -1,9 +1,9 @@
 //! Names in the interface of a derivative.
 //!
-//! The adjoint of `x` is `x.grad` and its tangent `x.tangent`. A program that is a derivative itself may have that name already: its
-//! gradient `x.grad`, where results stay, or its seed `y.grad`, where `y` is `inout`. What comes later is `x.grad2` then. What is given
-//! and what comes out are named apart from each other: where a parameter and a result are called `x`, there is a seed `x.grad` and an
-//! answer `x.grad`.
+//! The adjoint of `x` is `x.grad` and its tangent `x.tangent`. A program that is a derivative itself may have that name
+//! already: its gradient `x.grad`, where results stay, or its seed `y.grad`, where `y` is `inout`. What comes later is
+//! `x.grad2` then. What is given and what comes out are named apart from each other: where a parameter and a result are
+//! called `x`, there is a seed `x.grad` and an answer `x.grad`.
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;

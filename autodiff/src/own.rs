@@ -1,7 +1,8 @@
 //! Calls of functions whose backward pass the program gives itself (`@gradient(f)`).
 //!
-//! To everything else such a call is one step: its arguments are copies that nothing writes again, its results are written by it alone
-//! ([`OwnGradient`]). Its backward pass is the user's, with the values of arguments and results from where `values` has them:
+//! To everything else such a call is one step: its arguments are copies that nothing writes again, its results are
+//! written by it alone ([`OwnGradient`]). Its backward pass is the user's, with the values of arguments and results
+//! from where `values` has them:
 //!
 //! ```text
 //! x.own = backward(x, y, y.grad)
@@ -70,7 +71,8 @@ pub(crate) fn floats(places: &[Place]) -> impl Iterator<Item = &Place> {
     places.iter().filter(|p| p.dtype.is_float())
 }
 
-/// The program with the calls that are still in it. What was taken out with all its results is nothing to differentiate.
+/// The program with the calls that are still in it. What was taken out with all its results is nothing to
+/// differentiate.
 ///
 /// # Errors
 ///
@@ -149,7 +151,8 @@ pub(crate) fn no_tangents(func: &Func, active: &FxHashSet<Symbol>, request: &Req
 }
 
 impl Reverse<'_, '_> {
-    /// The backward pass of the call that ends with a statement; `None` if it is made already, or if there is nothing to do.
+    /// The backward pass of the call that ends with a statement; `None` if it is made already, or if there is nothing
+    /// to do.
     pub fn own(&mut self, k: usize, last: &Stmt) -> Option<Stmt> {
         if !self.calls.done.insert(k) {
             return None;

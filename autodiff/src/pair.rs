@@ -1,12 +1,12 @@
 //! A gradient as two programs: a forward pass that leaves its tape, and a backward pass that takes it.
 //!
-//! **Does**: makes the gradient as one program, forward pass before backward pass, and cuts it between the two. What the first writes and
-//! the second reads crosses the cut: kept tensors and snapshots become results of the forward pass and parameters of the backward
-//! pass; so do results and final values of `inout` parameters that the backward pass reads. What it reads of other parameters stays a
-//! parameter.
+//! **Does**: makes the gradient as one program, forward pass before backward pass, and cuts it between the two. What
+//! the first writes and the second reads crosses the cut: kept tensors and snapshots become results of the forward pass
+//! and parameters of the backward pass; so do results and final values of `inout` parameters that the backward pass
+//! reads. What it reads of other parameters stays a parameter.
 //!
-//! **Ensures**: backward after forward leaves what the one program leaves. Sizes are the same in both programs, so that whoever calls them
-//! passes on those of the forward pass.
+//! **Ensures**: backward after forward leaves what the one program leaves. Sizes are the same in both programs, so that
+//! whoever calls them passes on those of the forward pass.
 //!
 //! **Example**
 //!
@@ -25,8 +25,9 @@
 //! def f_backward(x: f64[n], t.tape: f64[n], y.grad: f64[n]) -> f64[n]:
 //! ```
 //!
-//! **Leaves alone**: a tape that is as long as a value of a parameter says (`steps: i32`) gets a size of its own, `t.tape.d0`, which a
-//! third program computes from the parameters ([`Pair::lengths`]); results have shapes made of sizes.
+//! **Leaves alone**: a tape that is as long as a value of a parameter says (`steps: i32`) gets a size of its own,
+//! `t.tape.d0`, which a third program computes from the parameters ([`Pair::lengths`]); results have shapes made of
+//! sizes.
 
 use crate::names::Names;
 use crate::plan::{self, Planned};
@@ -52,8 +53,8 @@ pub struct Pair {
     pub sources: Vec<Source>,
     /// How many results of `forward` are those of the program; the others are for the backward pass.
     pub results: usize,
-    /// Sizes of both programs that follow from values of parameters, as 0-D results of these names; its parameters are some of the
-    /// program's.
+    /// Sizes of both programs that follow from values of parameters, as 0-D results of these names; its parameters are
+    /// some of the program's.
     pub lengths: Option<Func>,
 }
 
@@ -93,8 +94,8 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
 }
 
 impl Pair {
-    /// The bytes that a tape copies: of results, and of parameters that the forward pass changes. What is made for the backward pass
-    /// goes over to it, and what is only read is looked at.
+    /// The bytes that a tape copies: of results, and of parameters that the forward pass changes. What is made for the
+    /// backward pass goes over to it, and what is only read is looked at.
     fn copied(&self, request: &Request<'_>) -> u64 {
         let of = |source: &Source| match source {
             Source::Param(k) => {
@@ -283,9 +284,9 @@ fn interface(t: &Tensor, role: Role) -> Arc<Tensor> {
     Arc::new(Tensor::dense(t.symbol.clone(), t.dtype, t.shape.clone(), role))
 }
 
-/// The backward pass with names of its own: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever the program, which may
-/// be a derivative itself, calls its tensors. The first parameters, which the forward pass gives, get other names where they have these:
-/// `t.tape`, `t.tape2` …
+/// The backward pass with names of its own: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever the
+/// program, which may be a derivative itself, calls its tensors. The first parameters, which the forward pass gives,
+/// get other names where they have these: `t.tape`, `t.tape2` …
 fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
     let results = request.func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t));
     let seeded: Vec<&Arc<Tensor>> = results.chain(inouts(request.func)).collect();

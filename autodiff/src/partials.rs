@@ -2,9 +2,11 @@
 //!
 //! # Where an operator has no derivative
 //!
-//! - `min(a, b)` and `max(a, b)`: all of it goes to the operand that the operator returns; of equals that is the second one.
+//! - `min(a, b)` and `max(a, b)`: all of it goes to the operand that the operator returns; of equals that is the second
+//!   one.
 //! - `abs(x)` at 0: 0, which is `sign(x)`. `sqrt(x)` at 0 is infinite, as the limit is.
-//! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and `-(x // y)`.
+//! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and
+//!   `-(x // y)`.
 //! - `a ** b`: with respect to `a` it is 0 where `b` is 0; with respect to `b` it is 0 where `a` is 0.
 //! - `a if c else b`: the derivative of what was chosen; `c` carries none.
 
@@ -17,7 +19,8 @@ pub(crate) enum Part {
     None,
     /// The change times a factor: `part(d)` is this.
     Scaled(Expr),
-    /// All of it where the condition is as said, nothing elsewhere. The operand may not even be evaluated elsewhere if `lazy`.
+    /// All of it where the condition is as said, nothing elsewhere. The operand may not even be evaluated elsewhere if
+    /// `lazy`.
     Where { cond: Expr, holds: bool, lazy: bool },
 }
 
@@ -106,8 +109,8 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
     }
 }
 
-/// Whether `min(x, y)` or `max(x, y)` is `x`, so that all of a change of `x` arrives in it and nothing of one of `y`: of equals it is `y`,
-/// and NaN stays.
+/// Whether `min(x, y)` or `max(x, y)` is `x`, so that all of a change of `x` arrives in it and nothing of one of `y`:
+/// of equals it is `y`, and NaN stays.
 pub(crate) fn is_first(op: Op, x: &Expr, y: &Expr) -> Expr {
     let (small, large) = if op == Op::Min { (x, y) } else { (y, x) };
     match y.as_literal() {

@@ -1,14 +1,15 @@
 //! Which values are kept for the backward pass, so that a budget of memory is kept too.
 //!
-//! Without a budget, `homes` decides tensor by tensor what costs less. With one, the sizes of a run say what that takes ([`memory::peak`]
-//! of the gradient), and as long as it is too much
+//! Without a budget, `homes` decides tensor by tensor what costs less. With one, the sizes of a run say what that takes
+//! ([`memory::peak`] of the gradient), and as long as it is too much
 //! 1. tensors are computed again that would be on a tape, first those whose bytes are worth the fewest operations;
-//! 2. the loop with the most bytes is cut into segments that run again from checkpoints (`segments`), in one, two, … levels.
+//! 2. the loop with the most bytes is cut into segments that run again from checkpoints (`segments`), in one, two, …
+//!    levels.
 //!
-//! With `n` checkpoints of `C` bytes at each of `r` levels, and `S` iterations of `W` bytes in the innermost segment, `N = n^r S`, and
-//! `r n C + S W` is least where `n C = S W`: there both are `λ = (N C^r W)^(1/(r+1))`. Each level runs the loop's forward pass once more.
-//! (Griewank's binomial plan takes fewer steps again for the same memory, by segments of different lengths, which one loop nest with
-//! bounds that are known does not have.)
+//! With `n` checkpoints of `C` bytes at each of `r` levels, and `S` iterations of `W` bytes in the innermost segment,
+//! `N = n^r S`, and `r n C + S W` is least where `n C = S W`: there both are `λ = (N C^r W)^(1/(r+1))`. Each level runs
+//! the loop's forward pass once more. (Griewank's binomial plan takes fewer steps again for the same memory, by
+//! segments of different lengths, which one loop nest with bounds that are known does not have.)
 
 use crate::held::{Decision, Held};
 use crate::memory::{self, Sizes};
@@ -131,7 +132,8 @@ fn again(request: &Request<'_>, attempt: &mut Attempt, best: Planned, budget: u6
     Ok(best)
 }
 
-/// The outermost loop that most bytes have a version for in every iteration. A call that has its own gradient stays in one piece.
+/// The outermost loop that most bytes have a version for in every iteration. A call that has its own gradient stays in
+/// one piece.
 fn largest(attempt: &Attempt, held: &[Held], sizes: &Sizes, not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
     let pieces = own::bodies(&attempt.func.own_gradients);
@@ -203,8 +205,8 @@ impl Cut {
         (cut.steps > 1).then_some(cut)
     }
 
-    /// What copies read of what the loop overwrites and is declared around it (not in `outer`, which the loop is or has become) is state
-    /// of the loop, or scratch. Whether there is more of it now.
+    /// What copies read of what the loop overwrites and is declared around it (not in `outer`, which the loop is or has
+    /// become) is state of the loop, or scratch. Whether there is more of it now.
     fn add<'h>(&mut self, held: impl Iterator<Item = &'h Held>, func: &Func, l: StmtId, outer: StmtId) -> bool {
         let Some(s) = find(&func.body, l) else { return false };
         let written = effects::writes(&s);
@@ -219,7 +221,8 @@ impl Cut {
         self.state.len() + self.scratch.len() > known
     }
 
-    /// With that many levels. What runs again in a segment may read further tensors that the loop overwrites: they are state too.
+    /// With that many levels. What runs again in a segment may read further tensors that the loop overwrites: they are
+    /// state too.
     fn tried(
         &mut self,
         request: &Request<'_>,

@@ -1,7 +1,7 @@
 //! The interface of a gradient: what it takes and what it gives.
 //!
-//! - Its parameters are those of the program, then (`vjp`) a seed for every result, `y.grad`, and for every `inout` parameter of floats,
-//!   which holds the seed before and the answer after.
+//! - Its parameters are those of the program, then (`vjp`) a seed for every result, `y.grad`, and for every `inout`
+//!   parameter of floats, which holds the seed before and the answer after.
 //! - Its results are those of the program (`value_and_grad`), then `x.grad` for every parameter that is asked for.
 //!
 //! Whatever else the program computes is local, and goes away where nobody reads it.
@@ -65,7 +65,8 @@ pub(crate) struct Derived {
 /// What it is differentiated for: parameters that are asked for, and those with a seed whose answer replaces it.
 fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
     let wrt = inputs(request).iter().map(|t| t.symbol.clone()).collect();
-    // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces the seed.
+    // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces
+    // the seed.
     let given = inouts(request.func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
     [wrt, given]
 }
@@ -103,7 +104,8 @@ pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Der
 fn homes(request: &Request<'_>, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
     let mut homes = homes::choose(facts, &request.tape, plan);
     if request.again {
-        // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once, whatever that takes.
+        // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once,
+        // whatever that takes.
         for (_, choice) in homes.iter_mut().filter(|(t, _)| own::is_place(&facts.func.own_gradients, t)) {
             let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
             *choice = Choice { home: Home::Program, why };

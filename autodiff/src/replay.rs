@@ -1,5 +1,6 @@
-//! The forward pass of a home: the program itself, or the part of a loop's body that has to run again before the backward pass of
-//! the same iteration. Kept tensors are declared around both passes, and snapshots are made on the way.
+//! The forward pass of a home: the program itself, or the part of a loop's body that has to run again before the
+//! backward pass of the same iteration. Kept tensors are declared around both passes, and snapshots are made on the
+//! way.
 
 use crate::build;
 use crate::facts::What;
@@ -192,8 +193,8 @@ impl Reverse<'_, '_> {
         Some((kept.tensor.symbol.clone(), all))
     }
 
-    /// Whether a copy inside a loop that runs in any order would read what its threads or lanes reduce into, or what they share: then it
-    /// runs in order.
+    /// Whether a copy inside a loop that runs in any order would read what its threads or lanes reduce into, or what
+    /// they share: then it runs in order.
     fn disturbed(&self, l: StmtId, props: &LoopProps) -> bool {
         let shared = |t: &Symbol| props.reductions.iter().any(|r| r.tensor == *t);
         let within = |c: &&Snapshot| self.facts.around[&c.anchor].contains(&l);

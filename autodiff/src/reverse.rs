@@ -7,8 +7,9 @@
 //! x.grad[I] = 0                          unless nothing has written x[I] before
 //! ```
 //!
-//! `x[I] += e` leaves `x.grad[I]`. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the last `e` that is the
-//! maximum. Loops run backwards, branches stay, declarations declare adjoints. What statements read comes back by `values`.
+//! `x[I] += e` leaves `x.grad[I]`. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the last `e`
+//! that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. What statements read comes
+//! back by `values`.
 
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
@@ -204,7 +205,8 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to what came before where none did.
+    /// `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to what came before where
+    /// none did.
     fn extremum(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Stmt {
         let id = x.stmt.id();
         // Nothing but the extremum is ever read, so that only what made it counts.
@@ -249,7 +251,8 @@ impl Reverse<'_, '_> {
         Expr::load(&self.adjoints[x.tensor].symbol, x.indices.to_vec(), x.dtype)
     }
 
-    /// Adds contributions to adjoints, and then makes `next` the adjoint of the element itself (or combines both by an operator).
+    /// Adds contributions to adjoints, and then makes `next` the adjoint of the element itself (or combines both by an
+    /// operator).
     fn contributions(
         &mut self,
         x: &Target<'_>,

@@ -1,5 +1,5 @@
-//! Checkpoints of a time loop (Griewank's, with segments of one length): the loop runs in segments, each on copies of the state that it
-//! overwrites, so that the backward pass can run a segment again from what the state was before it.
+//! Checkpoints of a time loop (Griewank's, with segments of one length): the loop runs in segments, each on copies of
+//! the state that it overwrites, so that the backward pass can run a segment again from what the state was before it.
 //!
 //! before
 //! ```text
@@ -15,8 +15,9 @@
 //!         u.now[...] = f(u.now)
 //!     u[...] = u.now[...]
 //! ```
-//! The backward pass then needs `u` as it was before each segment, and within a segment `u.now` as it was before each step: `steps / 32 + 32`
-//! states instead of `steps`. A segment that is cut into segments itself takes the third root of the steps, and so on.
+//! The backward pass then needs `u` as it was before each segment, and within a segment `u.now` as it was before each
+//! step: `steps / 32 + 32` states instead of `steps`. A segment that is cut into segments itself takes the third root
+//! of the steps, and so on.
 
 use crate::{build, extent, own};
 use std::sync::Arc;
@@ -36,8 +37,9 @@ pub(crate) struct Segmented {
     pub copies: Vec<Arc<Tensor>>,
 }
 
-/// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has tensors of its own for `scratch`. `None` if the loop cannot be cut: it does not run in order,
-/// its bounds depend on what it writes, or a call that has its own gradient knows the state by its name.
+/// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has tensors of its own
+/// for `scratch`. `None` if the loop cannot be cut: it does not run in order, its bounds depend on what it writes, or a
+/// call that has its own gradient knows the state by its name.
 pub(crate) fn run(
     func: &Func,
     at: StmtId,
@@ -103,8 +105,8 @@ fn cut(
     Some((outer, inner_id, copies))
 }
 
-/// How many segments there are. Of an end that is a minimum, each part says it: where one is the length of a segment around this one, the
-/// count is seen to be a constant.
+/// How many segments there are. Of an end that is a minimum, each part says it: where one is the length of a segment
+/// around this one, the count is seen to be a constant.
 fn count(begin: &Expr, end: &Expr, stride: i64, length: i64) -> Expr {
     let of = |end: &Expr| {
         let way = if stride > 0 { end.minus(begin) } else { begin.minus(end) };

@@ -1,7 +1,8 @@
 //! Makes a gradient as short as a person would write it.
 //!
 //! - A backward loop that carries no dependence runs forwards: that is what caches, and people, expect.
-//! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go away.
+//! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go
+//!   away.
 //! - Sums into one scalar that stand side by side become one.
 //! - Scopes of declarations reach to the end of their block.
 //!
@@ -28,7 +29,8 @@ pub(crate) struct Made {
 
 /// The same gradient, shorter.
 pub(crate) fn run(func: &Func, made: &Made) -> Func {
-    // Dependences are asked of a program in which everything has its scope; `widened` would hide that something has none.
+    // Dependences are asked of a program in which everything has its scope; `widened` would hide that something has
+    // none.
     debug_assert!(scoped(func), "{:?}", validate::logical(func));
     let func = turned(func, made);
     let func = stored(&func, made);
@@ -38,7 +40,8 @@ pub(crate) fn run(func: &Func, made: &Made) -> Func {
     func.with_body(widened(&func.body))
 }
 
-/// Whether what is mentioned is declared there. (A pass of a pair may still have results that are as long as values say.)
+/// Whether what is mentioned is declared there. (A pass of a pair may still have results that are as long as values
+/// say.)
 fn scoped(func: &Func) -> bool {
     validate::logical(func).err().is_none_or(|found| found.0.iter().all(|v| v.invariant != Invariant::Scope))
 }
@@ -113,8 +116,8 @@ fn stored(func: &Func, made: &Made) -> Func {
     }))
 }
 
-/// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of the loops
-/// around it, which run through all of the dimension, and it is in no branch.
+/// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of
+/// the loops around it, which run through all of the dimension, and it is in no branch.
 fn covers(r: &Reference) -> bool {
     use taffeta_analysis::query::reference::Step;
     let Some(indices) = &r.indices else { return false };

@@ -1,15 +1,16 @@
-//! How a value that the forward pass had comes back in the backward pass: it is still where it was, it was kept on a tape, or it
-//! is computed again (FreeTensor, section 5.2).
+//! How a value that the forward pass had comes back in the backward pass: it is still where it was, it was kept on a
+//! tape, or it is computed again (FreeTensor, section 5.2).
 //!
-//! Every tensor has a **home**: the piece of code whose forward run makes the values that its backward run needs. For most it is the
-//! program. A tensor that is declared inside a loop may have the loop's body as its home instead: then that part of the
-//! body is run again, right before the backward pass of the same iteration.
+//! Every tensor has a **home**: the piece of code whose forward run makes the values that its backward run needs. For
+//! most it is the program. A tensor that is declared inside a loop may have the loop's body as its home instead: then
+//! that part of the body is run again, right before the backward pass of the same iteration.
 //!
 //! Within its home a value is
-//! - **kept** where nothing overwrites it while its tensor is alive: the tensor itself stays alive, with a dimension more for every loop
-//!   between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version number of the paper);
-//! - a **snapshot** otherwise: a copy of the whole tensor before a loop inside which nothing writes what is read, or of the one
-//!   element before the statement, with a dimension for every loop between the home and that place.
+//! - **kept** where nothing overwrites it while its tensor is alive: the tensor itself stays alive, with a dimension
+//!   more for every loop between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version number of
+//!   the paper);
+//! - a **snapshot** otherwise: a copy of the whole tensor before a loop inside which nothing writes what is read, or of
+//!   the one element before the statement, with a dimension for every loop between the home and that place.
 
 use crate::extent;
 use crate::facts::{Facts, What};
@@ -44,7 +45,8 @@ pub(crate) enum Saved {
     Whole(Symbol),
     /// What the expression is before the anchor runs (in names of the program).
     Value(Expr),
-    /// In which iteration of a loop the anchor, a reduction, has last changed its element: where the condition held. -1 if in none.
+    /// In which iteration of a loop the anchor, a reduction, has last changed its element: where the condition held. -1
+    /// if in none.
     Last { cond: Expr, iteration: StmtId },
 }
 
@@ -175,8 +177,8 @@ impl Values {
         Some(self.snapshots.len() - 1)
     }
 
-    /// For each element of a reduced tensor, which iterations of the loops inside its scope changed it last: those of `stmt` in
-    /// which `cond` held. `None` if its statements do not say that alone.
+    /// For each element of a reduced tensor, which iterations of the loops inside its scope changed it last: those of
+    /// `stmt` in which `cond` held. `None` if its statements do not say that alone.
     pub fn last_change(
         &mut self,
         facts: &Facts<'_>,

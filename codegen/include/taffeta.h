@@ -4,18 +4,20 @@
  * An entry `f` of a program is two functions:
  *
  *   int taffeta_f(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
- *   int taffeta_f_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes);
+ *   int taffeta_f_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes,
+ *                      size_t *arena_bytes);
  *
  * `args` holds the parameters in order, then the results in order. `sizes` holds the entry's size parameters in order;
  * it may be NULL, and an element may be -1, where the shapes of the parameters fix the size.
  *
- * `taffeta_f_plan` writes the results' shapes into `args[k].shape` (room for `ndim` numbers) and the bytes of scratch memory
- * that the call will need, and runs nothing. `taffeta_f` runs the program. A result whose `data` is NULL is allocated by the
- * callee, which also writes its shape; give it back with `taffeta_free`. Otherwise its shape must be the planned one.
+ * `taffeta_f_plan` writes the results' shapes into `args[k].shape` (room for `ndim` numbers) and the bytes of scratch
+ * memory that the call will need, and runs nothing. `taffeta_f` runs the program. A result whose `data` is NULL is
+ * allocated by the callee, which also writes its shape; give it back with `taffeta_free`. Otherwise its shape must be
+ * the planned one.
  *
- * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of the
- * source. Nothing here exits, prints or keeps global state. One `taffeta_ctx` serves one call at a time; different contexts
- * may be used by different threads at once.
+ * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of
+ * the source. Nothing here exits, prints or keeps global state. One `taffeta_ctx` serves one call at a time; different
+ * contexts may be used by different threads at once.
  */
 #ifndef TAFFETA_H
 #define TAFFETA_H

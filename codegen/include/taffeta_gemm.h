@@ -1,8 +1,8 @@
 /*
  * taffeta_gemm.h: matrix products of generated code, `C += alpha * A * B`. Included where a loop nest is one.
  *
- * A BLAS library that is there when the program runs does them, if the matrices are ones that it takes; otherwise the kernel
- * at the end of this file. Nothing has to be there when a program is compiled or started.
+ * A BLAS library that is there when the program runs does them, if the matrices are ones that it takes; otherwise the
+ * kernel at the end of this file. Nothing has to be there when a program is compiled or started.
  *
  * TAFFETA_BLAS=libmkl_rt.so.2   names the library to load (or its path); TAFFETA_BLAS=none leaves only our own kernel.
  *

@@ -1,8 +1,9 @@
 /*
- * taffeta_runtime.h: what generated code shares. Included by generated C alone; programs that call it include taffeta.h.
+ * taffeta_runtime.h: what generated code shares. Included by generated C alone; programs that call it include
+ * taffeta.h.
  *
- * Everything but taffeta_ctx_release and taffeta_free is static, and these two are weak, so that any number of generated
- * files link into one program.
+ * Everything but taffeta_ctx_release and taffeta_free is static, and these two are weak, so that any number of
+ * generated files link into one program.
  */
 #ifndef TAFFETA_RUNTIME_H
 #define TAFFETA_RUNTIME_H

@@ -1,4 +1,5 @@
-//! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them to C.
+//! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them
+//! to C.
 
 use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;

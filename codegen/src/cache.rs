@@ -1,11 +1,11 @@
 //! Compiled programs, kept between runs.
 //!
 //! One directory for each key, with whatever files the caller makes and a list of them (`entry.json`: names, lengths,
-//! checksums). An entry is made in a temporary directory beside it and renamed, so that other processes see all of it or
-//! nothing; one that no longer fits its list is made again.
+//! checksums). An entry is made in a temporary directory beside it and renamed, so that other processes see all of it
+//! or nothing; one that no longer fits its list is made again.
 //!
-//! Loading a library runs its code, so the cache must be a directory that only the user can write: its owner is the user,
-//! its mode 0700, and it is no symbolic link.
+//! Loading a library runs its code, so the cache must be a directory that only the user can write: its owner is the
+//! user, its mode 0700, and it is no symbolic link.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,8 @@ struct List {
 }
 
 impl Cache {
-    /// The user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be used, a
-    /// temporary directory for this process, with a warning.
+    /// The user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be
+    /// used, a temporary directory for this process, with a warning.
     ///
     /// # Errors
     ///

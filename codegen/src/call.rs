@@ -1,5 +1,5 @@
-//! Calls a compiled entry, safely: types, shapes, strides, alignment and aliases of all arguments are checked here before
-//! C is entered, and once more inside.
+//! Calls a compiled entry, safely: types, shapes, strides, alignment and aliases of all arguments are checked here
+//! before C is entered, and once more inside.
 
 #![allow(unsafe_code)] // calls C through a function pointer, and allocates the arena
 
@@ -276,7 +276,8 @@ impl Compiled {
         Ok(CallPlan { results, arena_bytes })
     }
 
-    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are those that are given by name.
+    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are those that are given by
+    /// name.
     ///
     /// # Errors
     ///
@@ -307,10 +308,10 @@ impl Compiled {
         }
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let start = Instant::now();
-        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `taffeta.h`, with shapes and
-        // data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were checked, so it
-        // reads and writes only inside of the data: what cannot be proved of its indices, it checks. The arena is as large as
-        // the plan says.
+        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `taffeta.h`, with
+        // shapes and data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were
+        // checked, so it reads and writes only inside of the data: what cannot be proved of its indices, it checks. The
+        // arena is as large as the plan says.
         let status = unsafe { (self.run)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr()) };
         let time = start.elapsed();
         if status != 0 {
@@ -412,7 +413,8 @@ impl Compiled {
         let mut ctx = new_ctx(0);
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let mut arena_bytes = 0;
-        // SAFETY: as in `call`; planning reads and writes shapes alone, each of which has as many elements as its `ndim` says.
+        // SAFETY: as in `call`; planning reads and writes shapes alone, each of which has as many elements as its
+        // `ndim` says.
         let status =
             unsafe { (self.plan)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr(), &mut arena_bytes) };
         if status != 0 { Err(self.error(&ctx, status)) } else { Ok((arena_bytes, ctx)) }

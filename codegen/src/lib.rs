@@ -7,7 +7,8 @@
 //! - [`lower`](mod@lower) turns what may fail into assertions, places local tensors in memory and flattens accesses.
 //! - [`c`] prints C that a person can read; on a [`Lowered`] program it cannot fail.
 //! - [`toolchain`] finds and runs the C compiler, [`cache`] keeps what it made.
-//! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside (`include/taffeta.h`).
+//! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside
+//!   (`include/taffeta.h`).
 //!
 //! All of the project's `unsafe` but isl's is in `load` and `call`. Deliberately absent: optimisation that is not about
 //! the target (`taffeta-analysis`), and anything that decides *which* schedule to use.

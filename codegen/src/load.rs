@@ -37,8 +37,8 @@ impl Compiled {
             Diagnostic::new("internal::load", format!("cannot load `{}`: {e}", path.display()))
                 .help("if the file was changed or made on another machine, remove it, and it will be compiled again")
         };
-        // SAFETY: the library is C that we generated: it has no initialisers of its own, and those of libm and libgomp, which
-        // it depends on, may run at any time. The cache has made sure that nobody else could write it.
+        // SAFETY: the library is C that we generated: it has no initialisers of its own, and those of libm and libgomp,
+        // which it depends on, may run at any time. The cache has made sure that nobody else could write it.
         let library = unsafe { Library::new(path) }.map_err(refuse)?;
         // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`).
         let (run, plan) = unsafe {
@@ -56,8 +56,8 @@ impl Compiled {
         &self.signature
     }
 
-    /// What does its matrix products (`as_lib`): a library's name, or `"own kernel"`. `None` if it has none. Looks for the library,
-    /// as the first product does.
+    /// What does its matrix products (`as_lib`): a library's name, or `"own kernel"`. `None` if it has none. Looks for
+    /// the library, as the first product does.
     pub fn products(&self) -> Option<String> {
         // SAFETY: the function takes nothing, and returns a text that lives as long as the library or the environment.
         let name = unsafe { CStr::from_ptr((self.products?)()) };

@@ -1,5 +1,5 @@
-//! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list of
-//! arguments and never through a shell.
+//! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list
+//! of arguments and never through a shell.
 
 use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
 use std::ffi::OsString;
@@ -229,7 +229,8 @@ impl Toolchain {
         if first.ok() {
             return Ok(());
         }
-        // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one thread.
+        // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one
+        // thread.
         if tool.is_like_clang() && run(&mut command(false, args), made)?.ok() {
             tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread");
             return Ok(());

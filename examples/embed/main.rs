@@ -1,5 +1,5 @@
-//! Calls heat.ft from Rust without Taffeta: the structures of `taffeta.h`, written down again. See heat.ft for how it is
-//! compiled and linked.
+//! Calls heat.ft from Rust without Taffeta: the structures of `taffeta.h`, written down again. See heat.ft for how it
+//! is compiled and linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;

@@ -1,5 +1,5 @@
-//! Trains the graph attention network of `train.ft` on Cora from ten seeds, draws the curves, and says whether the network
-//! guesses as well as it should. `benches/peers/gat_cora.py` does the same with PyTorch.
+//! Trains the graph attention network of `train.ft` on Cora from ten seeds, draws the curves, and says whether the
+//! network guesses as well as it should. `benches/peers/gat_cora.py` does the same with PyTorch.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example gat [FILE.svg]

@@ -34,7 +34,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Cora with the split that the literature uses (Planetoid's), from a folder of published data; `None` if it is not there.
+    /// Cora with the split that the literature uses (Planetoid's), from a folder of published data; `None` if it is not
+    /// there.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@
 //! TAFFETA_DATA=… cargo run --release --example logistic [FILE.svg]
 //! ```
 //!
-//! The data is Cora's: which of 2708 papers are about neural networks, by which of 1433 words are in them. Without it, points that are made.
+//! The data is Cora's: which of 2708 papers are about neural networks, by which of 1433 words are in them. Without it,
+//! points that are made.
 
 #[path = "../support/curve.rs"]
 mod curve;

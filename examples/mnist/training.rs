@@ -62,7 +62,8 @@ impl Digits {
     }
 }
 
-/// A file in MNIST's format: two zeros, the element type (8: bytes), the number of dimensions; the sizes, big-endian; the elements.
+/// A file in MNIST's format: two zeros, the element type (8: bytes), the number of dimensions; the sizes, big-endian;
+/// the elements.
 fn idx(path: &Path) -> Result<(Vec<usize>, Vec<u8>), Box<dyn Error>> {
     let wrong = || format!("{}: not an IDX file of bytes", path.display());
     let mut bytes = Vec::new();

@@ -1,4 +1,5 @@
-//! Finds a mesh's pose from a picture of its outline with `fit.ft`, draws the curve and the pictures, and says whether it was found.
+//! Finds a mesh's pose from a picture of its outline with `fit.ft`, draws the curve and the pictures, and says whether
+//! it was found.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example fit [FILE.svg]
@@ -17,7 +18,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use taffeta::Program;
 
-/// What the loss must fall to, and how near the pose must come: in radians, and in scale and shift (the picture is 2 wide).
+/// What the loss must fall to, and how near the pose must come: in radians, and in scale and shift (the picture is 2
+/// wide).
 const LOSS: f64 = 1e-6;
 const ANGLE: f32 = 0.005;
 const PLACE: f32 = 0.002;

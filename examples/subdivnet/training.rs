@@ -1,4 +1,5 @@
-//! The training loop around `train.ft`: meshes, what their faces know, and the state that goes from one step to the next.
+//! The training loop around `train.ft`: meshes, what their faces know, and the state that goes from one step to the
+//! next.
 
 #[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
 #[path = "../support/adam.rs"]
@@ -16,7 +17,8 @@ use std::error::Error;
 use std::f32::consts::PI;
 use taffeta::{Call, Function, Options, Program, StaticValue};
 
-/// Moves every vertex at random, by up to `amount` in each direction: on a smooth torus, where a face is says how it is bent.
+/// Moves every vertex at random, by up to `amount` in each direction: on a smooth torus, where a face is says how it is
+/// bent.
 pub fn roughened(mut mesh: Mesh, amount: f32, seed: u64) -> Mesh {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     mesh.vertices.mapv_inplace(|v| v + random.random_range(-amount..amount));

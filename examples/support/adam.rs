@@ -1,4 +1,5 @@
-//! Parameters of a network with what Adam keeps of each: `#[path = "../support/adam.rs"] mod adam;`. A program takes them as `w`, `w_mean` and `w_square`.
+//! Parameters of a network with what Adam keeps of each: `#[path = "../support/adam.rs"] mod adam;`. A program takes
+//! them as `w`, `w_mean` and `w_square`.
 
 use ndarray::ArrayD;
 use taffeta::Call;

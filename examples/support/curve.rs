@@ -4,8 +4,8 @@ use plotters::prelude::*;
 use std::error::Error;
 use std::path::Path;
 
-/// Draws each series over its positions 0, 1, 2 …; what is not finite is left out. Numbers of several orders of magnitude that are all
-/// positive get a logarithmic axis.
+/// Draws each series over its positions 0, 1, 2 …; what is not finite is left out. Numbers of several orders of
+/// magnitude that are all positive get a logarithmic axis.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Triangle meshes for examples: files of published data, and the torus that the project makes: `#[path = "../support/mesh.rs"] mod mesh;`.
+//! Triangle meshes for examples: files of published data, and the torus that the project makes: `#[path =
+//! "../support/mesh.rs"] mod mesh;`.
 
 use ndarray::Array2;
 use std::error::Error;

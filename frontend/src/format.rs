@@ -1,13 +1,14 @@
 //! `taffeta fmt`: one way to lay out a program.
 //!
-//! *Does*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines around
-//! functions, at most one inside them; lines of more than [`MAX_WIDTH`] columns broken inside brackets; one end of line at
-//! the end. *Keeps*: comments where they stand, strings byte for byte (but for `\r\n`), the line breaks of a statement with
-//! a comment in its brackets, and one element per line where there is a comma before the closing bracket on its own line.
+//! *Does*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines
+//! around functions, at most one inside them; lines of more than [`MAX_WIDTH`] columns broken inside brackets; one end
+//! of line at the end. *Keeps*: comments where they stand, strings byte for byte (but for `\r\n`), the line breaks of a
+//! statement with a comment in its brackets, and one element per line where there is a comma before the closing bracket
+//! on its own line.
 //!
-//! It works on tokens, not on the tree, so that nothing the author wrote can be lost; `spacing` says what stands between
-//! two tokens and `wrap` where long lines are broken. Formatting twice is the same as once, and the tree is the same before
-//! and after but for its spans (tested on the repository's programs and on generated ones).
+//! It works on tokens, not on the tree, so that nothing the author wrote can be lost; `spacing` says what stands
+//! between two tokens and `wrap` where long lines are broken. Formatting twice is the same as once, and the tree is the
+//! same before and after but for its spans (tested on the repository's programs and on generated ones).
 
 mod spacing;
 mod wrap;
@@ -84,7 +85,8 @@ impl Formatter<'_> {
         }
     }
 
-    /// The comments before token `end`, which starts a line at `depth` and column `at`. Returns the blank lines before it.
+    /// The comments before token `end`, which starts a line at `depth` and column `at`. Returns the blank lines before
+    /// it.
     fn comments(&mut self, end: usize, depth: usize, at: usize) -> usize {
         let mut newlines = 0;
         for token in &self.tokens[self.next..end] {
@@ -103,8 +105,8 @@ impl Formatter<'_> {
         newlines
     }
 
-    /// The block that a comment at column `at` belongs to, before a line at `next` and column `next_at`: a block that ends
-    /// keeps the comments that are indented like it.
+    /// The block that a comment at column `at` belongs to, before a line at `next` and column `next_at`: a block that
+    /// ends keeps the comments that are indented like it.
     fn comment_depth(&self, at: usize, next: usize, next_at: usize) -> usize {
         if next >= self.depth || at <= next_at {
             return next;

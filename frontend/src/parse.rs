@@ -2,14 +2,16 @@
 //!
 //! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and makes blocks of the
 //! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr`, `operators` and `literal`
-//! turn its pairs into the tree. A line that does not parse is reported by `problem` and left out; the next line is parsed as if nothing had
-//! happened. That is the whole of error recovery.
+//! turn its pairs into the tree. A line that does not parse is reported by `problem` and left out; the next line is
+//! parsed as if nothing had happened. That is the whole of error recovery.
 //!
 //! What is accepted here Python accepts too, with the same meaning (tested); the other way round, Python's constructs
-//! outside the language are refused with what to write instead (`outside`). What names and types *mean* is elaboration's.
+//! outside the language are refused with what to write instead (`outside`). What names and types *mean* is
+//! elaboration's.
 //!
-//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded ([`MAX_BRACKETS`],
-//! [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side ([`MAX_DEPTH`]). So later passes may recurse.
+//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded
+//! ([`MAX_BRACKETS`], [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side ([`MAX_DEPTH`]). So
+//! later passes may recurse.
 
 mod expr;
 mod grammar;
@@ -52,8 +54,8 @@ impl Source<'_> {
     }
 }
 
-/// Parses a file. Where there are diagnostics, the module holds what could be understood (for outlines and the like) and
-/// is not the program that the user wrote.
+/// Parses a file. Where there are diagnostics, the module holds what could be understood (for outlines and the like)
+/// and is not the program that the user wrote.
 pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
     let source = Source { text, file };
     let mut diags = Vec::new();

@@ -275,8 +275,8 @@ impl Program {
         elaborate::entry(self, entry, statics, hooks)
     }
 
-    /// Elaborates an entry of the main file that is going to be differentiated: the tree says which calls in it have a backward pass that
-    /// the program gives itself (`@gradient(f)`).
+    /// Elaborates an entry of the main file that is going to be differentiated: the tree says which calls in it have a
+    /// backward pass that the program gives itself (`@gradient(f)`).
     pub fn differentiable(
         &self,
         entry: &str,
@@ -299,9 +299,9 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries finds.
-    /// Of templates, and of entries with `static` parameters that have no default, whose meaning depends on values to come,
-    /// the names are checked. Gradients, which may wait for features, are left out.
+    /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries
+    /// finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
+    /// values to come, the names are checked. Gradients, which may wait for features, are left out.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
         if !all.is_empty() {
@@ -541,7 +541,8 @@ impl Reader<'_> {
         out
     }
 
-    /// The name in a module that has been read. Its items are searched, since its table may still be under construction.
+    /// The name in a module that has been read. Its items are searched, since its table may still be under
+    /// construction.
     fn imported(&mut self, id: ModuleId, name: &crate::syntax::Name, import: &Import) -> Global {
         let names = |item: &Item| -> Vec<String> {
             match item {

@@ -1,5 +1,5 @@
-//! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Taffeta has)
-//! with spans, and says nothing of meaning: sections 7 and 8 of the language are here too, and refused later.
+//! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Taffeta
+//! has) with spans, and says nothing of meaning: sections 7 and 8 of the language are here too, and refused later.
 
 pub mod show;
 

@@ -1,4 +1,5 @@
-//! Printed programs parse and elaborate to the tree that was printed: the printer and the front end agree on every node.
+//! Printed programs parse and elaborate to the tree that was printed: the printer and the front end agree on every
+//! node.
 
 use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_ast::{Func, func, print};

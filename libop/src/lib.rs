@@ -1,16 +1,16 @@
-//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it knows
-//! nothing of the compiler.
+//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it
+//! knows nothing of the compiler.
 //!
-//! One operator, or a tight family, is one file; each operator's docstring holds formula, shapes, axis and type rules, a
-//! numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line for each
+//! One operator, or a tight family, is one file; each operator's docstring holds formula, shapes, axis and type rules,
+//! a numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line for each
 //! result). Names that start with `_` are helpers, which operators import (`from libop import _axes`).
 //!
-//! How operators are generic: they recurse over dimensions by passing views (`f(y[i], x[i])`), and shapes, axes and types
-//! are static lists, computed while compiling. Axes that are known take the place of run-time strides, so what is left
-//! after inlining are the loops that one would write by hand for that case.
+//! How operators are generic: they recurse over dimensions by passing views (`f(y[i], x[i])`), and shapes, axes and
+//! types are static lists, computed while compiling. Axes that are known take the place of run-time strides, so what is
+//! left after inlining are the loops that one would write by hand for that case.
 //!
-//! A schedule of the library is a function that takes the schedule `s` first; its docstring says what it does to the loops,
-//! what it gives back, and has an example.
+//! A schedule of the library is a function that takes the schedule `s` first; its docstring says what it does to the
+//! loops, what it gives back, and has an example.
 //!
 //! Adding an operator or a schedule is adding a file (`build.rs` finds it).
 

@@ -1,5 +1,5 @@
-//! A block as the user sees it: a list of statements, with declarations that open on the way. In the tree a declaration holds
-//! the rest of its block inside it; here it does not, so that statements can change places across it.
+//! A block as the user sees it: a list of statements, with declarations that open on the way. In the tree a declaration
+//! holds the rest of its block inside it; here it does not, so that statements can change places across it.
 
 use crate::order;
 use crate::refusal::Refusal;
@@ -74,8 +74,8 @@ impl Block {
         self.items.iter().position(|s| tree::find(s, id).is_some())
     }
 
-    /// Whether the statements may run in another order (positions of `items`): refuses with `condition` where a dependence would be
-    /// turned round, or the shape of a declaration depends on what the block writes.
+    /// Whether the statements may run in another order (positions of `items`): refuses with `condition` where a
+    /// dependence would be turned round, or the shape of a declaration depends on what the block writes.
     pub fn check(&self, func: &Func, order: &[usize], condition: u32) -> Result<(), Refusal> {
         let jumps =
             |p: usize| -> Vec<usize> { order.iter().take_while(|o| **o != p).copied().filter(|q| *q > p).collect() };
@@ -96,7 +96,8 @@ impl Block {
         Ok(())
     }
 
-    /// Whether one of some later statements depends on the statement `p`, in one iteration of the loops around the block.
+    /// Whether one of some later statements depends on the statement `p`, in one iteration of the loops around the
+    /// block.
     pub fn dependences<'a>(&'a self, func: &'a Func) -> impl Fn(usize, &[usize]) -> Option<Dependence> + 'a {
         let all = Dependences::new(func);
         let around = order::around(func, self.root.id());
@@ -127,7 +128,8 @@ impl Block {
         }
     }
 
-    /// The block with other statements, made of the old ones: every declaration opens before the first statement that needs it.
+    /// The block with other statements, made of the old ones: every declaration opens before the first statement that
+    /// needs it.
     pub fn build(&self, items: &[Stmt]) -> Stmt {
         let mut scopes: Vec<Scope<'_>> = Vec::new();
         for d in &self.decls {

@@ -1,5 +1,5 @@
-//! Loops whose iterations run in any order or at the same time: whether they may, and what keeps the reductions right that
-//! meet in one element.
+//! Loops whose iterations run in any order or at the same time: whether they may, and what keeps the reductions right
+//! that meet in one element.
 //!
 //! ```text
 //! total += x[i]        every iteration, one element               partial results, combined at the end
@@ -18,8 +18,8 @@ use taffeta_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Sy
 
 /// An array of at most so many bytes is copied for every thread, even if an index tensor says where it is updated.
 const SMALL_BYTES: i64 = 64 << 10;
-/// An array of more bytes than this is never copied for every thread. (Of arrays of unknown size, fewer threads than there are
-/// may run, so that copies stay within a limit.)
+/// An array of more bytes than this is never copied for every thread. (Of arrays of unknown size, fewer threads than
+/// there are may run, so that copies stay within a limit.)
 const LARGE_BYTES: i64 = 64 << 20;
 
 /// Whether a loop's iterations run in any order.
@@ -97,16 +97,16 @@ fn ask<'a>(
     (inside, relate)
 }
 
-/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around it. Pairs
-/// of reductions by one operator are left out.
+/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around
+/// it. Pairs of reductions by one operator are left out.
 pub(crate) fn carried(all: &Dependences<'_>, stmt: &Stmt) -> Option<Dependence> {
     let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
     all.first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
 }
 
-/// The reductions that meet in one element in several iterations of a loop that is marked to run in any order, each with what
-/// keeps it right; or what stands against running it so. `all` is of the program that it stands in.
+/// The reductions that meet in one element in several iterations of a loop that is marked to run in any order, each
+/// with what keeps it right; or what stands against running it so. `all` is of the program that it stands in.
 pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacle> {
     let StmtKind::For { props, .. } = stmt.kind() else { return Ok(Vec::new()) };
     if let Some(d) = carried(all, stmt) {
@@ -164,7 +164,8 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
     Ok(shared)
 }
 
-/// Whether its tensor has a shape that the program reads: what the shape says must still be true where partial results are made.
+/// Whether its tensor has a shape that the program reads: what the shape says must still be true where partial results
+/// are made.
 fn has_read_shape(r: &Reference) -> bool {
     r.declared.shape.iter().any(|d| !effects::loads(d).is_empty())
 }

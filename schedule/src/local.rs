@@ -1,4 +1,5 @@
-//! Local tensors and how they lie in memory: what the `var_…` primitives share. Parameters and results are the caller's.
+//! Local tensors and how they lie in memory: what the `var_…` primitives share. Parameters and results are the
+//! caller's.
 
 use crate::refusal::Refusal;
 use crate::region;
@@ -23,8 +24,8 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// The local tensor that the argument `tensor` of a call names. Condition 1: there is nothing about it that forbids to
-    /// change its accesses.
+    /// The local tensor that the argument `tensor` of a call names. Condition 1: there is nothing about it that forbids
+    /// to change its accesses.
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Local, Refusal> {
         let declared = s.tensor(args.need("tensor")?)?;
         stage::usable(s.func(), &declared)?;
@@ -61,8 +62,8 @@ impl Local {
         walk::at(func, self.stmt.id()).unwrap_or_else(|| Context::new(func))
     }
 
-    /// Refuses accesses that are not proved to be in range in these dimensions: where an index is computed from the old ones, an
-    /// index out of range could become one that is in range.
+    /// Refuses accesses that are not proved to be in range in these dimensions: where an index is computed from the old
+    /// ones, an index out of range could become one that is in range.
     pub fn in_range(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let name = &self.tensor.symbol;
         let mut out: Option<String> = None;
@@ -81,8 +82,8 @@ impl Local {
             .help("assert before the access that it is in range"))
     }
 
-    /// The program with another shape of the tensor and other indices. The sizes `checked` are asserted not to be negative where this is not
-    /// proved, since the new shape would not say so any more.
+    /// The program with another shape of the tensor and other indices. The sizes `checked` are asserted not to be
+    /// negative where this is not proved, since the new shape would not say so any more.
     pub fn reshaped(
         &self,
         func: &Func,

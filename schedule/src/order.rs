@@ -4,8 +4,8 @@ use crate::tree;
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_ast::{Func, StmtId, StmtKind, Symbol};
 
-/// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand in the
-/// program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
+/// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand
+/// in the program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
 pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<Dependence> {
     let outermost = *loops.first()?;
     let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(taffeta_ast::Stmt::id).collect();
@@ -35,7 +35,8 @@ pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
     path.iter().map(taffeta_ast::Stmt::id).collect()
 }
 
-/// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved into.
+/// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved
+/// into.
 pub(crate) fn told(func: &Func, mut d: Dependence) -> Dependence {
     let iters = |id: StmtId| -> Vec<Symbol> {
         let path = tree::path(&func.body, id).unwrap_or_default();

@@ -21,7 +21,8 @@ pub fn times(row: &[i64], m: &Matrix) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// The inverse of a square matrix whose determinant is 1 or -1, by integer operations on rows; `None` for any other one.
+/// The inverse of a square matrix whose determinant is 1 or -1, by integer operations on rows; `None` for any other
+/// one.
 pub fn inverse(m: &Matrix) -> Option<Matrix> {
     let n = m.len();
     let mut left = m.clone();
@@ -65,8 +66,8 @@ fn subtract(m: &mut Matrix, r: usize, k: usize, q: i64) -> Option<()> {
     Some(())
 }
 
-/// For each index, what bounds it by the indices before it: its own constraints, and those that follow by leaving out the indices
-/// after it (Fourier-Motzkin). A constraint that overflows is left out where it only follows from others.
+/// For each index, what bounds it by the indices before it: its own constraints, and those that follow by leaving out
+/// the indices after it (Fourier-Motzkin). A constraint that overflows is left out where it only follows from others.
 pub fn levels(bounds: &[Constraint], count: usize) -> Vec<Vec<Constraint>> {
     let mut out = vec![Vec::new(); count];
     let mut rest: Vec<Constraint> = bounds.to_vec();

@@ -27,7 +27,8 @@ impl std::ops::DerefMut for Refusal {
 pub struct Reason {
     /// A stable, documented code.
     pub code: &'static str,
-    /// The number of the condition in the primitive's documentation that does not hold; 0 where the call itself is wrong.
+    /// The number of the condition in the primitive's documentation that does not hold; 0 where the call itself is
+    /// wrong.
     pub condition: u32,
     /// What was found and what was expected, in one sentence.
     pub message: String,

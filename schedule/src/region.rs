@@ -1,12 +1,14 @@
-//! The box of elements of a tensor that a statement touches (FreeTensor, section 4.2 and Figure 14), and whether all of a box is touched.
+//! The box of elements of a tensor that a statement touches (FreeTensor, section 4.2 and Figure 14), and whether all of
+//! a box is touched.
 //!
-//! A box is *guessed* from the subscripts: iterators of loops inside the statement are replaced by the ends of their ranges, from
-//! the inside out, and the tightest bounds are kept that do not mention them. Bounds that mention what the statement writes
-//! are none: they would mean something else at every access. It is then *proved* at every access, by all that is known there, that
-//! the access lies in the box; a dimension where the proof fails is taken whole. So a wrong guess costs memory and nothing else.
+//! A box is *guessed* from the subscripts: iterators of loops inside the statement are replaced by the ends of their
+//! ranges, from the inside out, and the tightest bounds are kept that do not mention them. Bounds that mention what the
+//! statement writes are none: they would mean something else at every access. It is then *proved* at every access, by
+//! all that is known there, that the access lies in the box; a dimension where the proof fails is taken whole. So a
+//! wrong guess costs memory and nothing else.
 //!
-//! That *all* of a box is touched is proved with a witness: the iteration that touches element `x` is computed from `x` (by
-//! solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
+//! That *all* of a box is touched is proved with a witness: the iteration that touches element `x` is computed from `x`
+//! (by solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::reference::{Reference, Step};
@@ -124,8 +126,8 @@ fn side(facts: &mut Context, lo: Expr, end: Expr, dim: &Expr, in_range: bool) ->
     Side { lo, end, size, before, behind }
 }
 
-/// The first index and the one behind the last one, in one dimension, of all accesses: as far as they can be told before the
-/// statement.
+/// The first index and the one behind the last one, in one dimension, of all accesses: as far as they can be told
+/// before the statement.
 fn guess(
     facts: &mut Context,
     stmt: &Stmt,
@@ -283,14 +285,16 @@ impl Range<'_> {
     }
 }
 
-/// The part of a reference's way that is inside the statement; the loops among it are those inside, or the statement itself.
+/// The part of a reference's way that is inside the statement; the loops among it are those inside, or the statement
+/// itself.
 pub(crate) fn inside(r: &Reference, id: StmtId) -> &[Step] {
     let path = &r.site.path;
     let from = path.iter().position(|s| s.stmt().id() == id).unwrap_or(path.len());
     &path[from..]
 }
 
-/// Iterators that are bound in a statement, and tensors that are declared or written in it: what has other values inside.
+/// Iterators that are bound in a statement, and tensors that are declared or written in it: what has other values
+/// inside.
 fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
     let mut out = effects::writes(stmt);
     stmt.walk(&mut |s| {
@@ -369,8 +373,8 @@ impl AtAccesses<'_> {
 
 // ---- whether all of a box is touched
 
-/// Whether the reference, on the rest of its way from step `from` on, surely touches every element of the box that is in the
-/// tensor. `facts` are those at that place, or at a later one from which the way is the same.
+/// Whether the reference, on the rest of its way from step `from` on, surely touches every element of the box that is
+/// in the tensor. `facts` are those at that place, or at a later one from which the way is the same.
 pub(crate) fn covers(facts: &mut Context, r: &Reference, from: usize, sides: &[Side]) -> bool {
     let Some(indices) = &r.indices else { return false };
     let steps = &r.site.path[from.min(r.site.path.len())..];
@@ -416,7 +420,8 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// A guess of the iteration of the loops on the way `steps` in which `indices` are those of `element`: to be proved.
+    /// A guess of the iteration of the loops on the way `steps` in which `indices` are those of `element`: to be
+    /// proved.
     pub fn of(steps: &[Step], indices: &[Expr], element: &[Expr]) -> Option<Witness> {
         let mut w = Witness { values: FxHashMap::default() };
         let loops: Vec<(&Symbol, &Expr)> = steps
@@ -444,7 +449,8 @@ impl Witness {
         Some(w)
     }
 
-    /// Finds the iterators of an index that is a sum of at most so many of them with constant factors: `4*i + j = x` by `i = x // 4, j = x % 4`.
+    /// Finds the iterators of an index that is a sum of at most so many of them with constant factors: `4*i + j = x` by
+    /// `i = x // 4, j = x % 4`.
     fn solve(&mut self, loops: &[(&Symbol, &Expr)], index: &Expr, x: &Expr, most: usize) -> Option<()> {
         let index = self.value(index);
         let mut rest = Expr::int(0);

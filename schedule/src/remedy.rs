@@ -1,5 +1,5 @@
-//! What would work, where a dependence stands against a step: other steps first, another loop, another cut. Every proposal was taken
-//! on a copy of the schedule, and is said as code that can be written before the step or for it.
+//! What would work, where a dependence stands against a step: other steps first, another loop, another cut. Every
+//! proposal was taken on a copy of the schedule, and is said as code that can be written before the step or for it.
 
 use crate::block::Block;
 use crate::refusal::Refusal;

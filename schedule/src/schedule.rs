@@ -46,8 +46,8 @@ struct Moved {
     to: Vec<StmtId>,
 }
 
-/// A program, and the steps that made it what it is. Every step is proved to keep the program's meaning or refused; after a
-/// refusal the program is what it was.
+/// A program, and the steps that made it what it is. Every step is proved to keep the program's meaning or refused;
+/// after a refusal the program is what it was.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     func: Func,
@@ -127,7 +127,8 @@ impl Schedule {
         Ok(change.made)
     }
 
-    /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be something else now.
+    /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be
+    /// something else now.
     fn renew(&self, change: &mut Change) -> Result<(), Refusal> {
         let (mut marked, mut library) = (Vec::new(), Vec::new());
         change.func.body.walk(&mut |s| {

@@ -7,8 +7,8 @@
 //!
 //! Loops of array statements are `T.d0`, `T.d1` … for target `T`.
 //!
-//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`. Where a step takes a statement and a tensor that it uses, a name that several
-//! tensors have is that of the one that the statement uses, if there is one such.
+//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`. Where a step takes a statement and a tensor that it uses, a
+//! name that several tensors have is that of the one that the statement uses, if there is one such.
 
 use crate::refusal::Refusal;
 use crate::tree;
@@ -100,7 +100,8 @@ fn called(own: &str, origin: &Origin, wanted: &str) -> bool {
     if own == wanted {
         return true;
     }
-    // `softmax.k`: calls from the outside in; those in between, such as functions that the library keeps to itself, may be left out.
+    // `softmax.k`: calls from the outside in; those in between, such as functions that the library keeps to itself, may
+    // be left out.
     let Some(calls) = wanted.strip_suffix(own).and_then(|c| c.strip_suffix('.')) else { return false };
     let mut chain = origin.chain().iter();
     calls.split('.').all(|call| chain.any(|c| c.function == call))
@@ -160,8 +161,8 @@ pub fn tensors(func: &Func) -> Vec<Declared> {
     all
 }
 
-/// The tensor that a selector names. Of several of that name it is the only one that the statement `used_in` uses and does not
-/// declare.
+/// The tensor that a selector names. Of several of that name it is the only one that the statement `used_in` uses and
+/// does not declare.
 pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {
     let (name, number) = numbered(selector);
     let all = tensors(func);

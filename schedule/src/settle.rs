@@ -16,8 +16,8 @@ pub struct Settled {
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max` that are proved
-/// to be one of their operands out of the bounds of loops in it. What could stop the program stays.
+/// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max`
+/// that are proved to be one of their operands out of the bounds of loops in it. What could stop the program stays.
 pub fn settle(func: &Func, root: StmtId) -> Settled {
     let mut inside = FxHashSet::default();
     if let Some(s) = crate::tree::find(&func.body, root) {

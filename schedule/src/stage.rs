@@ -53,7 +53,8 @@ impl Stage {
         walk::at(func, self.target.id()).unwrap_or_else(|| Context::new(func))
     }
 
-    /// Whether every element of the box was surely written before the statement runs, or can be read for another reason.
+    /// Whether every element of the box was surely written before the statement runs, or can be read for another
+    /// reason.
     pub fn written_before(&self, func: &Func, facts: &mut Context) -> bool {
         if matches!(self.tensor.role, Role::Input | Role::InOut) {
             return true;
@@ -134,8 +135,8 @@ impl Stage {
         Origin::source(self.target.origin().span()).derive(step, role)
     }
 
-    /// A statement for every element of the box that is in the tensor: `make` gets the indices in the large tensor and in the small
-    /// one.
+    /// A statement for every element of the box that is in the tensor: `make` gets the indices in the large tensor and
+    /// in the small one.
     pub fn each(&self, name: &str, origin: &Origin, make: impl FnOnce(Vec<Access>, Vec<Access>) -> StmtKind) -> Stmt {
         let sizes: Vec<Expr> = self.sides.iter().map(|s| s.size.clone()).collect();
         tree::over_box(&sizes, name, origin, |indices| {
@@ -162,8 +163,8 @@ impl Stage {
     }
 }
 
-/// Where the way to a reference leaves the way to another statement, if it then runs earlier in the same iteration of the loops
-/// around both.
+/// Where the way to a reference leaves the way to another statement, if it then runs earlier in the same iteration of
+/// the loops around both.
 fn earlier(r: &Reference, way: &[Stmt]) -> Option<usize> {
     let common = r.site.path.iter().take_while(|step| leads(step, way)).count();
     let Some(Step::Child { seq, position }) = r.site.path.get(common) else { return None };
@@ -189,8 +190,8 @@ fn leads(step: &Step, way: &[Stmt]) -> bool {
     }
 }
 
-/// Condition 1 of everything that rewrites the accesses to a tensor: it is dense, no outside function has it, its subscripts
-/// are plain, and its shape stays what it is.
+/// Condition 1 of everything that rewrites the accesses to a tensor: it is dense, no outside function has it, its
+/// subscripts are plain, and its shape stays what it is.
 pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     let tensor = &declared.tensor;
     let name = &tensor.symbol;

@@ -60,7 +60,8 @@ pub enum Recorded {
     Str(String),
     /// A list or tuple.
     List(Vec<Recorded>),
-    /// A statement: its place among all statements of the program as it was then, outermost first, and what it is called.
+    /// A statement: its place among all statements of the program as it was then, outermost first, and what it is
+    /// called.
     Stmt {
         /// Its place.
         place: usize,

@@ -114,8 +114,8 @@ pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     taffeta_analysis::pass::substitute::variable(stmt, symbol, value)
 }
 
-/// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of one element
-/// gets no loop.
+/// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of
+/// one element gets no loop.
 pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
     let iters: Vec<Symbol> = (0..sizes.len()).map(|k| Symbol::new(format!("{name}.d{k}"))).collect();
     let one = |k: usize| sizes[k].as_int() == Some(1);

@@ -1,5 +1,5 @@
-//! The primitives as Rust methods. Each is the call of that name ([`Schedule::call`]), so what is taken is recorded and proved the
-//! same way; targets are selectors (`"i"`, `"i/j"`, labels) or handles from earlier steps.
+//! The primitives as Rust methods. Each is the call of that name ([`Schedule::call`]), so what is taken is recorded and
+//! proved the same way; targets are selectors (`"i"`, `"i/j"`, labels) or handles from earlier steps.
 //!
 //! Every method gives a [`Refusal`] where the step is not legal, and then the program is what it was.
 
@@ -82,7 +82,8 @@ impl Schedule {
         self.split_shifted(l, by, 0)
     }
 
-    /// Splits a loop into two nested ones, with the tiles moved to the right: the first one holds `shift` iterations less.
+    /// Splits a loop into two nested ones, with the tiles moved to the right: the first one holds `shift` iterations
+    /// less.
     pub fn split_shifted(&mut self, l: impl Into<Value>, by: SplitBy, shift: i64) -> Result<(Handle, Handle), Refusal> {
         let by = match by {
             SplitBy::Factor(f) => Arg::named("factor", f),
@@ -108,8 +109,8 @@ impl Schedule {
         self.call("permute", &[Arg::from(Value::List(loops)), Arg::from(Value::Map(map))]).map(handles)
     }
 
-    /// Reorders all loops of a region, so that they can be tiled and run in parallel. Gives the loops that can be tiled, from the
-    /// outside in, of one nest after the other.
+    /// Reorders all loops of a region, so that they can be tiled and run in parallel. Gives the loops that can be
+    /// tiled, from the outside in, of one nest after the other.
     pub fn polyhedral(&mut self, region: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("polyhedral", &[Arg::from(region.into())]).map(handles)
     }
@@ -119,8 +120,8 @@ impl Schedule {
         self.call("tile", &[Arg::from(Value::List(loops)), Arg::from(sizes.to_vec())]).map(handles)
     }
 
-    /// Cuts a nest of loops into tiles, which run by fronts: all tiles of the second loop of one iteration of the first one may run
-    /// at the same time, where no dependence goes back.
+    /// Cuts a nest of loops into tiles, which run by fronts: all tiles of the second loop of one iteration of the first
+    /// one may run at the same time, where no dependence goes back.
     pub fn tile_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
         let sizes = Arg::from(sizes.to_vec());
         self.call("tile", &[Arg::from(Value::List(loops)), sizes, Arg::named("wavefront", true)]).map(handles)
@@ -166,7 +167,8 @@ impl Schedule {
         self.call("separate_tail", &[Arg::from(l.into())]).map(handles)
     }
 
-    /// Makes a copy of a statement for the case that a condition holds: the copy, and the statement for all other cases.
+    /// Makes a copy of a statement for the case that a condition holds: the copy, and the statement for all other
+    /// cases.
     pub fn specialize(&mut self, stmt: impl Into<Value>, condition: &str) -> Result<(Handle, Handle), Refusal> {
         self.two("specialize", &[Arg::from(stmt.into()), Arg::from(condition)])
     }
@@ -200,8 +202,8 @@ impl Schedule {
         self.one("vectorize", &[Arg::from(l.into()), Arg::named("width", i64::from(width))])
     }
 
-    /// Makes copies of a loop's body: all of them, or `factor` ones in each iteration. Gives the statements that it became, or the
-    /// outer loop.
+    /// Makes copies of a loop's body: all of them, or `factor` ones in each iteration. Gives the statements that it
+    /// became, or the outer loop.
     pub fn unroll(&mut self, l: impl Into<Value>, factor: Option<i64>) -> Result<Vec<Handle>, Refusal> {
         let factor = factor.map(|f| Arg::named("factor", f));
         let args: Vec<Arg> = [Arg::from(l.into())].into_iter().chain(factor).collect();

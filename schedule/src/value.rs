@@ -12,7 +12,8 @@ pub enum Handle {
     Tensor(Symbol),
 }
 
-/// `lambda i, j: (i + j, j)`: new indices from old ones, as integer expressions over the parameters and the program's sizes.
+/// `lambda i, j: (i + j, j)`: new indices from old ones, as integer expressions over the parameters and the program's
+/// sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMap {
     /// Stand for the old indices.

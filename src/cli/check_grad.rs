@@ -27,15 +27,15 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-For every input by itself, in random directions d and with random seeds s of all results and of the final values of `inout`
-parameters, three numbers are compared: finite differences of <f, s>, <J d, s> by forward mode, and <d, Jᵀ s> by reverse mode,
-which is the gradient. Of each input the worst direction is printed: in which all elements change, or one. Errors are relative
-to the terms that are summed up; finite differences may be 1e-6 apart (1e-2 where the program computes in f32), forward and
-reverse mode 1e-9 (1e-3).
+For every input by itself, in random directions d and with random seeds s of all results and of the final values of
+`inout` parameters, three numbers are compared: finite differences of <f, s>, <J d, s> by forward mode, and <d, Jᵀ s> by
+reverse mode, which is the gradient. Of each input the worst direction is printed: in which all elements change, or one.
+Errors are relative to the terms that are summed up; finite differences may be 1e-6 apart (1e-2 where the program
+computes in f32), forward and reverse mode 1e-9 (1e-3).
 
-Inputs of floating-point numbers that are not given are made by `randn`. `kink` is a point without a derivative: the program has
-other derivatives on both sides, jumps, or is not defined there. `unclear` is one where finite differences drown in rounding. Both
-are warnings; a gradient that is wrong is status 1.
+Inputs of floating-point numbers that are not given are made by `randn`. `kink` is a point without a derivative: the
+program has other derivatives on both sides, jumps, or is not defined there. `unclear` is one where finite differences
+are dominated by rounding error. Both are warnings; a gradient that is wrong is status 1.
 
 Examples:
   taffeta check-grad f.ft loss --size n=10

@@ -1,4 +1,5 @@
-//! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry that.
+//! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry
+//! that.
 
 use super::output::{Failure, print, print_json};
 use super::{args, session};

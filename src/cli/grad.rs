@@ -39,12 +39,12 @@ pub struct Args {
 /// How a gradient is made.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GradientArgs {
-    /// Which values made in loops are kept for the backward pass: `auto` (what costs less than to compute them again), `all`,
-    /// `none`, or those of these tensors
+    /// Which values made in loops are kept for the backward pass: `auto` (what costs less than to compute them again),
+    /// `all`, `none`, or those of these tensors
     #[arg(long, value_name = "auto|all|none|NAMES", default_value = "auto")]
     pub tape: String,
-    /// How much memory the gradient's local tensors may take (512MB, 64KiB): what does not fit is computed again, and loops that
-    /// overwrite their state run again from checkpoints
+    /// How much memory the gradient's local tensors may take (512MB, 64KiB): what does not fit is computed again, and
+    /// loops that overwrite their state run again from checkpoints
     #[arg(long, value_name = "AMOUNT", value_parser = taffeta::parse_memory)]
     pub memory: Option<u64>,
 }

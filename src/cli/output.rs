@@ -1,4 +1,5 @@
-//! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report them.
+//! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report
+//! them.
 
 use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -73,8 +74,8 @@ impl Printer {
     }
 }
 
-/// Prints to standard output. A reader that went away (`taffeta … | head`) is no error of ours; a full disk is one of the
-/// user's, who would take what is there for everything.
+/// Prints to standard output. A reader that went away (`taffeta … | head`) is no error of ours; a full disk is one of
+/// the user's, who would take what is there for everything.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))

@@ -108,8 +108,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`), and what is
-/// said of it.
+/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`),
+/// and what is said of it.
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
     let plain = Options { schedule: None, ..options.clone() };
     let func = program.logical(entry, &plain, &mut Timings::default())?;

@@ -1,13 +1,13 @@
-//! Derivatives along a line by finite differences: central differences at smaller and smaller steps, extrapolated to the step 0 (Richardson), and what
-//! the differences on both sides say about a kink.
+//! Derivatives along a line by finite differences: central differences at smaller and smaller steps, extrapolated to
+//! the step 0 (Richardson), and what the differences on both sides say about a kink.
 
 /// What is computed in, and how exact that can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Precision {
     /// The distance of 1 to the next number.
     pub epsilon: f64,
-    /// First steps, from large to small: the first whose differences settle is taken. Large steps are exact where the program is smooth, small
-    /// ones do not reach the next kink.
+    /// First steps, from large to small: the first whose differences settle is taken. Large steps are exact where the
+    /// program is smooth, small ones do not reach the next kink.
     pub steps: [f64; 3],
     /// How far finite differences and a gradient may be apart, relative to the scale of what is summed up.
     pub differences: f64,
@@ -30,7 +30,8 @@ pub(super) struct Difference {
     pub scale: f64,
     /// How far extrapolations of different orders are apart.
     pub estimate: f64,
-    /// How far the plain differences at the smallest steps are apart: the error is hardly larger, whatever extrapolation promises.
+    /// How far the plain differences at the smallest steps are apart: the error is hardly larger, whatever
+    /// extrapolation promises.
     pub spread: f64,
     /// What rounding the results alone does to the smallest step.
     pub rounding: f64,
@@ -42,11 +43,13 @@ pub(super) struct Difference {
 
 /// Steps from a first one.
 const LEVELS: usize = 4;
-/// From a step to the next. Not 2: numbers that are halved are rounded alike, and errors by rounding would look like none.
+/// From a step to the next. Not 2: numbers that are halved are rounded alike, and errors by rounding would look like
+/// none.
 const RATIO: f64 = 1.7;
 
-/// The differences of the first scale of steps that settles, or else of that whose estimate is smallest; `None` where the program has no
-/// finite results on both sides at any of them. `f` is called with distances from the point, where the results are `base`.
+/// The differences of the first scale of steps that settles, or else of that whose estimate is smallest; `None` where
+/// the program has no finite results on both sides at any of them. `f` is called with distances from the point, where
+/// the results are `base`.
 pub(super) fn along<E>(
     mut f: impl FnMut(f64) -> Result<Vec<f64>, E>,
     base: &[f64],
@@ -109,8 +112,9 @@ fn at_scale<E>(
     Ok(Some(Difference { value, scale, estimate, spread, rounding, kink, settled }))
 }
 
-/// Richardson's extrapolation, of the order that changes least (Ridders): the value, and how far it is from lower orders and from the best
-/// of larger steps, and how far the highest orders are apart. Some may agree by accident where everything is rounded to a few numbers.
+/// Richardson's extrapolation, of the order that changes least (Ridders): the value, and how far it is from lower
+/// orders and from the best of larger steps, and how far the highest orders are apart. Some may agree by accident where
+/// everything is rounded to a few numbers.
 fn extrapolated(central: [f64; LEVELS]) -> (f64, f64) {
     let (mut value, mut estimate) = (central[LEVELS - 1], f64::INFINITY);
     let (mut before, mut highest) = (vec![central[0]], 0.0);

@@ -1,5 +1,5 @@
-//! What is compared: a program, its tangents and its gradient, called by position. (Names of derivatives are numbered where the program
-//! has them itself.)
+//! What is compared: a program, its tangents and its gradient, called by position. (Names of derivatives are numbered
+//! where the program has them itself.)
 
 use crate::error::Error;
 use crate::function::{Function, Ran};
@@ -9,7 +9,8 @@ use taffeta_codegen::signature::{Passing, TensorSig};
 
 /// The three programs, and the point at which they are compared.
 ///
-/// All take the parameters of the program first, and leave its outputs ([`Programs::outputs`]) or what corresponds to them.
+/// All take the parameters of the program first, and leave its outputs ([`Programs::outputs`]) or what corresponds to
+/// them.
 pub(super) struct Programs<'a> {
     pub value: Function,
     pub forward: Function,

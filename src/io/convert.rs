@@ -1,7 +1,8 @@
 //! From the type that a file holds to the type that a parameter has.
 //!
-//! Within a kind, and from integers to floats: floats are rounded (but not into infinity), integers must be in range, and
-//! an integer must be exactly representable as a float. Everything else changes what the numbers mean, and is refused.
+//! Within a kind, and from integers to floats: floats are rounded (but not into infinity), integers must be in range,
+//! and an integer must be exactly representable as a float. Everything else changes what the numbers mean, and is
+//! refused.
 
 use super::Want;
 use taffeta_ast::narrow::{to_bf16, to_f16};

@@ -1,7 +1,7 @@
 //! Generators: inputs that are made, not read. The parameter gives shape and type.
 //!
-//! Random numbers come from ChaCha8 with a fixed seed, so that a run can be repeated. Without `seed=` the seed depends on
-//! the parameter's name: two parameters that both say `rand` get different numbers.
+//! Random numbers come from ChaCha8 with a fixed seed, so that a run can be repeated. Without `seed=` the seed depends
+//! on the parameter's name: two parameters that both say `rand` get different numbers.
 
 use super::{Want, convert, literal::Scalar, memory};
 use rand::{Rng, RngCore, SeedableRng};

@@ -1,10 +1,11 @@
 //! Readers and writers of tensors, one file for each format.
 //!
-//! *Does*: turns what a user writes after `--in NAME=` into a [`Value`] of the parameter's type, and results into files.
-//! *May touch*: the file system; nothing of the language. *Design*: [`source::Source`] is the parsed text;
-//! [`read`] picks the reader. A reader takes a [`Want`] (the parameter's name, type and number of dimensions) and gives a
-//! value of exactly that type and rank, or a [`Diagnostic`] that names the file, and the line where the format has lines.
-//! No input makes a reader panic, and none makes it allocate more than the input's own size warrants ([`memory`]).
+//! *Does*: turns what a user writes after `--in NAME=` into a [`Value`] of the parameter's type, and results into
+//! files. *May touch*: the file system; nothing of the language. *Design*: [`source::Source`] is the parsed text;
+//! [`read`] picks the reader. A reader takes a [`Want`] (the parameter's name, type and number of dimensions) and gives
+//! a value of exactly that type and rank, or a [`Diagnostic`] that names the file, and the line where the format has
+//! lines. No input makes a reader panic, and none makes it allocate more than the input's own size warrants
+//! ([`memory`]).
 
 pub mod convert;
 pub mod generate;

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` (format versions 1 to 3): a header that is a Python dictionary, then the elements.
 //!
-//! Every type that Taffeta has is read, in either byte order and in C or Fortran order. Written are little-endian, C-ordered
-//! files of version 1; `bf16`, which NumPy does not have, is written as `f32` (exactly).
+//! Every type that Taffeta has is read, in either byte order and in C or Fortran order. Written are little-endian,
+//! C-ordered files of version 1; `bf16`, which NumPy does not have, is written as `f32` (exactly).
 
 use super::{Want, convert, file_error, memory, os_error, truncated};
 use half::f16;

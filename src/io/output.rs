@@ -1,5 +1,5 @@
-//! Results into files, all or nothing: every target is checked before the program runs, every file is written beside its
-//! place under a temporary name, and only when all are whole are they renamed.
+//! Results into files, all or nothing: every target is checked before the program runs, every file is written beside
+//! its place under a temporary name, and only when all are whole are they renamed.
 
 use super::{npy, npz, picture, source, table};
 use std::fs::Permissions;

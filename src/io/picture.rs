@@ -1,7 +1,7 @@
 //! PNG pictures: read as `[height, width]` (greyscale) or `[height, width, channels]`, written from either.
 //!
-//! An integer parameter takes the file's numbers (0 to 255, or 65535), a float one the same scaled to 0..1. When written,
-//! floats are clipped to 0..1 (NaN is refused), `u8` is taken as it is, and `bool` becomes black and white.
+//! An integer parameter takes the file's numbers (0 to 255, or 65535), a float one the same scaled to 0..1. When
+//! written, floats are clipped to 0..1 (NaN is refused), `u8` is taken as it is, and `bool` becomes black and white.
 
 use super::{Want, convert, file_error, memory, os_error};
 use std::io::{BufReader, Write};

@@ -1,7 +1,7 @@
 //! The text after `--in NAME=`: a literal, a generator or a file.
 //!
-//! Read in that order: `3` is a number, `rand(seed=1)` a generator, and everything else a path, with the part of the file
-//! after the last colon (`mesh.obj:faces`, `data.npz:x`).
+//! Read in that order: `3` is a number, `rand(seed=1)` a generator, and everything else a path, with the part of the
+//! file after the last colon (`mesh.obj:faces`, `data.npz:x`).
 
 use super::generate::Generator;
 use super::literal;

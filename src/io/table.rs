@@ -1,7 +1,7 @@
 //! Dense tables of numbers: `.csv` (comma), `.tsv` (tab), `.txt` (blanks or commas, `#` starts a comment).
 //!
-//! A first row that is not all numbers is a header. A parameter of two dimensions takes the table, one of one dimension a
-//! single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) name one column.
+//! A first row that is not all numbers is a header. A parameter of two dimensions takes the table, one of one dimension
+//! a single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) name one column.
 
 use super::literal::{self, Scalar};
 use super::{Want, file_error, line_error};
@@ -62,8 +62,8 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     Value::new(shape, data).ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
 }
 
-/// A table without rows. That it stands for a tensor without elements, the sizes must say: it may as well be the wrong file,
-/// or one that was never written to its end.
+/// A table without rows. That it stands for a tensor without elements, the sizes must say: it may as well be the wrong
+/// file, or one that was never written to its end.
 fn nothing(header: Option<&[String]>, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
     if let Some(value) = want.empty.clone().and_then(|shape| Value::zeros(want.dtype, shape)) {
         return Ok(value);
@@ -127,8 +127,8 @@ fn parse(text: &str, path: &Path) -> Result<Table, Diagnostic> {
     }
 }
 
-/// Counts the lines of records, which come in order. (The reader's own count is that of where it stopped before: it does
-/// not see the end of a line after a quoted field, nor blank lines and comments.)
+/// Counts the lines of records, which come in order. (The reader's own count is that of where it stopped before: it
+/// does not see the end of a line after a quoted field, nor blank lines and comments.)
 struct Lines<'t> {
     text: &'t [u8],
     at: usize,

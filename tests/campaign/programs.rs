@@ -1,5 +1,5 @@
-//! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter before
-//! and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
+//! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter
+//! before and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
 
 use crate::{Finding, panic_text};
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and now and then C under
-//! the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which `TAFFETA_FUZZ_CASE` names to try it again.
+//! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and now
+//! and then C under the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which
+//! `TAFFETA_FUZZ_CASE` names to try it again.
 
 use crate::Finding;
 use crate::random_schedules::{CLASSES, faults, in_c, undefined};

@@ -1,5 +1,5 @@
-//! The objectives of ADBench on ADBench's data: values, gradients and Jacobians by compiled C are those that ADBench's own tests
-//! expect (`golden_*.json`), and where it expects none those of difference quotients.
+//! The objectives of ADBench on ADBench's data: values, gradients and Jacobians by compiled C are those that ADBench's
+//! own tests expect (`golden_*.json`), and where it expects none those of difference quotients.
 
 use crate::programs::root;
 use ndarray::{ArrayD, IxDyn};
@@ -98,7 +98,8 @@ fn run(function: &Function, inputs: &Inputs, of: &[&str]) -> Vec<f64> {
 /// Of difference quotients.
 const STEP: f64 = 2e-4;
 
-/// The derivative of all results by one element of an input: four values around it, so that the error is of the fourth order.
+/// The derivative of all results by one element of an input: four values around it, so that the error is of the fourth
+/// order.
 fn quotient(function: &Function, inputs: &Inputs, of: &str, k: usize) -> Vec<f64> {
     let at = |steps: f64| {
         let mut moved = inputs.clone();
@@ -129,7 +130,8 @@ fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert!(error <= tolerance, "{what}: error {error:e}");
 }
 
-/// An objective that is a number, and its gradient as the example writes it and as it is asked for, whatever is kept for it.
+/// An objective that is a number, and its gradient as the example writes it and as it is asked for, whatever is kept
+/// for it.
 struct Objective {
     value: Function,
     gradient: Function,
@@ -354,7 +356,8 @@ fn hand(text: &str, on_triangles: bool) -> Option<Inputs> {
     Some(inputs)
 }
 
-/// Errors and Jacobian; the Jacobian by columns (forward mode) is that by rows (reverse mode) and by difference quotients.
+/// Errors and Jacobian; the Jacobian by columns (forward mode) is that by rows (reverse mode) and by difference
+/// quotients.
 fn check_hand(inputs: &Inputs, entry: &str, jacobian: &str, wrt: &[&str], expected: &[Vec<f64>; 2]) {
     let objective = compile("hand.ft", entry, None, Tape::Auto);
     assert_near(&format!("hand {entry}: errors"), &run(&objective, inputs, &[]), &expected[0], 1e-12);

@@ -1,5 +1,5 @@
-//! A `# taffeta: run …` command taken apart, for tests that run it through the library: the same program by the interpreter,
-//! by compiled C, with sizes compiled in and without, and by NumPy.
+//! A `# taffeta: run …` command taken apart, for tests that run it through the library: the same program by the
+//! interpreter, by compiled C, with sizes compiled in and without, and by NumPy.
 
 use crate::programs::Program;
 use approx::abs_diff_eq;

@@ -1,7 +1,7 @@
 //! The corpus: what each command of each program in `tests/corpus` prints is in the `.expect` file beside it.
 //!
-//! Every `run` is done twice, by the interpreter and by compiled C, and must print the same text both times: results, and
-//! the errors that stop a program. `UPDATE_EXPECT=1` writes the files. Adding a test is adding a file.
+//! Every `run` is done twice, by the interpreter and by compiled C, and must print the same text both times: results,
+//! and the errors that stop a program. `UPDATE_EXPECT=1` writes the files. Adding a test is adding a file.
 
 use crate::programs::{self, Program};
 use std::fmt::Write as _;

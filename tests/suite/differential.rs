@@ -1,5 +1,6 @@
-//! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the interpreter,
-//! compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same results.
+//! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the
+//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same
+//! results.
 
 use crate::case::{Case, Named, difference, save, tolerance};
 use crate::{programs, python};

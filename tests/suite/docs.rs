@@ -1,11 +1,13 @@
-//! The book is run: every `taffeta` block of `docs/` is a file, and every `console` block is what the command line prints.
+//! The book is run: every `taffeta` block of `docs/` is a file, and every `console` block is what the command line
+//! prints.
 //!
-//! A `taffeta` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A `console`
-//! block holds commands (`$ taffeta …`), each followed by what it prints (standard output, then standard error).
-//! `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
+//! A `taffeta` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A
+//! `console` block holds commands (`$ taffeta …`), each followed by what it prints (standard output, then standard
+//! error). `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
 //!
-//! The page of the primitives is made of the heads of their files (`schedule/src/primitives/*.md`), whose examples are run besides:
-//! under each of their schedules the entry computes what it computes without one. A schedule `refused` must be refused.
+//! The page of the primitives is made of the heads of their files (`schedule/src/primitives/*.md`), whose examples are
+//! run besides: under each of their schedules the entry computes what it computes without one. A schedule `refused`
+//! must be refused.
 
 use crate::case::{difference, tolerance};
 use std::fmt::Write as _;

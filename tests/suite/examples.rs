@@ -250,7 +250,8 @@ fn heat_spreads_and_stays_within_bounds() {
     assert!(heat[9 * 32 + 8] > 0.3, "beside the wire it is warm");
 }
 
-/// Callers may be rayon's workers, all of which then wait for the threads that compile: these must not wait for the workers.
+/// Callers may be rayon's workers, all of which then wait for the threads that compile: these must not wait for the
+/// workers.
 #[test]
 fn all_workers_of_a_program_may_compile_at_once() {
     let path = root().join("examples/matmul/matmul.ft");

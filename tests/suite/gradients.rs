@@ -1,5 +1,5 @@
-//! Gradients of every program in the repository that has one: reverse mode is the transpose of forward mode, whatever is kept for
-//! it, and compiled C computes what the interpreter does.
+//! Gradients of every program in the repository that has one: reverse mode is the transpose of forward mode, whatever
+//! is kept for it, and compiled C computes what the interpreter does.
 
 use crate::case::{Case, Named};
 use crate::differential::all_programs;
@@ -70,7 +70,8 @@ fn unlike(func: &Func) -> Option<String> {
     }
 }
 
-/// Budgets for a gradient that takes so many bytes without one: tapes are computed again, and loops run from checkpoints.
+/// Budgets for a gradient that takes so many bytes without one: tapes are computed again, and loops run from
+/// checkpoints.
 fn budgets(peak: u64) -> Vec<(Tape, Option<u64>)> {
     if peak == 0 {
         return Vec::new();

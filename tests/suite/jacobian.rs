@@ -1,5 +1,5 @@
-//! Dense Jacobians: their rows are what reverse mode gives for unit seeds, their columns what difference quotients say; the interpreter and
-//! compiled C agree, and what is printed is the same program.
+//! Dense Jacobians: their rows are what reverse mode gives for unit seeds, their columns what difference quotients say;
+//! the interpreter and compiled C agree, and what is printed is the same program.
 
 use crate::programs::root;
 use taffeta::{Backend, Options, Program, Timings};
@@ -29,8 +29,8 @@ fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// `J = jacobian(f, wrt=…, out=…)` of a program that also has `V = vjp(f, wrt=…, out=…)` with the seed last, for the parameters at the places
-/// `wrt`. The result number `out` of `f` is what both are of.
+/// `J = jacobian(f, wrt=…, out=…)` of a program that also has `V = vjp(f, wrt=…, out=…)` with the seed last, for the
+/// parameters at the places `wrt`. The result number `out` of `f` is what both are of.
 fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i64]) {
     let program = Program::from_source("jacobian.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let single = params.iter().any(|v| v.dtype() == DType::F32);

@@ -1,5 +1,5 @@
-//! The one integration-test binary: programs of the repository, and the command line from outside. `tests/README.md` says
-//! what each module holds.
+//! The one integration-test binary: programs of the repository, and the command line from outside. `tests/README.md`
+//! says what each module holds.
 
 mod adbench;
 mod case;

@@ -1,4 +1,5 @@
-//! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs again.
+//! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs
+//! again.
 
 use crate::own_gradients::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
@@ -64,8 +65,8 @@ fn budgets_of_memory_leave_calls_in_one_piece() {
     assert!(taken(&own, "loss", Some(1000), &BTreeMap::new()).is_err());
 }
 
-/// In a gradient that is differentiated again calls run once, however small its budget is: a second run would be one whose body is
-/// differentiated.
+/// In a gradient that is differentiated again calls run once, however small its budget is: a second run would be one
+/// whose body is differentiated.
 #[test]
 fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
     let x = some(DType::F64, &[20], 0.7);

@@ -1,5 +1,5 @@
-//! Gradients that a program gives itself (`@gradient(f)`): where they are right they change nothing, whatever stands around the call; where they
-//! are something else on purpose, it is they that are used, in gradients of gradients too.
+//! Gradients that a program gives itself (`@gradient(f)`): where they are right they change nothing, whatever stands
+//! around the call; where they are something else on purpose, it is they that are used, in gradients of gradients too.
 
 use crate::programs::root;
 use std::collections::BTreeMap;
@@ -340,7 +340,8 @@ fn pairs_of_passes_use_what_the_program_gives() {
     }
 }
 
-/// Integers that are added to are undone in a backward pass; those inside of a call are not, and a call takes those around it as they were.
+/// Integers that are added to are undone in a backward pass; those inside of a call are not, and a call takes those
+/// around it as they were.
 #[test]
 fn counters_stand_inside_and_around_calls() {
     let text = "

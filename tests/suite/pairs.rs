@@ -1,5 +1,5 @@
-//! The gradients of programs as two passes: forward and backward pass leave what the one program with both leaves, by the
-//! interpreter and, some of them, by compiled C, whatever is kept; and what callers of a pair can do wrong.
+//! The gradients of programs as two passes: forward and backward pass leave what the one program with both leaves, by
+//! the interpreter and, some of them, by compiled C, whatever is kept; and what callers of a pair can do wrong.
 
 use crate::case::{Case, Named};
 use crate::differential::all_programs;
@@ -115,8 +115,8 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     Outcome::Compared(bytes)
 }
 
-/// Of all programs, one of `every` by the interpreter, and one of four times as many by C, for which three libraries are compiled. Says how many
-/// gradients there were, and how many of them with a tape that holds something.
+/// Of all programs, one of `every` by the interpreter, and one of four times as many by C, for which three libraries
+/// are compiled. Says how many gradients there were, and how many of them with a tape that holds something.
 fn gradients_in_two_passes(every: usize) -> (usize, usize) {
     let programs = all_programs();
     let cases: Vec<Case<'_>> =
@@ -279,7 +279,8 @@ fn a_tape_may_outlive_its_arrays() {
     approx::assert_relative_eq!(found.as_slice().expect("a row"), &expected[..], max_relative = 1e-13);
 }
 
-/// Another set of inputs by which it is differentiated gives another program, also where the library comes from the cache.
+/// Another set of inputs by which it is differentiated gives another program, also where the library comes from the
+/// cache.
 #[test]
 fn pairs_of_other_inputs_are_other_programs() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
@@ -295,7 +296,8 @@ fn pairs_of_other_inputs_are_other_programs() {
     assert_eq!(names(&[]), ["a.grad", "x.grad"]);
 }
 
-/// Forward pass, then the backward pass twice over one tape: both times what the one program gives. Says how many bytes the tape has.
+/// Forward pass, then the backward pass twice over one tape: both times what the one program gives. Says how many bytes
+/// the tape has.
 fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], seed: f64) -> usize {
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let whole = Options { gradient: options.gradient.clone().or_else(|| Some(Gradient::default())), ..options.clone() };
@@ -415,7 +417,8 @@ def f(x: f64[n]) -> (f64, f64[n]):
     assert!(refused.contains("800 bytes of the budget are copies"), "{refused}");
 }
 
-/// A derivative has tensors that are called as adjoints are; those of its own backward pass are found by the names of what they are of.
+/// A derivative has tensors that are called as adjoints are; those of its own backward pass are found by the names of
+/// what they are of.
 #[test]
 fn a_derivative_has_two_passes_as_well() {
     let text = "

@@ -5,7 +5,8 @@ use crate::{programs, python};
 use taffeta::Backend;
 use taffeta::io::{Source, Want};
 
-/// Results of the kernels of the suite and of NumPy differ by rounding alone, which these condition numbers let grow to this.
+/// Results of the kernels of the suite and of NumPy differ by rounding alone, which these condition numbers let grow to
+/// this.
 const TOLERANCE: f64 = 1e-9;
 
 #[test]

@@ -1,7 +1,7 @@
 //! The `.ft` programs of the repository and the commands in their comments.
 //!
-//! A line `# taffeta: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with the
-//! file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
+//! A line `# taffeta: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with
+//! the file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
 
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Every `# taffeta: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for all
-//! sizes, as a few C programs whose arguments are exactly as large as they must be. A program that the sanitizers stop is
-//! named with the statement; the others leave what the interpreter leaves, or stop with its error.
+//! Every `# taffeta: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for
+//! all sizes, as a few C programs whose arguments are exactly as large as they must be. A program that the sanitizers
+//! stop is named with the statement; the others leave what the interpreter leaves, or stop with its error.
 
 use crate::case::{Case, difference, tolerance};
 use crate::differential::all_programs;

@@ -1,5 +1,5 @@
-//! The examples that train do learn: shorter than `cargo run --example` does it, on made data always and on published data
-//! where it is there.
+//! The examples that train do learn: shorter than `cargo run --example` does it, on made data always and on published
+//! data where it is there.
 
 use crate::programs::root;
 use std::path::PathBuf;

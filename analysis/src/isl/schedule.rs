@@ -1,5 +1,5 @@
-//! isl's scheduler: an order of statements that keeps dependences, from their sets and relations (Bondhugula et al. 2008; Verdoolaege
-//! and Janssens 2017).
+//! isl's scheduler: an order of statements that keeps dependences, from their sets and relations (Bondhugula et al.
+//! 2008; Verdoolaege and Janssens 2017).
 
 use super::{bounded, text};
 use crate::polyhedral::{Edge, Member, Proposal, Region, Wishes};

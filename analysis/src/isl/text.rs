@@ -1,5 +1,5 @@
-//! Sets, relations and orders in isl's notation, which it reads faster than anyone builds them call by call: parameters are
-//! `p0` …, statements `S0[i0, i1]` ….
+//! Sets, relations and orders in isl's notation, which it reads faster than anyone builds them call by call: parameters
+//! are `p0` …, statements `S0[i0, i1]` ….
 
 use crate::polyhedral::{Condition, Edge, Region, Statement, Term};
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! isl's generation of loops from sets and an order (Grosser, Verdoolaege, Cohen 2015).
 //!
-//! isl-rs binds nothing of `isl_ast_build_*`; the few functions that are needed are declared here. They are in the isl that isl-rs
-//! builds and links.
+//! isl-rs binds nothing of `isl_ast_build_*`; the few functions that are needed are declared here. They are in the isl
+//! that isl-rs builds and links.
 #![allow(unsafe_code)]
 
 use super::{bounded, text};
@@ -34,17 +34,17 @@ impl Build {
     fn new(mut known: Set, mut options: UnionMap) -> Build {
         known.do_not_free_on_drop();
         options.do_not_free_on_drop();
-        // SAFETY: both pointers are objects of isl that are alive and owned by the wrappers, which give them up here: isl takes
-        // them (`__isl_take`) even where it fails. A null pointer from the first call makes the second one free `options` and return
-        // null.
+        // SAFETY: both pointers are objects of isl that are alive and owned by the wrappers, which give them up here:
+        // isl takes them (`__isl_take`) even where it fails. A null pointer from the first call makes the second one
+        // free `options` and return null.
         Build(unsafe { isl_ast_build_set_options(isl_ast_build_from_context(known.ptr), options.ptr) })
     }
 
     /// The loops; null if isl fails, with its error in the context.
     fn node(&self, mut order: UnionMap) -> ASTNode {
         order.do_not_free_on_drop();
-        // SAFETY: the build is kept (`__isl_keep`; null is an error that isl returns), the map is alive and given up by its wrapper.
-        // What comes back is owned by us, or null, which isl's `free` takes.
+        // SAFETY: the build is kept (`__isl_keep`; null is an error that isl returns), the map is alive and given up by
+        // its wrapper. What comes back is owned by us, or null, which isl's `free` takes.
         let ptr = unsafe { isl_ast_build_node_from_schedule_map(self.0, order.ptr) };
         ASTNode { ptr, should_free_on_drop: true }
     }

@@ -1,14 +1,15 @@
 //! A statement once more.
 //!
-//! **Does**: makes a copy of a statement in which everything that it binds (iterators, and tensors that are declared in it) has a
-//! new name, and every statement a new id. What is bound outside of it may stand for something else in the copy: a tensor for a part of
-//! another one, a size or an iterator for an expression.
+//! **Does**: makes a copy of a statement in which everything that it binds (iterators, and tensors that are declared in
+//! it) has a new name, and every statement a new id. What is bound outside of it may stand for something else in the
+//! copy: a tensor for a part of another one, a size or an iterator for an expression.
 //!
-//! **Requires**: what is given to outside functions, and structured tensors, stand for whole tensors; iterators over the reals stand for
-//! such iterators.
+//! **Requires**: what is given to outside functions, and structured tensors, stand for whole tensors; iterators over
+//! the reals stand for such iterators.
 //!
-//! **Ensures**: copy and original can stand in one program. A copy keeps what its loops say of their reductions, with the new names, and
-//! its statements are derived from those of the original, whose labels and calls they keep. [`Copier::ids`] knows which is which.
+//! **Ensures**: copy and original can stand in one program. A copy keeps what its loops say of their reductions, with
+//! the new names, and its statements are derived from those of the original, whose labels and calls they keep.
+//! [`Copier::ids`] knows which is which.
 //!
 //! **Example**: with `z[k]` for the tensor `x`, and `m` for the size `n`
 //!
@@ -55,7 +56,8 @@ pub struct Copier {
 }
 
 impl Copier {
-    /// One to which everything stands for itself. The origins of what it makes are derived by this transformation, in this role.
+    /// One to which everything stands for itself. The origins of what it makes are derived by this transformation, in
+    /// this role.
     pub fn new(step: &'static str, role: &'static str) -> Copier {
         let (tensors, scalars, ids) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         Copier { step, role, tensors, scalars, ids }

@@ -1,13 +1,14 @@
 //! Removes what nobody reads and what does nothing.
 //!
-//! **Does**: removes local tensors that nothing reads which stays, with the stores and reductions into them: tensors that are only
-//! computed from each other go together. Removes loops and branches whose body is empty.
+//! **Does**: removes local tensors that nothing reads which stays, with the stores and reductions into them: tensors
+//! that are only computed from each other go together. Removes loops and branches whose body is empty.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
-//! **Ensures**: what stays keeps its id and origin. A program that stops still stops, at the same statement. What could stop
-//! it is kept unless it is proved that it does not: a store whose index is not proved to be in range or whose value may
-//! fail (and with it the tensor), a declaration whose sizes may be negative, a loop whose step may be 0, and every assertion.
+//! **Ensures**: what stays keeps its id and origin. A program that stops still stops, at the same statement. What could
+//! stop it is kept unless it is proved that it does not: a store whose index is not proved to be in range or whose
+//! value may fail (and with it the tensor), a declaration whose sizes may be negative, a loop whose step may be 0, and
+//! every assertion.
 //!
 //! **Example**
 //!
@@ -28,7 +29,8 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured tensors.
+//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured
+//! tensors.
 
 use crate::query::walk::{Visitor, walk};
 use crate::query::{Context, effects};

@@ -1,8 +1,8 @@
 //! Constant folding of floats: exactly what the program would compute, in the type of the expression, or nothing.
 //!
-//! Only operations that IEEE 754 rounds correctly are folded; `exp`, `sin` and their like differ between libraries. A result
-//! that is NaN is left to the program, so that nothing depends on how a NaN is written; so are `min` and `max` of zeros of
-//! both signs.
+//! Only operations that IEEE 754 rounds correctly are folded; `exp`, `sin` and their like differ between libraries. A
+//! result that is NaN is left to the program, so that nothing depends on how a NaN is written; so are `min` and `max`
+//! of zeros of both signs.
 
 use taffeta_ast::expr::Literal;
 use taffeta_ast::interp::scalar;

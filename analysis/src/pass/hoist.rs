@@ -3,14 +3,15 @@
 //! **Does**:
 //! - An assertion whose condition does not depend on the loop moves in front of the outermost loop that allows it,
 //!   under the condition that the loops and branches around it would have reached it (`n <= 0 or …`).
-//! - An expression that is costly (a division, a transcendental function), cannot stop the program and does not depend on
-//!   the loop is computed once into a scalar in front of the outermost loop that allows it.
+//! - An expression that is costly (a division, a transcendental function), cannot stop the program and does not depend
+//!   on the loop is computed once into a scalar in front of the outermost loop that allows it.
 //!
-//! **Requires**: a valid program, logical or lowered. Run after [`super::simplify`], so that only what is not proved moves.
+//! **Requires**: a valid program, logical or lowered. Run after [`super::simplify`], so that only what is not proved
+//! moves.
 //!
-//! **Ensures**: a program that stops still stops, before anything that was not written then is written; where several checks
-//! fail, another one of them may be the first. Nothing is evaluated that the program would not have evaluated, but for expressions
-//! that cannot stop it. What moves keeps its origin (and, if it is a statement, its id).
+//! **Ensures**: a program that stops still stops, before anything that was not written then is written; where several
+//! checks fail, another one of them may be the first. Nothing is evaluated that the program would not have evaluated,
+//! but for expressions that cannot stop it. What moves keeps its origin (and, if it is a statement, its id).
 //!
 //! **Example**
 //!
@@ -30,8 +31,8 @@
 //!         y[i] += x[i, j] * exp_1
 //! ```
 //!
-//! **Leaves alone**: loops over the reals and `while`; loads that are not costly by themselves (a C compiler moves them);
-//! loads of anything but parameters (a local may not have been written yet).
+//! **Leaves alone**: loops over the reals and `while`; loads that are not costly by themselves (a C compiler moves
+//! them); loads of anything but parameters (a local may not have been written yet).
 
 use super::substitute;
 use crate::query::{Context, effects};
@@ -198,7 +199,8 @@ impl Hoister {
         Some(if self.facts.prove(&guard) { Expr::bool(true) } else { guard })
     }
 
-    /// Collects from the first iteration of a loop what it is sure to reach under the guards, which do not change in it.
+    /// Collects from the first iteration of a loop what it is sure to reach under the guards, which do not change in
+    /// it.
     fn collect(&mut self, stmt: &Stmt, guards: &mut Vec<Expr>, variant: &mut Variant, out: &mut Vec<Stmt>) {
         match stmt.kind() {
             StmtKind::Seq(stmts) => {
@@ -256,8 +258,8 @@ impl Hoister {
         guards.truncate(depth);
     }
 
-    /// The costly expressions inside a loop that do not change in it, each with the scalar that holds it, and the loop that
-    /// reads the scalars.
+    /// The costly expressions inside a loop that do not change in it, each with the scalar that holds it, and the loop
+    /// that reads the scalars.
     fn expressions(&mut self, stmt: &Stmt, body: &Stmt, variant: &mut Variant) -> (Vec<(Tensor, Expr)>, Stmt) {
         let mut found: Vec<(Tensor, Expr)> = Vec::new();
         let mut seen = FxHashMap::default();

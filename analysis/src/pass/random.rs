@@ -19,8 +19,8 @@ fn outcome(r: &Result<Outputs, RuntimeError>, codes: bool) -> String {
     }
 }
 
-/// Whether the pass breaks the program: makes it invalid, or changes what it does. Which error stops a program is compared where
-/// `codes` says so.
+/// Whether the pass breaks the program: makes it invalid, or changes what it does. Which error stops a program is
+/// compared where `codes` says so.
 fn breaks(case: &Case, pass: Pass, codes: bool) -> Option<String> {
     let after = pass(&case.func);
     if let Err(e) = validate::logical(&after) {

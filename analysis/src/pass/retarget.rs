@@ -1,10 +1,10 @@
 //! Other accesses to tensors, for tensors that are stored in another way or whose place another one takes.
 //!
-//! **Does**: gives every access to some tensors another tensor and other indices, in loads, stores and reductions, and in what loops
-//! say of their reductions.
+//! **Does**: gives every access to some tensors another tensor and other indices, in loads, stores and reductions, and
+//! in what loops say of their reductions.
 //!
-//! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, given to an outside function in it
-//! or structured.
+//! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, given to an
+//! outside function in it or structured.
 //!
 //! **Ensures**: ids, origins and everything that is bound stay.
 //!
@@ -64,7 +64,8 @@ mod tests {
     use taffeta_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
     use taffeta_ast::{DType, Extent, Origin, ReduceOp, print, validate};
 
-    /// The example, a subscript that is read from the tensor itself, and a loop that says of the tensor how it is shared.
+    /// The example, a subscript that is read from the tensor itself, and a loop that says of the tensor how it is
+    /// shared.
     #[test]
     fn example() {
         let mut b = Builder::new("f");

@@ -1,14 +1,14 @@
 //! Rewrites a program by what is known at every point of it.
 //!
-//! **Does**: removes branches, operands of `and`, `or`, `select`, `min` and `max`, and assertions that the facts decide; folds
-//! integers that can only have one value, and floats exactly; shortens i64 arithmetic (`(i*4 + j) // 4` with `0 <= j < 4` is `i`);
-//! removes loops without iterations or with nothing in them, and puts the first value in the place of the iterator of a loop
-//! with one; removes a store that the next statement overwrites.
+//! **Does**: removes branches, operands of `and`, `or`, `select`, `min` and `max`, and assertions that the facts
+//! decide; folds integers that can only have one value, and floats exactly; shortens i64 arithmetic (`(i*4 + j) // 4`
+//! with `0 <= j < 4` is `i`); removes loops without iterations or with nothing in them, and puts the first value in the
+//! place of the iterator of a loop with one; removes a store that the next statement overwrites.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
-//! **Ensures**: what stays keeps its id and origin; a loop with one iteration leaves its body. Nothing that could stop the
-//! program is dropped unless it is proved that it does not.
+//! **Ensures**: what stays keeps its id and origin; a loop with one iteration leaves its body. Nothing that could stop
+//! the program is dropped unless it is proved that it does not.
 //!
 //! **Example**
 //!
@@ -27,8 +27,8 @@
 //!         y[i] = x[i, j]
 //! ```
 //!
-//! **Leaves alone**: floats, but for constants (nothing is reassociated, `x * 0` and `x + 0.0` stay); messages of assertions;
-//! `Assume`; declarations (see [`super::dead`]).
+//! **Leaves alone**: floats, but for constants (nothing is reassociated, `x * 0` and `x + 0.0` stay); messages of
+//! assertions; `Assume`; declarations (see [`super::dead`]).
 
 use super::{float, substitute};
 use crate::query::Context;
@@ -78,7 +78,8 @@ impl Simplifier {
                 self.facts.enter_while(cond, body);
                 let new = self.stmt(body);
                 self.facts.pop(mark);
-                // Its condition is evaluated before every iteration, so that nothing but what no write touches is known of it.
+                // Its condition is evaluated before every iteration, so that nothing but what no write touches is known
+                // of it.
                 if new.same_node(body) {
                     stmt.clone()
                 } else {
@@ -119,8 +120,8 @@ impl Simplifier {
         }
     }
 
-    /// Whether `second` makes the store `first`, right before it, pointless: it writes the same element without reading the
-    /// tensor, and `first` cannot stop the program in a way that `second` does not.
+    /// Whether `second` makes the store `first`, right before it, pointless: it writes the same element without reading
+    /// the tensor, and `first` cannot stop the program in a way that `second` does not.
     fn overwrites(&mut self, second: &Stmt, first: &Stmt) -> bool {
         match (first.kind(), second.kind()) {
             (
@@ -227,8 +228,8 @@ impl Simplifier {
         new
     }
 
-    /// The one node that stands for all that are equal to it. Comparing equal expressions takes as long as they are large where
-    /// they share no nodes, and large is exponential in depth where operands are shared.
+    /// The one node that stands for all that are equal to it. Comparing equal expressions takes as long as they are
+    /// large where they share no nodes, and large is exponential in depth where operands are shared.
     fn canonical(&mut self, e: Expr) -> Expr {
         self.nodes.entry(e).or_insert_with_key(Expr::clone).clone()
     }

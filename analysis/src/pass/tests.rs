@@ -9,7 +9,8 @@ use taffeta_ast::op::Op;
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, print};
 
-/// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n * m]`.
+/// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n *
+/// m]`.
 struct Program {
     interface: Func,
     n: Expr,

@@ -1,10 +1,10 @@
 //! What is known at a point of a program: a stack of facts, and the table of atoms that they speak of.
 //!
-//! - **Atoms** are values, not places: once numbered, an atom keeps its meaning for ever. After a write to a tensor, expressions
-//!   that load from it are given new atoms, so facts never have to be taken back because of writes.
+//! - **Atoms** are values, not places: once numbered, an atom keeps its meaning for ever. After a write to a tensor,
+//!   expressions that load from it are given new atoms, so facts never have to be taken back because of writes.
 //! - **Laws** follow from what an atom is (`a = 4 * (a // 4) + a % 4`) and hold everywhere.
-//! - **Facts** hold in a scope: a mark is taken, facts are added, the mark is popped. What an atom can be (its interval and
-//!   congruence) is narrowed by facts, and widened again from a trail when their scope ends.
+//! - **Facts** hold in a scope: a mark is taken, facts are added, the mark is popped. What an atom can be (its interval
+//!   and congruence) is narrowed by facts, and widened again from a trail when their scope ends.
 //!
 //! What becomes a fact on the way through a program is said in `learn`.
 //!
@@ -103,7 +103,8 @@ pub struct Context {
     /// Keys of atoms that loads from a tensor are in.
     by_tensor: FxHashMap<Symbol, Vec<Key>>,
     loads: FxHashMap<Expr, Rc<[Symbol]>>,
-    /// The dimensions of the tensors that were declared, as they were then; to the end of the walk, since symbols are unique.
+    /// The dimensions of the tensors that were declared, as they were then; to the end of the walk, since symbols are
+    /// unique.
     pub(super) shapes: FxHashMap<Symbol, Vec<Linear>>,
     /// While lowering the shape of a tensor that is alive: its operations do not wrap.
     pub(super) exact: bool,
@@ -119,7 +120,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// At the beginning of a program: its sizes are not negative, and so on for the shapes of its parameters and results.
+    /// At the beginning of a program: its sizes are not negative, and so on for the shapes of its parameters and
+    /// results.
     pub fn new(func: &Func) -> Context {
         let mut c = Context::empty();
         for s in &func.sizes {

@@ -1,18 +1,18 @@
-//! Dependences at the precision of statement instances (FreeTensor, section 4.2; Feautrier 1991): which two executions of
-//! statements touch one element, one of them writing it, and in which iterations of the loops around them.
+//! Dependences at the precision of statement instances (FreeTensor, section 4.2; Feautrier 1991): which two executions
+//! of statements touch one element, one of them writing it, and in which iterations of the loops around them.
 //!
-//! A question is asked about every pair of [`Reference`]s to one tensor: is there a state in which both are executed, in iterations
-//! related as asked, and address the same element? Bounds, conditions, assertions and subscripts become facts about two
-//! instances (`instance.rs`); isl decides whether they have a common point. Where none exists, that is a proof. Where
-//! one exists it is the *witness*: two concrete instances and the element that they share, exact unless it rests on values that the
-//! program reads (which are then named).
+//! A question is asked about every pair of [`Reference`]s to one tensor: is there a state in which both are executed,
+//! in iterations related as asked, and address the same element? Bounds, conditions, assertions and subscripts become
+//! facts about two instances (`instance.rs`); isl decides whether they have a common point. Where none exists, that is
+//! a proof. Where one exists it is the *witness*: two concrete instances and the element that they share, exact unless
+//! it rests on values that the program reads (which are then named).
 //!
-//! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence on it stays
-//!   within one iteration of those.
+//! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence
+//!   on it stays within one iteration of those.
 //! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]).
 //! - **What is not affine** is an unknown value of its instance: the same one for both where its arguments are the same
-//!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may be one that
-//!   no run shows.
+//!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may
+//!   be one that no run shows.
 //!
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
@@ -151,8 +151,8 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// The loop that carries it: the outermost one in which source and sink are in different iterations. `None` if it is within
-    /// one iteration of all of them.
+    /// The loop that carries it: the outermost one in which source and sink are in different iterations. `None` if it
+    /// is within one iteration of all of them.
     pub fn carrier(&self) -> Option<&Stmt> {
         self.loops.iter().find(|(_, r)| *r != Relation::Same).map(|(s, _)| s)
     }
@@ -212,7 +212,8 @@ impl<'f> Dependences<'f> {
         found.into_iter().flatten().collect()
     }
 
-    /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as far.
+    /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as
+    /// far.
     pub fn distances(&self, d: &Dependence) -> Vec<Option<i64>> {
         let mut prover = Prover::new(self.func);
         let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
@@ -318,8 +319,8 @@ impl<'f> Prover<'f> {
         })
     }
 
-    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are there while
-    /// `f` runs.
+    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are
+    /// there while `f` runs.
     pub(super) fn supposing<T>(
         &mut self,
         a: &Reference,
@@ -419,8 +420,9 @@ impl<'f> Prover<'f> {
 /// Divisions by unknowns that are put together again, at most for one pair of instances.
 const MOST_DIVISIONS: usize = 2;
 
-/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the solvers do not
-/// see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these products.
+/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the
+/// solvers do not see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these
+/// products.
 fn recombined<'e>(
     here: impl Iterator<Item = &'e Expr>,
     there: impl Iterator<Item = &'e Expr>,
@@ -470,7 +472,8 @@ fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stm
     a.site.path.get(common).map(|s| s.stmt().clone()).or_else(|| Some(a.site.stmt.clone()))
 }
 
-/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same iteration.
+/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same
+/// iteration.
 pub(super) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
     if order == Order::Either {
         return vec![asked.to_vec()];

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 
-/// The tensors that a statement may write, those of its own declarations included. A call of an outside function may write
-/// all of its arguments.
+/// The tensors that a statement may write, those of its own declarations included. A call of an outside function may
+/// write all of its arguments.
 pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     let mut out = FxHashSet::default();
     stmt.walk(&mut |s| match s.kind() {
@@ -21,7 +21,8 @@ pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// The tensors that a statement loads from or passes to a call or to structured lowering. Reductions count as writes alone.
+/// The tensors that a statement loads from or passes to a call or to structured lowering. Reductions count as writes
+/// alone.
 pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {

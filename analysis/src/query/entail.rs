@@ -1,11 +1,11 @@
 //! Does a form stay at or above 0? Asked of the facts in order of cost:
 //!
 //! 1. intervals of the atoms;
-//! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again and again.
-//!    Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j < n*m`
-//!    follows from `i < n` and `j < m`;
-//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere; what is known to be at least `min(a, b)` is at least `a` or at
-//!    least `b`;
+//! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again
+//!    and again. Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j
+//!    < n*m` follows from `i < n` and `j < m`;
+//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere; what is known to be at least `min(a, b)` is at least
+//!    `a` or at least `b`;
 //! 4. isl: whether the facts and the contrary of the question have an integer point in common;
 //! 5. z3, if there are products: whether they have a real point in common.
 
@@ -80,8 +80,9 @@ impl Context {
         self.entails_by_alternatives(g) || (self.could_hold(g) && self.no_counterexample(g))
     }
 
-    /// A fact `k >= min(a, b)` says that `k >= a` or `k >= b`, and laws say only how `min` is bounded from above: whether the form is
-    /// at least 0 in both cases, by cheap means, for one such fact about its atoms (as many are looked at as it has atoms).
+    /// A fact `k >= min(a, b)` says that `k >= a` or `k >= b`, and laws say only how `min` is bounded from above:
+    /// whether the form is at least 0 in both cases, by cheap means, for one such fact about its atoms (as many are
+    /// looked at as it has atoms).
     fn entails_by_alternatives(&mut self, g: &Linear) -> bool {
         let alternatives = |l: &Linear| {
             l.terms.iter().find_map(|&(a, c)| match &self.atoms[a.0 as usize].def {
@@ -106,8 +107,8 @@ impl Context {
         })
     }
 
-    /// Whether it is worth asking a solver: every term of the form is bounded on the side that matters, by a fact, a law or a
-    /// number that is not just the end of its type's range. An index that was loaded and never checked is not.
+    /// Whether it is worth asking a solver: every term of the form is bounded on the side that matters, by a fact, a
+    /// law or a number that is not just the end of its type's range. An index that was loaded and never checked is not.
     fn could_hold(&self, g: &Linear) -> bool {
         g.terms.iter().all(|(a, c)| match &self.atoms[a.0 as usize].def {
             Def::Product(factors) => factors.iter().all(|f| self.is_bounded(*f, true) || self.is_bounded(*f, false)),
@@ -172,8 +173,8 @@ impl Context {
         crate::smt::Polynomial { constant: l.constant, terms }
     }
 
-    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws and
-    /// intervals; for products the facts about their factors, multiplied or as they are. All forms are at least 0.
+    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws
+    /// and intervals; for products the facts about their factors, multiplied or as they are. All forms are at least 0.
     fn around(&mut self, g: &Linear, multiplied: bool) -> (Vec<Atom>, Vec<Linear>) {
         let mut atoms: Vec<Atom> = g.terms.iter().map(|t| t.0).collect();
         let (mut system, mut seen) = (Vec::new(), FxHashSet::default());
@@ -281,14 +282,15 @@ impl Context {
         best
     }
 
-    /// The least value of a form by the intervals of its atoms, and by what it can be modulo the content of its coefficients.
+    /// The least value of a form by the intervals of its atoms, and by what it can be modulo the content of its
+    /// coefficients.
     fn least(&self, g: &Linear) -> i128 {
         let (lo, content) = (self.interval(g).lo, g.content());
         if content > 1 && lo > -INFINITY { lo + (g.constant - lo).rem_euclid(content) } else { lo }
     }
 
-    /// The next form that is at least 0 in which the atom has a coefficient of this sign. `next` counts through the facts
-    /// (latest first), the laws, for a product the facts about its factors, and the interval.
+    /// The next form that is at least 0 in which the atom has a coefficient of this sign. `next` counts through the
+    /// facts (latest first), the laws, for a product the facts about its factors, and the interval.
     fn bound_of(&mut self, atom: Atom, positive: bool, next: &mut usize) -> Option<Linear> {
         let fits = |l: &Linear| (l.coefficient(atom) > 0) == positive;
         let info = &self.atoms[atom.0 as usize];

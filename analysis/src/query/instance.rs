@@ -1,9 +1,9 @@
 //! Two instances of statements in one set of facts: the source of a dependence, and its sink.
 //!
-//! An instance has symbols of its own for the iterators of the loops around it. Where both instances are in the same iteration
-//! of a loop they share one, so that what they compute from it is structurally the same: `adj[i, j]` is one unknown value
-//! for both (equal arguments give equal values). That holds as long as nothing writes `adj` in between; a load
-//! of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
+//! An instance has symbols of its own for the iterators of the loops around it. Where both instances are in the same
+//! iteration of a loop they share one, so that what they compute from it is structurally the same: `adj[i, j]` is one
+//! unknown value for both (equal arguments give equal values). That holds as long as nothing writes `adj` in between; a
+//! load of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
 
 use super::Context;
 use super::depend::Relation;
@@ -17,12 +17,13 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 pub(super) enum Side {
     Source,
     Sink,
-    /// The only one, or one that shares all iterators that the other one does not have of its own: under their own names.
+    /// The only one, or one that shares all iterators that the other one does not have of its own: under their own
+    /// names.
     Shared,
 }
 
-/// Symbols that instances have for iterators and for loads that may change: the same ones in every question, so that the
-/// table of atoms does not grow from question to question.
+/// Symbols that instances have for iterators and for loads that may change: the same ones in every question, so that
+/// the table of atoms does not grow from question to question.
 #[derive(Default)]
 pub(super) struct Names {
     iters: FxHashMap<(Symbol, Side), Symbol>,
@@ -280,11 +281,11 @@ impl Names {
     }
 }
 
-/// The tensors whose elements may change between the evaluations that a question about two sites looks at: conditions and bounds
-/// on the way down, and the statements themselves.
+/// The tensors whose elements may change between the evaluations that a question about two sites looks at: conditions
+/// and bounds on the way down, and the statements themselves.
 ///
-/// Conditions that load from a tensor are looked at from the outermost statement that evaluates one; whatever writes the
-/// tensor inside that statement makes it unstable.
+/// Conditions that load from a tensor are looked at from the outermost statement that evaluates one; whatever writes
+/// the tensor inside that statement makes it unstable.
 pub(super) fn unstable(sites: [&Site; 2], outermost: &Stmt, writes: &mut Writes) -> FxHashSet<Symbol> {
     let mut out = writes.of(outermost).clone();
     for site in sites {

@@ -1,14 +1,14 @@
-//! Kill analysis: is every element that is read in an iteration of a loop certainly written before, in the same iteration? Then no
-//! value comes in from outside, and the iteration may have a tensor of its own (privatisation).
+//! Kill analysis: is every element that is read in an iteration of a loop certainly written before, in the same
+//! iteration? Then no value comes in from outside, and the iteration may have a tensor of its own (privatisation).
 //!
-//! For a read, the set of all states in which it is executed is taken, larger rather than smaller; for every write before it, the
-//! states in which some instance of the write has certainly overwritten the same element, smaller rather than larger. isl subtracts
-//! the ones from the other.
+//! For a read, the set of all states in which it is executed is taken, larger rather than smaller; for every write
+//! before it, the states in which some instance of the write has certainly overwritten the same element, smaller rather
+//! than larger. isl subtracts the ones from the other.
 //!
 //! - A write counts only where it is exact when it is executed: its loops have constant steps, its conditions are
 //!   conjunctions of comparisons of integers, or were passed by the read as well.
-//! - A value that is read (an index, a bound) counts as the same for both only where nothing in the loop writes it and it
-//!   belongs to no particular instance of the write.
+//! - A value that is read (an index, a bound) counts as the same for both only where nothing in the loop writes it and
+//!   it belongs to no particular instance of the write.
 //!
 //! Everything else may be exposed.
 
@@ -27,8 +27,8 @@ use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 const MOST_PARTS: usize = 12;
 
 impl Dependences<'_> {
-    /// A read of the tensor, in the body of a loop, that may see what was written before the iteration began; the first one in
-    /// the order of the text. `None` is a proof that every iteration writes all that it reads of the tensor.
+    /// A read of the tensor, in the body of a loop, that may see what was written before the iteration began; the first
+    /// one in the order of the text. `None` is a proof that every iteration writes all that it reads of the tensor.
     ///
     /// A reduction reads the element that it combines.
     pub fn exposed_read(&self, tensor: &Symbol, within: &Stmt) -> Option<Reference> {
@@ -95,8 +95,8 @@ fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation
     out
 }
 
-/// Supposes that an instance of the write comes before the read and writes the same element. Gives the iterators that are the
-/// write's own; `None` if it is not known exactly when that is.
+/// Supposes that an instance of the write comes before the read and writes the same element. Gives the iterators that
+/// are the write's own; `None` if it is not known exactly when that is.
 fn overwrites(
     pair: &mut Pair<'_>,
     write: &Reference,
@@ -181,7 +181,8 @@ impl Sets {
     }
 }
 
-/// Whether an atom's value belongs to one instance of the write: it is made from its iterators, or from what may change.
+/// Whether an atom's value belongs to one instance of the write: it is made from its iterators, or from what may
+/// change.
 fn belongs(ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, a: Atom) -> bool {
     let in_expr = |e: &Expr| {
         let mut found = false;

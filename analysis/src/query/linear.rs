@@ -106,8 +106,8 @@ impl Linear {
         self.terms.iter().fold(0, |g, t| gcd(g, t.1))
     }
 
-    /// A form that is at least 0 for the same integers, divided by its content, with the constant rounded down: `2i - 3 >= 0`
-    /// becomes `i - 2 >= 0`.
+    /// A form that is at least 0 for the same integers, divided by its content, with the constant rounded down: `2i - 3
+    /// >= 0` becomes `i - 2 >= 0`.
     pub(crate) fn tighten(self) -> Linear {
         let g = self.content();
         self.tighten_by(g)

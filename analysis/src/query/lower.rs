@@ -43,7 +43,8 @@ impl Context {
         l
     }
 
-    /// The mathematical value of a node, which the program's value equals if it does not wrap; `None` where there is no form.
+    /// The mathematical value of a node, which the program's value equals if it does not wrap; `None` where there is no
+    /// form.
     fn lower(&mut self, e: &Expr) -> Option<Linear> {
         match e.kind() {
             ExprKind::Cast(inner) if inner.dtype().is_int() && e.dtype().is_int() => Some(self.linear(inner)),

@@ -1,4 +1,5 @@
-//! Is there a state of the program in which all facts hold? Asked of isl, over everything that the facts of a question mention.
+//! Is there a state of the program in which all facts hold? Asked of isl, over everything that the facts of a question
+//! mention.
 //!
 //! The forms over atoms are exact but for atoms of which only a range is known (elements that were loaded, products of
 //! unknowns), so "no" is a proof, and "yes" comes with a point that tells what those atoms would have to be.
@@ -116,8 +117,8 @@ impl Context {
         if holds { self.assume(cond) } else { self.assume_not(cond) }
     }
 
-    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is none.
-    /// The values of `first` are made as small as possible, in this order.
+    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is
+    /// none. The values of `first` are made as small as possible, in this order.
     pub(super) fn point(&mut self, mark: Mark, apart: &Apart, first: &[Symbol]) -> Option<Point> {
         self.choose(mark, apart, first, MOST_CHOICES)
     }
@@ -171,8 +172,9 @@ impl Context {
         }
     }
 
-    /// Whether what is known of atoms that are no quotients and remainders is enough to exclude a common point: bounds of tiles and
-    /// of fronts are full of quotients, each an unknown more for isl, and say little about which element is touched.
+    /// Whether what is known of atoms that are no quotients and remainders is enough to exclude a common point: bounds
+    /// of tiles and of fronts are full of quotients, each an unknown more for isl, and say little about which element
+    /// is touched.
     fn is_empty_without_quotients(&self, system: &System) -> bool {
         let divided = |a: &Atom| matches!(self.atoms[a.0 as usize].key, Key::Quotient(..) | Key::Remainder(..));
         let kept: Vec<usize> = (0..system.atoms.len()).filter(|k| !divided(&system.atoms[*k])).collect();
@@ -281,8 +283,8 @@ impl Context {
         System { atoms, first: count, rows: found, complete }
     }
 
-    /// A fact as facts that say the same without some `min` and `max`: `i <= min(a, b)` is `i <= a` and `i <= b`. Where only
-    /// these mention them, no cases are left to be tried, and none of their atoms.
+    /// A fact as facts that say the same without some `min` and `max`: `i <= min(a, b)` is `i <= a` and `i <= b`. Where
+    /// only these mention them, no cases are left to be tried, and none of their atoms.
     fn without_extremes(&self, l: &Linear, fuel: usize) -> Vec<Linear> {
         let taken = l.terms.iter().filter(|_| fuel > 0).find_map(|(a, c)| match &self.atoms[a.0 as usize].def {
             Def::Min(x, y) if *c > 0 => Some((*a, x, y)),

@@ -1,8 +1,8 @@
 //! Matrix products in loop nests: `C[…] += alpha * A[…] * B[…]`, found by how the subscripts depend on the loops.
 //!
-//! A loop is one over *rows* if C and A depend on it and B does not, over *columns* if C and B do and A does not, and a *sum* if C
-//! does not and both factors do. One of each is taken (a vector has no rows or no columns); the others run around the product, since a
-//! nest of one reduction may run in any order: batches, and further sums.
+//! A loop is one over *rows* if C and A depend on it and B does not, over *columns* if C and B do and A does not, and a
+//! *sum* if C does not and both factors do. One of each is taken (a vector has no rows or no columns); the others run
+//! around the product, since a nest of one reduction may run in any order: batches, and further sums.
 //!
 //! ```text
 //! for b in range(h):                          around: b
@@ -12,7 +12,8 @@
 //!                 c[b, i, j] += 2 * x[b, i, k] * y[b, j, k]
 //! ```
 //!
-//! Not decided here: whether C overlaps the factors (the dependence analysis does), and whether every access is in range.
+//! Not decided here: whether C overlaps the factors (the dependence analysis does), and whether every access is in
+//! range.
 
 use super::effects;
 use super::growth::growth;
@@ -311,7 +312,8 @@ fn operand(
     Ok(Operand { tensor: tensor.clone(), indices, factors })
 }
 
-/// By how much an expression grows with one iteration of each loop; the loop in which it is not affine, if there is one.
+/// By how much an expression grows with one iteration of each loop; the loop in which it is not affine, if there is
+/// one.
 fn coefficients<'l>(e: &Expr, loops: &'l [Counter]) -> Result<Vec<Expr>, &'l Counter> {
     let iters: Vec<&Symbol> = loops.iter().map(|l| &l.iter).collect();
     let all = growth(e, &iters).map_err(|k| &loops[k])?;

@@ -9,8 +9,8 @@ use taffeta_ast::expr::{Literal, Modifier};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, Expr, ExprKind, Symbol};
 
-/// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would be
-/// visited once for every way to them.
+/// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would
+/// be visited once for every way to them.
 const GUARDS: u32 = 3;
 
 /// What an integer expression can be.
@@ -36,7 +36,8 @@ pub(super) fn complement(op: Op) -> Op {
 }
 
 impl Context {
-    /// Whether the condition is proved to hold whenever this point is reached (and its evaluation does not stop the program).
+    /// Whether the condition is proved to hold whenever this point is reached (and its evaluation does not stop the
+    /// program).
     pub fn prove(&mut self, cond: &Expr) -> bool {
         self.thoroughly(|c| c.decide(cond, true))
     }
@@ -59,8 +60,8 @@ impl Context {
         Bounds { interval: whole.meet(Interval { lo, hi }), congruence: class }
     }
 
-    /// Whether evaluating the expression may stop the program here: an index that is not proved to be in range, a divisor
-    /// that is not proved to be other than 0, a cast from float to integer.
+    /// Whether evaluating the expression may stop the program here: an index that is not proved to be in range, a
+    /// divisor that is not proved to be other than 0, a cast from float to integer.
     pub fn may_stop(&mut self, e: &Expr) -> bool {
         if self.unreachable || e.children().is_empty() {
             return false;

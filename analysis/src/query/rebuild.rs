@@ -6,9 +6,9 @@ use super::lower::range_of;
 use taffeta_ast::{DType, Expr};
 
 impl Context {
-    /// The shortest i64 expression for the value of an i64 expression that is found: sums collected, quotients and remainders
-    /// reduced by what is known here. The same expression if there is no shorter one. Operands that may stop the program may be gone:
-    /// see [`Context::may_stop`].
+    /// The shortest i64 expression for the value of an i64 expression that is found: sums collected, quotients and
+    /// remainders reduced by what is known here. The same expression if there is no shorter one. Operands that may stop
+    /// the program may be gone: see [`Context::may_stop`].
     pub fn shorten(&mut self, e: &Expr) -> Expr {
         if e.dtype() != DType::I64 {
             return e.clone();
@@ -20,7 +20,8 @@ impl Context {
         }
     }
 
-    /// An i64 expression with the value of a form that lies in the range of i64. Sums may wrap on the way, and come back.
+    /// An i64 expression with the value of a form that lies in the range of i64. Sums may wrap on the way, and come
+    /// back.
     fn expression(&self, l: &Linear) -> Option<Expr> {
         let mut sum: Option<Expr> = None;
         // What is added comes first: `n - i`, not `-i + n`.
@@ -72,8 +73,8 @@ impl Context {
     }
 }
 
-/// Roughly what computing an expression takes. Large expressions all cost the same, so that shared operands are not counted
-/// over and over.
+/// Roughly what computing an expression takes. Large expressions all cost the same, so that shared operands are not
+/// counted over and over.
 fn cost(e: &Expr) -> u32 {
     fn add(e: &Expr, total: &mut u32) {
         use taffeta_ast::ExprKind;

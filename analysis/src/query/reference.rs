@@ -1,5 +1,5 @@
-//! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks and
-//! declarations. What the dependence analysis starts from.
+//! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks
+//! and declarations. What the dependence analysis starts from.
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -111,8 +111,9 @@ impl Site {
         self.path.iter().zip(&other.path).take_while(|(a, b)| a.same(b)).count()
     }
 
-    /// Whether this statement runs before the other one where all loops around both are in the same iteration. Two branches of
-    /// one `if` never run in the same iteration; what stands in one statement is ordered by that statement alone.
+    /// Whether this statement runs before the other one where all loops around both are in the same iteration. Two
+    /// branches of one `if` never run in the same iteration; what stands in one statement is ordered by that statement
+    /// alone.
     pub fn before(&self, other: &Site) -> bool {
         let common = self.common(other);
         match (self.path.get(common), other.path.get(common)) {

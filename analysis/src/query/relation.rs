@@ -1,9 +1,9 @@
-//! Dependences between the statements of a region as relations between their iterations: what a polyhedral scheduler needs, which
-//! looks at all of them at once.
+//! Dependences between the statements of a region as relations between their iterations: what a polyhedral scheduler
+//! needs, which looks at all of them at once.
 //!
-//! A relation is made of the same facts that [`super::depend`] asks isl about, with unknowns for whatever is no iterator and no
-//! parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts are left out), an order may be
-//! found wrong that is right; [`Dependences::first`] has the last word there.
+//! A relation is made of the same facts that [`super::depend`] asks isl about, with unknowns for whatever is no
+//! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
+//! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
 
 use super::depend::{DependenceKind, Dependences, Prover, Relation, Supposed, kind_of, orders};
 use super::linear::{Atom, Linear};
@@ -42,8 +42,8 @@ pub struct Related {
 const LARGE: i64 = 1 << 30;
 
 impl Dependences<'_> {
-    /// The dependences between instances of the leaves, in one iteration of all other loops. The parameters are integers
-    /// that nothing in the region changes.
+    /// The dependences between instances of the leaves, in one iteration of all other loops. The parameters are
+    /// integers that nothing in the region changes.
     pub fn related(&self, leaves: &[Leaf], parameters: &[Expr]) -> Vec<Related> {
         let leaf = |r: &Reference| leaves.iter().position(|l| r.site.inside(l.stmt));
         let all: Vec<(usize, usize, &Reference)> =

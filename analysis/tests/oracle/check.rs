@@ -1,6 +1,6 @@
-//! The dependence analysis against brute force: programs are run at small sizes, every pair of touches of one element is a true
-//! dependence, and every true dependence must be in the analysis's answers. Witnesses that are said to be exact are looked up
-//! in a run at their sizes.
+//! The dependence analysis against brute force: programs are run at small sizes, every pair of touches of one element
+//! is a true dependence, and every true dependence must be in the analysis's answers. Witnesses that are said to be
+//! exact are looked up in a run at their sizes.
 
 use std::collections::{HashMap, HashSet};
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};

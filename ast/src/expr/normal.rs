@@ -1,5 +1,5 @@
-//! The normal form that [`Expr::apply`] keeps: constants folded, neutral operands dropped, integer constants on the right
-//! and combined. Each rule is an identity of wrapping integers or of `bool`; floats are only negated.
+//! The normal form that [`Expr::apply`] keeps: constants folded, neutral operands dropped, integer constants on the
+//! right and combined. Each rule is an identity of wrapping integers or of `bool`; floats are only negated.
 
 use super::{Expr, ExprKind, Literal, wrap_to};
 use crate::dtype::DType;

@@ -1,4 +1,5 @@
-//! Equality of programs up to the identity of symbols, ids, origins and docstrings: what "parses again to the same tree" means.
+//! Equality of programs up to the identity of symbols, ids, origins and docstrings: what "parses again to the same
+//! tree" means.
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind, Modifier};

@@ -202,8 +202,8 @@ impl Machine<'_> {
         if cell.data.set(offset, value) { Ok(()) } else { mismatch() }
     }
 
-    /// The value of an expression of type i64. Indices are most of what is computed, so the operators that they are made of
-    /// do without the detour by constants of any type.
+    /// The value of an expression of type i64. Indices are most of what is computed, so the operators that they are
+    /// made of do without the detour by constants of any type.
     pub fn int(&self, node: &Node) -> Run<i64> {
         Ok(match node {
             Node::Var(slot) => self.vars[*slot],

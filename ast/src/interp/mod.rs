@@ -1,13 +1,13 @@
-//! The reference interpreter: the definition of what a program means, and the oracle for every pass, every schedule and the
-//! C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index and
-//! every read of an element that was not written.
+//! The reference interpreter: the definition of what a program means, and the oracle for every pass, every schedule and
+//! the C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index
+//! and every read of an element that was not written.
 //!
 //! - [`scalar`]: the value of every operator.
 //! - `resolve`: symbols to slots. `machine`: statements and expressions.
 //! - [`show`]: how values print in messages.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, index modifiers, loops over the reals,
-//! library calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, index modifiers, loops over the
+//! reals, library calls.
 
 mod error;
 mod machine;

@@ -1,5 +1,5 @@
-//! From a tree to code for the machine: symbols become slots, so that running looks nothing up, and rules that the machine
-//! relies on (operands of one type, one index for each dimension) are checked once, here.
+//! From a tree to code for the machine: symbols become slots, so that running looks nothing up, and rules that the
+//! machine relies on (operands of one type, one index for each dimension) are checked once, here.
 
 use super::error::{ErrorKind, RuntimeError};
 use crate::dtype::DType;

@@ -1,8 +1,9 @@
-//! The value of every operator and conversion on constants: one definition for the interpreter, for folding in the smart
-//! constructors and for the simplifier. What it computes is written down in [`crate::op`]; generated C computes the same.
+//! The value of every operator and conversion on constants: one definition for the interpreter, for folding in the
+//! smart constructors and for the simplifier. What it computes is written down in [`crate::op`]; generated C computes
+//! the same.
 //!
-//! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type, floats
-//! rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
+//! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type,
+//! floats rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
 
 use super::show;
 use crate::dtype::{DType, Kind};

@@ -1,8 +1,8 @@
 //! How values print in messages: the same text from the interpreter and from generated C.
 //!
 //! - Integers in decimal; `bool` as `True` and `False`.
-//! - Floats: the first of `%.6g`, `%.7g`, … `%.17g` of C that reads back as the same number of the type (`f16` and `bf16`
-//!   as `f32`); `inf`, `-inf`, and `nan` without a sign.
+//! - Floats: the first of `%.6g`, `%.7g`, … `%.17g` of C that reads back as the same number of the type (`f16` and
+//!   `bf16` as `f32`); `inf`, `-inf`, and `nan` without a sign.
 
 use crate::dtype::DType;
 use crate::expr::Literal;

@@ -78,8 +78,8 @@ fn expr(e: &Expr, names: &Names) -> Bound {
 }
 
 fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
-    // One operand that says its type is enough; where all are literals, the first one has to. It also keeps the front end
-    // from computing the operation on floats, which the tree does not.
+    // One operand that says its type is enough; where all are literals, the first one has to. It also keeps the front
+    // end from computing the operation on floats, which the tree does not.
     let values = if op == Op::Select { args.get(1..).unwrap_or_default() } else { args };
     let all_literals = values.iter().all(|a| a.as_literal().is_some());
     let first = args.len() - values.len();

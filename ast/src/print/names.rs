@@ -22,8 +22,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Makes a symbol visible under a text that no other visible symbol has. Loop iterators may have dots in their names
-    /// (`T.d0`).
+    /// Makes a symbol visible under a text that no other visible symbol has. Loop iterators may have dots in their
+    /// names (`T.d0`).
     pub fn bind(&mut self, symbol: &Symbol, dots: bool) {
         let wanted = identifier(symbol.name(), dots);
         let mut text = wanted.clone();
@@ -36,8 +36,8 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
-    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed unless the text needs the
-    /// word itself.
+    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed unless the text needs
+    /// the word itself.
     pub fn bind_interface(&mut self, symbol: &Symbol) {
         let wanted = identifier(symbol.name(), false);
         if is_written(&wanted) {
@@ -74,8 +74,9 @@ fn is_reserved(text: &str) -> bool {
     RESERVED.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
 }
 
-/// Whether the text of a function calls the word, or uses it as a value or a type, so that a parameter, a size or an entry
-/// of that name would hide it. The other reserved words stand where no name can be meant, or in no text that is read back.
+/// Whether the text of a function calls the word, or uses it as a value or a type, so that a parameter, a size or an
+/// entry of that name would hide it. The other reserved words stand where no name can be meant, or in no text that is
+/// read back.
 fn is_written(text: &str) -> bool {
     const WRITTEN: [&str; 8] = ["cast", "empty", "format", "inf", "inout", "nan", "range", "reals"];
     WRITTEN.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()

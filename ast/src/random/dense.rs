@@ -1,6 +1,6 @@
-//! Random programs such as people schedule: loops over whole tensors of floats and integers, one after another, with sums into
-//! scalars, rows and columns, tables that are counted into, recurrences, products, and local tensors between them. In them every
-//! primitive of schedules finds what it is for, which arbitrary nests hardly have.
+//! Random programs such as people schedule: loops over whole tensors of floats and integers, one after another, with
+//! sums into scalars, rows and columns, tables that are counted into, recurrences, products, and local tensors between
+//! them. In them every primitive of schedules finds what it is for, which arbitrary nests hardly have.
 //!
 //! Floats are small integers, so that sums are exact in any order.
 

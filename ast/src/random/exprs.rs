@@ -1,4 +1,5 @@
-//! Random expressions of a given type. An operator never has literals alone as operands: the front end would compute it.
+//! Random expressions of a given type. An operator never has literals alone as operands: the front end would compute
+//! it.
 
 use super::{Floats, Gen, Interval};
 use crate::dtype::{DType, Kind};

@@ -12,11 +12,11 @@
 //! interp::run(&case.func, &case.inputs).expect("it does not stop with an error");
 //! ```
 //!
-//! One seed gives one program, on every machine. Programs have loops (negative steps, empty ranges, bounds from sizes and
-//! outer iterators), branches, local tensors, stores, reductions, indirect indices, all element types and every operator.
-//! Intervals of iterators are followed along, so that indices are in range by construction; with [`Options::errors`] some
-//! are not, and other operations fail too. Every element is written before it is read. Everything in a program can be
-//! written in Taffeta, and stands in the form that the front end gives it.
+//! One seed gives one program, on every machine. Programs have loops (negative steps, empty ranges, bounds from sizes
+//! and outer iterators), branches, local tensors, stores, reductions, indirect indices, all element types and every
+//! operator. Intervals of iterators are followed along, so that indices are in range by construction; with
+//! [`Options::errors`] some are not, and other operations fail too. Every element is written before it is read.
+//! Everything in a program can be written in Taffeta, and stands in the form that the front end gives it.
 //!
 //! When a test fails, [`shrink`] makes the program small.
 

@@ -1,12 +1,13 @@
 //! Random loop nests for the dependence analysis: little computation, and every kind of subscript, bound and condition.
 //!
-//! - [`Class::Affine`]: subscripts, bounds and conditions are affine in iterators and sizes, with `//` and `%` by constants, `min`,
-//!   `max` and branches. All subscripts are in range by construction, so a run comes to its end unless an assertion stops it.
-//! - [`Class::Wild`]: besides, whatever the program reads decides: indirect subscripts (also through tensors that it writes),
-//!   bounds and steps that are loaded, products, wrapping casts. Subscripts may be out of range.
+//! - [`Class::Affine`]: subscripts, bounds and conditions are affine in iterators and sizes, with `//` and `%` by
+//!   constants, `min`, `max` and branches. All subscripts are in range by construction, so a run comes to its end
+//!   unless an assertion stops it.
+//! - [`Class::Wild`]: besides, whatever the program reads decides: indirect subscripts (also through tensors that it
+//!   writes), bounds and steps that are loaded, products, wrapping casts. Subscripts may be out of range.
 //!
-//! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, so that what is read may or may
-//!   not have been written in the same iteration.
+//! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, so that what is
+//!   read may or may not have been written in the same iteration.
 //!
 //! What the programs compute does not matter, so elements may be read before they are written.
 
@@ -140,7 +141,8 @@ impl Gen {
         e
     }
 
-    /// A subscript in range of a dimension, of which `most` is what [`Gen::sum`] may take; with the condition that it needs.
+    /// A subscript in range of a dimension, of which `most` is what [`Gen::sum`] may take; with the condition that it
+    /// needs.
     fn index(&mut self, dim: &Expr, most: usize) -> (Expr, Option<Expr>) {
         if self.wild(0.35) {
             return (self.wild_index(dim), None);

@@ -7,8 +7,8 @@ use crate::symbol::Symbol;
 use crate::validate;
 
 /// A smaller program of which `fails` still holds, if it holds of `case`: statements go, declarations, branches and
-/// loops give way to what is in them, values to their operands or 1, as long as the program stays valid. `fails` has to say itself whether the
-/// program may read what was not written.
+/// loops give way to what is in them, values to their operands or 1, as long as the program stays valid. `fails` has to
+/// say itself whether the program may read what was not written.
 pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     loop {

@@ -1,7 +1,7 @@
 //! What every statement instance of a run touches: the oracle of the dependence analysis.
 //!
-//! A run here is slow and takes nothing from the interpreter but the values of operators, so that neither is the other's mistake.
-//! Elements that were never written are 0: who reads what is asked, not whether it makes sense.
+//! A run here is slow and takes nothing from the interpreter but the values of operators, so that neither is the
+//! other's mistake. Elements that were never written are 0: who reads what is asked, not whether it makes sense.
 
 use crate::expr::{Access, Expr, ExprKind, Literal, Modifier};
 use crate::func::Func;
@@ -81,7 +81,8 @@ pub enum Fault {
     /// The program ends there, as it is defined.
     #[default]
     Stops,
-    /// The statement is left out and the program goes on: more of it runs, as if a condition stood around the statement.
+    /// The statement is left out and the program goes on: more of it runs, as if a condition stood around the
+    /// statement.
     Skips,
 }
 

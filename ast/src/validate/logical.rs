@@ -1,14 +1,14 @@
 //! What every logical program keeps to:
 //!
-//! - `Scope`: a size is used anywhere, a parameter or result in the whole body, an iterator in its loop's body, a tensor in
-//!   the body of its `VarDef` (its own shape excluded); each as what it is: iterators and sizes as `Var` (i64; f64 over the
-//!   reals), tensors as `Load`, `Store`, `ReduceTo` of their type.
+//! - `Scope`: a size is used anywhere, a parameter or result in the whole body, an iterator in its loop's body, a
+//!   tensor in the body of its `VarDef` (its own shape excluded); each as what it is: iterators and sizes as `Var`
+//!   (i64; f64 over the reals), tensors as `Load`, `Store`, `ReduceTo` of their type.
 //! - `BoundOnce`: a symbol is bound by one size, parameter, result, `VarDef` or loop.
 //! - `UniqueIds`: no two statements have one id.
 //! - `NestedSeq`: no `Seq` stands directly in a `Seq`.
 //! - `Literal`: a constant is of its expression's type, in range, and rounded to it.
-//! - `Operands`: an operator has as many operands as its row says, in its domain, all of one type (but for the condition of
-//!   `select`, which is `bool`), and its result has the type that follows.
+//! - `Operands`: an operator has as many operands as its row says, in its domain, all of one type (but for the
+//!   condition of `select`, which is `bool`), and its result has the type that follows.
 //! - `Index`: indices, bounds and steps of loops are i64 (an index along real dimensions is f64).
 //! - `Dimensions`: an access has one index for each dimension.
 //! - `Condition`: conditions of `If`, `Assert`, `Assume` and `While` are `bool`.

@@ -1,9 +1,11 @@
 //! What a program keeps to that C can be printed from: everything of the logical list but `LogicalOnly`, and
 //!
 //! - `Flat`: every tensor is dense and has at most one dimension.
-//! - `Plain`: there is no `Missing`, `Limit`, `Measure`, index modifier, loop over the reals, `Eval`, `While` or `Structured`.
-//! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of constant
-//!   length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel loop.
+//! - `Plain`: there is no `Missing`, `Limit`, `Measure`, index modifier, loop over the reals, `Eval`, `While` or
+//!   `Structured`.
+//! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of
+//!   constant length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel
+//!   loop.
 
 use super::checker::Checker;
 use super::{Invalid, Invariant};

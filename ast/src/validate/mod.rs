@@ -1,8 +1,8 @@
 //! The validators: what every tree must keep to, so that the code that reads it need not ask.
 //!
-//! [`logical`] checks a program as the front end, gradients and schedules make it, [`lowered`] one that C can be printed
-//! from. Both are run after every pass in tests and debug builds. A violation is a mistake in this compiler, never in the
-//! user's program.
+//! [`logical`] checks a program as the front end, gradients and schedules make it, [`lowered`] one that C can be
+//! printed from. Both are run after every pass in tests and debug builds. A violation is a mistake in this compiler,
+//! never in the user's program.
 
 mod checker;
 mod logical;

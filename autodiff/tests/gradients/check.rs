@@ -58,7 +58,8 @@ fn outcome(func: &Func, out: &interp::Outputs) -> Vec<Value> {
     results.chain(inouts).collect()
 }
 
-/// The gradients of a program at a point: by `vjp` with every choice of what is kept, by `jvp`, and by finite differences. All must agree.
+/// The gradients of a program at a point: by `vjp` with every choice of what is kept, by `jvp`, and by finite
+/// differences. All must agree.
 pub fn check(text: &str, params: &[Value], sizes: &[(&str, i64)]) {
     check_func(&program(text), params, &sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect(), 1);
 }
@@ -135,8 +136,8 @@ pub fn ints(shape: &[usize], data: &[i32]) -> Value {
     Value::new(shape.to_vec(), Buffer::I32(data.to_vec())).expect("as many")
 }
 
-/// Whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not `<d, vjp(s)>`. A program whose values
-/// cannot be kept is refused, and others whose values or gradients are no numbers say nothing.
+/// Whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not `<d, vjp(s)>`. A
+/// program whose values cannot be kept is refused, and others whose values or gradients are no numbers say nothing.
 pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let Ok(before) = interp::run(func, inputs) else { return false };

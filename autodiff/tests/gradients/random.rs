@@ -1,4 +1,5 @@
-//! Random programs: forward and reverse mode are each other's transpose, whatever is kept and whatever is computed again.
+//! Random programs: forward and reverse mode are each other's transpose, whatever is kept and whatever is computed
+//! again.
 
 use crate::check::transposed;
 use taffeta_ast::DType;

@@ -64,7 +64,8 @@ fn counters_are_undone() {
 
 #[test]
 fn what_cannot_be_undone_is_kept() {
-    // Stored again, multiplied, added to by itself, under a condition on itself, read after it was added to where it runs again.
+    // Stored again, multiplied, added to by itself, under a condition on itself, read after it was added to where it
+    // runs again.
     for (before, update) in [
         ("", "at = at * 2 + 1"),
         ("", "at *= 3"),

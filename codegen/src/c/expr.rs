@@ -125,7 +125,8 @@ impl Emitter<'_> {
         text
     }
 
-    /// The function for e^x: on lanes in f32 our own, since that of libmvec leaves for a slow scalar one where a lane is out of range.
+    /// The function for e^x: on lanes in f32 our own, since that of libmvec leaves for a slow scalar one where a lane
+    /// is out of range.
     fn exponential(&mut self, dtype: DType) -> String {
         if self.vectorised && dtype == DType::F32 {
             self.helpers.exponential()
@@ -261,7 +262,8 @@ impl Emitter<'_> {
             Op::Neg => self.prefix(&args[0], "-"),
             Op::FloorDiv => self.helper("floordiv", computed, args),
             Op::Mod => self.helper("mod", computed, args),
-            // With a number first there is nothing to ask about NaN. (Not 0: which zero of two equal ones it is would change.)
+            // With a number first there is nothing to ask about NaN. (Not 0: which zero of two equal ones it is would
+            // change.)
             Op::Min | Op::Max => {
                 let name = if op == Op::Min { "min" } else { "max" };
                 match args[1].as_literal() {
@@ -296,8 +298,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis relies
-    /// on shapes that do not wrap.
+    /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis
+    /// relies on shapes that do not wrap.
     pub fn dim(&mut self, e: &Expr) -> String {
         let ExprKind::Apply(op, args) = e.kind() else { return self.expr(e) };
         if self.ranges.is_exact(e) {
@@ -336,7 +338,8 @@ fn rounds(op: Op) -> bool {
     )
 }
 
-/// Whether an operand may be computed where it would not have been: it reads no element that may not be there, and cannot fail.
+/// Whether an operand may be computed where it would not have been: it reads no element that may not be there, and
+/// cannot fail.
 fn is_free(e: &Expr) -> bool {
     let mut free = !e.may_fail();
     e.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Load(_, indices) if !indices.is_empty()));

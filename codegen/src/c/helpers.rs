@@ -1,7 +1,7 @@
 //! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
 //!
-//! Each is the definition in `ast/src/interp/scalar.rs` in C. `min` and `max` are written as one comparison and one test
-//! for NaN joined by `|`, which gcc turns into vector blends.
+//! Each is the definition in `ast/src/interp/scalar.rs` in C. `min` and `max` are written as one comparison and one
+//! test for NaN joined by `|`, which gcc turns into vector blends.
 
 use super::types;
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ pub(super) struct Helpers {
     reductions: BTreeMap<String, String>,
 }
 
-/// The polynomial of Cephes' `expf`; within 2 units in the last place. Powers of two are multiplied in two steps, since one would leave the
-/// range where the result does not yet.
+/// The polynomial of Cephes' `expf`; within 2 units in the last place. Powers of two are multiplied in two steps, since
+/// one would leave the range where the result does not yet.
 const EXPONENTIAL: &str = "\
 static inline float wf_pow2_f32(int32_t n) {
     int32_t bits = (n + 127) << 23;
@@ -128,7 +128,8 @@ impl Helpers {
         self.functions.insert(format!("wf_sum_{base}x{lanes}"), text);
     }
 
-    /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`, `round_f64`.
+    /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`,
+    /// `round_f64`.
     pub fn narrow(&mut self, what: &str, dtype: DType) -> String {
         let name = dtype.name();
         let table: [(&str, &str); 4] = match dtype {
@@ -268,8 +269,8 @@ static inline T NAME(T a, T b) {
     }
 }
 
-/// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives what
-/// rounding the double at once would.
+/// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives
+/// what rounding the double at once would.
 const ROUND_TO_ODD: &str = "static inline TAFFETA_UNUSED float wf_odd(double x) {
     float f = (float)x;
     uint32_t bits;

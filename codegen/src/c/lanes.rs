@@ -117,8 +117,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vectorised loop that adds up: partial sums in vectors, four at a time so that they do not wait for each other, and then
-    /// what is left, one by one.
+    /// A vectorised loop that adds up: partial sums in vectors, four at a time so that they do not wait for each other,
+    /// and then what is left, one by one.
     ///
     /// ```text
     /// wf_f32x16 dot_lanes[4]; …
@@ -177,7 +177,8 @@ impl Emitter<'_> {
         self.out.close("}");
     }
 
-    /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their name and type.
+    /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their
+    /// name and type.
     fn start_sum(&mut self, s: &Stmt) -> Option<(String, String)> {
         let StmtKind::ReduceTo { tensor, value, .. } = s.kind() else { return None };
         let (of_type, _) = self.vector_type(value.dtype());

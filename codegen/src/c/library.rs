@@ -1,4 +1,5 @@
-//! Nests that a schedule gave to a library (`LoopProps::library`): a call, and the nest itself where the call is not taken.
+//! Nests that a schedule gave to a library (`LoopProps::library`): a call, and the nest itself where the call is not
+//! taken.
 //!
 //! ```text
 //! for i in range(n):  # library          if (!(n > 0 && m > 0 && p > 0 && wf_product_f32(ctx, n, m, p, 1.0f,
@@ -7,9 +8,9 @@
 //!             c[i * m + j] += …                    …
 //! ```
 //!
-//! Which loops are rows, columns and the sum follows from the subscripts again, since passes may have changed the nest; one that is
-//! no product any more is printed as it stands. That C does not overlap the factors was proved by the schedule, for this
-//! very nest, and passes keep what it means. Loops that are none of the three run around the call.
+//! Which loops are rows, columns and the sum follows from the subscripts again, since passes may have changed the nest;
+//! one that is no product any more is printed as it stands. That C does not overlap the factors was proved by the
+//! schedule, for this very nest, and passes keep what it means. Loops that are none of the three run around the call.
 
 use super::loops::Shared;
 use super::stmt::Emitter;

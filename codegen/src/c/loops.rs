@@ -212,8 +212,8 @@ impl Emitter<'_> {
         by_name.into_iter().map(|(c, names)| format!("reduction({c}: {})", names.join(", "))).collect()
     }
 
-    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there can be
-    /// an error.
+    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there
+    /// can be an error.
     fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
         let label = self.names.fresh(&format!("next_{i}"));
         let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));

@@ -2,7 +2,8 @@
 //! an entry and its ABI around it.
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
-//! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions right.
+//! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions
+//!   right.
 //! - `library`: nests that are matrix products.
 //! - `lanes`: arrays that are vectors.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed.
@@ -11,9 +12,10 @@
 //!
 //! # What the flags have to say
 //!
-//! Integers wrap: `-fwrapv`. Floats are IEEE with one rounding per operation, except that a multiplication and an addition
-//! may be contracted (`-ffp-contract=fast`); errno and traps are not used (`-fno-math-errno -fno-trapping-math`), so that loops
-//! with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN, infinities and -0 behave.
+//! Integers wrap: `-fwrapv`. Floats are IEEE with one rounding per operation, except that a multiplication and an
+//! addition may be contracted (`-ffp-contract=fast`); errno and traps are not used (`-fno-math-errno
+//! -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN,
+//! infinities and -0 behave.
 
 mod entry;
 mod expr;

@@ -3,8 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::Symbol;
 
-/// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers that
-/// it includes, and what the emitter itself names.
+/// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers
+/// that it includes, and what the emitter itself names.
 const RESERVED: &[&str] = &[
     // keywords of C, C++ and common extensions
     "alignas",
@@ -205,7 +205,8 @@ pub fn entry(name: &str) -> String {
 }
 
 fn is_reserved(name: &str) -> bool {
-    // `_X`, `__x` are the compiler's, `taffeta_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`, `M_PI` are macros.
+    // `_X`, `__x` are the compiler's, `taffeta_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`,
+    // `M_PI` are macros.
     let shouted = name.len() > 2
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));

@@ -4,12 +4,12 @@
 //! static TAFFETA_BODY void f_i(const float *restrict x, float *restrict y, int64_t i) { … }
 //! ```
 //!
-//! OpenMP moves a parallel loop into a function that takes all variables in a structure, and there compilers forget what
-//! `restrict` said about them: every store may then change every array (gcc 12: half the speed of a gather). A function
-//! whose parameters say it again is inlined with what they say.
+//! OpenMP moves a parallel loop into a function that takes all variables in a structure, and there compilers forget
+//! what `restrict` said about them: every store may then change every array (gcc 12: half the speed of a gather). A
+//! function whose parameters say it again is inlined with what they say.
 //!
-//! A scalar that threads reduce into is private to each of them: it is passed by its address, and lives in a variable of
-//! the function.
+//! A scalar that threads reduce into is private to each of them: it is passed by its address, and lives in a variable
+//! of the function.
 
 use super::loops::Loop;
 use super::stmt::{Emitter, Leave, Place};
@@ -41,8 +41,8 @@ impl Outer {
 }
 
 impl Emitter<'_> {
-    /// Whether the body of a parallel loop may be a function: not where its own iterations are lanes, which compilers want to
-    /// see, nor where a scalar of the kernel changes in other ways than by private partial results.
+    /// Whether the body of a parallel loop may be a function: not where its own iterations are lanes, which compilers
+    /// want to see, nor where a scalar of the kernel changes in other ways than by private partial results.
     pub fn can_outline(&self, l: &Loop<'_>) -> bool {
         let partial = |t: &Symbol| l.props.reductions.iter().any(|r| r.tensor == *t && r.sharing == Sharing::Partial);
         let outer = |t: &Symbol| self.dtypes.contains_key(t) && self.place(t) == Place::Variable;

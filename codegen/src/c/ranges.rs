@@ -1,5 +1,5 @@
-//! Intervals of integer expressions, for choosing between two ways of printing the same thing: a plain `/` or the helper
-//! that rounds down, a plain `for` or one that counts.
+//! Intervals of integer expressions, for choosing between two ways of printing the same thing: a plain `/` or the
+//! helper that rounds down, a plain `for` or one that counts.
 //!
 //! An interval is given only where no step of the computation can wrap.
 

@@ -97,8 +97,8 @@ impl Emitter<'_> {
         if types::is_narrow_float(dtype) { format!("{}({value})", self.helpers.narrow("store", dtype)) } else { value }
     }
 
-    /// The name of a reduction in OpenMP's clauses; what they do not have is declared. Their sum of floats starts from 0.0, which
-    /// makes 0.0 of -0.0, and their minimum and maximum lose NaN.
+    /// The name of a reduction in OpenMP's clauses; what they do not have is declared. Their sum of floats starts from
+    /// 0.0, which makes 0.0 of -0.0, and their minimum and maximum lose NaN.
     pub fn clause(&mut self, op: ReduceOp, dtype: DType) -> String {
         let own = match op {
             ReduceOp::And => return "&&".to_string(),

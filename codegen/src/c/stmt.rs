@@ -2,7 +2,8 @@
 //!
 //! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
 //! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
-//! status in the context tells the other threads and, after the loop, the function. Loops are in `loops`, reductions in `reduce`.
+//! status in the context tells the other threads and, after the loop, the function. Loops are in `loops`, reductions in
+//! `reduce`.
 
 use super::expr::prec;
 use super::helpers::Helpers;

@@ -1,7 +1,7 @@
 //! C types and constants of element types.
 //!
-//! `f16` and `bf16` are stored as 16 bits (`uint16_t`, so that every compiler takes them) and computed as `float`: the value
-//! of an expression of such a type is a `float` that the type holds exactly.
+//! `f16` and `bf16` are stored as 16 bits (`uint16_t`, so that every compiler takes them) and computed as `float`: the
+//! value of an expression of such a type is a `float` that the type holds exactly.
 
 use taffeta_ast::expr::Literal;
 use taffeta_ast::{DType, Kind};

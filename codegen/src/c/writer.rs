@@ -75,7 +75,8 @@ pub(super) fn comment(text: &str) -> String {
     format!("/* {} */", clean.replace("*/", "* /").replace("/*", "/ *").trim())
 }
 
-/// `text` as a string literal. Other characters than printable ASCII are written in octal, which ends after three digits.
+/// `text` as a string literal. Other characters than printable ASCII are written in octal, which ends after three
+/// digits.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for b in text.bytes() {

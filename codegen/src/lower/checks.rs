@@ -1,9 +1,9 @@
 //! Puts an assertion before every statement that might fail.
 //!
-//! *does*: for every access, division, shift, power, cast and loop step, states what must hold as an `Assert` before the
-//! statement, under the conditions that guard a lazy operand; what the prover decides is left out.
-//! *requires*: a logical program. *ensures*: after it, operators and accesses need no care in C; statements keep their
-//! ids, assertions are derived from the statement they guard.
+//! *does*: for every access, division, shift, power, cast and loop step, states what must hold as an `Assert` before
+//! the statement, under the conditions that guard a lazy operand; what the prover decides is left out. *requires*: a
+//! logical program. *ensures*: after it, operators and accesses need no care in C; statements keep their ids,
+//! assertions are derived from the statement they guard.
 //!
 //! ```text
 //! y[i] += e[adj[i, j]]          →          assert 0 <= adj[i, j] and adj[i, j] < n_faces       (kind Index)
@@ -14,8 +14,8 @@
 //!                                          y[i] = x[k] if k < n else 0.0
 //! ```
 //!
-//! *leaves alone*: floating-point operators, which always have a value. What was asserted once is known from there on, and
-//! is not asserted again until a tensor in it is written.
+//! *leaves alone*: floating-point operators, which always have a value. What was asserted once is known from there on,
+//! and is not asserted again until a tensor in it is written.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ fn stmt(s: &Stmt, shapes: &mut FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context
     Stmt::seq(checks.into_iter().chain([s]), origin)
 }
 
-/// What must hold for `index` to have a value in the range of a dimension, as one condition whose parts are evaluated in order. What is
-/// proved is left out.
+/// What must hold for `index` to have a value in the range of a dimension, as one condition whose parts are evaluated
+/// in order. What is proved is left out.
 pub(super) fn in_range(
     tensors: &FxHashMap<Symbol, Arc<Tensor>>,
     (tensor, d): (&Tensor, usize),

@@ -1,7 +1,7 @@
 //! Row-major flat buffers.
 //!
-//! *does*: gives every tensor one dimension (scalars keep none), and every access one index.
-//! *requires*: every access is in range of each dimension where it stands (`checks`). *ensures*: ids and origins are kept.
+//! *does*: gives every tensor one dimension (scalars keep none), and every access one index. *requires*: every access
+//! is in range of each dimension where it stands (`checks`). *ensures*: ids and origins are kept.
 //!
 //! ```text
 //! y[i, j] += a[i, k] * b[k, j]      →      y[i * m + j] += a[i * p + k] * b[k * m + j]

@@ -4,10 +4,11 @@
 //! - a local scalar whose one value does not depend on the loop is declared in front of it;
 //! - a `min`, `max`, choice or division of scalars that do not change is computed once, into such a scalar.
 //!
-//! Compilers move most of that themselves, but not choices: gcc moves their conditions, and then cannot make vectors of what is left.
+//! Compilers move most of that themselves, but not choices: gcc moves their conditions, and then cannot make vectors of
+//! what is left.
 //!
-//! *requires*: checks, so that nothing here can stop the program. *ensures*: ids and origins of what stays; every value is that of
-//! the first iteration, which would have computed it.
+//! *requires*: checks, so that nothing here can stop the program. *ensures*: ids and origins of what stays; every value
+//! is that of the first iteration, which would have computed it.
 //!
 //! ```text
 //! for j in range(8):  # vectorize          dx = p[1] - p[0]
@@ -104,8 +105,8 @@ impl Moved<'_> {
         same
     }
 
-    /// The expression with scalars for the choices in it that do not change. What reads an array or divides integers stays, since it may
-    /// be in a branch that is never taken.
+    /// The expression with scalars for the choices in it that do not change. What reads an array or divides integers
+    /// stays, since it may be in a branch that is never taken.
     fn shortened(&mut self, e: &Expr) -> Expr {
         let scalars = !e.may_fail();
         let choice = matches!(e.kind(), ExprKind::Apply(Op::Min | Op::Max | Op::Select | Op::Div, _));

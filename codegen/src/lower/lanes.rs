@@ -14,7 +14,8 @@ use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol};
 /// A loop over lanes.
 pub(super) struct Lanes<'s> {
     pub iter: &'s Symbol,
-    /// Tensors of which no element is known to be the same for all lanes: what the loop stores into, and what is held in vectors.
+    /// Tensors of which no element is known to be the same for all lanes: what the loop stores into, and what is held
+    /// in vectors.
     pub varying: FxHashSet<Symbol>,
 }
 

@@ -112,12 +112,12 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // prover can decide; a flat index could be in range although a dimension is not.
     let checks::Checked { func, entry: entry_checks } = checks::run(&func);
 
-    // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a `cache`
-    // stands for.
+    // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a
+    // `cache` stands for.
     let func = taffeta_analysis::pass::dead::run(&func);
 
-    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly invariants
-    // leave too, which brings locals that still need a place.
+    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly
+    // invariants leave too, which brings locals that still need a place.
     let func = taffeta_analysis::pass::hoist::run(&func);
 
     // Checks have left; what is computed under none of them may leave vectorised loops too.

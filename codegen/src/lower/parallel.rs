@@ -1,8 +1,8 @@
 //! Whether what schedules ask of loops can be written in C.
 //!
-//! *does*: refuses parallel loops inside parallel or vectorised ones, a vectorised loop that is not innermost, has checks left in it or
-//! shares what lanes cannot share, and an unrolled loop of unknown length. That iterations do not meet but in the reductions that the
-//! loop lists is what made the schedule legal; it is not asked about here.
+//! *does*: refuses parallel loops inside parallel or vectorised ones, a vectorised loop that is not innermost, has
+//! checks left in it or shares what lanes cannot share, and an unrolled loop of unknown length. That iterations do not
+//! meet but in the reductions that the loop lists is what made the schedule legal; it is not asked about here.
 //! *requires*: `hoist`, since it moves checks out, and `reductions`. *leaves alone*: the program.
 
 use super::reductions;
@@ -27,7 +27,8 @@ pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
 
-/// `concurrent`: inside a loop that runs in any order. `tensors`: local scalars, and arrays whose shapes are read from memory.
+/// `concurrent`: inside a loop that runs in any order. `tensors`: local scalars, and arrays whose shapes are read from
+/// memory.
 fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<Diagnostic>) {
     let [registers, unsure] = tensors;
     let mut concurrent = concurrent;

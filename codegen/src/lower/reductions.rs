@@ -1,12 +1,13 @@
 //! Partial results of loops that run in any order.
 //!
-//! *does*: where a schedule says that a loop keeps the reductions into a tensor right by partial results, makes the tensor
-//! that holds them, as small as it can be: a scalar for every element that is the same in all iterations, and for an
-//! array only the dimensions that change. After the loop they are combined with what the tensor held.
+//! *does*: where a schedule says that a loop keeps the reductions into a tensor right by partial results, makes the
+//! tensor that holds them, as small as it can be: a scalar for every element that is the same in all iterations, and
+//! for an array only the dimensions that change. After the loop they are combined with what the tensor held.
 //!
-//! *requires*: `checks` (what is added here is in range, under conditions of its own where that is not proved), and `hoist`.
-//! *ensures*: of a parallel or vectorised loop, each tensor that is listed as `Partial` is a local scalar or (if it is parallel) a
-//! whole array, of which every thread can have a copy. Ids and origins of what was there are kept.
+//! *requires*: `checks` (what is added here is in range, under conditions of its own where that is not proved), and
+//! `hoist`. *ensures*: of a parallel or vectorised loop, each tensor that is listed as `Partial` is a local scalar or
+//! (if it is parallel) a whole array, of which every thread can have a copy. Ids and origins of what was there are
+//! kept.
 //!
 //! ```text
 //! for i in range(n):  # parallel, partial(y +)
@@ -122,7 +123,8 @@ impl Pass {
                 continue;
             }
             let mut same = |k: usize, e: &Expr| {
-                // Shapes that are read from memory may have changed since: then there is nothing to compare an index with.
+                // Shapes that are read from memory may have changed since: then there is nothing to compare an index
+                // with.
                 let fixed = |t: &Arc<Tensor>| t.shape.iter().all(|d| effects::loads(d).is_empty());
                 let ranged = effects::loads(&of.shape[k]).is_empty() || facts.in_range(tensor, k, e);
                 let valued = || effects::loads(e).iter().all(|t| self.tensors.get(t).is_some_and(fixed));
@@ -216,8 +218,8 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
                     let StmtKind::ReduceTo { tensor, indices, op, .. } = inner.kind() else { return };
                     if *tensor == r.tensor && *op == r.op {
                         let part = target(partials, tensor, *op, indices);
-                        // Lanes never meet in elements that change with them. (What does not change and is still listed has no
-                        // partial result, and is refused later.)
+                        // Lanes never meet in elements that change with them. (What does not change and is still listed
+                        // has no partial result, and is refused later.)
                         let lanes = props.parallel.is_none() && indices.iter().any(|a| changes(&a.index, &variant));
                         if part.is_none() && lanes {
                             return;

@@ -1,9 +1,9 @@
 //! Compiles known sizes in.
 //!
 //! *does*: [`body`] replaces a size parameter by its value everywhere in the program, [`interface`] in the shapes of
-//! parameters and results. Others may work on the program in between: as long as the interface speaks of `n`, messages to
-//! callers do. *requires*: nothing. *ensures*: ids and origins are kept; the size is still a parameter of the entry, which
-//! checks that callers agree.
+//! parameters and results. Others may work on the program in between: as long as the interface speaks of `n`, messages
+//! to callers do. *requires*: nothing. *ensures*: ids and origins are kept; the size is still a parameter of the entry,
+//! which checks that callers agree.
 //!
 //! ```text
 //! sizes: n = 4          for i in range(n): y[i] = x[i]      →      for i in range(4): y[i] = x[i]

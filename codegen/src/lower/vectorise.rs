@@ -1,11 +1,13 @@
 //! Loops that become vector code: their bodies have no way out, and no guard that could be a bound.
 //!
 //! *does*, for each vectorised loop:
-//! - conditions around the whole body that are affine in the iterator become bounds of the loop, where that is proved to be the same;
+//! - conditions around the whole body that are affine in the iterator become bounds of the loop, where that is proved
+//!   to be the same;
 //! - assertions in it move into a loop of their own before it, with the branches and the local scalars that they need.
 //!
 //! *requires*: `checks` and `hoist`; the schedule has seen to it that assertions do not depend on what the loop writes.
-//! *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop has written anything.
+//! *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop has written
+//! anything.
 //!
 //! ```text
 //! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):
@@ -14,8 +16,8 @@
 //!         y[o * 32 + j] = x[k[o * 32 + j]]             y[o * 32 + j] = x[k[o * 32 + j]]
 //! ```
 //!
-//! *leaves alone*: other loops; conditions that depend on data, which become masks; assertions that depend on what the loop writes
-//! (`parallel` refuses them).
+//! *leaves alone*: other loops; conditions that depend on data, which become masks; assertions that depend on what the
+//! loop writes (`parallel` refuses them).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Small local arrays that are held in vector registers.
 //!
-//! *does*: finds arrays on the stack whose every access is a whole number of vectors, in loops over lanes of a known length; writes the
-//! loops out that their other indices need; and says which loops and arrays the emitter prints as vectors. Compilers hold such an array
-//! in registers only if each of a dozen passes of theirs does the right thing; vectors that are variables stay there.
+//! *does*: finds arrays on the stack whose every access is a whole number of vectors, in loops over lanes of a known
+//! length; writes the loops out that their other indices need; and says which loops and arrays the emitter prints as
+//! vectors. Compilers hold such an array in registers only if each of a dozen passes of theirs does the right thing;
+//! vectors that are variables stay there.
 //!
 //! *requires*: flat indices and places. *ensures*: the program computes the same, in the same order in each lane.
 //!
@@ -16,11 +17,11 @@
 //!         acc[j] += a[k] * b[k * 16 + j]
 //! ```
 //!
-//! Vectorised loops that only add products and the like to scalars are found too: their sums are vectors of partial sums, which
-//! OpenMP's reductions would combine one lane after the other.
+//! Vectorised loops that only add products and the like to scalars are found too: their sums are vectors of partial
+//! sums, which OpenMP's reductions would combine one lane after the other.
 //!
-//! *leaves alone*: arrays that something else touches, element types that vectors do not have, and what would be longer than
-//! [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
+//! *leaves alone*: arrays that something else touches, element types that vectors do not have, and what would be longer
+//! than [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
 
 use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -173,7 +174,8 @@ impl Pass {
 
 // ---- writing out
 
-/// The statement with these loops written out, an element of the list for every iteration. `None` where that is not possible.
+/// The statement with these loops written out, an element of the list for every iteration. `None` where that is not
+/// possible.
 fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
     if let StmtKind::For { iter, extent, props, body } = s.kind()
         && iters.contains(iter)
@@ -363,7 +365,8 @@ impl Check<'_> {
     }
 }
 
-/// Whether each iteration only touches elements that no other one stores into: all accesses of what is stored have one index.
+/// Whether each iteration only touches elements that no other one stores into: all accesses of what is stored have one
+/// index.
 fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
     let mut index: FxHashMap<Symbol, Vec<Access>> = FxHashMap::default();
     let mut one = true;

@@ -1,5 +1,5 @@
-//! Many programs in one translation unit and one library: the start of the C compiler, and what it reads before it comes to the
-//! program, would take most of the time.
+//! Many programs in one translation unit and one library: the start of the C compiler, and what it reads before it
+//! comes to the program, would take most of the time.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Random programs under random schedules, through the interpreter and through C. `FIRST` and `MOST` in the environment choose other
-//! seeds; `make fuzz` takes new ones for as long as you like.
+//! Random programs under random schedules, through the interpreter and through C. `FIRST` and `MOST` in the environment
+//! choose other seeds; `make fuzz` takes new ones for as long as you like.
 
 use crate::random_schedules::{CLASSES, faults, in_c, undefined};
 use crate::steps::primitives;

@@ -1,8 +1,8 @@
 //! Calls of compiled entries as one C program under AddressSanitizer and UndefinedBehaviorSanitizer.
 //!
-//! Every argument is a block of the heap that is exactly as large as it must be, so that one element beyond it is found. The
-//! program says how each call went before it starts the next one; a call that it says nothing of is the one that stopped it,
-//! and it is started again behind that one.
+//! Every argument is a block of the heap that is exactly as large as it must be, so that one element beyond it is
+//! found. The program says how each call went before it starts the next one; a call that it says nothing of is the one
+//! that stopped it, and it is started again behind that one.
 
 use std::fmt::Write as _;
 use std::path::Path;

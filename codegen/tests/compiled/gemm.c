@@ -1,6 +1,7 @@
 /*
- * Products of `taffeta_gemm.h` against three loops: random sizes, transposes, gaps, strides, directions and factors. Elements are small
- * integers, so that sums are exact in any order. Buffers end with their last elements, so that a sanitizer sees the next one.
+ * Products of `taffeta_gemm.h` against three loops: random sizes, transposes, gaps, strides, directions and factors.
+ * Elements are small integers, so that sums are exact in any order. Buffers end with their last elements, so that a
+ * sanitizer sees the next one.
  */
 #define _POSIX_C_SOURCE 200112L
 #include "taffeta_gemm.h"

@@ -1,5 +1,5 @@
-//! Matrix products: those of `taffeta_gemm.h`, by a library if this machine has one and by our own kernel, against loops (`gemm.c`); and
-//! programs in which a schedule found them.
+//! Matrix products: those of `taffeta_gemm.h`, by a library if this machine has one and by our own kernel, against
+//! loops (`gemm.c`); and programs in which a schedule found them.
 
 use crate::run::{assert_same, compile_with};
 use crate::scheduled::{check, scheduled, text};
@@ -164,7 +164,8 @@ def f(x: f32[3, n, d], y: f32[3, d, m], c: inout[f32[n, m]]):
     assert!(code.contains("(float *)c_own"), "{code}");
 }
 
-/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is no reason to leave them out.
+/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is no reason to leave
+/// them out.
 #[test]
 fn products_keep_nan_and_infinities() {
     let (_, after, _) = scheduled(

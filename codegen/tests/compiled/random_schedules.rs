@@ -1,5 +1,5 @@
-//! Random programs under random schedules through C: what the interpreter computes without steps, it computes after them, and
-//! compiled C on one thread, on two, and on more than the machine may have; and under the sanitizers.
+//! Random programs under random schedules through C: what the interpreter computes without steps, it computes after
+//! them, and compiled C on one thread, on two, and on more than the machine may have; and under the sanitizers.
 
 use crate::batch;
 use crate::driver::{self, Call, Outcome};
@@ -37,8 +37,8 @@ fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
     None
 }
 
-/// On how many threads a program is run. Where other programs take the processors, threads wait for each other in every parallel loop:
-/// so only what has one, and more threads than there may be processors at its largest size alone.
+/// On how many threads a program is run. Where other programs take the processors, threads wait for each other in every
+/// parallel loop: so only what has one, and more threads than there may be processors at its largest size alone.
 fn threads(func: &Func, largest: bool) -> &'static [usize] {
     let mut parallel = false;
     func.body.walk(&mut |s| {

@@ -64,8 +64,8 @@ fn random_programs_have_no_undefined_behaviour() {
     }
 }
 
-/// The net has no holes: one element beyond an argument, and beyond a local tensor of its own memory, stops the process, and
-/// the statement is named.
+/// The net has no holes: one element beyond an argument, and beyond a local tensor of its own memory, stops the
+/// process, and the statement is named.
 #[test]
 fn one_element_beyond_is_found() {
     let mut b = Builder::default();

@@ -23,8 +23,8 @@ pub fn scheduled(text: &str, steps: &[(&str, &[Arg])]) -> (Func, Func, Program) 
     (func, s.into_func(), program)
 }
 
-/// The C of a program under a schedule, after it was run at several sizes and on several numbers of threads. Inputs are small
-/// integers, so that sums are exact in any order.
+/// The C of a program under a schedule, after it was run at several sizes and on several numbers of threads. Inputs are
+/// small integers, so that sums are exact in any order.
 pub fn check(text: &str, steps: &[(&str, &[Arg])]) -> String {
     check_with(text, steps, &LowerOptions::default())
 }
@@ -139,8 +139,8 @@ def f(a: f64[n], x: inout[f64[n, m]]):
     assert!(code.contains("x_part"), "{code}");
 }
 
-/// The element is one and the same, but its index may have no value where the loop does not run, which is asked before partial results
-/// go into it.
+/// The element is one and the same, but its index may have no value where the loop does not run, which is asked before
+/// partial results go into it.
 #[test]
 fn lanes_add_to_an_element_whose_index_may_stop_the_program() {
     let loaded = "

@@ -1,4 +1,5 @@
-//! Arrays that are held in vector registers and sums over lanes: with vectors of every width, as the interpreter computes them.
+//! Arrays that are held in vector registers and sums over lanes: with vectors of every width, as the interpreter
+//! computes them.
 
 use crate::run::{check_sizes, compile_with};
 use crate::scheduled::{check_with, text};
@@ -247,7 +248,8 @@ def f(x: f32[n]) -> (f32[n], f32[n]):
     }
 }
 
-/// What is the same for all lanes is computed before them, choices included, and what asks for several things asks at once.
+/// What is the same for all lanes is computed before them, choices included, and what asks for several things asks at
+/// once.
 #[test]
 fn lanes_share_what_does_not_change() {
     let program = "

@@ -1,8 +1,8 @@
 //! Assignments: what a name becomes, and how values get into tensors.
 //!
 //! A new name gets a tensor of the value's shape and type, or stands for the value itself if that is made of sizes,
-//! iterators and static values and the name is assigned once. A name that exists is written into. The right-hand side is
-//! read in full before anything is written: where an element might be overwritten before it is read, the value goes
+//! iterators and static values and the name is assigned once. A name that exists is written into. The right-hand side
+//! is read in full before anything is written: where an element might be overwritten before it is read, the value goes
 //! through a temporary.
 
 use super::block::Item;

@@ -1,7 +1,7 @@
 //! The axes of views and elementwise values, as placeholders in expressions.
 //!
-//! Axis 0 is the *last* dimension, so that values meet in broadcasting without any renaming. The placeholders are shared by
-//! all values and never reach the tree: a loop's iterator, or an index, takes their place.
+//! Axis 0 is the *last* dimension, so that values meet in broadcasting without any renaming. The placeholders are
+//! shared by all values and never reach the tree: a loop's iterator, or an index, takes their place.
 
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! Shapes that meet: which dimensions stretch, which are equal, and what is checked when the program runs.
 //!
-//! Only a dimension that is the literal 1 stretches. Sizes that are provably equal need nothing, provably different ones are
-//! an error, and the rest is compared by an `assert` in the program.
+//! Only a dimension that is the literal 1 stretches. Sizes that are provably equal need nothing, provably different
+//! ones are an error, and the rest is compared by an `assert` in the program.
 
 use super::value::Lazy;
 use super::{Elab, R, axis};
@@ -95,8 +95,8 @@ impl Elab<'_> {
         })
     }
 
-    /// Makes sure that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())` where they
-    /// are provably different.
+    /// Makes sure that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())`
+    /// where they are provably different.
     pub(crate) fn require_equal(&mut self, a: &Expr, b: &Expr, what: &str) -> Result<(), ()> {
         match self.equal(a, b) {
             Some(true) => Ok(()),

@@ -1,7 +1,7 @@
 //! Calls: arguments are bound, and the body is inlined where the call stands.
 //!
-//! Tensors are passed as views, by reference. An argument that is an expression is computed into a temporary first (values
-//! of sizes are passed as they are), so that what the callee writes cannot change it.
+//! Tensors are passed as views, by reference. An argument that is an expression is computed into a temporary first
+//! (values of sizes are passed as they are), so that what the callee writes cannot change it.
 
 use super::block::{Item, Mark, reads};
 use super::expr::value_reads;
@@ -100,8 +100,8 @@ impl Elab<'_> {
         }
     }
 
-    /// A view whose place and extent do not move when tensors are written: what reads tensors that may be written is kept in
-    /// temporaries.
+    /// A view whose place and extent do not move when tensors are written: what reads tensors that may be written is
+    /// kept in temporaries.
     fn pinned(&mut self, mut view: View) -> View {
         for k in 0..view.indices.len() {
             let mut read = FxHashSet::default();
@@ -311,7 +311,8 @@ impl Elab<'_> {
         result.map(|v| self.owning(v, mark))
     }
 
-    /// Runs `attempt`, again for as long as it finds names that must be tensors. `attempt` opens one frame and says which.
+    /// Runs `attempt`, again for as long as it finds names that must be tensors. `attempt` opens one frame and says
+    /// which.
     pub(crate) fn restarting<T>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, &FxHashSet<Span>) -> (usize, R<T>),

@@ -1,7 +1,7 @@
 //! Operands that are evaluated only if they are needed: `a if c else b`, `and`, `or`.
 //!
-//! An operand that is an expression alone goes into the tree's lazy operators. One that needs statements (a call, a check)
-//! goes into an `If`, with a temporary for the result.
+//! An operand that is an expression alone goes into the tree's lazy operators. One that needs statements (a call, a
+//! check) goes into an `If`, with a temporary for the result.
 
 use super::operator::meet;
 use super::value::{Lazy, Value};

@@ -56,8 +56,8 @@ fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
     .into()
 }
 
-/// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated: the functions
-/// whose own gradients it is a part of.
+/// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated:
+/// the functions whose own gradients it is a part of.
 pub(crate) fn elaborate_function(
     program: &Program,
     target: FuncRef,
@@ -300,7 +300,8 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// A size in a result's annotation. A name that neither the parameters nor the body mention is the size that is found.
+    /// A size in a result's annotation. A name that neither the parameters nor the body mention is the size that is
+    /// found.
     fn result_size(&mut self, dim: &syntax::Expr, found: &Expr, params: &[Param], sizes: &mut Vec<Symbol>) -> R<Expr> {
         let expected = self.size(dim)?;
         if let (ExprKind::Var(s), syntax::ExprKind::Name(name)) = (expected.kind(), &dim.kind)

@@ -108,8 +108,8 @@ impl Elab<'_> {
         }
     }
 
-    /// The values of several operands, evaluated from left to right: where a later one writes what an earlier one reads, the
-    /// earlier one is kept in a temporary.
+    /// The values of several operands, evaluated from left to right: where a later one writes what an earlier one
+    /// reads, the earlier one is kept in a temporary.
     pub(crate) fn eval_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
         let mut values: Vec<Value> = Vec::new();
         let mut marks: Vec<Mark> = Vec::new();

@@ -1,8 +1,8 @@
 //! Subscripts, as in NumPy: integers, slices, `...`, `None` and index tensors, on views, elementwise values and static
 //! sequences.
 //!
-//! A subscript becomes, for every dimension of what is indexed, an index over the axes of the result. Slices never clamp:
-//! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
+//! A subscript becomes, for every dimension of what is indexed, an index over the axes of the result. Slices never
+//! clamp: `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
 use super::report::counted;

@@ -75,8 +75,8 @@ const STACK_BYTES: usize = 512 << 20;
 pub(crate) enum Stop {
     /// A diagnostic has been recorded.
     Reported,
-    /// A name that was taken for a value of sizes turns out to be assigned again: the function must be elaborated once more,
-    /// with a tensor there.
+    /// A name that was taken for a value of sizes turns out to be assigned again: the function must be elaborated once
+    /// more, with a tensor there.
     Restart {
         /// The frame whose name it is.
         frame: usize,
@@ -114,7 +114,8 @@ pub(crate) struct Elab<'p> {
     looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,
     /// Static assignments of modules that were evaluated; `None` while one is.
     globals: FxHashMap<(usize, usize), Option<Value>>,
-    /// Whether the program is going to be differentiated: then calls of functions that have their own gradients are noted.
+    /// Whether the program is going to be differentiated: then calls of functions that have their own gradients are
+    /// noted.
     differentiated: bool,
     /// Those calls.
     own_calls: Vec<OwnGradient>,

@@ -1,7 +1,7 @@
 //! Operators on tensors of any granularity: the type in which operands meet, and the elementwise result.
 //!
-//! Weak operands (literals, sizes, iterators) take the type of the typed ones; typed ones promote as in JAX; `bool` is no
-//! number; `/` and the functions of floats turn integers into `f64`.
+//! Weak operands (literals, sizes, iterators) take the type of the typed ones; typed ones promote as in JAX; `bool` is
+//! no number; `/` and the functions of floats turn integers into `f64`.
 
 use super::broadcast::{all_weak, keeps_integers, stretch};
 use super::value::{Lazy, Value};
@@ -195,8 +195,8 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape: l.shape, expr: l.expr.cast(dtype), weak: false }))
     }
 
-    /// The element of `value` as it is stored into a tensor of `dtype`: conversion within a kind and from narrower kinds,
-    /// but not from float to integer or to `bool`.
+    /// The element of `value` as it is stored into a tensor of `dtype`: conversion within a kind and from narrower
+    /// kinds, but not from float to integer or to `bool`.
     pub(crate) fn stored(&mut self, value: &Lazy, dtype: DType, span: Span) -> R<Expr> {
         let from = value.expr.dtype();
         if from.kind() > dtype.kind() {

@@ -1,11 +1,12 @@
 //! Gradients that a program gives itself: `@gradient(f)` stands over the backward pass of `f`.
 //!
-//! Parameters of the backward pass go by name: those of `f` are its arguments as they were at the call, its results (`y`) are what it
-//! returned, and `y_grad` is the seed of a floating-point result, each of which must be taken. Its results are the gradients of the
-//! floating-point parameters of `f`, in order. Types and shapes are those of what they belong to.
+//! Parameters of the backward pass go by name: those of `f` are its arguments as they were at the call, its results
+//! (`y`) are what it returned, and `y_grad` is the seed of a floating-point result, each of which must be taken. Its
+//! results are the gradients of the floating-point parameters of `f`, in order. Types and shapes are those of what they
+//! belong to.
 //!
-//! A call of `f` is inlined like any other. Only where the program is going to be differentiated does it become a step of its own, between
-//! copies of its arguments and results, that the tree keeps a note of ([`OwnGradient`]).
+//! A call of `f` is inlined like any other. Only where the program is going to be differentiated does it become a step
+//! of its own, between copies of its arguments and results, that the tree keeps a note of ([`OwnGradient`]).
 
 use super::call::Arg;
 use super::func::{FuncRef, is_static_annotation, is_typed};
@@ -108,7 +109,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Likewise, for the first time. Gradients that are of nothing are mistakes, wherever they stand, where `all` are to be right.
+    /// Likewise, for the first time. Gradients that are of nothing are mistakes, wherever they stand, where `all` are
+    /// to be right.
     fn find_gradient(&mut self, f: FuncRef, all: bool) -> R<Option<Arc<Own>>> {
         let program = self.program;
         let mut found: Option<FuncRef> = None;
@@ -429,7 +431,8 @@ impl Elab<'_> {
             return;
         }
         for call in &func.own_gradients {
-            // What is no longer in the program was of no use; whether the rest is whole is asked when it is differentiated.
+            // What is no longer in the program was of no use; whether the rest is whole is asked when it is
+            // differentiated.
             let exprs = |all: &[Expr]| all.iter().map(|e| meaning.expr(e)).collect();
             let here = |p: &Place| Place {
                 tensor: meaning.tensors.get(&p.tensor).map_or(&p.tensor, |v| &v.tensor.symbol).clone(),
@@ -461,8 +464,8 @@ fn place(view: &View) -> Place {
     Place { tensor: view.tensor.symbol.clone(), at: Vec::new(), dtype: view.tensor.dtype }
 }
 
-/// The statements that a statement is made of, the inner ones too, since loops of one iteration go away. Of declarations only what is inside:
-/// their scopes may be made longer.
+/// The statements that a statement is made of, the inner ones too, since loops of one iteration go away. Of
+/// declarations only what is inside: their scopes may be made longer.
 fn steps(s: &Stmt, out: &mut Vec<StmtId>) {
     if !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. }) {
         out.push(s.id());

@@ -1,4 +1,5 @@
-//! Reporting: diagnostics get the chain of calls, and point at the user's line where the mistake shows up in the library.
+//! Reporting: diagnostics get the chain of calls, and point at the user's line where the mistake shows up in the
+//! library.
 
 use super::{Elab, R, Stop};
 use taffeta_ast::{Diagnostic, FileId, Span};

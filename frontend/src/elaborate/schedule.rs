@@ -1,10 +1,12 @@
 //! Schedule functions: what they see as `s`, how one is found, and how its body is run.
 //!
-//! A schedule is evaluated by the same walk as a program, with every value static: `for`, `if` and calls are decided while
-//! compiling, and `s.split("i", 32)` goes to the [`Scheduler`]. What would need the running program (tensors, sizes, open
-//! conditions) is refused on its line. Names are plain variables here, since nothing is emitted that could refer to them.
+//! A schedule is evaluated by the same walk as a program, with every value static: `for`, `if` and calls are decided
+//! while compiling, and `s.split("i", 32)` goes to the [`Scheduler`]. What would need the running program (tensors,
+//! sizes, open conditions) is refused on its line. Names are plain variables here, since nothing is emitted that could
+//! refer to them.
 //!
-//! `run` holds statements, `methods` what happens at `s.…`, `names` what may be called and what is said of unknown names.
+//! `run` holds statements, `methods` what happens at `s.…`, `names` what may be called and what is said of unknown
+//! names.
 
 mod methods;
 mod names;

@@ -99,7 +99,8 @@ impl<'p> Elab<'p> {
         scope.names.insert(name.to_string(), Binding { value, role, site });
     }
 
-    /// Makes a name known whose value is not: uses of it are not reported. A tensor that exists keeps its shape and type.
+    /// Makes a name known whose value is not: uses of it are not reported. A tensor that exists keeps its shape and
+    /// type.
     pub(crate) fn poison(&mut self, name: &str, site: Span) {
         let scope = match self.frame().find(name) {
             None => self.frame().scopes.len() - 1,

@@ -1,7 +1,7 @@
 //! Inlining of a program that is elaborated already: what the hooks make of a gradient.
 //!
-//! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. Everything that the program
-//! binds gets a fresh symbol, so that it can be inlined twice.
+//! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. Everything that the
+//! program binds gets a fresh symbol, so that it can be inlined twice.
 
 use super::axis;
 use super::call::Arg;

@@ -1,5 +1,5 @@
-//! Arithmetic on static values: numbers as Python computes them (integers exactly, floats as f64), sequences, strings and
-//! types.
+//! Arithmetic on static values: numbers as Python computes them (integers exactly, floats as f64), sequences, strings
+//! and types.
 
 use super::value::Value;
 use crate::syntax::CmpOp;

@@ -1,5 +1,5 @@
-//! What an expression of the language evaluates to while compiling: static values, views of tensors, and values that are
-//! still expressions over their indices.
+//! What an expression of the language evaluates to while compiling: static values, views of tensors, and values that
+//! are still expressions over their indices.
 
 use super::axis;
 use super::func::FuncRef;
@@ -72,7 +72,8 @@ pub(crate) enum StaticType {
     List,
 }
 
-/// Part of a tensor, by reference: for every dimension of the tensor the index, over the view's own axes (see [`axis`]).
+/// Part of a tensor, by reference: for every dimension of the tensor the index, over the view's own axes (see
+/// [`axis`]).
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) tensor: Arc<Tensor>,

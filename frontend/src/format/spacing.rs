@@ -1,7 +1,7 @@
 //! What stands between two tokens: a space or nothing.
 //!
-//! A token's neighbours and the bracket around it decide: a `:` in `[…]` makes a slice, elsewhere it stands before a type
-//! or a block; a `=` in a call is tight; `-` after an operator is a sign.
+//! A token's neighbours and the bracket around it decide: a `:` in `[…]` makes a slice, elsewhere it stands before a
+//! type or a block; a `=` in a call is tight; `-` after an operator is a sign.
 
 use crate::parse::problem::is_keyword;
 use crate::parse::token::{Token, TokenKind};
@@ -41,8 +41,8 @@ pub fn pieces(source: &str, tokens: &[Token]) -> Vec<Piece> {
     let mut open: Vec<Bracket> = Vec::new();
     let mut breaks = 0;
     let mut in_for = tokens.first().is_some_and(|t| t.text(source) == "for");
-    // The last piece that is no comment: its text, whether an operand ends there, and whether it is a sign or the `@` of a
-    // decorator, which the next token touches.
+    // The last piece that is no comment: its text, whether an operand ends there, and whether it is a sign or the `@`
+    // of a decorator, which the next token touches.
     let (mut before, mut operand, mut tight) = (String::new(), false, false);
     for (i, token) in tokens.iter().enumerate() {
         match token.kind {

@@ -1,14 +1,14 @@
 //! Breaks a statement that is too long for one line.
 //!
 //! A line breaks inside brackets only: in those of the parameters for a `def`, else in the pair that holds most. Their
-//! contents go on a line of their own, or, where that is too long, one element to a line with a comma after the last; an
-//! element that is still too long breaks at its loosest operators, and then in brackets of its own.
+//! contents go on a line of their own, or, where that is too long, one element to a line with a comma after the last;
+//! an element that is still too long breaks at its loosest operators, and then in brackets of its own.
 
 use super::MAX_WIDTH;
 use super::spacing::Piece;
 
-/// Pairs of brackets side by side among which the widest is looked for. A statement with more stays on one line: each pair
-/// is a level of recursion, and such a line was not written by a person.
+/// Pairs of brackets side by side among which the widest is looked for. A statement with more stays on one line: each
+/// pair is a level of recursion, and such a line was not written by a person.
 const MAX_GROUPS: usize = 64;
 
 /// The lines of a statement that stands at column `indent`; the first one without its indentation.
@@ -29,8 +29,9 @@ pub fn statement(pieces: &[Piece], indent: usize) -> String {
     w.out
 }
 
-/// Where a long statement gets brackets, so that there is something to break: around the message of an `assert`, and around
-/// what is assigned or returned if it has no brackets to speak of. Brackets that stand there already are not part of it.
+/// Where a long statement gets brackets, so that there is something to break: around the message of an `assert`, and
+/// around what is assigned or returned if it has no brackets to speak of. Brackets that stand there already are not
+/// part of it.
 fn to_bracket(pieces: &[Piece]) -> Option<(&[Piece], &[Piece])> {
     let first = pieces.first()?;
     let is_assert = first.text == "assert";
@@ -79,7 +80,8 @@ impl Writer {
         self.column = indent;
     }
 
-    /// Whether `text`, and `after` more columns, fit on the line. Strings of several lines count to their first end of line.
+    /// Whether `text`, and `after` more columns, fit on the line. Strings of several lines count to their first end of
+    /// line.
     fn fits(&self, text: &str, after: usize) -> bool {
         match text.split_once('\n') {
             Some((first, _)) => self.column + first.chars().count() <= MAX_WIDTH,
@@ -102,8 +104,8 @@ impl Writer {
         }
     }
 
-    /// Pieces on the line, broken where they must be. `bracketed` says whether a line may break at any operator; `after`
-    /// is the width of what follows on the same line.
+    /// Pieces on the line, broken where they must be. `bracketed` says whether a line may break at any operator;
+    /// `after` is the width of what follows on the same line.
     fn run(&mut self, pieces: &[Piece], indent: usize, bracketed: bool, after: usize) {
         let text = flat(pieces);
         if !any_exploded(pieces) && self.fits(&text, after) {

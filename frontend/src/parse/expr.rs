@@ -1,7 +1,7 @@
 //! Expressions: pest pairs → [`syntax::Expr`](crate::syntax::Expr).
 //!
-//! The grammar leaves operators and operands in a row; `operators` settles precedence. Building never fails: a literal or
-//! construct that is refused leaves a diagnostic and some expression in its place.
+//! The grammar leaves operators and operands in a row; `operators` settles precedence. Building never fails: a literal
+//! or construct that is refused leaves a diagnostic and some expression in its place.
 //!
 //! `depth` is passed downwards and grows by the length of each chain of operators, so that it bounds the depth of the
 //! tree from above, whichever way the chain leans.

@@ -1,8 +1,8 @@
 //! Makes logical lines of tokens and blocks of the indentation, as Python does.
 //!
 //! A logical line ends at an end of line outside brackets and strings and without `\` before it. Lines of blanks or
-//! comments alone do not count. Tabs: indentation is measured twice, with tab stops of 8 and of 1 columns, and two lines
-//! must compare the same way in both measures, else the file means different things to different readers.
+//! comments alone do not count. Tabs: indentation is measured twice, with tab stops of 8 and of 1 columns, and two
+//! lines must compare the same way in both measures, else the file means different things to different readers.
 //!
 //! Every problem found here is reported and repaired, so that the lines after it are still parsed: an unclosed bracket
 //! ends where a line starts with a word that only starts statements; a line that fits no block joins the nearest one.

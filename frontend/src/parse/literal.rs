@@ -49,8 +49,8 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
     ExprKind::Int(value)
 }
 
-/// Appends the pieces of the string `raw` (with prefix and quotes), which stands at byte `start` of the file: one text, or
-/// texts and expressions for an f-string. Says whether it is an f-string.
+/// Appends the pieces of the string `raw` (with prefix and quotes), which stands at byte `start` of the file: one text,
+/// or texts and expressions for an f-string. Says whether it is an f-string.
 pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, parts: &mut Vec<Expr>) -> bool {
     let prefix_len = raw.bytes().take_while(u8::is_ascii_alphabetic).count();
     let prefix = raw[..prefix_len].to_ascii_lowercase();

@@ -107,8 +107,8 @@ pub fn depth<'i>(row: impl Iterator<Item = (Rule, &'i str)>) -> usize {
     levels + chains
 }
 
-/// The tree of a row that the grammar accepted: prefixes and one operand, then again and again an operator, prefixes and
-/// an operand. `whole` is its span. Recursion is as deep as the row has pieces.
+/// The tree of a row that the grammar accepted: prefixes and one operand, then again and again an operator, prefixes
+/// and an operand. `whole` is its span. Recursion is as deep as the row has pieces.
 pub fn tree(pieces: Vec<Piece<'_>>, whole: Span, diags: &mut Vec<Diagnostic>) -> Expr {
     Climber { pieces: pieces.into_iter().peekable(), whole, diags }.climb(OR)
 }

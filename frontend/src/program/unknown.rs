@@ -1,5 +1,5 @@
-//! Names in functions that nothing defines, found from the text alone: for templates, which are elaborated only where they
-//! are called.
+//! Names in functions that nothing defines, found from the text alone: for templates, which are elaborated only where
+//! they are called.
 
 use super::walk;
 use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};

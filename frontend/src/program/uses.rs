@@ -4,8 +4,8 @@ use super::walk;
 use crate::syntax::{BinOp, Expr, ExprKind, Item, Module, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// The names of the operator library that the module's functions may mean, and the names that operators stand for. A name
-/// that a function binds and never calls is its own.
+/// The names of the operator library that the module's functions may mean, and the names that operators stand for. A
+/// name that a function binds and never calls is its own.
 pub(super) fn names(module: &Module) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for item in &module.items {

@@ -115,7 +115,8 @@ fn problem(name: &str, f: &Func) -> Option<String> {
     }
 }
 
-/// Whether it is only that gradients are another crate's: entries that use them are printed and read again in `tests/suite/gradients.rs`.
+/// Whether it is only that gradients are another crate's: entries that use them are printed and read again in
+/// `tests/suite/gradients.rs`.
 fn needs_gradients(d: &taffeta_ast::Diagnostic) -> bool {
     d.code == "unsupported" && d.message == "gradients are not supported yet"
 }

@@ -1,5 +1,5 @@
-//! Programs with random mistakes are refused or accepted, but never make elaboration panic, and what is accepted is valid
-//! and prints as itself.
+//! Programs with random mistakes are refused or accepted, but never make elaboration panic, and what is accepted is
+//! valid and prints as itself.
 
 use super::library::Record;
 use super::mutate::{REPLACEMENTS, Random, mutate};

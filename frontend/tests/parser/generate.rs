@@ -1,5 +1,5 @@
-//! Sources for fuzzing: programs of the language in odd spacing, mutations of them, and token soup. Each is a function of
-//! its seed, so a failure names the seed and that is enough to see it again.
+//! Sources for fuzzing: programs of the language in odd spacing, mutations of them, and token soup. Each is a function
+//! of its seed, so a failure names the seed and that is enough to see it again.
 
 /// A small generator of pseudo-random numbers (SplitMix64).
 pub struct Rng(u64);

@@ -15,8 +15,8 @@ pub struct Edges<'m> {
     all: Dependences<'m>,
     leaves: Vec<Leaf>,
     related: Vec<Related>,
-    /// Those that must be kept, put together where they are between the same statements and carried by the same loop. An order that
-    /// keeps these keeps all of them.
+    /// Those that must be kept, put together where they are between the same statements and carried by the same loop.
+    /// An order that keeps these keeps all of them.
     groups: Vec<(Edge, Vec<usize>)>,
 }
 
@@ -117,8 +117,8 @@ impl Edges<'_> {
     }
 }
 
-/// A dependence of a model, as it is in the program: iterators of loops that count otherwise there have the values that they have
-/// there, and the statements are those of the program.
+/// A dependence of a model, as it is in the program: iterators of loops that count otherwise there have the values that
+/// they have there, and the statements are those of the program.
 pub fn told(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
     let sizes = d.witness.sizes.clone();
     for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {

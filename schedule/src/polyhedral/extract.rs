@@ -36,7 +36,8 @@ pub struct Whole {
     pub stmt: Stmt,
     /// The loops around it in the region, outermost first.
     pub loops: Vec<Loop>,
-    /// Where it stands in the text: a position in each loop's body, from the outermost block inwards; one more than there are loops.
+    /// Where it stands in the text: a position in each loop's body, from the outermost block inwards; one more than
+    /// there are loops.
     pub text: Vec<i64>,
 }
 
@@ -48,8 +49,8 @@ impl Model {
     }
 }
 
-/// The model of a statement. Loops inside `depth` others of it are kept whole. Refusals have the numbers of the primitive's
-/// conditions: what is to be affine, and what is special.
+/// The model of a statement. Loops inside `depth` others of it are kept whole. Refusals have the numbers of the
+/// primitive's conditions: what is to be affine, and what is special.
 pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> Result<Model, Refusal> {
     let (normal, _) = normalised(target);
     let written = effects::writes(&normal);
@@ -234,8 +235,8 @@ impl Extractor {
         Ok(())
     }
 
-    /// Whether a declaration can stand around the region: it holds an array of a size that is known there, and loops use it
-    /// together. What is declared for one iteration alone stays in it.
+    /// Whether a declaration can stand around the region: it holds an array of a size that is known there, and loops
+    /// use it together. What is declared for one iteration alone stays in it.
     fn can_leave(&mut self, s: &Stmt, tensor: &Tensor) -> bool {
         let mut has_loops = false;
         s.walk(&mut |s| has_loops |= matches!(s.kind(), StmtKind::For { .. }));
@@ -362,8 +363,8 @@ impl Extractor {
         !changes && e.dtype().is_int() && !self.facts.may_stop(e)
     }
 
-    /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it is
-    /// there and not so large that sums wrap.
+    /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it
+    /// is there and not so large that sums wrap.
     fn parameter(&mut self, e: &Expr) -> Option<usize> {
         let wide = if e.dtype() == DType::I64 { e.clone() } else { e.clone().cast(DType::I64) };
         if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
@@ -412,7 +413,8 @@ fn at_most(small: Term, large: Term, less: i64, lower: bool) -> Condition {
     }
 }
 
-/// `sum >= 0`, without a quotient where there is only one: `a <= e // d` is `d * a <= e`, and `e // d <= a` is `e <= d * a + d - 1`.
+/// `sum >= 0`, without a quotient where there is only one: `a <= e // d` is `d * a <= e`, and `e // d <= a` is `e <= d
+/// * a + d - 1`.
 fn not_negative(parts: Vec<(i64, Term)>) -> Condition {
     let flat = flat(&parts, 1);
     let is_quotient = |(_, t): &&(i64, Term)| matches!(t, Term::Quotient(..));

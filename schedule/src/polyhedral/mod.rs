@@ -1,6 +1,6 @@
-//! The polyhedral model of a part of a program: statements and the sets of iterations in which they run (`extract`), the
-//! dependences between them (`dependences`), and loops that run through them in another order (`rebuild`). Which order is the
-//! business of the primitives `polyhedral` and `tile`.
+//! The polyhedral model of a part of a program: statements and the sets of iterations in which they run (`extract`),
+//! the dependences between them (`dependences`), and loops that run through them in another order (`rebuild`). Which
+//! order is the business of the primitives `polyhedral` and `tile`.
 //!
 //! ```text
 //!  statement ─▶ Model: leaves + sets ─▶ order ─▶ does it turn a dependence round? ─▶ loops by isl ─▶ statement

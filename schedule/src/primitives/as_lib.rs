@@ -85,7 +85,8 @@ pub(crate) fn fits(func: &Func, nest: &Stmt) -> Result<Product, Refusal> {
     let updates = |r: &Reference| inside(r) && r.kind == Use::Reduce(ReduceOp::Add);
     let reads = |r: &Reference| inside(r) && r.kind == Use::Read;
     let relate = |s: &Stmt| if around.contains(&s.id()) { Relation::Same } else { Relation::Any };
-    // Two iterations in the order in which they run make the better witness; in the end none at all may meet, nor one itself.
+    // Two iterations in the order in which they run make the better witness; in the end none at all may meet, nor one
+    // itself.
     let found = [Order::SourceFirst, Order::Either].into_iter().find_map(|order| {
         let first = all.first(&Ask { source: &updates, sink: &reads, relate: &relate, order, ..Ask::default() });
         first.or_else(|| all.first(&Ask { source: &reads, sink: &updates, relate: &relate, order, ..Ask::default() }))
@@ -143,7 +144,8 @@ fn alone(func: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
     Ok((func, nest))
 }
 
-/// The statements of the outermost block in a nest, and the one of them that may be a product: the one with a sum in most loops.
+/// The statements of the outermost block in a nest, and the one of them that may be a product: the one with a sum in
+/// most loops.
 fn beside(nest: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
     match nest.kind() {
         StmtKind::For { body, .. } | StmtKind::VarDef { body, .. } => beside(body),

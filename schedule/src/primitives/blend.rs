@@ -85,8 +85,8 @@ fn find_joined(l: &Loop, s: &Stmt, written: &FxHashSet<Symbol>, out: &mut FxHash
     }
 }
 
-/// Looks for dependences that interleaving turns round: from an iteration of the loop to a later one, where the new order
-/// (the joined loops, the place in the text, then the iteration) has the sink first.
+/// Looks for dependences that interleaving turns round: from an iteration of the loop to a later one, where the new
+/// order (the joined loops, the place in the text, then the iteration) has the sink first.
 struct Asker<'a> {
     all: Dependences<'a>,
     around: Vec<StmtId>,

@@ -246,8 +246,8 @@ fn alive(local: &Local, write: &Reference, value: &Expr, readers: &FxHashSet<Stm
     Ok(())
 }
 
-/// What the value reads is not overwritten between the write of the tensor and its reads. `after` is the program in which
-/// the values were put in the place of the reads, and the write is still there.
+/// What the value reads is not overwritten between the write of the tensor and its reads. `after` is the program in
+/// which the values were put in the place of the reads, and the write is still there.
 fn unchanged(
     after: &Func,
     local: &Local,

@@ -1,8 +1,8 @@
 //! The primitives and queries of the schedule language, one file each; this is their registry.
 //!
-//! Every file of a primitive has one shape: the rewrite as a picture, the numbered conditions under which it is legal (each
-//! is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call it. `check`
-//! gives a plan or a refusal; `apply` cannot fail.
+//! Every file of a primitive has one shape: the rewrite as a picture, the numbered conditions under which it is legal
+//! (each is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call
+//! it. `check` gives a plan or a refusal; `apply` cannot fail.
 
 pub(crate) mod as_lib;
 mod blend;

@@ -161,8 +161,8 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
     Ok(nest)
 }
 
-/// Refuses bounds that may stop the program where the perfect nest evaluates them: conditions between the loops guard them no more,
-/// and loops that they leave (`leaves(inner, outer)`) may not run at all.
+/// Refuses bounds that may stop the program where the perfect nest evaluates them: conditions between the loops guard
+/// them no more, and loops that they leave (`leaves(inner, outer)`) may not run at all.
 pub(crate) fn evaluated(
     s: &Schedule,
     chain: &[Stmt],
@@ -261,8 +261,8 @@ impl Wrapper {
 }
 
 impl Plan {
-    /// New bounds for loops whose bounds mention iterators that are inside of them in the new order, with the conditions that
-    /// keep their iterations to the old ones.
+    /// New bounds for loops whose bounds mention iterators that are inside of them in the new order, with the
+    /// conditions that keep their iterations to the old ones.
     fn bounds(&self) -> Result<Vec<Hull>, Refusal> {
         let loops = &self.nest.loops;
         let place = |k: usize| self.order.iter().position(|o| *o == k).unwrap_or(k);

@@ -226,8 +226,8 @@ impl Cuts<'_> {
             () if facts.prove(&b.less_eq(a)) => b.clone(),
             () => a.min_with(b),
         };
-        // The main part runs from `first` to `last`, and may be empty; the head ends where it begins, but not after the end of
-        // the loop, and the tail begins where both have ended.
+        // The main part runs from `first` to `last`, and may be empty; the head ends where it begins, but not after the
+        // end of the loop, and the tail begins where both have ended.
         let first = join(&self.from, true).map(|e| larger(&facts.shorten(&e), &l.begin, facts));
         let begin = first.clone().unwrap_or_else(|| l.begin.clone());
         let last = join(&self.to, false).map(|e| smaller(&facts.shorten(&e), &l.end, facts));

@@ -1,5 +1,6 @@
-//! Refusals against brute force: the program is run at the sizes of the witness, by a run that notes what every instance touches,
-//! and both instances must be there, the source first, with the element that is named, one of them writing it.
+//! Refusals against brute force: the program is run at the sizes of the witness, by a run that notes what every
+//! instance touches, and both instances must be there, the source first, with the element that is named, one of them
+//! writing it.
 
 use taffeta_analysis::query::depend::Dependence;
 use taffeta_analysis::query::reference::{Reference, Use};

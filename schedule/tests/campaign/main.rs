@@ -1,7 +1,8 @@
-//! Random programs under random schedules: whatever is taken, the interpreter computes the same before and after, and whatever is
-//! refused because of a dependence is refused with two instances that a run by brute force shows.
+//! Random programs under random schedules: whatever is taken, the interpreter computes the same before and after, and
+//! whatever is refused because of a dependence is refused with two instances that a run by brute force shows.
 //!
-//! A failure prints its seed, the program and the steps, made small. `FIRST` and `MOST` in the environment choose other seeds.
+//! A failure prints its seed, the program and the steps, made small. `FIRST` and `MOST` in the environment choose other
+//! seeds.
 
 mod confirm;
 mod steps;

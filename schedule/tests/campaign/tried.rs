@@ -1,7 +1,7 @@
 //! One case of the campaign: a random program, random steps, and what is wrong with it, made small.
 //!
-//! A [`Case`] is a program and the steps as they are recorded; [`problem`] takes them one by one and says what is wrong, so the same
-//! function finds failures, makes them small, and repeats one that was kept.
+//! A [`Case`] is a program and the steps as they are recorded; [`problem`] takes them one by one and says what is
+//! wrong, so the same function finds failures, makes them small, and repeats one that was kept.
 
 use crate::confirm::{self, Seen};
 use crate::steps::Chooser;
@@ -84,7 +84,8 @@ pub fn runs(func: &Func, seed: u64) -> Vec<Run> {
     out
 }
 
-/// What a program under a schedule is tried with, beyond the interpreter: given the program, it after the steps, and the runs.
+/// What a program under a schedule is tried with, beyond the interpreter: given the program, it after the steps, and
+/// the runs.
 pub type Further<'a> = &'a dyn Fn(&Func, &Func, &[Run]) -> Option<String>;
 
 /// Takes random steps on the program of a seed: the case with those that were taken, and what is wrong, if anything is.
@@ -166,8 +167,8 @@ fn again(func: &Func, s: &Schedule) -> Option<String> {
     }
 }
 
-/// What is wrong with a case, with the steps as far as they could be taken. Steps that are refused are left out: a smaller program
-/// may have no place for them.
+/// What is wrong with a case, with the steps as far as they could be taken. Steps that are refused are left out: a
+/// smaller program may have no place for them.
 pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
     let func = &case.func;
     let runs = runs(func, case.seed);

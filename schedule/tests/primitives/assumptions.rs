@@ -1,4 +1,5 @@
-//! What holds at an assumption may hold only because what is before it did not stop the program: no step makes it earlier.
+//! What holds at an assumption may hold only because what is before it did not stop the program: no step makes it
+//! earlier.
 
 use crate::args;
 use crate::common::{call, entry, list, show};

@@ -1,5 +1,6 @@
-//! The figures of the FreeTensor paper (section 4.2) that say what is legal and what is not: each by its number, computed before and
-//! after; where the paper says that a transformation is incorrect, it is refused with two instances that a run shows.
+//! The figures of the FreeTensor paper (section 4.2) that say what is legal and what is not: each by its number,
+//! computed before and after; where the paper says that a transformation is incorrect, it is refused with two instances
+//! that a run shows.
 
 use crate::args;
 use crate::common::{call, check, list, refused};

@@ -1,14 +1,15 @@
-//! Every registered primitive on every kind of program: indirect accesses, branches, loops that are empty, run once, have negative steps
-//! or steps that are not 1, sizes that are symbolic or zero, tensors that are declared in loops. A primitive is asked with everything in
-//! the program that fits its parameters; what it takes computes the same, what it refuses is unchanged, and its witness is there.
+//! Every registered primitive on every kind of program: indirect accesses, branches, loops that are empty, run once,
+//! have negative steps or steps that are not 1, sizes that are symbolic or zero, tensors that are declared in loops. A
+//! primitive is asked with everything in the program that fits its parameters; what it takes computes the same, what it
+//! refuses is unchanged, and its witness is there.
 
 use crate::common::{entry, same, shown};
 use std::collections::BTreeMap;
 use taffeta_ast::{Stmt, StmtKind, Symbol, print};
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
-/// Programs by what is special in them. Each has a nest, loops beside each other, and a local tensor, so that every primitive has
-/// something to be asked about.
+/// Programs by what is special in them. Each has a nest, loops beside each other, and a local tensor, so that every
+/// primitive has something to be asked about.
 const PROGRAMS: &[(&str, &str)] = &[
     (
         "plain",
@@ -283,7 +284,8 @@ fn primitives() -> Vec<&'static str> {
     documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect()
 }
 
-/// Asks a primitive with everything that fits: how often it is taken, of how many times. An example of a refusal, if all are.
+/// Asks a primitive with everything that fits: how often it is taken, of how many times. An example of a refusal, if
+/// all are.
 fn cell(method: &str, text: &str) -> (usize, usize) {
     let (func, _) = entry(text);
     let start = Schedule::new(func.clone());

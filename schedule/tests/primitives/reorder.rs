@@ -222,7 +222,8 @@ def f(x: inout[f32[n, 8]]):
     );
 }
 
-/// Bounds that may stop the program are evaluated where they were: under their conditions, and only where the loops around run.
+/// Bounds that may stop the program are evaluated where they were: under their conditions, and only where the loops
+/// around run.
 #[test]
 fn bounds_that_may_stop() {
     let guarded = "

@@ -1,8 +1,8 @@
 //! Triangle meshes: `mesh.obj:vertices` (`f32[n, 3]`), `:faces` (`i32[n_faces, 3]`) and `:adjacency`.
 //!
-//! Polygons are cut into fans of triangles. `adjacency` has for each face the faces across its three edges: edge `j` lies
-//! between the corners `j` and `(j + 1) % 3`; across an edge of the boundary is the face itself. An edge with more than two
-//! faces has no answer, and is refused with its line.
+//! Polygons are cut into fans of triangles. `adjacency` has for each face the faces across its three edges: edge `j`
+//! lies between the corners `j` and `(j + 1) % 3`; across an edge of the boundary is the face itself. An edge with more
+//! than two faces has no answer, and is refused with its line.
 
 mod obj;
 mod off;

@@ -1,5 +1,5 @@
-//! Wavefront OBJ: `v x y z` and `f a b c …`, where a corner is `v`, `v/vt`, `v//vn` or `v/vt/vn`, numbered from 1 or, if
-//! negative, back from the latest vertex. Normals, textures, groups and materials are not read.
+//! Wavefront OBJ: `v x y z` and `f a b c …`, where a corner is `v`, `v/vt`, `v//vn` or `v/vt/vn`, numbered from 1 or,
+//! if negative, back from the latest vertex. Normals, textures, groups and materials are not read.
 
 use super::{Mesh, add_polygon, coordinate, line_error};
 use std::path::Path;

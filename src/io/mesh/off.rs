@@ -1,5 +1,5 @@
-//! OFF: the word `OFF` (or `COFF`, `NOFF`, `STOFF`…, or nothing), the numbers of vertices, faces and edges (on the same line
-//! or the next), then a vertex on each line, then a face on each: its number of corners and their vertices from 0.
+//! OFF: the word `OFF` (or `COFF`, `NOFF`, `STOFF`…, or nothing), the numbers of vertices, faces and edges (on the same
+//! line or the next), then a vertex on each line, then a face on each: its number of corners and their vertices from 0.
 //! Colours, normals and what else follows on a line are not read.
 
 use super::{Mesh, add_polygon, coordinate, line_error};

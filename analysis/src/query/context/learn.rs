@@ -220,11 +220,12 @@ impl Context {
         self.assume(cond);
     }
 
-    /// After a statement and all inside it: its writes happened, an assertion was passed, an integer that was stored is there
-    /// to be read.
+    /// After a statement and all inside it: its writes happened, an assertion was passed, an integer that was stored is
+    /// there to be read.
     pub fn after(&mut self, stmt: &Stmt) {
         let (tensor, indices, value) = match stmt.kind() {
-            // What they consist of came before; to collect its writes again at every level would be quadratic in the depth.
+            // What they consist of came before; to collect its writes again at every level would be quadratic in the
+            // depth.
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => return,
             StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => return self.assume(cond),
             StmtKind::Store { tensor, indices, value } => (tensor, indices, value.clone()),

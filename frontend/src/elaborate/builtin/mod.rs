@@ -1,4 +1,5 @@
-//! Built-in functions that are no operators: one row each in [`Builtin::ALL`], grouped by what they do in the files beside.
+//! Built-in functions that are no operators: one row each in [`Builtin::ALL`], grouped by what they do in the files
+//! beside.
 
 mod create;
 mod shape;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use taffeta_ast::{DType, Diagnostic, Expr, Span, Symbol};
 
 impl Elab<'_> {
-    /// The value of an expression that may be the schedule itself: what a method is called on, or an argument of a function.
+    /// The value of an expression that may be the schedule itself: what a method is called on, or an argument of a
+    /// function.
     pub(crate) fn eval_passed(&mut self, e: &syntax::Expr) -> R<Value> {
         if self.is_schedule(e) { Ok(Value::Schedule) } else { self.eval(e) }
     }

@@ -95,7 +95,8 @@ impl Elab<'_> {
         Ok(Some(Flow::Next))
     }
 
-    /// Refuses a condition that depends on iterators or sizes, as functions may have that the lambda of `permute` calls.
+    /// Refuses a condition that depends on iterators or sizes, as functions may have that the lambda of `permute`
+    /// calls.
     pub(crate) fn open_condition<T>(&mut self, span: Span) -> R<T> {
         self.error_help(
             "schedule::condition",
