@@ -188,7 +188,7 @@ pub fn unfixed(names: &[&str]) -> Diagnostic {
 fn unknown_size(signature: &Signature, name: &str) -> Diagnostic {
     let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
     let d = Diagnostic::new("size::name", format!("`{}` has no size `{name}`", signature.name));
-    match taffeta_ast::near::nearest(name, names.iter().copied()) {
+    match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => d.help("it has no sizes"),
         None => d.help(format!("its sizes are {}", names.join(", "))),

@@ -313,7 +313,7 @@ impl Outputs {
     fn unknown(&self, name: &str) -> Error {
         let names: Vec<&str> = self.names().collect();
         let d = Diagnostic::new("output::name", format!("there is no result `{name}`"));
-        Error::Input(Report::without_sources(vec![match taffeta_ast::near::nearest(name, names.iter().copied()) {
+        Error::Input(Report::without_sources(vec![match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None => d.help(format!("the results are {}", names.join(", "))),
         }]))

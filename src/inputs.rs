@@ -145,7 +145,7 @@ pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: 
     if signature.sizes.iter().any(|s| s.name == name) {
         return d.help(format!("`{name}` is a size: write --size {name}=N"));
     }
-    match taffeta_ast::near::nearest(name, params.iter().map(|p| p.name.as_str())) {
+    match taffeta_ast::spelling::nearest(name, params.iter().map(|p| p.name.as_str())) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if params.is_empty() => d.help("it has no parameters"),
         None => {

@@ -433,7 +433,7 @@ fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Dia
         (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
         (Some(name), _) => {
             let d = Diagnostic::new("entry::name", format!("there is no entry `{name}`"));
-            Err(match taffeta_ast::near::nearest(name, names.iter().copied()) {
+            Err(match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")).note(list),
                 None => d.help(list).note("an entry is a function whose parameters are all annotated"),
             })

@@ -3,14 +3,14 @@
 //! Every file says what its pass does, requires, ensures and leaves alone, with an example that is a test. None of them
 //! drops what could stop the program, changes a float, or loses the id of a statement that it keeps.
 //!
-//! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`retarget`] for accesses,
+//! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
 //! [`copy`] for statements.
 
 pub mod copy;
 pub mod dead;
 mod float;
 pub mod hoist;
-pub mod retarget;
+pub mod rewrite_accesses;
 pub mod simplify;
 pub mod substitute;
 

@@ -2,7 +2,7 @@
 //! new orders for them, and loops that run through them in an order. What isl makes of it is in `isl/`.
 //!
 //! Nothing here is a proof but [`turned`]: [`propose`] only proposes an order, and whoever takes it asks whether it
-//! turns a dependence round.
+//! reverses a dependence.
 
 use crate::isl::{self, Row};
 use taffeta_ast::{Expr, Symbol};
@@ -64,7 +64,7 @@ pub struct Edge {
 
 /// What a proposed order is to be like.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct OrderConstraints {
     /// Must be kept.
     pub validity: Vec<Edge>,
     /// Should stay within one iteration of the outer loops, which can then run in any order.
@@ -87,7 +87,7 @@ pub enum Proposal {
 /// A loop of a band.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Whether its iterations can run in any order, by what is wished.
+    /// Whether its iterations can run in any order, by those constraints.
     pub coincident: bool,
     /// For each statement inside: its number, and a constant, coefficients of its indices, and of the parameters.
     pub rows: Vec<(usize, Vec<i64>)>,
@@ -157,8 +157,8 @@ pub struct Region {
 
 /// An order in which dependences are kept, loops are tilable, and the outer ones parallel, as far as isl finds one.
 /// `None` if it fails, or does not end within its budget.
-pub fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
-    isl::schedule::propose(region, wishes)
+pub fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
+    isl::schedule::propose(region, constraints)
 }
 
 /// One edge for several ones between the same two statements, which holds all pairs of theirs, and maybe more: what all

@@ -6,7 +6,7 @@
 //! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what
 //!   they touch; [`relation`] gives all of it as relations between iterations.
 //! - [`product`]: whether a nest is a matrix product.
-//! - [`growth`]: how an index grows with the loops around it.
+//! - [`stride`]: how an index grows with the loops around it.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
@@ -33,7 +33,6 @@ mod context;
 pub mod depend;
 pub mod effects;
 mod entail;
-pub mod growth;
 mod instance;
 mod interval;
 pub mod kill;
@@ -45,6 +44,7 @@ mod prove;
 mod rebuild;
 pub mod reference;
 pub mod relation;
+pub mod stride;
 pub mod walk;
 
 pub use context::{Context, Mark};

@@ -34,7 +34,7 @@ use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, Role, Stmt, St
 use crate::symbol::Symbol;
 use std::sync::Arc;
 
-fn plain(kind: StmtKind) -> Stmt {
+fn synthetic(kind: StmtKind) -> Stmt {
     Stmt::new(kind, Origin::none())
 }
 
@@ -49,18 +49,18 @@ pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
 
 /// `t[i, j] = value`
 pub fn store<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, value: &Expr) -> Stmt {
-    plain(StmtKind::Store { tensor: t.symbol.clone(), indices: accesses(indices), value: value.clone() })
+    synthetic(StmtKind::Store { tensor: t.symbol.clone(), indices: accesses(indices), value: value.clone() })
 }
 
 /// `t[i, j] op= value`
 pub fn reduce<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, op: ReduceOp, value: &Expr) -> Stmt {
-    plain(StmtKind::ReduceTo { tensor: t.symbol.clone(), indices: accesses(indices), op, value: value.clone() })
+    synthetic(StmtKind::ReduceTo { tensor: t.symbol.clone(), indices: accesses(indices), op, value: value.clone() })
 }
 
 /// `for i in range(begin, end, step)`
 pub fn range(i: &Symbol, [begin, end, step]: [&Expr; 3], body: Stmt) -> Stmt {
     let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
-    plain(StmtKind::For { iter: i.clone(), extent, props: LoopProps::default(), body })
+    synthetic(StmtKind::For { iter: i.clone(), extent, props: LoopProps::default(), body })
 }
 
 /// `for i in range(end)`
@@ -70,7 +70,7 @@ pub fn looped(i: &Symbol, end: &Expr, body: Stmt) -> Stmt {
 
 /// `if cond: then else: otherwise`
 pub fn branch(cond: &Expr, then: Stmt, otherwise: Option<Stmt>) -> Stmt {
-    plain(StmtKind::If { cond: cond.clone(), then, otherwise })
+    synthetic(StmtKind::If { cond: cond.clone(), then, otherwise })
 }
 
 /// A local tensor.
@@ -80,12 +80,12 @@ pub fn local<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a E
 
 /// `t` is alive in `body`.
 pub fn var_def(t: &Arc<Tensor>, body: Stmt) -> Stmt {
-    plain(StmtKind::VarDef { tensor: t.clone(), body })
+    synthetic(StmtKind::VarDef { tensor: t.clone(), body })
 }
 
 /// `assert cond, message`
 pub fn assert(cond: &Expr, message: Message) -> Stmt {
-    plain(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
+    synthetic(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
 }
 
 fn tensor<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>, role: Role) -> Arc<Tensor> {

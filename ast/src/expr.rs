@@ -162,8 +162,8 @@ impl std::fmt::Debug for Expr {
 pub fn round_to(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::F32 => f64::from(v as f32),
-        DType::F16 => crate::narrow::to_f16(v).to_f64(),
-        DType::Bf16 => crate::narrow::to_bf16(v).to_f64(),
+        DType::F16 => crate::half_precision::to_f16(v).to_f64(),
+        DType::Bf16 => crate::half_precision::to_bf16(v).to_f64(),
         _ => v,
     }
 }

@@ -64,9 +64,9 @@ pub struct OwnGradient {
     /// The statements of its body, but for declarations and blocks.
     pub body: Vec<StmtId>,
     /// The arguments, in the order of the function's parameters.
-    pub args: Vec<Place>,
+    pub args: Vec<SubTensor>,
     /// The results, in order.
-    pub results: Vec<Place>,
+    pub results: Vec<SubTensor>,
     /// The user's backward pass. It writes no parameter.
     pub backward: Arc<Func>,
     /// What each parameter of the backward pass is.
@@ -79,7 +79,7 @@ pub struct OwnGradient {
 
 /// A tensor, or the part of one that begins with these indices.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SubTensor {
     /// The tensor.
     pub tensor: Symbol,
     /// Its first indices.

@@ -28,9 +28,8 @@ pub mod dtype;
 pub mod expr;
 pub mod format;
 pub mod func;
+pub mod half_precision;
 pub mod interp;
-pub mod narrow;
-pub mod near;
 pub mod op;
 pub mod poly;
 pub mod pool;
@@ -38,6 +37,7 @@ pub mod print;
 #[cfg(feature = "random")]
 pub mod random;
 pub mod span;
+pub mod spelling;
 pub mod stmt;
 pub mod symbol;
 pub mod validate;

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::expr::Literal;
-use crate::narrow::{to_bf16, to_f16};
+use crate::half_precision::{to_bf16, to_f16};
 use half::{bf16, f16};
 
 /// Elements of one type.

@@ -64,7 +64,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         for odd in names.iter().filter(|n| !known.contains(n)) {
             let d = Diagnostic::new("grad::tape", format!("`{}` has no tensor `{odd}` to keep", func.name));
             let d = d.at(request.span);
-            found.push(match taffeta_ast::near::nearest(odd, known.iter().map(String::as_str)) {
+            found.push(match taffeta_ast::spelling::nearest(odd, known.iter().map(String::as_str)) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help("name tensors of the program, or `all`, `none` or `auto`"),
             });

@@ -15,7 +15,7 @@ use crate::{Request, build};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;
-use taffeta_ast::func::{OwnGradient, Place, Takes};
+use taffeta_ast::func::{OwnGradient, SubTensor, Takes};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{
     Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor,
@@ -67,7 +67,7 @@ pub(crate) fn is_place(calls: &[OwnGradient], tensor: &Symbol) -> bool {
 }
 
 /// Places that carry derivatives.
-pub(crate) fn floats(places: &[Place]) -> impl Iterator<Item = &Place> {
+pub(crate) fn floats(places: &[SubTensor]) -> impl Iterator<Item = &SubTensor> {
     places.iter().filter(|p| p.dtype.is_float())
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn checked(request: &Request<'_>) -> Result<Func, Diagnostic> {
     collect(&func.body, &marked, false, &mut present, &mut writers);
     let mut kept = Vec::new();
     for call in &func.own_gradients {
-        let written = |p: &Place| writers.get(&p.tensor).map(Vec::as_slice).unwrap_or_default();
+        let written = |p: &SubTensor| writers.get(&p.tensor).map(Vec::as_slice).unwrap_or_default();
         if call.results.iter().all(|p| written(p).is_empty()) {
             continue;
         }
@@ -158,7 +158,7 @@ impl Reverse<'_, '_> {
             return None;
         }
         let call = self.calls.all[k].clone();
-        let has_adjoint = |r: &Self, p: &Place| p.dtype.is_float() && r.active.contains(&p.tensor);
+        let has_adjoint = |r: &Self, p: &SubTensor| p.dtype.is_float() && r.active.contains(&p.tensor);
         let moved = call.args.iter().any(|p| has_adjoint(self, p));
         if !moved || !call.results.iter().any(|p| has_adjoint(self, p)) {
             return None;
@@ -227,9 +227,9 @@ impl Reverse<'_, '_> {
             let exprs = |r: &mut Self, all: &[Expr]| -> Vec<Expr> {
                 all.iter().map(|e| r.value(id, &copier.expr(e))).collect()
             };
-            let place = |r: &mut Self, p: &Place| {
+            let place = |r: &mut Self, p: &SubTensor| {
                 let (tensor, _) = copier.tensors[&p.tensor].clone();
-                Place { tensor, at: exprs(r, &p.at), dtype: p.dtype }
+                SubTensor { tensor, at: exprs(r, &p.at), dtype: p.dtype }
             };
             let args = call.args.iter().map(|p| place(self, p)).collect();
             let results = call.results.iter().map(|p| place(self, p)).collect();
@@ -242,14 +242,14 @@ impl Reverse<'_, '_> {
     /// The calls of the forward pass, with their arguments and results where the gradient has them.
     pub fn calls_again(&mut self) {
         for call in self.calls.all.clone() {
-            let place = |r: &mut Self, p: &Place| r.kept_place(p, &call);
+            let place = |r: &mut Self, p: &SubTensor| r.kept_place(p, &call);
             let args = call.args.iter().map(|p| place(self, p)).collect();
             let results = call.results.iter().map(|p| place(self, p)).collect();
             self.calls.made.push(OwnGradient { args, results, ..call.clone() });
         }
     }
 
-    fn kept_place(&mut self, p: &Place, call: &OwnGradient) -> Place {
+    fn kept_place(&mut self, p: &SubTensor, call: &OwnGradient) -> SubTensor {
         let kept = self.values.kept.iter().find(|(t, home, _)| *t == p.tensor && *home == Home::Program);
         let Some((_, _, kept)) = kept else { return p.clone() };
         let (tensor, loops) = (kept.tensor.symbol.clone(), kept.loops.clone());
@@ -270,6 +270,6 @@ impl Reverse<'_, '_> {
             at.push(Expr::var(&l.iter).minus(&l.begin).floor_div(&l.step));
         }
         at.extend(p.at.iter().cloned());
-        Place { tensor, at, dtype: p.dtype }
+        SubTensor { tensor, at, dtype: p.dtype }
     }
 }

@@ -35,7 +35,7 @@ use crate::program::{inouts, inputs};
 use crate::{Kind, Request, build, check, held, memory, own, tidy, valid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_analysis::pass::retarget;
+use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::{AssertKind, MessagePart, Role};
 use taffeta_ast::{
@@ -313,5 +313,5 @@ fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
         let symbol = names.given(p.tensor.symbol.name());
         rename(&mut p.tensor, symbol);
     }
-    if renamed.is_empty() { func } else { func.with_body(retarget::run(&func.body, &renamed, &|at| at)) }
+    if renamed.is_empty() { func } else { func.with_body(rewrite_accesses::run(&func.body, &renamed, &|at| at)) }
 }

@@ -21,7 +21,7 @@
 
 use crate::{build, extent, own};
 use std::sync::Arc;
-use taffeta_analysis::pass::retarget;
+use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
@@ -93,7 +93,7 @@ fn cut(
     let old = state.iter().chain(scratch);
     let names = old.zip(copies.iter().chain(&own)).map(|(t, c)| (t.symbol.clone(), c.symbol.clone())).collect();
     let extent = Extent::Range { begin: first, end: last, step: step.clone() };
-    let body = build::declared(own, retarget::run(body, &names, &|at| at), &origin);
+    let body = build::declared(own, rewrite_accesses::run(body, &names, &|at| at), &origin);
     let inner = Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body }, origin.clone());
     let inner_id = inner.id();
     let before = state.iter().zip(&copies).map(|(t, c)| build::copy(t, c, &origin));

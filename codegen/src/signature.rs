@@ -101,12 +101,12 @@ pub struct Site {
     /// One past its last byte.
     pub end: u32,
     /// The calls that inlined it, outermost first: function, and the place of the call.
-    pub chain: Vec<(String, Place)>,
+    pub chain: Vec<(String, SourceRange)>,
 }
 
 /// A range of bytes in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourceRange {
     /// The file's name.
     pub file: String,
     /// First byte.

@@ -362,7 +362,7 @@ impl Program {
                 let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
                 let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
                 let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
-                all.push(match taffeta_ast::near::nearest(&target, entries.iter()) {
+                all.push(match taffeta_ast::spelling::nearest(&target, entries.iter()) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(format!("the entries are {}", entries.join(", "))),
                 });
@@ -390,7 +390,7 @@ impl Program {
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
         let globals = self.modules.first().into_iter().flat_map(|m| m.globals.keys());
         let params = f.params.iter().map(|p| &p.name.text);
-        match taffeta_ast::near::nearest(name, globals.chain(params).chain(self.library_names())) {
+        match taffeta_ast::spelling::nearest(name, globals.chain(params).chain(self.library_names())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if !f.decorators.is_empty() => {
                 d.help(format!("in a schedule, loops, statements and tensors are named by strings: `\"{name}\"`"))
@@ -523,7 +523,7 @@ impl Reader<'_> {
                     let span = if import.module.text == "libop" { name.span } else { import.module.span };
                     let mut d = Diagnostic::new("name::import", why).at(span);
                     if import.module.text == "libop"
-                        && let Some(near) = taffeta_ast::near::nearest(
+                        && let Some(near) = taffeta_ast::spelling::nearest(
                             &name.text,
                             self.program.prelude_names.iter().chain(&self.program.schedule_names),
                         )
@@ -557,7 +557,7 @@ impl Reader<'_> {
         }
         let mut d =
             Diagnostic::new("name::import", format!("`{}` has no `{}`", import.module.text, name.text)).at(name.span);
-        if let Some(near) = taffeta_ast::near::nearest(&name.text, all.iter()) {
+        if let Some(near) = taffeta_ast::spelling::nearest(&name.text, all.iter()) {
             d = d.help(format!("did you mean `{near}`?"));
         }
         self.program.diagnostics.push(d);

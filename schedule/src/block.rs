@@ -75,7 +75,7 @@ impl Block {
     }
 
     /// Whether the statements may run in another order (positions of `items`): refuses with `condition` where a
-    /// dependence would be turned round, or the shape of a declaration depends on what the block writes.
+    /// dependence would be reversed, or the shape of a declaration depends on what the block writes.
     pub fn check(&self, func: &Func, order: &[usize], condition: u32) -> Result<(), Refusal> {
         let jumps =
             |p: usize| -> Vec<usize> { order.iter().take_while(|o| **o != p).copied().filter(|q| *q > p).collect() };
@@ -90,7 +90,7 @@ impl Block {
                 return Err(assumption(condition, &self.items[*q]));
             }
             if let Some(d) = asked(p, &over) {
-                return Err(Refusal::dependence(condition, "it would turn a dependence round", d));
+                return Err(Refusal::dependence(condition, "it would reverse a dependence", d));
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::stage;
 use crate::tree;
 use crate::value::Args;
 use std::sync::Arc;
-use taffeta_analysis::pass::retarget;
+use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{AssertKind, MessagePart};
@@ -93,7 +93,7 @@ impl Local {
         indices: impl Fn(Vec<Access>) -> Vec<Access>,
     ) -> Func {
         let tensor = &self.tensor;
-        let body = retarget::run(
+        let body = rewrite_accesses::run(
             &self.body,
             &[(tensor.symbol.clone(), tensor.symbol.clone())].into_iter().collect(),
             &indices,

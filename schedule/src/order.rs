@@ -37,7 +37,7 @@ pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
 
 /// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved
 /// into.
-pub(crate) fn told(func: &Func, mut d: Dependence) -> Dependence {
+pub(crate) fn in_program_terms(func: &Func, mut d: Dependence) -> Dependence {
     let iters = |id: StmtId| -> Vec<Symbol> {
         let path = tree::path(&func.body, id).unwrap_or_default();
         let iter = |s: &taffeta_ast::Stmt| match s.kind() {

@@ -3,8 +3,8 @@
 use crate::concurrent;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
-use crate::remedy;
 use crate::selector::{self, Declared};
+use crate::suggest;
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
@@ -90,8 +90,8 @@ impl Schedule {
             primitives::Run::Meta(f) => f(self, args),
             primitives::Run::Primitive(f) => {
                 let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
-                let change = change.and_then(|mut c| self.renew(&mut c).map(|()| c));
-                let wanted = |r| if self.trying { r } else { remedy::add(self, method, args, r) };
+                let change = change.and_then(|mut c| self.recheck_marks(&mut c).map(|()| c));
+                let wanted = |r| if self.trying { r } else { suggest::add(self, method, args, r) };
                 self.take(entry, args, change.map_err(wanted)?)
             }
         }
@@ -129,7 +129,7 @@ impl Schedule {
 
     /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be
     /// something else now.
-    fn renew(&self, change: &mut Change) -> Result<(), Refusal> {
+    fn recheck_marks(&self, change: &mut Change) -> Result<(), Refusal> {
         let (mut marked, mut library) = (Vec::new(), Vec::new());
         change.func.body.walk(&mut |s| {
             if concurrent::is_marked(s) {

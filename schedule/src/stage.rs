@@ -7,7 +7,7 @@ use crate::selector::Declared;
 use crate::tree;
 use crate::value::{Args, Handle, Value};
 use std::sync::Arc;
-use taffeta_analysis::pass::retarget;
+use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::reference::{Reference, Step, Use, references};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Modifier;
@@ -119,7 +119,7 @@ impl Stage {
         let shape = self.sides.iter().map(|s| s.size.clone()).collect();
         let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, shape, Role::Workspace));
         let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
-        let moved = retarget::run(&self.target, &names, &|indices| {
+        let moved = rewrite_accesses::run(&self.target, &names, &|indices| {
             let sides = indices.iter().zip(&self.sides);
             sides.map(|(a, side)| Access::from(tidy(&a.index.minus(&side.lo)))).collect()
         });

@@ -36,18 +36,18 @@ pub enum SplitBy {
 
 /// Where a statement is, relative to another one.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum Anchor {
     /// Before it.
     Before(Value),
     /// After it.
     After(Value),
 }
 
-impl Place {
+impl Anchor {
     fn arg(self) -> Arg {
         match self {
-            Place::Before(s) => Arg::named("before", s),
-            Place::After(s) => Arg::named("after", s),
+            Anchor::Before(s) => Arg::named("before", s),
+            Anchor::After(s) => Arg::named("after", s),
         }
     }
 }
@@ -143,7 +143,7 @@ impl Schedule {
     }
 
     /// Makes two loops of one, cut at a statement of its body.
-    pub fn fission(&mut self, l: impl Into<Value>, at: Place) -> Result<(Handle, Handle), Refusal> {
+    pub fn fission(&mut self, l: impl Into<Value>, at: Anchor) -> Result<(Handle, Handle), Refusal> {
         self.two("fission", &[Arg::from(l.into()), at.arg()])
     }
 
@@ -153,7 +153,7 @@ impl Schedule {
     }
 
     /// Moves a statement next to another one. Gives what was moved.
-    pub fn move_to(&mut self, stmt: impl Into<Value>, to: Place) -> Result<Handle, Refusal> {
+    pub fn move_to(&mut self, stmt: impl Into<Value>, to: Anchor) -> Result<Handle, Refusal> {
         self.one("move_to", &[Arg::from(stmt.into()), to.arg()])
     }
 

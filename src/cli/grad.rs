@@ -113,7 +113,7 @@ fn unknown(func: &Func, given: &BTreeMap<String, i64>) -> Result<(), Failure> {
     names.extend(func.params.iter().filter(single).map(|p| p.tensor.symbol.name()));
     let Some(odd) = given.keys().find(|n| !names.contains(&n.as_str())) else { return Ok(()) };
     let d = Diagnostic::new("input::size", format!("`{}` has no size `{odd}`", func.name));
-    Err(Failure::from(vec![match taffeta_ast::near::nearest(odd, names.iter().copied()) {
+    Err(Failure::from(vec![match taffeta_ast::spelling::nearest(odd, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help(format!("its sizes are {}", names.join(", "))),
     }]))

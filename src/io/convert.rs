@@ -5,7 +5,7 @@
 //! refused.
 
 use super::Want;
-use taffeta_ast::narrow::{to_bf16, to_f16};
+use taffeta_ast::half_precision::{to_bf16, to_f16};
 use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
 /// Converts `value`, which came from `what` (a file or its part), to the type that is wanted.

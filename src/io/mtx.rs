@@ -42,7 +42,7 @@ const PARTS: [&str; 5] = ["rows", "cols", "values", "indptr", "shape"];
 pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
     if let Some(p) = part.filter(|p| !PARTS.contains(p)) {
         let d = file_error("input::part", path, format!("a matrix has no `{p}`"));
-        return Err(match taffeta_ast::near::nearest(p, PARTS) {
+        return Err(match taffeta_ast::spelling::nearest(p, PARTS) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
             None => d.help("it has `rows`, `cols`, `values`, `indptr` and `shape`"),
         });

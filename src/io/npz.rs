@@ -30,7 +30,7 @@ pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagno
     };
     if !names.contains(&key) {
         let d = file_error("input::part", path, format!("there is no array `{key}`; there is {}", list(&names)));
-        return Err(match taffeta_ast::near::nearest(&key, names.iter().map(String::as_str)) {
+        return Err(match taffeta_ast::spelling::nearest(&key, names.iter().map(String::as_str)) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
             None => d,
         });

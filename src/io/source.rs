@@ -130,7 +130,7 @@ pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
 
 fn near_generator(text: &str) -> Option<&'static str> {
     let head = text.split('(').next().unwrap_or(text);
-    taffeta_ast::near::nearest(head, Generator::NAMES.iter().copied())
+    taffeta_ast::spelling::nearest(head, Generator::NAMES.iter().copied())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! 2008; Verdoolaege and Janssens 2017).
 
 use super::{bounded, text};
-use crate::polyhedral::{Edge, Member, Proposal, Region, Wishes};
+use crate::polyhedral::{Edge, Member, OrderConstraints, Proposal, Region};
 use isl_rs::{
     Aff, Context, DimType, LibISLError, Options, ScheduleConstraints, ScheduleNode, ScheduleNodeType, Set, UnionMap,
     UnionSet,
@@ -12,15 +12,15 @@ use isl_rs::{
 const MAX_OPERATIONS: u64 = 1_000_000;
 
 /// See [`crate::polyhedral::propose`].
-pub(crate) fn propose(region: &Region, wishes: &Wishes) -> Option<Proposal> {
+pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
     bounded(MAX_OPERATIONS, |context| {
         Options::set_schedule_outer_coincidence(context, 0)?;
         let domain = UnionSet::read_from_str(context, &text::domains(region))?;
         let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
         let relation = |edges: &[Edge]| relation(context, region, edges);
-        let validity = relation(&wishes.validity)?;
-        let coincidence = validity.copy()?.union(relation(&wishes.coincidence)?)?.coalesce()?;
-        let proximity = relation(&wishes.proximity)?;
+        let validity = relation(&constraints.validity)?;
+        let coincidence = validity.copy()?.union(relation(&constraints.coincidence)?)?.coalesce()?;
+        let proximity = relation(&constraints.proximity)?;
         let schedule = ScheduleConstraints::on_domain(domain.copy()?)?
             .set_context(Set::read_from_str(context, &known)?)?
             .set_validity(validity)?

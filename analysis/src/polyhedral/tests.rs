@@ -144,8 +144,8 @@ fn proposes_skewed_bands() {
         e
     };
     let proximity = [(near(0, 1, 0), 0), (near(1, 0, 1), 1)].map(next).to_vec();
-    let wishes = Wishes { proximity, validity, ..Wishes::default() };
-    let Some(Proposal::Band(members, _)) = propose(&region, &wishes) else { panic!("no band") };
+    let constraints = OrderConstraints { proximity, validity, ..OrderConstraints::default() };
+    let Some(Proposal::Band(members, _)) = propose(&region, &constraints) else { panic!("no band") };
     assert_eq!(members.len(), 2, "{members:?}");
     // Tiles of the band keep every dependence.
     let order: Vec<Vec<Term>> = (0..2)
@@ -158,5 +158,5 @@ fn proposes_skewed_bands() {
             members.iter().map(row).chain([index(0), Term::Number(s as i64), index(1)]).collect()
         })
         .collect();
-    assert!(wishes.validity.iter().all(|e| !turned(&region, e, &order)), "{members:?}");
+    assert!(constraints.validity.iter().all(|e| !turned(&region, e, &order)), "{members:?}");
 }

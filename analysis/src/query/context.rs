@@ -318,7 +318,7 @@ impl Context {
     }
 
     /// An atom is known more narrowly, to the end of the scope.
-    pub(super) fn narrow(&mut self, a: Atom, interval: Interval, congruence: Congruence) {
+    pub(super) fn refine(&mut self, a: Atom, interval: Interval, congruence: Congruence) {
         let info = &mut self.atoms[a.0 as usize];
         let interval = info.interval.meet(interval);
         // Of two classes the finer one is kept; their intersection is rarely asked for.
@@ -364,7 +364,7 @@ impl Context {
             } else {
                 Interval::new(-super::interval::INFINITY, most.div_euclid(-c))
             };
-            self.narrow(a, bound, Congruence::ALL);
+            self.refine(a, bound, Congruence::ALL);
         }
         for (a, _) in &fact.terms {
             self.atoms[a.0 as usize].facts.push(self.facts.len() as u32);

@@ -19,7 +19,7 @@
 use super::Context;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Linear;
-use super::point::Apart;
+use super::point::Assumptions;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
 use taffeta_ast::op::Op;
@@ -250,9 +250,9 @@ impl<'f> Dependences<'f> {
 }
 
 /// Two instances, and what is known of them since a mark.
-pub(super) struct Supposed {
+pub(super) struct Conflict {
     pub(super) mark: super::Mark,
-    pub(super) apart: Apart,
+    pub(super) assumed: Assumptions,
     pub(super) source: Instance,
     pub(super) sink: Instance,
     element: Option<Vec<Expr>>,
@@ -314,27 +314,27 @@ impl<'f> Prover<'f> {
         relations: &[Relation],
         extra: Option<&Extra<'_>>,
     ) -> Option<Witness> {
-        self.supposing(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.apart, [&s.source, &s.sink], s.element)
+        self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
+            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], s.element)
         })
     }
 
     /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are
     /// there while `f` runs.
-    pub(super) fn supposing<T>(
+    pub(super) fn with_conflict_assumed<T>(
         &mut self,
         a: &Reference,
         b: &Reference,
         common: usize,
         relations: &[Relation],
         extra: Option<&Extra<'_>>,
-        f: impl FnOnce(&mut Self, Supposed) -> T,
+        f: impl FnOnce(&mut Self, Conflict) -> T,
     ) -> T {
         let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
         let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
-        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, apart: Apart::default() };
+        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, assumed: Assumptions::default() };
         pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
         pair.enter_rest(&a.site.path[common..], &mut source);
         pair.enter_rest(&b.site.path[common..], &mut sink);
@@ -344,13 +344,13 @@ impl<'f> Prover<'f> {
             pair.suppose(&cond, true);
         }
         let element = here.clone();
-        pair.apart.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
+        pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
-            pair.apart.impossible |= pair.ctx.differ(&x, &y);
+            pair.assumed.impossible |= pair.ctx.differ(&x, &y);
             pair.suppose(&x.equals(&y), true);
         }
-        let apart = pair.apart;
-        let answer = f(self, Supposed { mark, apart, source, sink, element });
+        let assumed = pair.assumed;
+        let answer = f(self, Conflict { mark, assumed, source, sink, element });
         self.ctx.pop(mark);
         answer
     }
@@ -360,7 +360,7 @@ impl<'f> Prover<'f> {
         a: &Reference,
         b: &Reference,
         mark: super::Mark,
-        apart: &Apart,
+        assumed: &Assumptions,
         instances: [&Instance; 2],
         element: Option<Vec<Expr>>,
     ) -> Option<Witness> {
@@ -378,7 +378,7 @@ impl<'f> Prover<'f> {
                 first.push(s.clone());
             }
         }
-        let point = self.ctx.point(mark, apart, &first)?;
+        let point = self.ctx.point(mark, assumed, &first)?;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)

@@ -7,7 +7,7 @@
 
 use super::Context;
 use super::depend::Relation;
-use super::point::Apart;
+use super::point::Assumptions;
 use super::reference::{Reference, Site, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
@@ -47,7 +47,7 @@ pub(super) struct Pair<'a> {
     /// Tensors whose elements may change between the evaluations that the question is about.
     pub(super) unstable: FxHashSet<Symbol>,
     /// What was supposed and is no fact.
-    pub(super) apart: Apart,
+    pub(super) assumed: Assumptions,
 }
 
 impl Instance {
@@ -146,7 +146,7 @@ impl Pair<'_> {
 
     /// A condition holds, or does not.
     pub(super) fn suppose(&mut self, cond: &Expr, holds: bool) {
-        self.ctx.take_apart(cond, holds, &mut self.apart);
+        self.ctx.decompose(cond, holds, &mut self.assumed);
     }
 
     fn enter(&mut self, step: &Step, instance: &mut Instance) {
@@ -190,7 +190,7 @@ impl Pair<'_> {
         instance: &mut Instance,
     ) {
         // Without a constant step, which values the iterator takes is known in part.
-        self.apart.vague |= bounds.is_none_or(|[_, _, step]| self.ctx.linear(step).as_constant().is_none());
+        self.assumed.vague |= bounds.is_none_or(|[_, _, step]| self.ctx.linear(step).as_constant().is_none());
         if let Some([begin, end, step]) = bounds {
             let extent = taffeta_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
             // What the body writes is accounted for by `unstable`.
@@ -217,7 +217,7 @@ impl Pair<'_> {
             (Relation::Later, -1) | (Relation::Earlier, 1) => q.less(p),
             // Which one comes first is not known; they differ.
             _ => {
-                self.apart.vague = true;
+                self.assumed.vague = true;
                 p.equals(q).negate()
             }
         };

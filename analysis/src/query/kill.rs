@@ -17,7 +17,7 @@ use super::context::{Def, Key};
 use super::depend::{Dependences, Relation};
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Atom;
-use super::point::{Apart, System};
+use super::point::{Assumptions, System};
 use super::reference::{Reference, Step, Use};
 use crate::isl::{self, Row};
 use rustc_hash::FxHashSet;
@@ -47,11 +47,11 @@ impl Dependences<'_> {
         }
         let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
         let mark = ctx.mark();
-        let mut pair = Pair { ctx: &mut ctx, names: &mut names, unstable: changing, apart: Apart::default() };
+        let mut pair = Pair { ctx: &mut ctx, names: &mut names, unstable: changing, assumed: Assumptions::default() };
         let mut here = Instance::new(Side::Shared);
         pair.enter_rest(&read.site.path, &mut here);
         let Some(element) = pair.execute(read, &mut here) else { return false };
-        if pair.apart.impossible || pair.ctx.is_unreachable() {
+        if pair.assumed.impossible || pair.ctx.is_unreachable() {
             return true;
         }
         let whole = pair.ctx.system(mark, &self.func().sizes);
@@ -59,7 +59,7 @@ impl Dependences<'_> {
         for w in writes {
             for relations in cases(w, read, within) {
                 let before = pair.ctx.mark();
-                pair.apart = Apart::default();
+                pair.assumed = Assumptions::default();
                 if let Some(own) = overwrites(&mut pair, w, read, &relations, &element) {
                     let system = pair.ctx.system(mark, &self.func().sizes);
                     sets.add(pair.ctx, pair.names, &own, &system);
@@ -112,8 +112,8 @@ fn overwrites(
     for (x, y) in written.iter().zip(element) {
         pair.suppose(&x.equals(y), true);
     }
-    let exact = !pair.apart.vague && pair.apart.choices.is_empty();
-    let possible = !pair.apart.impossible && !pair.ctx.is_unreachable();
+    let exact = !pair.assumed.vague && pair.assumed.choices.is_empty();
+    let possible = !pair.assumed.impossible && !pair.ctx.is_unreachable();
     let mut own: FxHashSet<Symbol> = own.into_iter().collect();
     own.extend(write.site.path[common..].iter().filter_map(|s| match s {
         Step::Loop { iter, .. } => Some(pair.names.iterator(iter, Side::Source)),

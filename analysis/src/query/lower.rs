@@ -162,7 +162,7 @@ impl Context {
         let bounded =
             (0..self.products.len()).rev().any(|i| self.dominated(&factors, &mut self.products[i].clone().to_vec()));
         if bounded {
-            self.narrow(a, Interval::new(0, limit), Congruence::ALL);
+            self.refine(a, Interval::new(0, limit), Congruence::ALL);
         }
     }
 
@@ -251,13 +251,13 @@ impl Context {
             self.add_law(law.as_ref().and_then(|l| l.scale(-1)));
             self.add_law(law);
         }
-        self.narrow(q, span.floor_div(d), Congruence::ALL);
+        self.refine(q, span.floor_div(d), Congruence::ALL);
         if span.lo >= 0 {
-            self.narrow(r, Interval::new(0, span.hi), Congruence::ALL);
+            self.refine(r, Interval::new(0, span.hi), Congruence::ALL);
         }
         match self.congruence(rest).remainder(d) {
             Some(known) => {
-                self.narrow(r, Interval::point(known), Congruence::point(known));
+                self.refine(r, Interval::point(known), Congruence::point(known));
                 Some((quotient, Linear::constant(known)))
             }
             None => Some((quotient, remainder)),
@@ -306,9 +306,9 @@ impl Context {
         let r = self.intern(r_key, Def::Free, Interval::ALL);
         let (quotient, remainder) = (Linear::atom(q), Linear::atom(r));
         // Facts and not laws: they hold only where the divisor is positive.
-        self.narrow(r, Interval::new(0, self.interval(d).hi.saturating_sub(1)), Congruence::ALL);
+        self.refine(r, Interval::new(0, self.interval(d).hi.saturating_sub(1)), Congruence::ALL);
         if self.interval(&rest).lo >= 0 {
-            self.narrow(q, Interval::new(0, self.interval(&rest).hi), Congruence::ALL);
+            self.refine(q, Interval::new(0, self.interval(&rest).hi), Congruence::ALL);
         }
         self.add_fact(d.minus(&remainder)?.plus_constant(-1));
         if let Some(multiple) = self.product(d, &quotient) {
@@ -335,7 +335,7 @@ impl Context {
             self.add_law(a.minus(&Linear::atom(m)));
             self.add_law(b.minus(&Linear::atom(m)));
         }
-        self.narrow(m, Interval::new(x.lo.min(y.lo), x.hi.min(y.hi)), self.congruence(&a).join(self.congruence(&b)));
+        self.refine(m, Interval::new(x.lo.min(y.lo), x.hi.min(y.hi)), self.congruence(&a).join(self.congruence(&b)));
         Some(Linear::atom(m))
     }
 
@@ -359,7 +359,7 @@ impl Context {
             self.add_law(Linear::atom(m).minus(&a));
             self.add_law(Linear::atom(m).minus(&b));
         }
-        self.narrow(m, Interval::new(x.lo.max(y.lo), x.hi.max(y.hi)), self.congruence(&a).join(self.congruence(&b)));
+        self.refine(m, Interval::new(x.lo.max(y.lo), x.hi.max(y.hi)), self.congruence(&a).join(self.congruence(&b)));
         Linear::atom(m)
     }
 
@@ -385,7 +385,7 @@ impl Context {
         // Keyed by the whole expression, so that a write to anything in it ends the key.
         let key = Key::Select(e.clone(), a.clone(), b.clone());
         let m = self.intern(key, Def::Select(cond.clone(), a, b), Interval::ALL);
-        self.narrow(m, x.join(y), p.join(q));
+        self.refine(m, x.join(y), p.join(q));
         Some(Linear::atom(m))
     }
 }

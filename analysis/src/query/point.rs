@@ -50,7 +50,7 @@ impl Point {
 
 /// Conditions that were supposed, taken apart: what is a conjunction of facts was learnt at once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct Assumptions {
     /// One of these holds each: to be tried one after the other.
     pub(super) choices: Vec<[(Expr, bool); 2]>,
     /// Two of them exclude each other.
@@ -72,37 +72,37 @@ pub(super) struct System {
 
 impl Context {
     /// A condition holds, or does not. Facts are learnt, choices are kept.
-    pub(super) fn take_apart(&mut self, cond: &Expr, holds: bool, apart: &mut Apart) {
+    pub(super) fn decompose(&mut self, cond: &Expr, holds: bool, assumed: &mut Assumptions) {
         match self.known(cond) {
             // That two numbers differ can be known without it being known which one is larger.
             Some(known) if known == holds && !self.differ_somehow(cond, holds) => return,
             Some(known) if known == holds => {}
-            Some(_) => apart.impossible = true,
+            Some(_) => assumed.impossible = true,
             None => {}
         }
         let is_bool = cond.dtype() == DType::Bool;
         match cond.kind() {
-            ExprKind::Apply(Op::Not, args) => self.take_apart(&args[0], !holds, apart),
+            ExprKind::Apply(Op::Not, args) => self.decompose(&args[0], !holds, assumed),
             ExprKind::Apply(op @ (Op::And | Op::BitAnd | Op::Or | Op::BitOr), args) if is_bool => {
                 if matches!(op, Op::And | Op::BitAnd) == holds {
-                    self.take_apart(&args[0], holds, apart);
-                    self.take_apart(&args[1], holds, apart);
+                    self.decompose(&args[0], holds, assumed);
+                    self.decompose(&args[1], holds, assumed);
                 } else {
                     self.know_that(cond, holds);
-                    apart.choices.push([(args[0].clone(), holds), (args[1].clone(), holds)]);
+                    assumed.choices.push([(args[0].clone(), holds), (args[1].clone(), holds)]);
                 }
             }
             ExprKind::Apply(op, args) if op.is_comparison() && args[0].dtype().is_int() => {
                 self.know_that(cond, holds);
                 if (*op == Op::Ne) == holds && matches!(op, Op::Ne | Op::Eq) {
                     let (less, more) = (args[0].less(&args[1]), args[1].less(&args[0]));
-                    apart.choices.push([(less, true), (more, true)]);
+                    assumed.choices.push([(less, true), (more, true)]);
                 }
             }
             ExprKind::Const(_) => self.know_that(cond, holds),
             _ => {
                 self.know_that(cond, holds);
-                apart.vague = true;
+                assumed.vague = true;
             }
         }
     }
@@ -119,25 +119,25 @@ impl Context {
 
     /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is
     /// none. The values of `first` are made as small as possible, in this order.
-    pub(super) fn point(&mut self, mark: Mark, apart: &Apart, first: &[Symbol]) -> Option<Point> {
-        self.choose(mark, apart, first, MOST_CHOICES)
+    pub(super) fn point(&mut self, mark: Mark, assumed: &Assumptions, first: &[Symbol]) -> Option<Point> {
+        self.choose(mark, assumed, first, MOST_CHOICES)
     }
 
-    fn choose(&mut self, mark: Mark, apart: &Apart, first: &[Symbol], fuel: u32) -> Option<Point> {
-        if self.unreachable || apart.impossible {
+    fn choose(&mut self, mark: Mark, assumed: &Assumptions, first: &[Symbol], fuel: u32) -> Option<Point> {
+        if self.unreachable || assumed.impossible {
             return None;
         }
-        let Some((choice, rest)) = apart.choices.split_first() else {
-            return self.solve(mark, first, fuel, apart.vague);
+        let Some((choice, rest)) = assumed.choices.split_first() else {
+            return self.solve(mark, first, fuel, assumed.vague);
         };
         if fuel == 0 {
             return self.solve(mark, first, 0, true);
         }
         choice.iter().find_map(|(cond, holds)| {
             self.scoped(|c| {
-                let mut apart = Apart { choices: rest.to_vec(), impossible: false, vague: apart.vague };
-                c.take_apart(cond, *holds, &mut apart);
-                c.choose(mark, &apart, first, fuel - 1)
+                let mut assumed = Assumptions { choices: rest.to_vec(), impossible: false, vague: assumed.vague };
+                c.decompose(cond, *holds, &mut assumed);
+                c.choose(mark, &assumed, first, fuel - 1)
             })
         })
     }
@@ -196,18 +196,18 @@ impl Context {
         };
         let mut case = |taken: &Linear, other: &Linear, holds: bool| {
             self.scoped(|c| {
-                let mut apart = Apart { vague, ..Apart::default() };
+                let mut assumed = Assumptions { vague, ..Assumptions::default() };
                 // From here on the atom is that form, and no choice any more.
                 let before = std::mem::replace(&mut c.atoms[a.0 as usize].def, Def::Free);
                 match &def {
                     Def::Min(..) => c.at_most(taken, other),
                     Def::Max(..) => c.at_most(other, taken),
-                    Def::Select(cond, ..) => c.take_apart(cond, holds, &mut apart),
+                    Def::Select(cond, ..) => c.decompose(cond, holds, &mut assumed),
                     _ => {}
                 }
                 c.at_most(&Linear::atom(a), taken);
                 c.at_most(taken, &Linear::atom(a));
-                let found = c.choose(mark, &apart, first, fuel);
+                let found = c.choose(mark, &assumed, first, fuel);
                 c.atoms[a.0 as usize].def = before;
                 found
             })

@@ -16,7 +16,7 @@
 //! range.
 
 use super::effects;
-use super::growth::growth;
+use super::stride::strides;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
 
@@ -316,6 +316,6 @@ fn operand(
 /// one.
 fn coefficients<'l>(e: &Expr, loops: &'l [Counter]) -> Result<Vec<Expr>, &'l Counter> {
     let iters: Vec<&Symbol> = loops.iter().map(|l| &l.iter).collect();
-    let all = growth(e, &iters).map_err(|k| &loops[k])?;
+    let all = strides(e, &iters).map_err(|k| &loops[k])?;
     Ok(all.iter().zip(loops).map(|(each, l)| each.times(&Expr::int(l.step))).collect())
 }

@@ -5,7 +5,7 @@
 //! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
 //! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
 
-use super::depend::{DependenceKind, Dependences, Prover, Relation, Supposed, kind_of, orders};
+use super::depend::{Conflict, DependenceKind, Dependences, Prover, Relation, kind_of, orders};
 use super::linear::{Atom, Linear};
 use super::reference::{Reference, Step, Use};
 use crate::isl::Row;
@@ -99,8 +99,9 @@ fn pieces(
         if source == sink && together {
             continue;
         }
-        let rows = prover
-            .supposing(a, b, common, &relations, None, |p, s| rows(p, s, &leaves[source], &leaves[sink], parameters));
+        let rows = prover.with_conflict_assumed(a, b, common, &relations, None, |p, s| {
+            rows(p, s, &leaves[source], &leaves[sink], parameters)
+        });
         let level = relations.iter().zip(&own).filter(|(_, own)| **own).take_while(|(r, _)| **r == Relation::Same);
         let level = level.count();
         out.extend(rows.map(|rows| (level, Edge { source, sink, rows })));
@@ -114,12 +115,12 @@ fn below(r: &Reference, k: usize, stmt: StmtId) -> bool {
 }
 
 /// The facts as rows; `None` if they exclude each other.
-fn rows(p: &mut Prover<'_>, s: Supposed, source: &Leaf, sink: &Leaf, parameters: &[Expr]) -> Option<Vec<Row>> {
-    if s.apart.impossible || p.ctx.is_unreachable() {
+fn rows(p: &mut Prover<'_>, s: Conflict, source: &Leaf, sink: &Leaf, parameters: &[Expr]) -> Option<Vec<Row>> {
+    if s.assumed.impossible || p.ctx.is_unreachable() {
         return None;
     }
-    if !s.apart.choices.is_empty() {
-        p.ctx.point(s.mark, &s.apart, &[])?;
+    if !s.assumed.choices.is_empty() {
+        p.ctx.point(s.mark, &s.assumed, &[])?;
     }
     let none = Expr::int(0);
     let ours = source.loops.iter().map(|l| s.source.iterator(*l).unwrap_or(&none).clone());

@@ -25,7 +25,7 @@ pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
 
 /// Every tree that is one step smaller, the largest steps first.
 fn edits(s: &Stmt) -> Vec<Stmt> {
-    let mut out = own(s);
+    let mut out = steps_at_root(s);
     let children = s.kind().children();
     for (k, child) in children.iter().enumerate() {
         for edit in edits(child) {
@@ -43,7 +43,7 @@ fn edits(s: &Stmt) -> Vec<Stmt> {
 }
 
 /// The steps at the top of the tree.
-fn own(s: &Stmt) -> Vec<Stmt> {
+fn steps_at_root(s: &Stmt) -> Vec<Stmt> {
     let mut out = Vec::new();
     if !s.is_nop() {
         out.push(Stmt::nop());

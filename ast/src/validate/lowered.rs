@@ -47,14 +47,14 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
         _ => {}
     }
     for e in s.kind().exprs() {
-        e.walk(&mut |e| plain(checker, e, s));
+        e.walk(&mut |e| check_expr(checker, e, s));
     }
     for inner in s.kind().children() {
         stmt(checker, func, inner, parallel);
     }
 }
 
-fn plain(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
+fn check_expr(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
     let found = match e.kind() {
         ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => "an expression that C has no form for",
         ExprKind::Load(_, indices) if modified(indices) => "an index modifier",

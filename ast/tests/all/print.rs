@@ -186,7 +186,7 @@ fn a_program_with_everything() {
 #[test]
 fn docstrings_are_quoted() {
     for (doc, quoted) in [
-        ("plain", "plain"),
+        ("synthetic", "synthetic"),
         (r"a \ b", r"a \\ b"),
         (r#"say "no""#, r#"say "no\""#),
         (r#"a"""b"#, r#"a\"\"\"b"#),
@@ -254,13 +254,13 @@ fn a_name_is_free_again_after_its_scope() {
 fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
     let (i, n) = (Symbol::new("i"), Expr::var(&Symbol::new("n")));
     let t = Arc::new(Tensor { memory: Memory::Stack, ..(*local("t", DType::F64, [&n])).clone() });
-    let plain = |kind| Stmt::new(kind, Origin::none());
+    let synthetic = |kind| Stmt::new(kind, Origin::none());
     let labelled = Origin::Source { span: Span::NONE, labels: vec!["L1".into()], chain: [].into() };
     let check_index = StmtKind::Assert { cond: Expr::int(0).less(&n), message: Vec::new(), kind: AssertKind::Index };
     let s = block([
-        var_def(&t, plain(check_index)),
-        plain(StmtKind::Assume { cond: Expr::int(3).less_eq(&n) }),
-        plain(StmtKind::Eval { function: "gemm".into(), args: vec![Symbol::new("a"), Symbol::new("b")] }),
+        var_def(&t, synthetic(check_index)),
+        synthetic(StmtKind::Assume { cond: Expr::int(3).less_eq(&n) }),
+        synthetic(StmtKind::Eval { function: "gemm".into(), args: vec![Symbol::new("a"), Symbol::new("b")] }),
         Stmt::new(
             StmtKind::For {
                 iter: i,
@@ -274,11 +274,11 @@ fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
             },
             labelled,
         ),
-        plain(StmtKind::For {
+        synthetic(StmtKind::For {
             iter: Symbol::new("x"),
             extent: Extent::Reals,
             props: LoopProps { library: true, ..LoopProps::default() },
-            body: plain(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }),
+            body: synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }),
         }),
     ]);
     check(

@@ -28,7 +28,7 @@ fn broken(invariant: Invariant, body: impl FnOnce(&Tensor, &Tensor, &Expr) -> St
     assert_eq!(names(logical(&program(body))), [invariant]);
 }
 
-fn plain(kind: StmtKind) -> Stmt {
+fn synthetic(kind: StmtKind) -> Stmt {
     Stmt::new(kind, Origin::none())
 }
 
@@ -104,7 +104,7 @@ fn unique_ids() {
 #[test]
 fn nested_seq() {
     broken(Invariant::NestedSeq, |_, _, _| {
-        plain(StmtKind::Seq(vec![Stmt::nop(), assert(&Expr::bool(true), Vec::new())]))
+        synthetic(StmtKind::Seq(vec![Stmt::nop(), assert(&Expr::bool(true), Vec::new())]))
     });
 }
 
@@ -147,7 +147,7 @@ fn index() {
     broken(Invariant::Index, |_, y, _| {
         let mut a = Access::from(Expr::int(0));
         a.modifier = Modifier::Offset(zero());
-        plain(StmtKind::Store { tensor: y.symbol.clone(), indices: vec![a], value: zero() })
+        synthetic(StmtKind::Store { tensor: y.symbol.clone(), indices: vec![a], value: zero() })
     });
 }
 
@@ -161,7 +161,7 @@ fn dimensions() {
 fn condition() {
     broken(Invariant::Condition, |_, _, n| branch(n, Stmt::nop(), None));
     broken(Invariant::Condition, |_, _, n| assert(n, Vec::new()));
-    broken(Invariant::Condition, |_, _, n| plain(StmtKind::Assume { cond: n.clone() }));
+    broken(Invariant::Condition, |_, _, n| synthetic(StmtKind::Assume { cond: n.clone() }));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn reduction() {
 #[test]
 fn library() {
     broken(Invariant::Library, |_, _, n| {
-        plain(StmtKind::For {
+        synthetic(StmtKind::For {
             iter: Symbol::new("i"),
             extent: Extent::Range { begin: Expr::int(0), end: n.clone(), step: Expr::int(1) },
             props: LoopProps { library: true, unroll: true, ..LoopProps::default() },
@@ -238,9 +238,9 @@ fn role() {
 
 #[test]
 fn logical_only() {
-    broken(Invariant::LogicalOnly, |_, _, _| plain(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }));
+    broken(Invariant::LogicalOnly, |_, _, _| synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }));
     broken(Invariant::LogicalOnly, |_, y, _| {
-        plain(StmtKind::Structured { tensor: y.symbol.clone(), step: Lifecycle::Freeze })
+        synthetic(StmtKind::Structured { tensor: y.symbol.clone(), step: Lifecycle::Freeze })
     });
 }
 
@@ -269,17 +269,17 @@ fn flat() {
 fn plain_only() {
     let found = |body: fn(&Tensor, &Tensor, &Expr) -> Stmt| names(lowered(&program(body)));
     assert_eq!(
-        found(|_, y, _| plain(StmtKind::Eval { function: "f".into(), args: vec![y.symbol.clone()] })),
+        found(|_, y, _| synthetic(StmtKind::Eval { function: "f".into(), args: vec![y.symbol.clone()] })),
         [Invariant::Plain]
     );
     assert_eq!(
-        found(|_, _, _| plain(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() })),
+        found(|_, _, _| synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() })),
         [Invariant::Plain]
     );
     assert_eq!(
         found(|_, _, _| {
             let (iter, props) = (Symbol::new("x"), LoopProps::default());
-            plain(StmtKind::For { iter, extent: Extent::Reals, props, body: Stmt::nop() })
+            synthetic(StmtKind::For { iter, extent: Extent::Reals, props, body: Stmt::nop() })
         }),
         [Invariant::Plain]
     );

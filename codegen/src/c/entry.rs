@@ -2,7 +2,7 @@
 //! tensors their places in the arena, and call the kernel, which is the program itself.
 
 use super::outline::Outer;
-use super::stmt::{Emitter, Place};
+use super::stmt::{Emitter, Storage};
 use super::types;
 use super::writer::{comment, string};
 use crate::lower::Slot;
@@ -222,10 +222,10 @@ impl Unit {
         for (t, passing, name) in &self.tensors {
             let c = types::stored(t.dtype);
             let (place, param) = match (t.ndim(), passing) {
-                (0, Passing::In) => (Place::Variable, format!("{c} {name}")),
-                (0, _) => (Place::Pointer, format!("{c} *restrict {name}")),
-                (_, Passing::In) => (Place::Array, format!("const {c} *restrict {name}")),
-                _ => (Place::Array, format!("{c} *restrict {name}")),
+                (0, Passing::In) => (Storage::Variable, format!("{c} {name}")),
+                (0, _) => (Storage::Pointer, format!("{c} *restrict {name}")),
+                (_, Passing::In) => (Storage::Array, format!("const {c} *restrict {name}")),
+                _ => (Storage::Array, format!("{c} *restrict {name}")),
             };
             e.declare(&t.symbol, place);
             e.dtypes.insert(t.symbol.clone(), t.dtype);

@@ -1,6 +1,6 @@
 //! Expressions as C text with as few parentheses as C's precedences need.
 
-use super::stmt::{Emitter, Place};
+use super::stmt::{Emitter, Storage};
 use super::types;
 use taffeta_ast::expr::{Access, Literal};
 use taffeta_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
@@ -63,17 +63,17 @@ impl Emitter<'_> {
     pub fn element(&mut self, tensor: &Symbol, indices: &[Access]) -> Text {
         let name = self.names.get(tensor);
         match (self.place(tensor), indices) {
-            (Place::Variable, _) => Text::new(name, prec::PRIMARY),
-            (Place::Pointer, _) => Text::new(format!("*{name}"), prec::UNARY),
-            (Place::Array, [first, ..]) => Text::new(format!("{name}[{}]", self.expr(&first.index)), prec::PRIMARY),
-            (Place::Array, []) => Text::new(format!("{name}[0]"), prec::PRIMARY),
+            (Storage::Variable, _) => Text::new(name, prec::PRIMARY),
+            (Storage::Pointer, _) => Text::new(format!("*{name}"), prec::UNARY),
+            (Storage::Array, [first, ..]) => Text::new(format!("{name}[{}]", self.expr(&first.index)), prec::PRIMARY),
+            (Storage::Array, []) => Text::new(format!("{name}[0]"), prec::PRIMARY),
         }
     }
 
     fn load(&mut self, tensor: &Symbol, indices: &[Access], dtype: DType) -> Text {
         let element = self.element(tensor, indices);
         if types::is_narrow_float(dtype) {
-            let load = self.helpers.narrow("load", dtype);
+            let load = self.helpers.half_conversion("load", dtype);
             return Text::new(format!("{load}({})", element.text), prec::PRIMARY);
         }
         element
@@ -92,7 +92,7 @@ impl Emitter<'_> {
             ExprKind::Apply(op, args) if rounds(*op) => self.exact(*op, args, dtype).text,
             _ => self.expr(value),
         };
-        format!("{}({text})", self.helpers.narrow("store", dtype))
+        format!("{}({text})", self.helpers.half_conversion("store", dtype))
     }
 
     fn cast(&mut self, e: &Expr, to: DType) -> Text {
@@ -107,7 +107,7 @@ impl Emitter<'_> {
                 DType::F64 => ("round_f64", self.expr(e)),
                 _ => ("round_f64", format!("(double){}", self.text(e).at(prec::UNARY))),
             };
-            let helper = self.helpers.narrow(what, to);
+            let helper = self.helpers.half_conversion(what, to);
             return Text::new(format!("{helper}({text})"), prec::PRIMARY);
         }
         if types::is_narrow_float(from) && to == DType::F32 {
@@ -119,7 +119,7 @@ impl Emitter<'_> {
     fn apply(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
         let text = self.exact(op, args, dtype);
         if types::is_narrow_float(dtype) && rounds(op) {
-            let round = self.helpers.narrow("round", dtype);
+            let round = self.helpers.half_conversion("round", dtype);
             return Text::new(format!("{round}({})", text.text), prec::PRIMARY);
         }
         text

@@ -130,7 +130,7 @@ impl Helpers {
 
     /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`,
     /// `round_f64`.
-    pub fn narrow(&mut self, what: &str, dtype: DType) -> String {
+    pub fn half_conversion(&mut self, what: &str, dtype: DType) -> String {
         let name = dtype.name();
         let table: [(&str, &str); 4] = match dtype {
             DType::F16 => F16,

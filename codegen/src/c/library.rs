@@ -70,7 +70,7 @@ impl Emitter<'_> {
         self.out.line(format!("                       {a},"));
         self.out.line(format!("                       {b},"));
         self.out.open(format!("                       {c}))) {{"));
-        self.stmt(&plain(nest));
+        self.stmt(&unmarked(nest));
         self.out.close("}");
         self.out.close("}");
     }
@@ -99,7 +99,7 @@ fn reordered(p: &Product, order: &[usize], library: usize) -> Stmt {
 }
 
 /// The nest as loops.
-fn plain(nest: &Stmt) -> Stmt {
+fn unmarked(nest: &Stmt) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = nest.kind() else { return nest.clone() };
     let props = LoopProps::default();
     nest.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })

@@ -27,7 +27,7 @@
 use super::expr::prec;
 use super::outline::Outer;
 pub(super) use super::reduce::Shared;
-use super::stmt::{Emitter, Leave};
+use super::stmt::{Emitter, ErrorExit};
 use super::types;
 use taffeta_ast::stmt::{LoopProps, Parallel};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
@@ -216,7 +216,7 @@ impl Emitter<'_> {
     /// can be an error.
     fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
         let label = self.names.fresh(&format!("next_{i}"));
-        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
+        let outer = std::mem::replace(&mut self.error_exit, ErrorExit::Goto(label.clone()));
         let outer_leaves = std::mem::take(&mut self.leaves);
         let start = self.out.position();
         self.stmt(body);
@@ -225,7 +225,7 @@ impl Emitter<'_> {
             self.out.insert(start, &format!("if (wf_failed(ctx)) goto {label};"));
             self.out.label(&label);
         }
-        self.leave = outer;
+        self.error_exit = outer;
         self.leaves = outer_leaves;
         may_fail
     }

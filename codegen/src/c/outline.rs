@@ -12,7 +12,7 @@
 //! of the function.
 
 use super::loops::Loop;
-use super::stmt::{Emitter, Leave, Place};
+use super::stmt::{Emitter, ErrorExit, Storage};
 use super::writer::Writer;
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
@@ -45,7 +45,7 @@ impl Emitter<'_> {
     /// want to see, nor where a scalar of the kernel changes in other ways than by private partial results.
     pub fn can_outline(&self, l: &Loop<'_>) -> bool {
         let partial = |t: &Symbol| l.props.reductions.iter().any(|r| r.tensor == *t && r.sharing == Sharing::Partial);
-        let outer = |t: &Symbol| self.dtypes.contains_key(t) && self.place(t) == Place::Variable;
+        let outer = |t: &Symbol| self.dtypes.contains_key(t) && self.place(t) == Storage::Variable;
         l.props.vectorize.is_none() && effects::writes(l.body).iter().all(|t| !outer(t) || partial(t))
     }
 
@@ -53,17 +53,17 @@ impl Emitter<'_> {
     pub fn outlined_body(&mut self, i: &str, l: &Loop<'_>) -> bool {
         let name = self.names.fresh(&format!("{}_{i}", self.lowered.signature().name));
         let mut written = effects::writes(l.body);
-        written.retain(|t| self.dtypes.contains_key(t) && self.place(t) == Place::Variable);
+        written.retain(|t| self.dtypes.contains_key(t) && self.place(t) == Storage::Variable);
         let written: FxHashSet<String> = written.iter().map(|t| self.names.get(t)).collect();
         let around = self.scope.clone();
         let call_site = std::mem::take(&mut self.out);
-        let leave = std::mem::replace(&mut self.leave, Leave::Stop);
+        let leave = std::mem::replace(&mut self.error_exit, ErrorExit::Stop);
         let leaves = std::mem::take(&mut self.leaves);
         self.shown.clear();
         self.out.indent();
         self.stmt(l.body);
         let may_fail = self.leaves > 0;
-        (self.leave, self.leaves) = (leave, leaves);
+        (self.error_exit, self.leaves) = (leave, leaves);
         self.shown.clear();
         let body = std::mem::replace(&mut self.out, call_site).finish();
 

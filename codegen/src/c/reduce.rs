@@ -65,7 +65,7 @@ impl Emitter<'_> {
             _ => &self.helpers.operator(op.info().op.info().name, dtype),
         };
         let held = match types::is_narrow_float(dtype) {
-            true => format!("{}({element})", self.helpers.narrow("load", dtype)),
+            true => format!("{}({element})", self.helpers.half_conversion("load", dtype)),
             false => element.to_string(),
         };
         let new = match name {
@@ -73,7 +73,7 @@ impl Emitter<'_> {
             call => format!("{call}({held}, {value})"),
         };
         match types::is_narrow_float(dtype) {
-            true => format!("{element} = {}({new});", self.helpers.narrow("store", dtype)),
+            true => format!("{element} = {}({new});", self.helpers.half_conversion("store", dtype)),
             false => format!("{element} = {new};"),
         }
     }
@@ -84,7 +84,7 @@ impl Emitter<'_> {
             ReduceOp::And => format!("if (!{other}) {element} = false;"),
             ReduceOp::Or => format!("if ({other}) {element} = true;"),
             _ if types::is_narrow_float(dtype) => {
-                let value = format!("{}({other})", self.helpers.narrow("load", dtype));
+                let value = format!("{}({other})", self.helpers.half_conversion("load", dtype));
                 self.combined(op, dtype, element, &value)
             }
             _ => self.combined(op, dtype, element, other),
@@ -94,7 +94,11 @@ impl Emitter<'_> {
     /// What partial results start from, as it is stored.
     pub fn neutral(&mut self, op: ReduceOp, dtype: DType) -> String {
         let value = types::literal(crate::lower::neutral(op, dtype), dtype, true);
-        if types::is_narrow_float(dtype) { format!("{}({value})", self.helpers.narrow("store", dtype)) } else { value }
+        if types::is_narrow_float(dtype) {
+            format!("{}({value})", self.helpers.half_conversion("store", dtype))
+        } else {
+            value
+        }
     }
 
     /// The name of a reduction in OpenMP's clauses; what they do not have is declared. Their sum of floats starts from

@@ -15,7 +15,7 @@ use super::ranges::Ranges;
 use super::types;
 use super::writer::{Writer, comment, format_text, string};
 use crate::lower::{Lowered, first_value};
-use crate::signature::{Place as SourcePlace, Site};
+use crate::signature::{Site, SourceRange};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
@@ -23,7 +23,7 @@ use taffeta_ast::{DType, Expr, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKi
 
 /// How a tensor's elements are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Storage {
     /// A scalar in a variable.
     Variable,
     /// A scalar behind a pointer.
@@ -34,7 +34,7 @@ pub(super) enum Place {
 
 /// How an error leaves the present place.
 #[derive(Clone, Debug)]
-pub(super) enum Leave {
+pub(super) enum ErrorExit {
     /// `return` with the status.
     Return,
     /// `return` from the body of a parallel loop.
@@ -54,7 +54,7 @@ pub(super) struct Emitter<'a> {
     pub sites: IndexSet<Site>,
     /// Whether there are matrix products.
     pub products: bool,
-    places: FxHashMap<Symbol, Place>,
+    places: FxHashMap<Symbol, Storage>,
     pub dtypes: FxHashMap<Symbol, DType>,
     /// The number of elements of arrays.
     pub counts: FxHashMap<Symbol, Expr>,
@@ -62,7 +62,7 @@ pub(super) struct Emitter<'a> {
     pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
     /// The members of the plan that say where tensors lie in the arena.
     pub offsets: FxHashMap<Symbol, String>,
-    pub leave: Leave,
+    pub error_exit: ErrorExit,
     /// How often an error leaves by the present `leave`.
     pub leaves: usize,
     /// The comment that was printed last.
@@ -91,7 +91,7 @@ impl<'a> Emitter<'a> {
             counts: FxHashMap::default(),
             shared: FxHashMap::default(),
             offsets: FxHashMap::default(),
-            leave: Leave::Return,
+            error_exit: ErrorExit::Return,
             leaves: 0,
             shown: String::new(),
             vectorised: false,
@@ -101,12 +101,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// Says how the elements of a parameter or result are named.
-    pub fn declare(&mut self, tensor: &Symbol, place: Place) {
+    pub fn declare(&mut self, tensor: &Symbol, place: Storage) {
         self.places.insert(tensor.clone(), place);
     }
 
-    pub fn place(&self, tensor: &Symbol) -> Place {
-        self.places.get(tensor).copied().unwrap_or(Place::Array)
+    pub fn place(&self, tensor: &Symbol) -> Storage {
+        self.places.get(tensor).copied().unwrap_or(Storage::Array)
     }
 
     /// The member of the plan that says where a tensor lies in the arena.
@@ -220,7 +220,7 @@ impl<'a> Emitter<'a> {
         }
         match tensor.memory {
             Memory::Auto | Memory::Register => {
-                self.declare(&tensor.symbol, Place::Variable);
+                self.declare(&tensor.symbol, Storage::Variable);
                 if let Some((value, rest)) = first_value(&tensor.symbol, body) {
                     let value = self.stored(value);
                     self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
@@ -235,11 +235,11 @@ impl<'a> Emitter<'a> {
             Memory::Stack => {
                 let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(1).max(1);
                 let aligned = if count * tensor.dtype.size() as i64 >= 64 { "TAFFETA_ALIGNED " } else { "" };
-                self.declare(&tensor.symbol, Place::Array);
+                self.declare(&tensor.symbol, Storage::Array);
                 self.out.line(format!("{aligned}{c} {t}[{count}];"));
             }
             Memory::Arena => {
-                self.declare(&tensor.symbol, Place::Array);
+                self.declare(&tensor.symbol, Storage::Array);
                 self.check_local(s, tensor, None);
                 let at = self.offset(&tensor.symbol);
                 self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + plan->{at});"));
@@ -251,7 +251,7 @@ impl<'a> Emitter<'a> {
 
     /// A tensor that is allocated here and freed where its scope ends, whatever happens between.
     fn heap(&mut self, s: &Stmt, tensor: &Tensor, t: &str, body: &Stmt) {
-        self.declare(&tensor.symbol, Place::Array);
+        self.declare(&tensor.symbol, Storage::Array);
         let c = types::stored(tensor.dtype);
         let bytes = self.names.fresh(&format!("{t}_bytes"));
         self.out.line(format!("size_t {bytes};"));
@@ -263,11 +263,11 @@ impl<'a> Emitter<'a> {
         self.out.close("}");
 
         let label = self.names.fresh(&format!("free_{t}"));
-        let outer = std::mem::replace(&mut self.leave, Leave::Goto(label.clone()));
+        let outer = std::mem::replace(&mut self.error_exit, ErrorExit::Goto(label.clone()));
         let outer_leaves = std::mem::take(&mut self.leaves);
         self.stmt(body);
         let left = self.leaves > 0;
-        self.leave = outer;
+        self.error_exit = outer;
         self.leaves = outer_leaves;
         if left {
             self.out.label(&label);
@@ -359,14 +359,14 @@ impl<'a> Emitter<'a> {
         let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
         let values: String = values.iter().map(|v| format!(", {v}")).collect();
         let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
-        match self.leave.clone() {
-            Leave::Return => self.out.line(format!("return {call};")),
-            Leave::Stop => {
+        match self.error_exit.clone() {
+            ErrorExit::Return => self.out.line(format!("return {call};")),
+            ErrorExit::Stop => {
                 self.leaves += 1;
                 self.out.line(format!("{call};"));
                 self.out.line("return;");
             }
-            Leave::Goto(label) => {
+            ErrorExit::Goto(label) => {
                 self.leaves += 1;
                 self.out.line(format!("{call};"));
                 self.out.line(format!("goto {label};"));
@@ -376,13 +376,13 @@ impl<'a> Emitter<'a> {
 
     /// Leaves because of an error that is recorded already.
     pub fn leave_failed(&mut self) {
-        match self.leave.clone() {
-            Leave::Return => self.out.line("return ctx->status;"),
-            Leave::Stop => {
+        match self.error_exit.clone() {
+            ErrorExit::Return => self.out.line("return ctx->status;"),
+            ErrorExit::Stop => {
                 self.leaves += 1;
                 self.out.line("return;");
             }
-            Leave::Goto(label) => {
+            ErrorExit::Goto(label) => {
                 self.leaves += 1;
                 self.out.line(format!("goto {label};"));
             }
@@ -403,7 +403,7 @@ impl<'a> Emitter<'a> {
             .chain()
             .iter()
             .map(|c| {
-                let place = SourcePlace { file: name(c.span.file), start: c.span.start, end: c.span.end };
+                let place = SourceRange { file: name(c.span.file), start: c.span.start, end: c.span.end };
                 (c.function.clone(), place)
             })
             .collect();

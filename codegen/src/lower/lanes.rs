@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
-use taffeta_analysis::query::growth::constant_growth;
+use taffeta_analysis::query::stride::constant_stride;
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol};
 
@@ -23,7 +23,7 @@ impl Lanes<'_> {
     /// Whether consecutive iterations access consecutive elements.
     pub fn vector(&self, indices: &[Access]) -> bool {
         let [index] = indices else { return false };
-        constant_growth(&index.index, self.iter) == Some(1) && effects::loads(&index.index).is_disjoint(&self.varying)
+        constant_stride(&index.index, self.iter) == Some(1) && effects::loads(&index.index).is_disjoint(&self.varying)
     }
 
     /// Whether a value of that type can be computed for all lanes at once.

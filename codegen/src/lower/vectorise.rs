@@ -21,7 +21,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_analysis::query::growth::constant_growth;
+use taffeta_analysis::query::stride::constant_stride;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::LoopProps;
@@ -132,7 +132,7 @@ fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     if rest.may_fail() || !effects::loads(&rest).is_empty() {
         return None;
     }
-    match constant_growth(&room, iter)? {
+    match constant_stride(&room, iter)? {
         -1 => Some(Bound::Below(rest)),
         1 => Some(Bound::From(Expr::int(1).minus(&rest))),
         _ => None,

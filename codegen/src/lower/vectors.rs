@@ -78,7 +78,7 @@ struct Pass {
 impl Pass {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         if let StmtKind::VarDef { tensor, body } = s.kind()
-            && let Some((body, loops)) = self.held(tensor, body)
+            && let Some((body, loops)) = self.in_registers(tensor, body)
         {
             self.found.arrays.insert(tensor.symbol.clone());
             self.found.loops.extend(loops);
@@ -122,7 +122,7 @@ impl Pass {
     }
 
     /// The scope of an array with the loops written out that it needs, and the loops over its lanes.
-    fn held(&self, tensor: &Tensor, scope: &Stmt) -> Option<(Stmt, Vec<StmtId>)> {
+    fn in_registers(&self, tensor: &Tensor, scope: &Stmt) -> Option<(Stmt, Vec<StmtId>)> {
         if tensor.memory != Memory::Stack || !matches!(tensor.dtype, DType::F32 | DType::F64) {
             return None;
         }

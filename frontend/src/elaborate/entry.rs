@@ -46,7 +46,7 @@ pub(crate) fn elaborate(
 fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
     let all: Vec<String> = program.entries().into_iter().map(|e| e.name).collect();
     let d = Diagnostic::new("entry::unknown", format!("there is no entry `{name}`"));
-    match (taffeta_ast::near::nearest(name, all.iter()), all.is_empty()) {
+    match (taffeta_ast::spelling::nearest(name, all.iter()), all.is_empty()) {
         (Some(near), _) => d.help(format!("did you mean `{near}`?")),
         (None, true) => {
             d.help("an entry is a function whose parameters are all annotated: `def f(x: f32[n]) -> f32[n]:`")
@@ -199,7 +199,7 @@ impl Elab<'_> {
         if let Some(odd) = statics.keys().find(|k| !is_static(k)) {
             let all: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).filter(|n| is_static(n)).collect();
             let d = Diagnostic::new("entry::static", format!("`{}` has no static parameter `{odd}`", f.name.text));
-            let d = match taffeta_ast::near::nearest(odd, all.iter()) {
+            let d = match taffeta_ast::spelling::nearest(odd, all.iter()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None if all.is_empty() => d.help("it has none"),
                 None => d.help(format!("it has {}", all.join(", "))),

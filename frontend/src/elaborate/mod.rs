@@ -57,7 +57,7 @@ pub(crate) use report::same_mistake;
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
-use taffeta_ast::near::nearest;
+use taffeta_ast::spelling::nearest;
 
 /// Calls may be nested this deep; deeper recursion is taken for endless.
 const MAX_DEPTH: usize = 512;

@@ -19,7 +19,7 @@ use crate::syntax::{self, ExprKind, Function, Item};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use taffeta_ast::func::{OwnGradient, Place, Takes};
+use taffeta_ast::func::{OwnGradient, SubTensor, Takes};
 use taffeta_ast::stmt::CallSite;
 use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind as TreeKind, Func, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
@@ -434,7 +434,7 @@ impl Elab<'_> {
             // What is no longer in the program was of no use; whether the rest is whole is asked when it is
             // differentiated.
             let exprs = |all: &[Expr]| all.iter().map(|e| meaning.expr(e)).collect();
-            let here = |p: &Place| Place {
+            let here = |p: &SubTensor| SubTensor {
                 tensor: meaning.tensors.get(&p.tensor).map_or(&p.tensor, |v| &v.tensor.symbol).clone(),
                 at: exprs(&p.at),
                 dtype: p.dtype,
@@ -460,8 +460,8 @@ fn in_terms(e: &Expr, sizes: &Sizes) -> Expr {
     })
 }
 
-fn place(view: &View) -> Place {
-    Place { tensor: view.tensor.symbol.clone(), at: Vec::new(), dtype: view.tensor.dtype }
+fn place(view: &View) -> SubTensor {
+    SubTensor { tensor: view.tensor.symbol.clone(), at: Vec::new(), dtype: view.tensor.dtype }
 }
 
 /// The statements that a statement is made of, the inner ones too, since loops of one iteration go away. Of

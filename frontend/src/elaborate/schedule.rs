@@ -186,7 +186,7 @@ pub(crate) fn scheduled(
             format!("neither `{name}` nor its schedule `{schedule}` has a parameter `{odd}` that could be set"),
         )
         .at(f.name.span);
-        return Err(match taffeta_ast::near::nearest(odd, all.iter()) {
+        return Err(match taffeta_ast::spelling::nearest(odd, all.iter()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if all.is_empty() => d.help("they have none"),
             None => d.help(format!("they have {}", all.join(", "))),
@@ -219,7 +219,7 @@ fn find(program: &Program, name: &str, hooks: &dyn Hooks) -> Result<FuncRef, Dia
     }
     let all: Vec<String> = program.schedules().into_iter().map(|s| s.name).collect();
     let d = Diagnostic::new("schedule::unknown", format!("there is no schedule `{name}`"));
-    Err(match taffeta_ast::near::nearest(name, all.iter()) {
+    Err(match taffeta_ast::spelling::nearest(name, all.iter()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if all.is_empty() => d.help("the file has none; `--schedule none` runs the program as it is written"),
         None => d.help(format!("the schedules are {}", all.join(", "))),

@@ -224,7 +224,7 @@ impl<'p> Elab<'p> {
         );
         all.extend(DType::ALL.iter().map(|d| d.name().to_string()));
         all.sort();
-        taffeta_ast::near::nearest(name, all.iter()).map(str::to_string)
+        taffeta_ast::spelling::nearest(name, all.iter()).map(str::to_string)
     }
 
     fn explain_unknown(&self, name: &str, d: Diagnostic) -> Diagnostic {

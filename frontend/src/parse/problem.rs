@@ -65,7 +65,7 @@ pub fn unexpected(source: &Source<'_>, tokens: &[Token], base: usize, error: &Er
     let at = base + at;
     let significant: Vec<&Token> = tokens.iter().filter(|t| t.is_significant()).collect();
     let index = significant.iter().position(|t| t.end > at).unwrap_or(significant.len());
-    let place = Place {
+    let place = StopPoint {
         source,
         first: significant.first().map_or("", |t| t.text(source.text)),
         previous: index.checked_sub(1).and_then(|i| significant.get(i)).copied(),
@@ -93,7 +93,7 @@ fn open_bracket<'a>(source: &Source<'a>, tokens: &[&Token]) -> Option<&'a str> {
 }
 
 /// Where parsing stopped.
-struct Place<'a, 's> {
+struct StopPoint<'a, 's> {
     source: &'s Source<'a>,
     /// The first word of the line.
     first: &'a str,
@@ -106,7 +106,7 @@ struct Place<'a, 's> {
     end: usize,
 }
 
-impl Place<'_, '_> {
+impl StopPoint<'_, '_> {
     fn text(&self, token: Option<&Token>) -> &str {
         token.map_or("", |t| t.text(self.source.text))
     }

@@ -3,7 +3,7 @@
 use super::extract::Model;
 use crate::order;
 use crate::tree::{self, Loop};
-use taffeta_analysis::polyhedral::{self, Edge, Term, Wishes};
+use taffeta_analysis::polyhedral::{self, Edge, OrderConstraints, Term};
 use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
 use taffeta_analysis::query::reference::{Reference, references};
 use taffeta_analysis::query::relation::{Leaf, Related};
@@ -31,7 +31,7 @@ impl<'m> Edges<'m> {
     }
 
     /// What a scheduler is to look for; `relaxed` is quicker, and may hide what can be done.
-    pub fn wishes(&self, relaxed: bool) -> Wishes {
+    pub fn constraints(&self, relaxed: bool) -> OrderConstraints {
         let chosen = |e: Edge| if relaxed { polyhedral::relax(&self.model.region, &e) } else { e };
         let alone = |groups: Vec<(Edge, Vec<usize>)>| groups.into_iter().map(|(e, _)| chosen(e)).collect();
         // Of all uses of a value, those in the next iteration of the loop that carries it to them are to be near.
@@ -47,7 +47,7 @@ impl<'m> Edges<'m> {
             }
             chosen(edge)
         });
-        Wishes {
+        OrderConstraints {
             validity: alone(self.groups.clone()),
             // A loop with reductions into one element is not what is wanted outside.
             coincidence: alone(groups(self.model, &self.related, &|r| r.commutes)),
@@ -119,7 +119,7 @@ impl Edges<'_> {
 
 /// A dependence of a model, as it is in the program: iterators of loops that count otherwise there have the values that
 /// they have there, and the statements are those of the program.
-pub fn told(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
+pub fn in_program_terms(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
     let sizes = d.witness.sizes.clone();
     for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {
         let path = tree::path(&func.body, stmt.id()).unwrap_or_default();
@@ -152,7 +152,7 @@ pub fn told(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
     if let (Some(source), Some(sink)) = (original(&d.source), original(&d.sink)) {
         (d.source, d.sink) = (source, sink);
     }
-    order::told(func, d)
+    order::in_program_terms(func, d)
 }
 
 /// A term as an expression.

@@ -1,7 +1,7 @@
 //! A part of a program as statements in sets of iterations.
 
 use crate::affine::Affine;
-use crate::primitives::plain;
+use crate::primitives::require_unmarked;
 use crate::refusal::Refusal;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashSet;
@@ -154,7 +154,7 @@ impl Extractor {
         if let StmtKind::For { .. } = s.kind()
             && let Some(l) = Loop::of(s)
         {
-            plain(self.special, &l)?;
+            require_unmarked(self.special, &l)?;
         }
         if let StmtKind::Assume { .. } = s.kind() {
             return Err(crate::block::assumption(self.special, s));
@@ -334,7 +334,7 @@ impl Extractor {
             return Ok(Term::Parameter(k));
         }
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
-        if self.is_steady(e) {
+        if self.is_invariant(e) {
             let text = taffeta_ast::print::expr(e);
             return Err(format!("`{text}` may be so large that sums of it overflow, and is bounded by no `assert`"));
         }
@@ -357,7 +357,7 @@ impl Extractor {
     }
 
     /// Whether it is an integer that is there before the region, and the same in all of it.
-    fn is_steady(&mut self, e: &Expr) -> bool {
+    fn is_invariant(&mut self, e: &Expr) -> bool {
         let iters: Vec<&Symbol> = self.inner.iter().collect();
         let changes = effects::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
         !changes && e.dtype().is_int() && !self.facts.may_stop(e)
@@ -370,7 +370,7 @@ impl Extractor {
         if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
             return Some(k);
         }
-        if !self.is_steady(e) {
+        if !self.is_invariant(e) {
             return None;
         }
         let range = self.facts.bounds(e).interval;

@@ -12,6 +12,6 @@ mod dependences;
 mod extract;
 mod rebuild;
 
-pub use dependences::{Edges, seems_turned, told, turned};
+pub use dependences::{Edges, in_program_terms, seems_turned, turned};
 pub use extract::{Model, Whole, model};
 pub use rebuild::{Made, rebuild};

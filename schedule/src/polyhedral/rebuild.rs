@@ -2,7 +2,7 @@
 
 use super::extract::Model;
 use crate::affine;
-use crate::settle;
+use crate::eliminate_guards;
 use crate::tree;
 use taffeta_analysis::pass::copy;
 use taffeta_analysis::polyhedral::{self, Dimension, Term, Tree};
@@ -33,9 +33,9 @@ pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], ste
         }
     }
     let func = tree::replace(&model.func, model.root, &new);
-    let settled = settle::settle(&func, new.id());
-    moved.extend(settled.moved);
-    Some(Made { func: settled.func, loops, moved })
+    let eliminated = eliminate_guards::run(&func, new.id());
+    moved.extend(eliminated.moved);
+    Some(Made { func: eliminated.func, loops, moved })
 }
 
 struct Builder<'m> {

@@ -36,7 +36,7 @@ struct Plan {
 
 fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     // 1. Run in no special way yet.
-    super::plain(1, l)?;
+    super::require_unmarked(1, l)?;
     let (func, nest) = alone(s.func(), l)?;
     let product = fits(&func, &nest)?;
     let is_parallel =

@@ -90,7 +90,7 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
             .label(path[path.len() - 1].origin().span(), "this statement"));
     }
     // 2. Nothing special, and iterations can be counted.
-    super::plain(2, target)?;
+    super::require_unmarked(2, target)?;
     let Some(length) = target.length() else {
         return Err(Refusal::illegal(2, format!("the step of `{}` is no constant", target.iter))
             .label(target.stmt.origin().span(), "this loop"));
@@ -173,7 +173,7 @@ impl Plan {
             return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
         }
         // The number of the iteration is counted from the begin, in both halves.
-        super::steady(4, l)?;
+        super::require_invariant_bounds(4, l)?;
         let written = effects::writes(&l.body);
         let last = l.value(&length.minus(&Expr::int(1)));
         let (lo, hi) = if l.step.as_int() > Some(0) { (&l.begin, &last) } else { (&last, &l.begin) };

@@ -60,8 +60,8 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     }
     let block = block.ok_or_else(|| Refusal::illegal(1, "the loop stands in no block"))?;
     // 2. Nothing special, and iterations can be counted.
-    super::plain(2, &one)?;
-    super::plain(2, &two)?;
+    super::require_unmarked(2, &one)?;
+    super::require_unmarked(2, &two)?;
     let (Some(n), Some(m)) = (one.length(), two.length()) else {
         return Err(both(Refusal::illegal(2, "the step of a loop is no constant")));
     };

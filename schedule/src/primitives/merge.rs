@@ -47,13 +47,13 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         r
     })?;
     // 3. Iterations can be counted.
-    super::plain(3, outer)?;
-    super::plain(3, inner)?;
+    super::require_unmarked(3, outer)?;
+    super::require_unmarked(3, inner)?;
     let (Some(n), Some(m)) = (outer.length(), inner.length()) else {
         return refuse(3, "the step of a loop is no constant".into());
     };
     // 4. The same bounds, which are evaluated in the body.
-    super::steady(4, outer)?;
+    super::require_invariant_bounds(4, outer)?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
         || !effects::writes(&outer.body).is_disjoint(&bounds)

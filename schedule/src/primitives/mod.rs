@@ -112,7 +112,7 @@ pub(crate) fn unknown(name: &str) -> Refusal {
         return Refusal::unsupported(0, "this primitive is not supported yet");
     }
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
-    match taffeta_ast::near::nearest(name, ENTRIES.iter().map(|e| e.name)) {
+    match taffeta_ast::spelling::nearest(name, ENTRIES.iter().map(|e| e.name)) {
         Some(n) => r.help(format!("did you mean `{n}`?")),
         None => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
     }
@@ -137,7 +137,7 @@ pub fn documentation() -> impl Iterator<Item = Documentation> {
 }
 
 /// Refuses a loop that an earlier step marked to be run in a special way.
-pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+pub(crate) fn require_unmarked(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
     let taffeta_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
     if *props == taffeta_ast::LoopProps::default() {
         return Ok(());
@@ -148,7 +148,7 @@ pub(crate) fn plain(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal
 }
 
 /// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
-pub(crate) fn steady(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+pub(crate) fn require_invariant_bounds(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
     use taffeta_analysis::query::effects;
     let written = effects::writes(&l.body);
     let changes = |e: &taffeta_ast::Expr| !effects::loads(e).is_disjoint(&written);

@@ -84,7 +84,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     };
     // 4. Steps.
     for l in &nest.loops {
-        super::plain(4, l)?;
+        super::require_unmarked(4, l)?;
         if !matches!(l.step.as_int(), Some(1 | -1)) {
             let text = format!("the step of `{}` is neither 1 nor -1", l.iter);
             return Err(Refusal::illegal(4, text).label(at(l), "this loop"));

@@ -1,7 +1,7 @@
 #![doc = include_str!("polyhedral.md")]
 
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, model, rebuild, told, turned};
+use crate::polyhedral::{Edges, Made, Model, in_program_terms, model, rebuild, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
@@ -39,12 +39,16 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     // 3. isl finds an order.
     let edges = Edges::of(&model);
     let gave_up = || Refusal::illegal(3, "isl finds no order of the region within its budget").label(at, "the region");
-    let quick = propose(&model.region, &edges.wishes(true)).filter(is_good);
-    let proposal = quick.or_else(|| propose(&model.region, &edges.wishes(false))).ok_or_else(gave_up)?;
+    let quick = propose(&model.region, &edges.constraints(true)).filter(is_good);
+    let proposal = quick.or_else(|| propose(&model.region, &edges.constraints(false))).ok_or_else(gave_up)?;
     let order = Order::of(&model, &proposal);
     // 4. Dependences.
     if let Some(d) = turned(&edges, &order.terms) {
-        return Err(Refusal::dependence(4, "isl's order would turn a dependence round", told(s.func(), &model, d)));
+        return Err(Refusal::dependence(
+            4,
+            "isl's order would reverse a dependence",
+            in_program_terms(s.func(), &model, d),
+        ));
     }
     drop(edges);
     let made = rebuild(&model, &order.terms, &order.dimensions, "polyhedral").ok_or_else(gave_up)?;

@@ -338,7 +338,7 @@ impl Nest {
     /// The refusal of an order in which the nest, made perfect, would not keep a dependence.
     pub(crate) fn turned(&self, func: &Func, d: Dependence) -> Refusal {
         let t = d.source.tensor.clone();
-        let r = Refusal::dependence(6, "it would turn a dependence round", order::told(func, d));
+        let r = Refusal::dependence(6, "it would reverse a dependence", order::in_program_terms(func, d));
         match self.declared.iter().any(|(_, declared)| declared.symbol == t) {
             true => r.note(format!("`{t}` would be declared before the nest, and be one tensor in all iterations")),
             false => r,

@@ -3,9 +3,9 @@
 use super::reorder::extreme;
 use super::{Entry, Run};
 use crate::affine::{self, Affine};
+use crate::eliminate_guards::{self, Eliminated};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
-use crate::settle::{self, Settled};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
@@ -29,7 +29,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    settled: Settled,
+    eliminated: Eliminated,
     parts: Vec<StmtId>,
 }
 
@@ -57,24 +57,24 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     if facts.prove(&main.end.less_eq(&main.begin)) {
         return refuse(3, format!("the conditions in `{}` do not hold together in any part of its range", l.iter));
     }
-    let mut settled = settle::settle(&tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id());
-    if settled.count == 0 {
+    let mut eliminated = eliminate_guards::run(&tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id());
+    if eliminated.count == 0 {
         return refuse(3, format!("no condition in `{}` is proved to hold in a part of its range", l.iter));
     }
     for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
-        settled.func = settle::settle(&settled.func, *other).func;
+        eliminated.func = eliminate_guards::run(&eliminated.func, *other).func;
         // Nothing may be left of it.
-        if tree::find(&settled.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| is_empty(&p.body)) {
-            settled.func = tree::replace(&settled.func, *other, &Stmt::nop());
+        if tree::find(&eliminated.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| is_empty(&p.body)) {
+            eliminated.func = tree::replace(&eliminated.func, *other, &Stmt::nop());
             parts.retain(|p| p != other);
         }
     }
-    Ok(Plan { settled, parts })
+    Ok(Plan { eliminated, parts })
 }
 
 fn apply(plan: Plan) -> Change {
     let made = Value::List(plan.parts.into_iter().map(Value::from).collect());
-    Change { func: plan.settled.func, made, moved: plan.settled.moved, notes: Vec::new() }
+    Change { func: plan.eliminated.func, made, moved: plan.eliminated.moved, notes: Vec::new() }
 }
 
 /// Whether nothing is left of a statement but what does nothing.
@@ -110,7 +110,7 @@ struct Cuts<'a> {
 impl Cuts<'_> {
     fn collect(&mut self, s: &Stmt, facts: &mut Context) {
         if let StmtKind::If { cond, .. } = s.kind() {
-            for c in settle::conjuncts(cond) {
+            for c in eliminate_guards::conjuncts(cond) {
                 self.condition(&c, facts);
             }
         }

@@ -2,9 +2,9 @@
 
 use super::{Entry, Run};
 use crate::condition;
+use crate::eliminate_guards;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
-use crate::settle;
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use taffeta_analysis::pass::copy;
@@ -48,5 +48,5 @@ fn apply(s: &Schedule, stmt: &Stmt, cond: &Expr) -> Change {
     let branch = Stmt::new(kind, stmt.origin().derive("specialize", "branch"));
     let func = tree::replace(s.func(), stmt.id(), &branch);
     let made = Value::List(vec![copy.id().into(), stmt.id().into()]);
-    Change::new(settle::settle(&func, copy.id()).func, made)
+    Change::new(eliminate_guards::run(&func, copy.id()).func, made)
 }

@@ -53,9 +53,9 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
         return Err(Refusal::illegal(1, format!("the step of `{}` is no constant", target.iter)).label(at, "this loop"));
     };
     // 2. Nothing special.
-    super::plain(2, &target)?;
+    super::require_unmarked(2, &target)?;
     // 3. The bounds are evaluated in the body.
-    super::steady(3, &target)?;
+    super::require_invariant_bounds(3, &target)?;
     if shift < 0 {
         return Err(Refusal::usage(format!("`shift` is at least 0, and this is {shift}")));
     }

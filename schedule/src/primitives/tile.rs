@@ -2,7 +2,7 @@
 
 use super::reorder::{chain, perfect};
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, model, rebuild, seems_turned, told, turned};
+use crate::polyhedral::{Edges, Made, Model, in_program_terms, model, rebuild, seems_turned, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -80,7 +80,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     };
     // 4. Nothing special, anywhere in the nest.
     for l in &nest.loops {
-        super::plain(4, l)?;
+        super::require_unmarked(4, l)?;
     }
     // 3. Affine, and again nothing special further in.
     let model = model(&before, &target, nest.loops.len(), [3, 4])?;
@@ -107,7 +107,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
             let order = ordered(depth);
             if let Some(d) = turned(&edges, &order.terms) {
                 return Err(nest
-                    .turned(s.func(), told(s.func(), &model, d))
+                    .turned(s.func(), in_program_terms(s.func(), &model, d))
                     .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"));
             }
             order

@@ -25,7 +25,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
     // 2. Before the split, which makes plain loops.
-    super::plain(2, &l)?;
+    super::require_unmarked(2, &l)?;
     if factor > MOST || l.length().is_none() {
         let text = format!("`{}` would have {factor} copies, or its step is no constant", l.iter);
         return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
@@ -64,7 +64,7 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };
     // 2. Nothing special.
-    super::plain(2, l)?;
+    super::require_unmarked(2, l)?;
     // 3. Iterations are counted from the begin.
     if !effects::writes(&l.body).is_disjoint(&effects::loads(&l.begin)) {
         return refuse(3, format!("the begin of `{}` changes in its body", l.iter));

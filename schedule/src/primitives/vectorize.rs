@@ -8,7 +8,7 @@ use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_analysis::query::growth::constant_growth;
+use taffeta_analysis::query::stride::constant_stride;
 use taffeta_analysis::query::walk::{self, Visitor};
 use taffeta_analysis::query::{Context, effects};
 use taffeta_ast::op::Op;
@@ -259,7 +259,7 @@ fn stride(index: &[&Expr], iter: &Symbol, variant: &Variant) -> Option<String> {
             ExprKind::Var(v) if v == iter => Expr::int(0),
             _ => e,
         });
-        if variant.changes(&rest) { None } else { constant_growth(e, iter) }
+        if variant.changes(&rest) { None } else { constant_stride(e, iter) }
     };
     let factors: Option<Vec<i64>> = changing.iter().map(|d| factor(index[*d])).collect();
     match factors.as_deref() {

@@ -82,7 +82,7 @@ def f(a: inout[f32[N, M]]):
             a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]
 ",
         expect![[r#"
-            schedule::dependence (6): it would turn a dependence round
+            schedule::dependence (6): it would reverse a dependence
               `a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]` writes `a[i + 1, j]` at i = 1, j = 2, then reads `a[i - 1, j + 1]` at i = 3, j = 1
               note: what is read was written before (RAW), carried by the loop `i`
               note: the element is a[2, 2] with N = 5, M = 4
@@ -118,7 +118,7 @@ def b(x: inout[f32], b: f32[N, M]):
             x[...] = x * b[i, j] + 1
 ",
         expect![[r#"
-            schedule::dependence (6): it would turn a dependence round
+            schedule::dependence (6): it would reverse a dependence
               `x[...] = x * b[i, j] + 1` reads `x` at i = 0, j = 1, then writes `x` at i = 1, j = 0
               note: what was read is overwritten (WAR), carried by the loop `i`
         "#]],

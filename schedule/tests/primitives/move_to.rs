@@ -132,7 +132,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "move_to", args!["i"; before = "k"]).map(drop),
         expect![[r#"
-            schedule::dependence (3): it would turn a dependence round
+            schedule::dependence (3): it would reverse a dependence
               `y[k] = 0` first writes `y[k]` at k = 0
               `x[i] = y[i]` then reads `y[i]` at i = 0
               note: what is read was written before (RAW), within one iteration of the loops around both

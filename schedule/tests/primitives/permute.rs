@@ -230,7 +230,7 @@ def f(x: inout[f32[n, m]]):
 ",
         skewed,
         expect![[r#"
-            schedule::dependence (6): it would turn a dependence round
+            schedule::dependence (6): it would reverse a dependence
               `x[i, j] = x[i - 1, j + 2]` writes `x[i, j]` at i = 1, j = 2, then reads `x[i - 1, j + 2]` at i = 2, j = 0
               note: what is read was written before (RAW), carried by the loop `i`
               note: the element is x[1, 2] with n = 3, m = 5

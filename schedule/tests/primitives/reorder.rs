@@ -92,7 +92,7 @@ def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
         y[i] = t
 ",
         expect![[r#"
-            schedule::dependence (6): it would turn a dependence round
+            schedule::dependence (6): it would reverse a dependence
               `t += x[i, j]` first updates `t` at i = 0, j = 1
               `t: f32 = 0` then writes `t` at i = 1
               note: what was written is overwritten (WAW), carried by the loop `i`

@@ -76,7 +76,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "swap", args![list(&["B", "A"])]).map(drop),
         expect![[r#"
-            schedule::dependence (2): it would turn a dependence round
+            schedule::dependence (2): it would reverse a dependence
               `x[i] = y[i] * 2` first reads `y[i]` at i = 0
               `y[i] = 3` then writes `y[i]` at i = 0
               note: what was read is overwritten (WAR), within one iteration of the loops around both
@@ -124,7 +124,7 @@ def f(x: inout[f32[n]], k: i32[n]):
 ",
         |s| call(s, "swap", args![list(&["B", "A"])]).map(drop),
         expect![[r#"
-            schedule::dependence (2): it would turn a dependence round
+            schedule::dependence (2): it would reverse a dependence
               `x[i] = 1` first writes `x[i]` at i = 0
               `x[k[i]] += 2` then updates `x[cast(k[i], i64)]` at i = 0
               note: what is read was written before (RAW), within one iteration of the loops around both

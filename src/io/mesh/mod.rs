@@ -29,7 +29,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
         Some(part) if PARTS.contains(&part) => part,
         Some(part) => {
             let d = file_error("input::part", path, format!("a mesh has no `{part}`"));
-            return Err(match taffeta_ast::near::nearest(part, PARTS) {
+            return Err(match taffeta_ast::spelling::nearest(part, PARTS) {
                 Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
                 None => d.help("it has `vertices`, `faces` and `adjacency`"),
             });

@@ -15,7 +15,7 @@ impl Context {
     pub fn size(&mut self, symbol: &Symbol) {
         self.changed();
         let a = self.variable(symbol);
-        self.narrow(a, Interval::new(0, i128::from(MAX_SIZE)), Congruence::ALL);
+        self.refine(a, Interval::new(0, i128::from(MAX_SIZE)), Congruence::ALL);
     }
 
     /// A tensor is alive: the operations of its shape do not wrap, and it is not larger than [`MAX_SIZE`].
@@ -142,7 +142,7 @@ impl Context {
                 let rest = d.substitute(a, &Linear::default()).and_then(|r| r.scale(-c));
                 if let Some(rest) = rest {
                     let class = self.congruence(&rest);
-                    self.narrow(a, Interval::ALL, class);
+                    self.refine(a, Interval::ALL, class);
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Context {
         let Some(s) = step.as_constant().filter(|s| s.abs() != 1) else { return };
         // i = begin + s * k, with k >= 0
         let k = self.intern(Key::Trip(iter.clone()), Def::Free, Interval::ALL);
-        self.narrow(k, Interval::new(0, INFINITY), Congruence::ALL);
+        self.refine(k, Interval::new(0, INFINITY), Congruence::ALL);
         let offset = i.minus(&begin).and_then(|d| d.combine(1, &Linear::atom(k), -s));
         if let Some(d) = offset {
             if let Some(negative) = d.scale(-1) {

@@ -8,7 +8,7 @@ use taffeta_ast::{Expr, ExprKind, Symbol};
 ///
 /// # Errors
 /// The number of an iterator in which it is not affine.
-pub fn growth(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
+pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
     let mut out = vec![Expr::int(0); iters.len()];
     let mentioned = |e: &Expr| iters.iter().position(|i| effects::mentions(e, &[i]));
     let unknown = || mentioned(e).map_or(Ok(vec![Expr::int(0); iters.len()]), Err);
@@ -32,6 +32,6 @@ pub fn growth(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
 }
 
 /// By how much an expression grows where the iterator grows by 1, if that is a constant.
-pub fn constant_growth(e: &Expr, iter: &Symbol) -> Option<i64> {
-    growth(e, &[iter]).ok()?.first()?.as_int()
+pub fn constant_stride(e: &Expr, iter: &Symbol) -> Option<i64> {
+    strides(e, &[iter]).ok()?.first()?.as_int()
 }

@@ -7,7 +7,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind};
 
 /// A program in which what is known was taken out.
-pub struct Settled {
+pub struct Eliminated {
     /// The program.
     pub func: Func,
     /// How many conditions, `min` and `max` there were.
@@ -18,7 +18,7 @@ pub struct Settled {
 
 /// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max`
 /// that are proved to be one of their operands out of the bounds of loops in it. What could stop the program stays.
-pub fn settle(func: &Func, root: StmtId) -> Settled {
+pub fn run(func: &Func, root: StmtId) -> Eliminated {
     let mut inside = FxHashSet::default();
     if let Some(s) = crate::tree::find(&func.body, root) {
         s.walk(&mut |s| {
@@ -28,7 +28,7 @@ pub fn settle(func: &Func, root: StmtId) -> Settled {
     inside.remove(&root);
     let mut found = Finder { inside, conditions: FxHashMap::default(), bounds: FxHashMap::default() };
     walk::walk(&func.body, &mut Context::new(func), &mut found);
-    let mut out = Settled { func: func.clone(), count: 0, moved: Vec::new() };
+    let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
     let body = rewrite(&func.body, &found, &mut out);
     out.func = func.with_body(body);
     out
@@ -99,7 +99,7 @@ fn chosen(e: &Expr, facts: &mut Context) -> Expr {
     }
 }
 
-fn rewrite(s: &Stmt, found: &Finder, out: &mut Settled) -> Stmt {
+fn rewrite(s: &Stmt, found: &Finder, out: &mut Eliminated) -> Stmt {
     if let (Some(rest), StmtKind::If { then, otherwise, .. }) = (found.conditions.get(&s.id()), s.kind()) {
         out.count += 1;
         let taken = match rest {
