@@ -314,17 +314,6 @@ pub enum AssertKind {
     Arithmetic,
 }
 
-/// A step in the life of a structured result (structured lowering makes and removes them).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lifecycle {
-    /// Becomes writable, with no element stored.
-    Declare,
-    /// Room for one more stored element.
-    Append,
-    /// Becomes readable.
-    Freeze,
-}
-
 /// The kinds of statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {
@@ -404,13 +393,6 @@ pub enum StmtKind {
         cond: Expr,
         /// Repeated.
         body: Stmt,
-    },
-    /// A step in the life of a structured tensor (structured lowering alone makes it).
-    Structured {
-        /// The tensor.
-        tensor: Symbol,
-        /// The step.
-        step: Lifecycle,
     },
 }
 

@@ -28,24 +28,9 @@ impl StmtKind {
                 }))
                 .collect(),
             StmtKind::Store { indices, value, .. } | StmtKind::ReduceTo { indices, value, .. } => {
-                indices.iter().flat_map(Access::exprs).chain([value]).collect()
+                indices.iter().map(|a| &a.index).chain([value]).collect()
             }
-            StmtKind::Seq(_)
-            | StmtKind::For { extent: Extent::Reals, .. }
-            | StmtKind::Eval { .. }
-            | StmtKind::Structured { .. } => Vec::new(),
-        }
-    }
-}
-
-impl Access {
-    /// The index and the modifier's bounds.
-    pub fn exprs(&self) -> Vec<&Expr> {
-        use crate::expr::Modifier;
-        match &self.modifier {
-            Modifier::Window(lo, hi) => vec![&self.index, lo, hi],
-            Modifier::Offset(d) => vec![&self.index, d],
-            Modifier::None | Modifier::Permit => vec![&self.index],
+            StmtKind::Seq(_) | StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => Vec::new(),
         }
     }
 }
@@ -132,7 +117,7 @@ impl Stmt {
             },
             StmtKind::Assume { cond } => StmtKind::Assume { cond: on_expr(cond) },
             StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
-            StmtKind::Eval { .. } | StmtKind::Structured { .. } => return self.clone(),
+            StmtKind::Eval { .. } => return self.clone(),
         };
         if self.kind() == &kind { self.clone() } else { self.with_kind(kind) }
     }

@@ -193,9 +193,7 @@ pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
         found |= match s.kind() {
-            StmtKind::Store { tensor: t, .. }
-            | StmtKind::ReduceTo { tensor: t, .. }
-            | StmtKind::Structured { tensor: t, .. } => t == tensor,
+            StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
             StmtKind::Eval { args, .. } => args.contains(tensor),
             _ => false,
         } || s.kind().exprs().into_iter().any(|e| reads(e, tensor));

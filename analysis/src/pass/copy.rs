@@ -154,7 +154,6 @@ impl Copier {
                 StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
             }
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
-            StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.name(tensor), step: *step },
         };
         let new = Stmt::new(kind, s.origin().derive(self.step, self.role));
         self.ids.insert(s.id(), new.id());

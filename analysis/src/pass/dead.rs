@@ -77,7 +77,6 @@ impl Reads {
                 StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
                     through.get_mut(tensor).unwrap_or(&mut roots).extend(reads);
                 }
-                StmtKind::Structured { tensor, .. } => roots.extend(reads.chain([tensor.clone()])),
                 StmtKind::Eval { args, .. } => roots.extend(reads.chain(args.iter().cloned())),
                 _ => roots.extend(reads),
             }

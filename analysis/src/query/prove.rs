@@ -5,7 +5,7 @@ use super::entail::QUICK;
 use super::interval::{Congruence, INFINITY, Interval};
 use super::linear::Linear;
 use super::lower::range_of;
-use taffeta_ast::expr::{Literal, Modifier};
+use taffeta_ast::expr::Literal;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, Expr, ExprKind, Symbol};
 
@@ -79,9 +79,9 @@ impl Context {
 
     fn may_stop_node(&mut self, e: &Expr) -> bool {
         match e.kind() {
-            ExprKind::Load(t, indices) => indices.iter().enumerate().any(|(k, a)| {
-                a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(t, k, &a.index)
-            }),
+            ExprKind::Load(t, indices) => {
+                indices.iter().enumerate().any(|(k, a)| self.may_stop(&a.index) || !self.in_range(t, k, &a.index))
+            }
             ExprKind::Apply(op, args) if op.is_lazy() => {
                 self.may_stop(&args[0])
                     || self.guarded(&args[0], *op != Op::Or, |c| c.may_stop(&args[1]))
@@ -92,16 +92,13 @@ impl Context {
                     || (op.info().may_fail_on_int && e.dtype().is_int() && !self.has_value(*op, &args[0], &args[1]))
             }
             ExprKind::Cast(inner) => (inner.dtype().is_float() && e.dtype().is_int()) || self.may_stop(inner),
-            ExprKind::Limit(inner, _) => self.may_stop(inner),
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => false,
         }
     }
 
     /// Whether addressing an element of a tensor that is alive may stop the program.
     pub fn element_may_stop(&mut self, tensor: &Symbol, indices: &[Access]) -> bool {
-        indices.iter().enumerate().any(|(k, a)| {
-            a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index)
-        })
+        indices.iter().enumerate().any(|(k, a)| self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index))
     }
 
     /// Whether `0 <= index < dim` is proved for dimension `k` of a tensor that is alive, if the index has a value.

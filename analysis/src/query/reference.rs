@@ -251,7 +251,6 @@ impl Collector {
                     self.add(&site, t, Use::Write, None);
                 }
             }
-            StmtKind::Structured { tensor, .. } => self.add(&site, tensor, Use::Write, None),
             _ => {}
         }
     }

@@ -6,8 +6,8 @@
 //! - `resolve`: symbols to slots. `machine`: statements and expressions.
 //! - [`show`]: how values print in messages.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, index modifiers, loops over the
-//! reals, library calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, loops over the reals, library
+//! calls.
 
 mod error;
 mod machine;

@@ -3,7 +3,7 @@
 
 use super::error::{ErrorKind, RuntimeError};
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Literal, Modifier};
+use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
 use crate::op::Op;
 use crate::stmt::{AssertKind, Extent, MessagePart, Origin, Stmt, StmtKind, Tensor};
@@ -212,7 +212,6 @@ impl<'a> Resolver<'a> {
             }
             StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
             StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
-            StmtKind::Structured { .. } => return Err(at(ErrorKind::Unsupported("structured tensors"))),
         };
         Ok(Code { origin: s.origin(), kind })
     }
@@ -225,11 +224,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn accesses(&self, accesses: &[Access]) -> Resolved<Box<[Node]>> {
-        let one = |a: &Access| match a.modifier {
-            Modifier::None => self.typed(&a.index, DType::I64),
-            _ => Err(ErrorKind::Unsupported("index modifiers")),
-        };
-        accesses.iter().map(one).collect()
+        accesses.iter().map(|a| self.typed(&a.index, DType::I64)).collect()
     }
 
     /// Expressions of type i64.
@@ -260,8 +255,6 @@ impl<'a> Resolver<'a> {
             }
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype())?,
             ExprKind::Cast(inner) => Node::Cast(inner.dtype(), e.dtype(), Box::new(self.expr(inner)?)),
-            ExprKind::Missing => return Err(ErrorKind::Unsupported("missing values")),
-            ExprKind::Limit(..) => return Err(ErrorKind::Unsupported("limits")),
             ExprKind::Measure(..) => return Err(ErrorKind::Unsupported("measures")),
         })
     }

@@ -7,8 +7,7 @@ use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
-    AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Parallel, Sharing, Stmt, StmtKind,
-    Tensor,
+    AssertKind, Extent, LoopProps, Memory, Message, MessagePart, Origin, Parallel, Sharing, Stmt, StmtKind, Tensor,
 };
 use crate::symbol::Symbol;
 use rustc_hash::FxHashSet;
@@ -162,14 +161,6 @@ impl Printer {
             StmtKind::Eval { function, args } => {
                 let args: Vec<String> = args.iter().map(|a| self.names.text(a)).collect();
                 self.line(&format!("{function}({})", args.join(", ")));
-            }
-            StmtKind::Structured { tensor, step } => {
-                let step = match step {
-                    Lifecycle::Declare => "declare",
-                    Lifecycle::Append => "append",
-                    Lifecycle::Freeze => "freeze",
-                };
-                self.line(&format!("{step}({})", self.names.text(tensor)));
             }
         }
     }

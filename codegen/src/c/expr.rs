@@ -55,7 +55,7 @@ impl Emitter<'_> {
             ExprKind::Cast(inner) => self.cast(inner, e.dtype()),
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype()),
             // Refused before lowering; the validator has seen to it that there is none.
-            ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
+            ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
         }
     }
 

@@ -159,8 +159,7 @@ impl<'a> Emitter<'a> {
             StmtKind::Assume { .. }
             | StmtKind::While { .. }
             | StmtKind::Eval { .. }
-            | StmtKind::For { extent: Extent::Reals, .. }
-            | StmtKind::Structured { .. } => {}
+            | StmtKind::For { extent: Extent::Reals, .. } => {}
         }
     }
 

@@ -215,15 +215,11 @@ impl Plan {
     }
 }
 
-/// Whether a tensor is an argument of an outside function, or structured.
+/// Whether a tensor is an argument of an outside function.
 fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
-        found |= match s.kind() {
-            StmtKind::Eval { args, .. } => args.contains(tensor),
-            StmtKind::Structured { tensor: t, .. } => t == tensor,
-            _ => false,
-        }
+        found |= matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor));
     });
     found
 }
