@@ -23,6 +23,7 @@
 //! (`taffeta-analysis`) and `unsafe`.
 
 pub mod build;
+pub mod codes;
 pub mod diag;
 pub mod dtype;
 pub mod expr;

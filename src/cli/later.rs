@@ -18,6 +18,6 @@ pub fn refuse(command: &'static str, what: &str) -> Result<(), Failure> {
             "command::unsupported",
             format!("`taffeta {command}` is not supported yet: {what} come in a later version"),
         )
-        .help("supported are run, check, show, deps, grad, check-grad, build, bench and fmt"),
+        .help("supported are run, check, show, deps, grad, check-grad, build, bench, explain and fmt"),
     ))
 }

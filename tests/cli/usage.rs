@@ -215,3 +215,27 @@ fn programs_are_formatted() {
     assert_eq!(folder.succeeds(&["fmt", "--check", "ugly.ft", "good.ft"]), "");
     assert!(folder.fails(&["fmt", "bad.ft"]).contains("bad.ft:1"));
 }
+
+#[test]
+fn codes_are_explained() {
+    let folder = folder();
+    let (status, out, err) = folder.taffeta(&["explain", "schedule::dependence"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("schedule::dependence\n\n") && out.contains("witness"), "{out}");
+    // As it is copied from a diagnostic.
+    assert_eq!(folder.taffeta(&["explain", "[schedule::dependence]"]).1, out);
+    let (status, all, _) = folder.taffeta(&["explain"]);
+    assert_eq!(status, 0);
+    for code in taffeta_ast::codes::groups().flat_map(|g| g.codes) {
+        assert!(all.contains(&format!("\n  {} ", code.name)), "{} is not listed:\n{all}", code.name);
+    }
+    for (wrong, help) in [
+        ("shape::mismatsch", "did you mean `shape::mismatch`?"),
+        ("overflow", "codes with it: `shape::overflow`, `size::overflow`"),
+        ("nothing::like::it", "`taffeta explain` lists all of them"),
+    ] {
+        let (status, out, err) = folder.taffeta(&["explain", wrong]);
+        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+        assert!(err.contains("command::code") && err.contains(help), "{err}");
+    }
+}

@@ -18,6 +18,10 @@ use taffeta_schedule::Documentation;
 
 /// The page that is made of other files.
 const PRIMITIVES: &str = "reference/primitives.md";
+/// The page of the codes of diagnostics, which is made of the table in `ast`.
+const DIAGNOSTICS: &str = "reference/diagnostics.md";
+/// Pages that are made of something else.
+const GENERATED: [&str; 2] = [PRIMITIVES, DIAGNOSTICS];
 
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src")];
@@ -27,7 +31,7 @@ fn pages() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "md") && !path.ends_with(PRIMITIVES) {
+            } else if path.extension().is_some_and(|e| e == "md") && !GENERATED.iter().any(|g| path.ends_with(g)) {
                 pages.push(path);
             }
         }
@@ -181,6 +185,32 @@ fn the_page_of_primitives_is_made_of_their_files() {
     for (_, ours) in TABLE_1.iter().flat_map(|(_, rows)| *rows) {
         assert!(steps.iter().any(|(d, _)| d.name == *ours), "`{ours}` of Table 1 is not there");
     }
+}
+
+/// The page of the codes: every group with its codes, as `taffeta explain` prints them.
+fn page_of_diagnostics() -> String {
+    let mut out = String::from(
+        "# Diagnostics\n\nWhat the code in brackets behind a diagnostic means. `taffeta explain CODE` prints the same, and codes \
+         do not\nchange their meaning. This page is made of the files in `ast/src/codes/`.\n",
+    );
+    for group in taffeta_ast::codes::groups() {
+        write!(out, "\n## {}\n", group.title).unwrap();
+        if !group.introduction.is_empty() {
+            write!(out, "\n{}\n", group.introduction).unwrap();
+        }
+        for code in group.codes {
+            write!(out, "\n### {}\n\n{}\n", code.name, code.text).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn the_page_of_diagnostics_is_made_of_the_table() {
+    let mut stale = Vec::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(DIAGNOSTICS);
+    current(&path, |_| page_of_diagnostics(), &mut stale);
+    nothing_is_stale(&stale);
 }
 
 /// The text of a primitive's example, which uses it, and whose scheduled program is shown.

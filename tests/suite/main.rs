@@ -5,6 +5,7 @@ mod adbench;
 mod case;
 #[path = "../cli/mod.rs"]
 mod cli;
+mod codes;
 mod corpus;
 mod differential;
 mod docs;
