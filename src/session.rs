@@ -139,7 +139,7 @@ impl Session {
             None => Function::new(&self.texts, entry, &options, timings, |timings| {
                 let program = Program::load(file)?;
                 timings.extend(program.timings());
-                let func = program.logical(entry, &options, timings)?;
+                let func = program.timed_logical(entry, &options, timings)?;
                 Ok((program.sources().clone(), func))
             }),
         }

@@ -1,8 +1,8 @@
 //! `taffeta explain`: what the code of a diagnostic means.
 
 use super::output::{Failure, print};
-use taffeta_ast::codes::{self, Code};
-use taffeta_ast::{Diagnostic, spelling};
+use taffeta::ast::codes::{self, Code};
+use taffeta::ast::{Diagnostic, spelling};
 
 /// Say what the code of a diagnostic means
 #[derive(clap::Args)]

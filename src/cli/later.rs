@@ -1,7 +1,7 @@
 //! Commands of later parts: they are known, and refused.
 
 use super::output::Failure;
-use taffeta_ast::Diagnostic;
+use taffeta::ast::Diagnostic;
 
 /// Anything at all: what the command will take is not checked before it exists.
 #[derive(clap::Args)]

@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
 use taffeta::Timings;
+use taffeta::ast::{Diagnostic, Value};
+use taffeta::codegen::signature::{Passing, Signature, TensorSig};
 use taffeta::io::memory::human_bytes;
 use taffeta::io::output::{Target, write_all};
-use taffeta_ast::{Diagnostic, Value};
-use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// Compile and run an entry of a program
 #[derive(clap::Args)]
@@ -131,7 +131,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         let Some(t) = all.iter().find(|t| t.name == *name) else {
             let names: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
             let d = Diagnostic::new("output::name", format!("`{}` has no result `{name}`", signature.name));
-            errors.push(match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
+            errors.push(match taffeta::ast::spelling::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None if names.is_empty() => d.help("it has no results"),
                 None => d.help(format!("its results are {}", names.join(", "))),

@@ -3,8 +3,8 @@
 use super::args::{Backend, ProgramArgs};
 use super::output::Failure;
 use std::collections::BTreeMap;
+use taffeta::ast::Diagnostic;
 use taffeta::{Function, Gradient, Options, Session, StaticValue};
-use taffeta_ast::Diagnostic;
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
@@ -28,7 +28,7 @@ pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options
         Backend::Interp => taffeta::Backend::Interp,
     };
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options { backend, statics, schedule, gradient, ..Options::default() })
+    Ok(Options::default().backend(backend).statics(statics).schedule(schedule.as_deref()).gradient(gradient))
 }
 
 /// Opens the program's entry, or its gradient.

@@ -8,6 +8,7 @@ mod deps;
 mod gradients;
 mod library;
 mod output;
+mod public;
 mod published;
 mod run;
 mod schedule;

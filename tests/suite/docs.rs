@@ -243,7 +243,7 @@ fn outcome(
     backend: Backend,
     size: i64,
 ) -> Result<Vec<taffeta_ast::Value>, String> {
-    let options = Options { schedule: Some(schedule.to_string()), ..Options::default() }.backend(backend);
+    let options = Options::default().schedule(schedule).backend(backend);
     let function = program.compile(entry, &options).map_err(|e| e.to_string())?;
     let signature = function.signature();
     let sizes: Vec<_> = signature.sizes.iter().enumerate().map(|(k, s)| (s.name.clone(), size + k as i64)).collect();
@@ -262,7 +262,7 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
         assert!(all.iter().any(|(_, s)| s != "refused"), "the example of {} has no schedule", d.name);
         for (entry, schedule) in all {
             if schedule == "refused" {
-                let options = Options { schedule: Some(schedule), ..Options::default() };
+                let options = Options::default().schedule(schedule.as_str());
                 let refusal = program.scheduled(&entry, &options).err().map(|e| e.to_string()).unwrap_or_default();
                 assert!(refusal.contains("schedule::"), "{}: {entry} is not refused: {refusal}", d.name);
                 continue;
