@@ -159,12 +159,12 @@ mod tests {
                 1 error
             "#]],
         );
-        let nowhere = Diagnostic::new("data::missing-file", "x.npy: there is no such file").help("check the path");
+        let nowhere = Diagnostic::new("data::missing_file", "x.npy: there is no such file").help("check the path");
         check(
             &nowhere,
             &sources,
             expect![[r#"
-                data::missing-file
+                data::missing_file
 
                   × x.npy: there is no such file
                   help: check the path

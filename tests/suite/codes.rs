@@ -27,7 +27,7 @@ fn sources() -> Vec<PathBuf> {
 
 /// Whether this is the content of a string that is a code: `area::problem`.
 fn is_code(text: &str) -> bool {
-    let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c));
     text.split_once("::").is_some_and(|(area, problem)| word(area) && word(problem))
 }
 

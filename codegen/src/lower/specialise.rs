@@ -47,7 +47,7 @@ fn known(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Known, Diagnosti
         let Some(size) = func.sizes.iter().find(|s| s.name() == name) else {
             let have: Vec<&str> = func.sizes.iter().map(Symbol::name).collect();
             let have = if have.is_empty() { "none".to_string() } else { have.join(", ") };
-            return Err(Diagnostic::new("lower::unknown-size", format!("`{}` has no size `{name}`", func.name))
+            return Err(Diagnostic::new("lower::unknown_size", format!("`{}` has no size `{name}`", func.name))
                 .help(format!("its sizes are: {have}"))
                 .into());
         };

@@ -45,7 +45,7 @@ fn sizes_that_are_none() {
             &LowerOptions { sizes: [(name.to_string(), value)].into_iter().collect(), ..LowerOptions::default() },
         )
     };
-    assert_eq!(with("q", 3).expect_err("there is no q").0[0].code, "lower::unknown-size");
+    assert_eq!(with("q", 3).expect_err("there is no q").0[0].code, "lower::unknown_size");
     assert_eq!(with("n", -3).expect_err("it is negative").0[0].code, "lower::size");
     assert_eq!(with("n", 1 << 60).expect_err("it is too large").0[0].code, "lower::size");
 }
