@@ -11,7 +11,7 @@ use taffeta::Timings;
 use taffeta::ast::{Diagnostic, Value};
 use taffeta::codegen::signature::{Passing, Signature, TensorSig};
 use taffeta::io::memory::human_bytes;
-use taffeta::io::output::{Target, write_all};
+use taffeta::io::output::{Target, folder_takes_files, write_all};
 
 /// Compile and run an entry of a program
 #[derive(clap::Args)]
@@ -148,8 +148,17 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         if dir.exists() && !dir.is_dir() {
             errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
         }
+        if let Err(e) = folder_takes_files(dir) {
+            errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
+        }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
-            targets.push(Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) });
+            let target = Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) };
+            if dir.is_dir()
+                && let Err(d) = target.check(t.dtype, t.shape.len())
+            {
+                errors.push(d);
+            }
+            targets.push(target);
         }
     }
     for (k, target) in targets.iter().enumerate() {
