@@ -103,8 +103,13 @@ fn normalised(s: &Stmt) -> (Stmt, bool) {
     let inside = if changed { inside } else { s.clone() };
     let Some(l) = Loop::of(&inside) else { return (inside, changed) };
     let plain = matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == taffeta_ast::LoopProps::default());
+    let apart = match (l.begin.as_int(), l.end.as_int()) {
+        (Some(begin), Some(end)) => i128::from(end) - i128::from(begin),
+        _ => 0,
+    };
+    let fits = apart.abs() <= i128::from(i64::MAX / 2);
     match (l.length(), l.step.as_int()) {
-        (Some(length), Some(step)) if step != 1 && plain => {
+        (Some(length), Some(step)) if step != 1 && plain && fits => {
             let body = tree::substitute(&l.body, &l.iter, &l.value(&Expr::var(&l.iter)));
             (l.with(Expr::int(0), length, Expr::int(1), body), true)
         }
@@ -300,12 +305,12 @@ impl Extractor {
     fn term(&mut self, e: &Expr) -> Result<Term, String> {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
-        if sum.constant.abs() > LARGEST_NUMBER {
+        if sum.constant.unsigned_abs() > LARGEST_NUMBER.unsigned_abs() {
             return Err(not_affine());
         }
         let mut parts = vec![(1, Term::Number(sum.constant))];
         for (e, c) in &sum.terms {
-            if c.abs() > LARGEST_COEFFICIENT {
+            if c.unsigned_abs() > LARGEST_COEFFICIENT.unsigned_abs() {
                 return Err(not_affine());
             }
             parts.push((*c, self.atom(e)?));

@@ -11,6 +11,7 @@ mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
 mod confirm;
+mod ends;
 mod figures;
 mod fission;
 mod fuse;
