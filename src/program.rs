@@ -283,7 +283,8 @@ impl Program {
         self.front.entries()
     }
 
-    /// Everything that is wrong with the program, entry by entry; empty if nothing is.
+    /// Everything that is wrong with the program, entry by entry, and warnings (see [`Diagnostic::is_error`]); empty if
+    /// there is nothing to say.
     pub fn check(&self) -> Vec<Diagnostic> {
         pipeline::check(&self.front)
     }

@@ -45,7 +45,7 @@ pub mod validate;
 pub mod value;
 pub mod visit;
 
-pub use diag::{Diagnostic, Diagnostics};
+pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use dtype::{DType, Kind};
 pub use expr::{Access, Expr, ExprKind, Literal};
 pub use func::{Func, Param, ParamMode};

@@ -10,7 +10,6 @@ use crate::facts::{Declared, Facts};
 use crate::plan::Plan;
 use crate::values::Home;
 use rustc_hash::FxHashMap;
-use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 
 /// Operations that take as long as an element of a tape costs on its way to memory and back.
@@ -92,14 +91,8 @@ fn operations(e: &Expr) -> f64 {
     let inner: f64 = e.children().into_iter().map(operations).sum();
     let own = match e.kind() {
         ExprKind::Load(..) => 1.0,
-        ExprKind::Apply(op, _) => match op {
-            _ if !e.dtype().is_float() => 0.25,
-            Op::Div | Op::Sqrt | Op::Rsqrt => 4.0,
-            Op::Exp | Op::Exp2 | Op::Log | Op::Log2 | Op::Sigmoid | Op::Tanh => 8.0,
-            Op::Expm1 | Op::Log1p | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan => 12.0,
-            Op::Atan2 | Op::Sinh | Op::Cosh | Op::Erf | Op::Pow => 16.0,
-            _ => 1.0,
-        },
+        ExprKind::Apply(..) if !e.dtype().is_float() => 0.25,
+        ExprKind::Apply(op, _) => f64::from(op.info().cost),
         _ => 0.0,
     };
     inner + own

@@ -299,8 +299,8 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries
-    /// finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
+    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of its
+    /// entries finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
     /// values to come, the names are checked. Gradients, which may wait for features, are left out.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
@@ -310,8 +310,7 @@ impl Program {
         let wanted =
             |e: &EntryInfo| e.gradient_of.is_none() && e.params.iter().all(|p| !p.is_static || p.default.is_some());
         let entries: Vec<EntryInfo> = self.entries().into_iter().filter(wanted).collect();
-        let faults =
-            |e: &EntryInfo| elaborate::entry(self, &e.name, &BTreeMap::new(), hooks).err().map_or(vec![], |d| d.0);
+        let faults = |e: &EntryInfo| elaborate::check(self, &e.name, &BTreeMap::new(), hooks);
         // Entries do not know of each other; for a single one it is not worth starting threads.
         let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
             [only] => vec![faults(only)],

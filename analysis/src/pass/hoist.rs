@@ -319,17 +319,15 @@ impl Costly {
     }
 }
 
+/// Operators of that cost are worth a name.
+const COSTLY: u32 = 4;
+
 /// Whether the operation itself takes many times what an addition takes.
 fn is_costly(e: &Expr) -> bool {
     let ExprKind::Apply(op, args) = e.kind() else { return false };
-    match op {
-        Op::FloorDiv | Op::Mod => args[1].as_literal().is_none(),
-        Op::Div | Op::Pow | Op::Sqrt | Op::Rsqrt => true,
-        Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log1p => true,
-        Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Atan2 => true,
-        Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Erf => true,
-        _ => false,
-    }
+    // A division by a constant becomes a multiplication and shifts.
+    let constant = matches!(op, Op::FloorDiv | Op::Mod) && args[1].as_literal().is_some();
+    op.info().cost >= COSTLY && !constant
 }
 
 /// What the scalar of an expression is called.

@@ -5,7 +5,7 @@ use super::func::{is_entry, is_static_annotation};
 use super::report::counted;
 use super::scope::Role;
 use super::value::{Lazy, Value};
-use super::{Elab, R};
+use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
@@ -260,8 +260,11 @@ impl Elab<'_> {
                     ),
                 );
             }
-            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
             let role = self.frame().find(name).map_or(Role::Param(None), |(_, b)| b.role);
+            if let (true, Role::Param(Some((frame, site)))) = (a.inout && v.is_weak_scalar(), role) {
+                return Err(Stop::Restart { frame, site });
+            }
+            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
             self.bind(name, converted, role, p.name.span);
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 match &dim.kind {
@@ -291,6 +294,9 @@ impl Elab<'_> {
     }
 
     fn converted_argument(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span, read_only: bool) -> R<Value> {
+        if let (Value::Tensor(view), true) = (v, a.inout) {
+            self.note_stored(&view.tensor.symbol, a.dtype);
+        }
         if let Value::Tensor(view) = v
             && view.tensor.dtype == a.dtype
         {
@@ -311,6 +317,9 @@ impl Elab<'_> {
         }
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
         let expr = self.stored(&l, a.dtype, at)?;
+        if !l.weak {
+            self.warn_conversion(&format!("the parameter `{name}`"), l.expr.dtype(), a.dtype, at);
+        }
         if expr.as_literal().is_some() || l.expr.dtype() == a.dtype {
             return Ok(Value::Lazy(Lazy { expr, weak: false, ..l }));
         }
@@ -359,6 +368,10 @@ impl Elab<'_> {
             } else {
                 let Some(l) = value.lazy() else { return self.not_a_result(value, k, annotation.span) };
                 let expr = self.stored(&l, a.dtype, annotation.span)?;
+                if !l.weak {
+                    let what = format!("the result of `{}`", f.name.text);
+                    self.warn_conversion(&what, l.expr.dtype(), a.dtype, annotation.span);
+                }
                 Value::Lazy(Lazy { expr, weak: false, ..l })
             });
         }

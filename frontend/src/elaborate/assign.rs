@@ -202,7 +202,7 @@ impl Elab<'_> {
 
     /// A name that is new here.
     fn declare_name(&mut self, name: &str, site: Span, v: Value, span: Span) -> R<()> {
-        let assigned_again = self.frame().tensor_sites.contains(&site) || self.frame().looped.contains(name);
+        let assigned_again = self.frame().must_be_tensor(name, site);
         if let Value::Lazy(l) = &v
             && l.weak
             && !within(&l.expr, &mut { MAX_NAMED })
@@ -235,10 +235,14 @@ impl Elab<'_> {
             Value::Tuple(items) => self.bind_sequence(name, site, &items, false),
             Value::List(items) => self.bind_sequence(name, site, &items, true),
             v => match v.lazy() {
-                Some(l) => {
-                    let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
-                    self.declare_tensor(name, site, dtype, l.shape.clone(), &v, span)
+                Some(l) if l.weak => {
+                    self.check_shape(&l.shape, span)?;
+                    let view = self.weak_local(name, site, &l, span)?;
+                    self.write(&view, &v, site, span)?;
+                    self.bind(name, Value::Tensor(view), Role::Local, site);
+                    Ok(())
                 }
+                Some(l) => self.declare_tensor(name, site, l.expr.dtype(), l.shape.clone(), &v, span),
                 None => {
                     self.bind(name, v, Role::Named, site);
                     Ok(())
@@ -441,6 +445,7 @@ impl Elab<'_> {
         let target = &self.fixed_place(target);
         let injective = is_injective(target);
         if injective && let Some((op, value)) = super::reduce::recognise(target, &element) {
+            self.warn_narrow_sum(target, op, span);
             let value = self.unaliased(target, value);
             self.emit_reduce(target, op, &value);
             return Ok(());
@@ -485,7 +490,16 @@ impl Elab<'_> {
         self.check_assignable(&l, target, site, span)?;
         let expr = stretch(&l, &target.shape);
         l = Lazy { shape: target.shape.clone(), expr, weak: l.weak };
-        self.stored(&l, target.tensor.dtype, span)
+        let dtype = target.tensor.dtype;
+        if target.open && l.weak {
+            // The walk with the type that is found will say whether it fits.
+            return Ok(l.expr.cast(dtype));
+        }
+        if !l.weak {
+            self.note_stored(&target.tensor.symbol, l.expr.dtype());
+            self.warn_narrowing(target, l.expr.dtype(), site, span);
+        }
+        self.stored(&l, dtype, span)
     }
 
     /// Checks that a value's shape broadcasts to the target's.

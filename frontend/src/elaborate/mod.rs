@@ -4,8 +4,8 @@
 //! tensors, shapes and types inferred, array expressions expanded into loops. It expands and does not improve.
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
-//! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `reduce`
-//! (statements), `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
+//! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `declared`,
+//! `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
 //! report comes of it), and elaboration goes on with the next statement.
@@ -18,6 +18,7 @@ mod broadcast;
 mod builtin;
 mod call;
 mod choice;
+mod declared;
 mod entry;
 mod expr;
 mod func;
@@ -34,6 +35,7 @@ mod splice;
 mod static_eval;
 mod stmt;
 mod value;
+mod warn;
 
 #[cfg(test)]
 mod tests;
@@ -125,6 +127,14 @@ pub(crate) struct Elab<'p> {
     own_gradients: FxHashMap<FuncRef, Option<Arc<own::Own>>>,
     /// Where a schedule is evaluated, not a program.
     schedule: Option<schedule::Running<'p>>,
+    /// What is noted of names that are declared from weak values.
+    notes: declared::Notes,
+    /// What walks of functions have found, by the types of their arguments.
+    found: FxHashMap<u64, declared::Findings>,
+    /// Gradients that were made for calls in this program.
+    gradients: FxHashMap<String, Arc<Func>>,
+    /// What is right, and may not be what was meant.
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'p> Elab<'p> {
@@ -152,6 +162,10 @@ impl<'p> Elab<'p> {
             within: Vec::new(),
             own_gradients: FxHashMap::default(),
             schedule: None,
+            notes: declared::Notes::default(),
+            found: FxHashMap::default(),
+            gradients: FxHashMap::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -200,6 +214,20 @@ pub(crate) fn entry(
     hooks: &dyn Hooks,
 ) -> Result<Func, Diagnostics> {
     with_stack(|| entry::elaborate(program, name, statics, hooks, false))
+}
+
+/// Everything that there is to say about an entry: mistakes, or warnings where there are none.
+pub(crate) fn check(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Vec<Diagnostic> {
+    let found = with_stack(|| {
+        let (result, warnings) = entry::warned(program, name, statics, hooks, false);
+        result.map(|_| warnings)
+    });
+    found.unwrap_or_else(|d| d.0)
 }
 
 /// Elaborates an entry that is going to be differentiated.

@@ -70,7 +70,7 @@ impl Elab<'_> {
         self.error("unsupported", span, format!("{what} is not supported yet"))
     }
 
-    fn in_library(&self, file: FileId) -> bool {
+    pub(crate) fn in_library(&self, file: FileId) -> bool {
         self.program.modules.iter().any(|m| m.file == file && m.prelude)
     }
 }

@@ -1,6 +1,7 @@
 //! Names: the frames of inlined calls, their scopes, and how a name is found.
 
 use super::builtin::Builtin;
+use super::declared::{Declared, Findings};
 use super::func::FuncRef;
 use super::value::{StaticType, Value};
 use super::{Elab, R, Stop};
@@ -48,8 +49,12 @@ pub(crate) struct Frame {
     pub(crate) id: usize,
     pub(crate) module: ModuleId,
     pub(crate) scopes: Vec<Scope>,
-    /// Declarations that must be tensors, since their names are assigned again.
-    pub(crate) tensor_sites: FxHashSet<Span>,
+    /// What walks before this one have found.
+    pub(crate) findings: Findings,
+    /// Names that were declared from weak values.
+    pub(crate) declared: Vec<Declared>,
+    /// How often such declarations were come by.
+    pub(crate) visits: FxHashMap<Span, u32>,
     /// Names of blocks that have ended, and where they were declared.
     pub(crate) ended: FxHashMap<String, Span>,
     /// Names that must be tensors, as far as the text tells at once.
@@ -80,7 +85,9 @@ impl<'p> Elab<'p> {
             id,
             module,
             scopes: vec![Scope::default()],
-            tensor_sites: FxHashSet::default(),
+            findings: Findings::default(),
+            declared: Vec::new(),
+            visits: FxHashMap::default(),
             ended: FxHashMap::default(),
             looped,
         });

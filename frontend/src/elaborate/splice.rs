@@ -142,6 +142,9 @@ impl Elab<'_> {
     /// The view that a parameter stands for: the argument's, or that of a converted copy.
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
+        if let (Value::Tensor(view), ParamMode::InOut) = (v, p.mode) {
+            self.note_stored(&view.tensor.symbol, p.tensor.dtype);
+        }
         if let Value::Tensor(view) = v
             && view.tensor.dtype == p.tensor.dtype
         {

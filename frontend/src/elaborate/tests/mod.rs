@@ -2,6 +2,7 @@
 
 mod aliasing;
 mod calls;
+mod declared;
 mod diagnostics;
 mod gradients;
 mod indexing;

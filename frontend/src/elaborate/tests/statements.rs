@@ -82,7 +82,7 @@ fn reductions() {
                     p *= x[i]
                     lo = min(lo, x[i])
                     hi = max(hi, x[i])
-                    some = some or b[i]
+                    some |= b[i]
                     every &= b[i]
                     bits |= k[i]
                     mask &= k[i]

@@ -265,3 +265,18 @@ fn constants() {
         "#]],
     );
 }
+
+/// Static values are those that the interpreter, the simplifier and C compute.
+#[test]
+fn static_values_follow_the_table() {
+    check(
+        "Z = max(0.0, -0.0)
+Y = min(-0.0, 0.0)
+W = max([-0.0, 0.0])
+
+def f(x: f64[n]):
+    return x + 1 / Z, x + 1 / Y, x + 1 / W, x + min(nan, 1.0), x + 7 // -2, x + -7 % 3, x + (1 << 40), x + sign(-2.5)
+",
+        expect![[r#""#]],
+    );
+}
