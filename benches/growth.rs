@@ -78,13 +78,13 @@ const STAGES: [Stage; 14] = [
     ("schedule", |c| {
         c.shape.scheduled.then(|| -> Work<'_> {
             Box::new(|| {
-                let options = Options { schedule: Some("steps".into()), ..Options::default() };
+                let options = Options::default().schedule("steps");
                 black_box(logical(c.program, &options));
             })
         })
     }),
     ("grad", |c| {
-        let gradient = Gradient { wrt: vec!["x".into()], ..Gradient::default() };
+        let gradient = Gradient::default().wrt(["x"]);
         Some(Box::new(move || {
             let made = pipeline::gradient(c.func, &gradient, &BTreeMap::new(), &mut Timings::default());
             black_box(made.unwrap_or_else(|d| panic!("{d:?}")));
@@ -116,7 +116,7 @@ const STAGES: [Stage; 14] = [
 ];
 
 fn logical(program: &Program, options: &Options) -> Func {
-    program.logical("f", options, &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"))
+    program.logical("f", options).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn lowered(func: &Func) -> taffeta_codegen::Lowered {

@@ -103,7 +103,9 @@ fn functions(n: usize) -> String {
 /// As many entries: what `check` elaborates one by one.
 fn entries(n: usize) -> String {
     let more = lines(n, |k| {
-        format!("\n\ndef e{k}(x: f64[n]) -> f64[n]:\n    y = empty((n,), f64)\n    for i in range(n):\n        y[i] = x[i] * {k}.5\n    return y")
+        format!(
+            "\n\ndef e{k}(x: f64[n]) -> f64[n]:\n    y = empty((n,), f64)\n    for i in range(n):\n        y[i] = x[i] * {k}.5\n    return y"
+        )
     });
     format!("def f(x: f64[n]) -> f64[n]:\n    y = x * 2.0\n    return y\n{more}")
 }

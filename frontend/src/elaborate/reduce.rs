@@ -54,9 +54,8 @@ fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option
     let [a, b] = args.as_slice() else { return None };
     let combined = |x: &Expr, y: &Expr| Expr::apply(*here, vec![x.clone(), y.clone()]);
     if *here == Op::Sub && op == Op::Add {
-        return others(op, a, is_target).map(|rest| {
-            Some(rest.map_or_else(|| Expr::apply(Op::Neg, vec![b.clone()]), |rest| combined(&rest, b)))
-        });
+        return others(op, a, is_target)
+            .map(|rest| Some(rest.map_or_else(|| Expr::apply(Op::Neg, vec![b.clone()]), |rest| combined(&rest, b))));
     }
     if *here != op {
         return None;

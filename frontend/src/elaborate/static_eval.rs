@@ -24,9 +24,7 @@ pub(crate) fn operator(op: Op, args: &[(Value, Span)]) -> Option<Result<Value, S
         // `~True` would be a number in Python: the general case says what it is here.
         [Value::Bool(_)] if op == Op::BitNot => None,
         [Value::Bool(a)] => evaluated(op, DType::Bool, &[Literal::Bool(*a)]).map(Ok),
-        [Value::Bool(a), Value::Bool(b)] => {
-            evaluated(op, DType::Bool, &[Literal::Bool(*a), Literal::Bool(*b)]).map(Ok)
-        }
+        [Value::Bool(a), Value::Bool(b)] => evaluated(op, DType::Bool, &[Literal::Bool(*a), Literal::Bool(*b)]).map(Ok),
         [Value::Int(a)] => int_unary(op, *a),
         [Value::Int(a), Value::Int(b)] => int_binary(op, *a, *b),
         all if all.iter().all(|v| matches!(v, Value::Int(_) | Value::Float(_))) => {
@@ -72,13 +70,9 @@ fn int_unary(op: Op, a: i128) -> Option<Result<Value, String>> {
 fn int_binary(op: Op, a: i128, b: i128) -> Option<Result<Value, String>> {
     match scalar::exact_int(op, a, b) {
         Ok(Some(v)) => Some(checked(v)),
-        Ok(None) if op.is_comparison() => {
-            evaluated(op, DType::I64, &[Literal::Int(a), Literal::Int(b)]).map(Ok)
-        }
+        Ok(None) if op.is_comparison() => evaluated(op, DType::I64, &[Literal::Int(a), Literal::Int(b)]).map(Ok),
         Ok(None) => floats(op, &[a as f64, b as f64]).map(Ok),
-        Err(Fault::NegativeExponent(_)) => {
-            Some(Err("an integer has no negative power: write `2.0 ** -1`".to_string()))
-        }
+        Err(Fault::NegativeExponent(_)) => Some(Err("an integer has no negative power: write `2.0 ** -1`".to_string())),
         Err(Fault::NegativeShift(_)) => Some(Err("a shift by a negative number".to_string())),
         Err(fault) => Some(Err(fault.to_string())),
     }
