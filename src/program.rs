@@ -372,10 +372,10 @@ impl Program {
     /// # Errors
     ///
     /// Everything that is wrong with the entry.
-    pub fn own_gradients(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
+    pub fn custom_vjps(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
         let func = pipeline::differentiable(&self.front, entry, options, &mut Timings::default());
         let func = func.map_err(|d| Error::program(d, &self.sources))?;
-        Ok(func.own_gradients.into_iter().map(|c| (c.function, c.span)).collect())
+        Ok(func.custom_vjps.into_iter().map(|c| (c.function, c.span)).collect())
     }
 
     /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it

@@ -102,8 +102,8 @@ impl Builder {
     /// A program of that name.
     pub fn new(name: &str) -> Builder {
         let (name, body) = (name.to_string(), Stmt::nop());
-        let (sizes, params, results, own_gradients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Builder { func: Func { name, doc: None, sizes, params, results, body, own_gradients } }
+        let (sizes, params, results, custom_vjps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Builder { func: Func { name, doc: None, sizes, params, results, body, custom_vjps } }
     }
 
     /// A size parameter.

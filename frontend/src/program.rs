@@ -321,23 +321,23 @@ impl Program {
                 all.push(d);
             }
         }
-        self.check_own_gradients(hooks, &mut all);
+        self.check_custom_vjps(hooks, &mut all);
         self.check_schedules(&mut all);
         self.check_names(&mut all);
         all
     }
 
     /// Whether the program gives a gradient of its own for some function.
-    pub fn has_own_gradients(&self) -> bool {
+    pub fn has_custom_vjps(&self) -> bool {
         let items = self.modules.iter().filter(|m| !m.prelude).flat_map(|m| &m.module.items);
-        items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_own_gradient(f)))
+        items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_custom_vjp(f)))
     }
 
     /// Gradients that the file gives itself, with the functions that they are of.
-    fn check_own_gradients(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
+    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         for (k, item) in items.iter().enumerate() {
-            if !matches!(item, Item::Function(f) if elaborate::is_own_gradient(f)) {
+            if !matches!(item, Item::Function(f) if elaborate::is_custom_vjp(f)) {
                 continue;
             }
             for d in elaborate::gradient_faults(self, k, hooks) {

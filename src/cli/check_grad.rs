@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let checks = taffeta::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
     let wrong: Vec<&InputCheck> = checks.iter().filter(|c| c.verdict().is_wrong()).collect();
-    let own = if wrong.is_empty() { Vec::new() } else { own_gradients(&program, &entry, &options)? };
+    let own = if wrong.is_empty() { Vec::new() } else { custom_vjps(&program, &entry, &options)? };
     let wrong: Vec<Fault> = wrong.into_iter().filter_map(|c| fault(&entry, c, &own)).collect();
     if args.program.json {
         let document = document(&entry, args, &made, &checks);
@@ -156,8 +156,8 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
 }
 
 /// The functions whose own gradients are a part of it, each once.
-fn own_gradients(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
-    let mut names: Vec<String> = program.own_gradients(entry, options)?.into_iter().map(|(name, _)| name).collect();
+fn custom_vjps(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = program.custom_vjps(entry, options)?.into_iter().map(|(name, _)| name).collect();
     names.sort();
     names.dedup();
     Ok(names)

@@ -7,6 +7,8 @@ mod case;
 mod cli;
 mod codes;
 mod corpus;
+mod custom_vjp;
+mod custom_vjp_budgets;
 mod differential;
 mod docs;
 #[path = "../../codegen/tests/compiled/driver.rs"]
@@ -17,8 +19,6 @@ mod jacobian;
 mod libop;
 mod logistic;
 mod memory;
-mod own_budgets;
-mod own_gradients;
 mod pairs;
 mod polybench;
 mod programs;

@@ -17,6 +17,7 @@
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
 use super::Context;
+pub use super::instance::Relation;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Linear;
 use super::point::Assumptions;
@@ -24,25 +25,6 @@ use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
-
-/// In which iteration of a loop the sink is, as seen from the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relation {
-    /// In the same one.
-    Same,
-    /// In a later one.
-    Later,
-    /// In an earlier one.
-    Earlier,
-    /// In any.
-    Any,
-}
-
-impl Relation {
-    pub(super) fn allows(self, other: Relation) -> bool {
-        self == other || self == Relation::Any
-    }
-}
 
 /// Which of both runs first in the program as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,29 @@
 //! load of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
 
 use super::Context;
-use super::depend::Relation;
 use super::point::Assumptions;
 use super::reference::{Reference, Site, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+
+/// In which iteration of a loop the sink is, as seen from the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// In the same one.
+    Same,
+    /// In a later one.
+    Later,
+    /// In an earlier one.
+    Earlier,
+    /// In any.
+    Any,
+}
+
+impl Relation {
+    pub(super) fn allows(self, other: Relation) -> bool {
+        self == other || self == Relation::Any
+    }
+}
 
 /// Which of the two instances of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

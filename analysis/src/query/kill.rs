@@ -14,7 +14,8 @@
 
 use super::Context;
 use super::context::{Def, Key};
-use super::depend::{Dependences, Relation};
+use super::depend::Dependences;
+use super::instance::Relation;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Atom;
 use super::point::{Assumptions, System};

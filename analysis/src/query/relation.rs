@@ -5,7 +5,8 @@
 //! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
 //! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
 
-use super::depend::{Conflict, DependenceKind, Dependences, Prover, Relation, kind_of, orders};
+use super::depend::{Conflict, DependenceKind, Dependences, Prover, kind_of, orders};
+use super::instance::Relation;
 use super::linear::{Atom, Linear};
 use super::reference::{Reference, Step, Use};
 use crate::isl::Row;

@@ -35,7 +35,7 @@ pub(crate) struct Mark {
     pub(crate) depth: usize,
     pub(crate) items: usize,
     facts: (usize, usize),
-    own_calls: usize,
+    custom_vjp_calls: usize,
     declared: usize,
 }
 
@@ -87,7 +87,7 @@ impl Elab<'_> {
             depth: self.blocks.len(),
             items: block.items.len(),
             facts,
-            own_calls: self.own_calls.len(),
+            custom_vjp_calls: self.custom_vjp_calls.len(),
             declared: block.declared,
         }
     }
@@ -108,7 +108,7 @@ impl Elab<'_> {
     /// Takes back everything that was emitted since `mark`.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         self.blocks.truncate(mark.depth);
-        self.own_calls.truncate(mark.own_calls);
+        self.custom_vjp_calls.truncate(mark.custom_vjp_calls);
         let block = self.block_mut();
         block.items.truncate(mark.items);
         block.declared = mark.declared;

@@ -268,7 +268,7 @@ impl Elab<'_> {
         let f = self.function(target);
         if self.schedule.is_some() {
             self.callable_in_schedule(target, &args, span)?;
-        } else if super::own::decorator(f).is_some() {
+        } else if super::custom_vjp::decorator(f).is_some() {
             let name = &f.name.text;
             let message = format!("`{name}` is the gradient of another function, and is not called by programs");
             return self.error_help("call::decorated", span, message, "call a function that both have in common");
@@ -289,7 +289,7 @@ impl Elab<'_> {
             );
         }
         if self.differentiated
-            && let Some(own) = self.own_gradient(target)?
+            && let Some(own) = self.custom_vjp(target)?
         {
             return self.call_with_gradient(&own, args, span);
         }

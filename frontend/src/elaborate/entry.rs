@@ -142,7 +142,7 @@ impl Elab<'_> {
             let mode = if a.inout { ParamMode::InOut } else { ParamMode::In };
             params.push(Param { tensor, mode });
         }
-        let own = if self.differentiated { self.own_gradient(target)? } else { None };
+        let own = if self.differentiated { self.custom_vjp(target)? } else { None };
         let returned = match own {
             // A program that has its own gradient is a call of itself.
             Some(own) => {
@@ -161,8 +161,8 @@ impl Elab<'_> {
         let items = std::mem::take(&mut self.block_mut().items);
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
         let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
-        let own_gradients = std::mem::take(&mut self.own_calls);
-        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, own_gradients })
+        let custom_vjps = std::mem::take(&mut self.custom_vjp_calls);
+        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, custom_vjps })
     }
 
     fn check_form(&mut self, f: &Function) -> R<()> {
@@ -174,7 +174,7 @@ impl Elab<'_> {
                     format!("`{}` is a schedule, not an entry", f.name.text),
                 );
             }
-            if super::own::decorator(f).is_none() {
+            if super::custom_vjp::decorator(f).is_none() {
                 return self.unsupported(d.span, "this decorator");
             }
             if self.within.is_empty() {

@@ -18,6 +18,7 @@ mod broadcast;
 mod builtin;
 mod call;
 mod choice;
+mod custom_vjp;
 mod declared;
 mod entry;
 mod expr;
@@ -26,7 +27,6 @@ mod grad;
 mod index;
 mod literal;
 mod operator;
-mod own;
 mod reduce;
 mod report;
 mod schedule;
@@ -47,7 +47,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Frame;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use taffeta_ast::func::OwnGradient;
+use taffeta_ast::func::CustomVjp;
 use taffeta_ast::stmt::CallSite;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 use value::Value;
@@ -120,11 +120,11 @@ pub(crate) struct Elab<'p> {
     /// noted.
     differentiated: bool,
     /// Those calls.
-    own_calls: Vec<OwnGradient>,
+    custom_vjp_calls: Vec<CustomVjp>,
     /// The functions whose gradients this is a part of.
     within: Vec<FuncRef>,
     /// What is known of functions and their own gradients.
-    own_gradients: FxHashMap<FuncRef, Option<Arc<own::Own>>>,
+    custom_vjps: FxHashMap<FuncRef, Option<Arc<custom_vjp::CustomVjpRule>>>,
     /// Where a schedule is evaluated, not a program.
     schedule: Option<schedule::Running<'p>>,
     /// What is noted of names that are declared from weak values.
@@ -158,9 +158,9 @@ impl<'p> Elab<'p> {
             looped: FxHashMap::default(),
             globals: FxHashMap::default(),
             differentiated: false,
-            own_calls: Vec::new(),
+            custom_vjp_calls: Vec::new(),
             within: Vec::new(),
-            own_gradients: FxHashMap::default(),
+            custom_vjps: FxHashMap::default(),
             schedule: None,
             notes: declared::Notes::default(),
             found: FxHashMap::default(),
@@ -242,12 +242,12 @@ pub(crate) fn differentiable(
 
 /// Everything that is wrong with the own gradient at a place of the main file; nothing if there is none.
 pub(crate) fn gradient_faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<Diagnostic> {
-    with_stack(|| Ok(own::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
+    with_stack(|| Ok(custom_vjp::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
 }
 
 /// Whether a function is the gradient of another one: `@gradient(f)`.
-pub fn is_own_gradient(f: &crate::syntax::Function) -> bool {
-    own::decorator(f).is_some()
+pub fn is_custom_vjp(f: &crate::syntax::Function) -> bool {
+    custom_vjp::decorator(f).is_some()
 }
 
 /// Elaborates an entry and applies a schedule function.

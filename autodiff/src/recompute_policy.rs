@@ -4,11 +4,10 @@
 //! innermost loop around its declaration where that costs less than to write and read all values: arithmetic of its
 //! statements, per element, against the bytes of an element.
 
-use crate::Tape;
+use crate::data::{Choice, Home, Plan};
 use crate::extent::{self, Ranges};
 use crate::facts::{Declared, Facts};
-use crate::plan::Plan;
-use crate::values::Home;
+use crate::request::Tape;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 
@@ -16,13 +15,6 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 const WORTH_A_TAPE: f64 = 16.0;
 /// A guess of how often a loop runs whose length is not known.
 const USUAL_LENGTH: f64 = 64.0;
-
-/// Where a tensor that is declared in a loop is at home, and why.
-#[derive(Clone)]
-pub(crate) struct Choice {
-    pub home: Home,
-    pub why: String,
-}
 
 /// The homes of the tensors that are declared in loops.
 pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<Symbol, Choice> {
@@ -51,7 +43,7 @@ fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool
     if plan.states.contains(symbol) {
         return (false, "the state of a loop that runs in segments".into());
     }
-    if plan.again.contains(symbol) {
+    if plan.recomputed.contains(symbol) {
         return (false, "a tape of it is more than the budget has room for".into());
     }
     let listed = |names: &[String]| names.iter().any(|n| n == symbol.name());

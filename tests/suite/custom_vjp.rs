@@ -64,7 +64,7 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
         found
     };
     let expected = of(&without, Backend::Interp, Tape::Auto, None);
-    assert!(!own.own_gradients("loss", &Options::default()).expect("it elaborates").is_empty(), "nothing is tested");
+    assert!(!own.custom_vjps("loss", &Options::default()).expect("it elaborates").is_empty(), "nothing is tested");
     let peak = taken(&own, "loss", None, &named).expect("without a budget nothing is too much");
     let budgets =
         [peak * 3 / 4, peak / 2, peak / 4].into_iter().filter(|b| taken(&own, "loss", Some(*b), &named).is_ok());
@@ -533,7 +533,7 @@ fn gradients_that_do_not_fit_are_refused() {
 /// A gradient stands beside its function, in a module that another file imports.
 #[test]
 fn gradients_come_with_modules() {
-    let folder = root().join("target/tmp/own_gradients");
+    let folder = root().join("target/tmp/custom_vjps");
     std::fs::create_dir_all(&folder).expect("a folder for tests");
     std::fs::write(folder.join("quantise.ft"), ROUNDED.split("\ndef loss").next().expect("text")).expect("written");
     let main = folder.join("main.ft");

@@ -1,7 +1,7 @@
 //! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs
 //! again.
 
-use crate::own_gradients::{assert_near, f64s, plain, program, refused, run, some, taken};
+use crate::custom_vjp::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
 use taffeta::{Backend, Gradient, Options};
 use taffeta_ast::DType;
