@@ -212,10 +212,11 @@ pub fn check_gradient(
     let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
     let position = |name: &String| func.params.iter().position(|p| p.tensor.symbol.name() == name);
     let programs = Programs {
-        value: program.compile(entry, &plain)?,
+        // It runs many times, and nobody asked for what it prints.
+        value: program.compile(entry, &plain)?.on_print(|_| {}),
         // What a function with its own gradient does has tangents, which that gradient must agree with.
-        forward: program.tangents(entry, &plain, &gradient)?,
-        reverse: program.compile(entry, &reverse)?,
+        forward: program.tangents(entry, &plain, &gradient)?.on_print(|_| {}),
+        reverse: program.compile(entry, &reverse)?.on_print(|_| {}),
         wrt: wrt.iter().filter_map(position).collect(),
         inputs,
         threads: sampling.threads,

@@ -197,6 +197,14 @@ fn request<'a>(
     }
 }
 
+/// The program, which stops where a statement makes a NaN or an infinity.
+///
+/// Why after schedules and gradients, and before lowering: what runs is what is checked, and its checks are assertions
+/// like others.
+pub fn check_finite(func: &Func) -> Func {
+    pass::check_finite::run(func)
+}
+
 /// The program on flat buffers, with every check that remains.
 pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();

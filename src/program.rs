@@ -126,6 +126,8 @@ pub struct Options {
     pub gradient: Option<Gradient>,
     /// C for any machine of this architecture: vectors are as long as all of them have.
     pub portable: bool,
+    /// Stop where a statement makes a NaN or an infinity of finite numbers, and say which (`run::nonfinite`).
+    pub check_finite: bool,
 }
 
 impl Options {
@@ -175,6 +177,13 @@ impl Options {
     #[must_use]
     pub fn portable(mut self, portable: bool) -> Options {
         self.portable = portable;
+        self
+    }
+
+    /// Stops where a statement makes a NaN or an infinity of finite numbers.
+    #[must_use]
+    pub fn check_finite(mut self, check: bool) -> Options {
+        self.check_finite = check;
         self
     }
 

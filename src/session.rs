@@ -148,5 +148,5 @@ impl Session {
 
 /// What a program is elaborated and differentiated with, as part of a key.
 pub(crate) fn statics_text(options: &Options) -> String {
-    format!("{:?} {:?}", options.statics, options.gradient)
+    format!("{:?} {:?} {}", options.statics, options.gradient, options.check_finite)
 }

@@ -30,7 +30,7 @@ use crate::dtype::DType;
 use crate::expr::{Access, Expr};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
-use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, Role, Stmt, StmtKind, Tensor};
+use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use std::sync::Arc;
 
@@ -86,6 +86,11 @@ pub fn var_def(t: &Arc<Tensor>, body: Stmt) -> Stmt {
 /// `assert cond, message`
 pub fn assert(cond: &Expr, message: Message) -> Stmt {
     synthetic(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
+}
+
+/// `print(…)`
+pub fn print(parts: Vec<PrintPart>) -> Stmt {
+    synthetic(StmtKind::Print { parts })
 }
 
 fn tensor<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>, role: Role) -> Arc<Tensor> {

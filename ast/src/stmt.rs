@@ -303,6 +303,24 @@ pub enum MessagePart {
 /// What a failed assertion says: text with values in it, written as an f-string in a program (`f"{n} faces"`).
 pub type Message = Vec<MessagePart>;
 
+/// A piece of what a [`StmtKind::Print`] writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrintPart {
+    /// As it is.
+    Text(String),
+    /// The value of an expression.
+    Value(Expr),
+    /// The elements of a tensor, in brackets.
+    Tensor {
+        /// The tensor.
+        tensor: Symbol,
+        /// Its first indices (i64); all elements below them are shown. On flat buffers, where the elements begin.
+        at: Vec<Expr>,
+        /// The sizes of the other dimensions (i64), with which the elements are shown.
+        shape: Vec<Expr>,
+    },
+}
+
 /// Who asks for an assertion: it decides the error code that a caller sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AssertKind {
@@ -312,6 +330,9 @@ pub enum AssertKind {
     Index,
     /// An operation must have a value: division by zero, a cast of NaN (lowering makes these).
     Arithmetic,
+    /// A value must be finite (`taffeta_analysis::pass::check_finite` makes these). They stay where they are, so that the
+    /// first one that fails is the first in the order in which the program runs.
+    Finite,
 }
 
 /// The kinds of statement.
@@ -374,6 +395,11 @@ pub enum StmtKind {
         message: Message,
         /// Who asks.
         kind: AssertKind,
+    },
+    /// Writes a line: the parts, one after the other. It is no error, and changes nothing.
+    Print {
+        /// What is written.
+        parts: Vec<PrintPart>,
     },
     /// A condition that holds here; analysis may use it, nothing is checked.
     Assume {

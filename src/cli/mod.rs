@@ -10,6 +10,7 @@ mod check;
 mod check_grad;
 mod deps;
 mod explain;
+mod finite;
 mod fmt;
 mod grad;
 mod later;

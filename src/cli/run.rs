@@ -3,7 +3,7 @@
 use super::args::ProgramArgs;
 use super::grad::GradientArgs;
 use super::output::{Failure, print, print_json};
-use super::{progress, session, summary};
+use super::{finite, progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub struct Args {
     grad: Option<Vec<String>>,
     #[command(flatten)]
     gradient: GradientArgs,
+    /// Stop at the first statement that makes a NaN or an infinity of finite numbers, and say which
+    #[arg(long)]
+    check_finite: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -47,11 +50,14 @@ Examples:
   taffeta run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
   taffeta run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
   taffeta run f.ft --in x=rand --size n=8 --backend interp --json
+  taffeta run f.ft --in x=x.npy --check-finite
   taffeta run f.ft loss --grad w,b --in w=rand --in b=zeros --in x=x.npy --out w.grad=dw.npy";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut session = session::open(&args.program, args.grad.as_ref().map(|wrt| args.gradient.of(wrt)))?;
+    let gradient = || args.grad.as_ref().map(|wrt| args.gradient.of(wrt));
+    let options = session::options(&args.program, gradient())?.check_finite(args.check_finite);
+    let mut session = session::open_with(&args.program, options)?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
@@ -67,7 +73,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Every run starts from the inputs as they were given, as `inout` parameters change.
     let written = signature.params().any(|p| p.passing == Passing::InOut);
     let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
+    let checked = args.check_finite.then(|| inputs.values.clone());
     let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
+    if let Some(given) = checked {
+        finite::check(&args.program, gradient(), &signature, (given, &inputs.sizes), &ran)?;
+    }
     let mut times = vec![ran.usage.time];
     for _ in 1..args.repeat {
         if written {

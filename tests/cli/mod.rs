@@ -5,6 +5,7 @@ mod cache;
 mod check_grad;
 mod data;
 mod deps;
+mod finite;
 mod gradients;
 mod library;
 mod output;

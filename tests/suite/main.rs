@@ -21,6 +21,7 @@ mod logistic;
 mod memory;
 mod pairs;
 mod polybench;
+mod prints;
 mod programs;
 mod python;
 mod random;

@@ -96,6 +96,7 @@ impl ErrorKind {
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
             }
+            ErrorKind::Assert { kind: AssertKind::Finite, .. } => "run::nonfinite",
             ErrorKind::Uninitialised { .. } => "run::uninitialised",
             ErrorKind::NegativeSize { .. } | ErrorKind::TooLarge { .. } => "run::size",
             ErrorKind::Shape { .. } => "run::shape",

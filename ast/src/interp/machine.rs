@@ -48,6 +48,8 @@ pub(super) struct Machine<'a> {
     pub cells: Vec<Cell>,
     /// Sizes and iterators.
     pub vars: Vec<i64>,
+    /// Takes the lines that are printed.
+    pub lines: &'a mut dyn FnMut(&str),
 }
 
 /// Errors are rare and big: boxed, they keep results small.
@@ -85,6 +87,11 @@ impl Machine<'_> {
                 }
                 let message = self.message(message).map_err(at)?;
                 Err(at(Box::new(ErrorKind::Assert { kind: *kind, message })))
+            }
+            CodeKind::Print { parts } => {
+                let line = self.message(parts).map_err(at)?;
+                (self.lines)(&line);
+                Ok(())
             }
             CodeKind::Assume { cond } => {
                 if self.truth(cond).map_err(at)? {
@@ -156,9 +163,24 @@ impl Machine<'_> {
             match part {
                 Part::Text(t) => text.push_str(t),
                 Part::Value(node, dtype) => text.push_str(&show::value(self.eval(node)?, *dtype)),
+                Part::Tensor { slot, at, shape } => text.push_str(&self.shown(*slot, at, shape)?),
             }
         }
         Ok(text)
+    }
+
+    /// The elements of a tensor below its first indices.
+    fn shown(&self, slot: usize, at: &[Node], shape: &[Node]) -> Run<String> {
+        let shape = shape.iter().map(|n| Ok(self.int(n)?.max(0) as usize)).collect::<Run<Vec<usize>>>()?;
+        let dtype = self.tensors[slot].dtype;
+        let below: usize = self.cells[slot].shape.iter().skip(at.len()).product::<i64>().max(0) as usize;
+        // On flat buffers nothing stands where no elements begin.
+        let flat = at.len() + shape.len() != self.tensors[slot].ndim();
+        if flat && shape.contains(&0) {
+            return Ok("[]".to_string());
+        }
+        let start = self.offset(slot, at)? * below;
+        show::tensor(&shape, &mut |k| Ok(show::value(self.read(slot, start + k)?, dtype)))
     }
 
     /// The place of an element in memory.

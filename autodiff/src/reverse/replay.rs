@@ -8,7 +8,9 @@ use crate::data::{Home, Kept, Saved, Snapshot};
 use crate::facts::What;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{
+    Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, PrintPart, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 
 /// The forward pass that is being made.
 #[derive(Default)]
@@ -176,9 +178,28 @@ impl Reverse<'_, '_> {
                 StmtKind::ReduceTo { tensor, indices, op: *op, value: self.value(s.id(), value) }
             }
             _ if !whole => return None,
+            StmtKind::Print { parts } => {
+                StmtKind::Print { parts: parts.iter().map(|p| self.shown(s.id(), p)).collect() }
+            }
             _ => return Some(s.map(&mut Stmt::clone, &mut |e| self.value(s.id(), e))),
         };
         Some(made(kind))
+    }
+
+    /// A part of a print, of a tensor that may be elsewhere now.
+    fn shown(&mut self, stmt: StmtId, part: &PrintPart) -> PrintPart {
+        let kept = match part {
+            PrintPart::Tensor { tensor, .. } => self.replaying().tensors.get(tensor).cloned(),
+            PrintPart::Text(_) | PrintPart::Value(_) => None,
+        };
+        let new = part.map(&mut Symbol::clone, &mut |e| self.value(stmt, e));
+        match (new, kept) {
+            (PrintPart::Tensor { at, shape, .. }, Some(kept)) => {
+                let slots = self.slots(&kept.loops).into_iter().map(|a| a.index);
+                PrintPart::Tensor { tensor: kept.tensor.symbol.clone(), at: slots.chain(at).collect(), shape }
+            }
+            (new, _) => new,
+        }
     }
 
     /// Where a statement writes in this pass; `None` if it does not.

@@ -492,6 +492,9 @@ fn rename_stmt(s: &Stmt, renames: &Renames) -> Stmt {
                 value: value.clone(),
             })
         }
+        StmtKind::Print { parts } => s.with_kind(StmtKind::Print {
+            parts: parts.iter().map(|p| p.map(&mut |t| symbol(t), &mut Expr::clone)).collect(),
+        }),
         _ => s,
     }
 }

@@ -27,6 +27,7 @@ mod grad;
 mod index;
 mod literal;
 mod operator;
+mod print;
 mod reduce;
 mod report;
 mod schedule;

@@ -239,7 +239,6 @@ impl<'p> Elab<'p> {
             return d.help("it works on schedules: call it in a function under `@schedule(…)`");
         }
         match name {
-            "print" => d.help("programs do not print: return the value, and see it with `taffeta run`"),
             "np" | "numpy" | "torch" | "math" => d.help("write the operator's name alone: `exp(x)`, `sum(x, axis=0)`"),
             "int" | "float" => d.help("convert with `cast(x, i64)` or `cast(x, f64)`"),
             _ => d,

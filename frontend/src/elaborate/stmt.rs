@@ -151,9 +151,10 @@ impl Elab<'_> {
                 return Ok(Flow::Return(v));
             }
             StmtKind::Expr(e) => match &e.kind {
-                ExprKind::Call { .. } => {
-                    self.eval(e)?;
-                }
+                ExprKind::Call { .. } => match self.printed(e) {
+                    Some(args) => self.print(args)?,
+                    None => drop(self.eval(e)?),
+                },
                 ExprKind::Ellipsis => {}
                 _ => {
                     return self.error_help(

@@ -30,6 +30,7 @@ pub(crate) enum Builtin {
     Zip,
     Reversed,
     Label,
+    Print,
     Grad,
     ValueAndGrad,
     Vjp,
@@ -59,6 +60,7 @@ impl Builtin {
         ("zip", Builtin::Zip),
         ("reversed", Builtin::Reversed),
         ("label", Builtin::Label),
+        ("print", Builtin::Print),
         ("grad", Builtin::Grad),
         ("value_and_grad", Builtin::ValueAndGrad),
         ("vjp", Builtin::Vjp),
@@ -116,6 +118,12 @@ impl Elab<'_> {
                 span,
                 "`label` is a statement of its own",
                 "put `label(\"L1\")` on the line before the statement that it names",
+            ),
+            Builtin::Print => self.error_help(
+                "syntax::print",
+                span,
+                "`print` is a statement of its own, and has no value",
+                "put it on a line of its own",
             ),
             Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp | Builtin::Jacobian => {
                 self.gradient_call(b, args, span)
