@@ -51,8 +51,7 @@ pub use context::{Context, Mark};
 pub use interval::{Congruence, Interval};
 pub use prove::Bounds;
 
-/// Largest size, and largest number of elements of a tensor, that programs are run with (see the module's head).
-pub const MAX_SIZE: i64 = 1 << 47;
+pub use taffeta_ast::value::MAX_SIZE;
 
 #[cfg(test)]
 mod tests;

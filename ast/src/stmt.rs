@@ -166,6 +166,9 @@ impl Tensor {
     /// counted.
     pub fn constant_bytes(&self) -> Option<i64> {
         let size = |d: &Expr| d.as_int().filter(|d| *d >= 0);
+        // (A tensor without elements may have other sizes that are too large for any tensor.)
+        let most = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?.max(1)));
+        most.filter(|n| *n <= crate::value::MAX_SIZE)?;
         let count = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?))?;
         count.max(1).checked_mul(self.dtype.size() as i64)
     }

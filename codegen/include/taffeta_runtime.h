@@ -320,7 +320,7 @@ static inline TAFFETA_UNUSED bool wf_local(taffeta_ctx *ctx, int site, int line,
             return false;
         }
     }
-    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
+    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: the size of `%s` overflows: a tensor has at most 2^47 elements", where, name);
     return false;
 }
 
@@ -464,7 +464,7 @@ static TAFFETA_UNUSED int wf_known_size(taffeta_ctx *ctx, const char *name, int6
 static TAFFETA_UNUSED int wf_check_dim(taffeta_ctx *ctx, const wf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", s->name);
+        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", s->name);
     if (s->passing == 'r') {
         if (expected < 0)
             return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
@@ -482,7 +482,7 @@ static TAFFETA_UNUSED int wf_check_extents(taffeta_ctx *ctx, const wf_spec *spec
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
         if (!wf_room(args[k].shape, args[k].ndim, wf_dtype_size(args[k].dtype), &bytes[k]))
-            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
+            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", specs[k].name);
     return TAFFETA_OK;
 }
 

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
-use crate::value::{Buffer, Value, element_count};
+use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 
 /// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
 #[derive(Debug)]
@@ -129,13 +129,15 @@ impl Machine<'_> {
         let name = || tensor.symbol.name().to_string();
         let mut sizes = Vec::with_capacity(shape.len());
         for (dim, node) in shape.iter().enumerate() {
-            let size = self.int(node)?;
+            let size = self.size(slot, node)?;
             if size < 0 {
                 return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim, size }));
             }
             sizes.push(size);
         }
         let too_large = || Box::new(ErrorKind::TooLarge { tensor: name(), shape: sizes.clone() });
+        let count = sizes.iter().try_fold(1i64, |count, n| count.checked_mul((*n).max(1)).filter(|c| *c <= MAX_SIZE));
+        count.ok_or_else(|| Box::new(ErrorKind::SizeOverflow { tensor: name() }))?;
         let extents: Vec<usize> = sizes.iter().map(|n| *n as usize).collect();
         let len = element_count(&extents).ok_or_else(too_large)?;
         let cell = &mut self.cells[slot];
@@ -150,6 +152,34 @@ impl Machine<'_> {
         }
         cell.shape = sizes;
         Ok(())
+    }
+
+    /// A size of the tensor of a slot: computed without wrapping, unlike all other integers.
+    pub fn size(&self, slot: usize, node: &Node) -> Run<i64> {
+        let checked = match node {
+            Node::Binary(op @ (Op::Add | Op::Sub | Op::Mul), DType::I64, args) => {
+                let (a, b) = (self.size(slot, &args[0])?, self.size(slot, &args[1])?);
+                match op {
+                    Op::Add => a.checked_add(b),
+                    Op::Sub => a.checked_sub(b),
+                    _ => a.checked_mul(b),
+                }
+            }
+            Node::Binary(op, DType::I64, args) if !op.is_comparison() => {
+                let [a, b] = [&args[0], &args[1]].map(|n| self.size(slot, n).map(|v| Literal::Int(i128::from(v))));
+                match scalar::apply(*op, DType::I64, &[a?, b?])? {
+                    Literal::Int(v) => i64::try_from(v).ok(),
+                    _ => return mismatch(),
+                }
+            }
+            Node::Unary(Op::Neg, DType::I64, a) => self.size(slot, a)?.checked_neg(),
+            Node::Select(args) => Some(self.size(slot, if self.truth(&args[0])? { &args[1] } else { &args[2] })?),
+            other => Some(self.int(other)?),
+        };
+        checked.ok_or_else(|| {
+            let tensor = self.tensors[slot].symbol.name().to_string();
+            Box::new(ErrorKind::SizeOverflow { tensor })
+        })
     }
 
     fn range(&mut self, begin: &Node, end: &Node, step: &Node) -> Run<(i64, i64, i64)> {

@@ -144,7 +144,7 @@ impl Machine<'_> {
     fn check_shape(&mut self, slot: usize, declared: &[resolve::Node]) -> Result<(), Box<ErrorKind>> {
         let tensor: &Tensor = self.tensors[slot];
         for (dim, node) in declared.iter().enumerate() {
-            let (expected, found) = (self.int(node)?, self.cells[slot].size(dim));
+            let (expected, found) = (self.size(slot, node)?, self.cells[slot].size(dim));
             if expected != found {
                 let (param, declared) = (tensor.symbol.name().to_string(), print::expr(&tensor.shape[dim]));
                 return Err(Box::new(ErrorKind::Shape { param, dim, declared, expected, found }));

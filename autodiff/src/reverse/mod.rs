@@ -214,18 +214,22 @@ impl Reverse<'_, '_> {
             let extent = Extent::Range { begin, end, step };
             Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
         };
-        if let Some(range) = extent::reversed([&begin, &end, &step]) {
+        let small = self.facts.loops.get(&s.id()).map_or([false; 3], |l| l.small);
+        if let Some(range) = extent::reversed([&begin, &end, &step], [small[0], small[1]]) {
             let turned = made(range, backwards, body);
             self.info.forwards.insert(turned.id(), [begin, end, step]);
             return Some(turned);
         }
-        // With a step that is not known, numbers of iterations are counted down.
+        // With a step that is not known, or near the ends of i64, numbers of iterations are counted down.
         let count = Symbol::new(format!("{iter}~k"));
         let value = begin.plus(&Expr::var(&count).times(&step));
         let body = taffeta_analysis::pass::substitute::variable(&body, &backwards, &value);
         let one = Expr::int(1);
         let sign = Expr::int(0).less(&step).select(&one, &Expr::int(-1));
-        let times = end.minus(&begin).plus(&step).minus(&sign).floor_div(&step);
+        let times = match small {
+            [true, true, true] => end.minus(&begin).plus(&step).minus(&sign).floor_div(&step),
+            _ => extent::trip_count([&begin, &end, &step]),
+        };
         Some(made([times.minus(&one), Expr::int(-1), Expr::int(-1)], count, body))
     }
 
