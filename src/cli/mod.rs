@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod check_grad;
 mod deps;
+mod doc;
 mod explain;
 mod finite;
 mod fmt;
@@ -63,6 +64,8 @@ enum Command {
     Fmt(fmt::Args),
     /// Print the dependences of a program, and which loops carry them
     Deps(deps::Args),
+    /// Show what an operator of the library computes
+    Doc(doc::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
@@ -127,6 +130,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(a) => (a.json, deps::run(&a)),
+        Command::Doc(a) => (false, doc::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
         Command::Explain(a) => (false, explain::run(&a)),

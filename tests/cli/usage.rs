@@ -12,6 +12,42 @@ fn folder() -> Folder {
 }
 
 #[test]
+fn operators_are_shown() {
+    let folder = folder();
+    let (status, out, err) = folder.taffeta(&["doc", "softmax"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("softmax(x, axis=-1)\n\nSoftmax: `y = exp(x - m) / Σ exp(x - m)`"), "{out}");
+    assert!(out.contains("\nExample:\n    def example(x: f64[2, 2]) -> f64[2, 2]:\n"), "{out}");
+    let (status, out, _) = folder.taffeta(&["doc"]);
+    assert_eq!(status, 0);
+    for name in ["softmax", "rand_normal", "conv2d", "tile2d"] {
+        assert!(out.lines().any(|l| l.starts_with(&format!("  {name} "))), "{name} is not in\n{out}");
+    }
+    let (status, out, _) = folder.taffeta(&["doc", "exp"]);
+    assert!(status == 0 && out.contains("part of the language"), "{out}");
+    let (status, out, err) = folder.taffeta(&["doc", "sofmax"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(err.contains("the library has no `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
+    assert_eq!(folder.taffeta(&["doc", "_axes"]).0, 1);
+    assert_eq!(folder.taffeta(&["doc", "softmax", "more"]).0, 2);
+}
+
+#[test]
+fn warnings_leave_the_status_alone() {
+    let folder = Folder::new(&[
+        ("w.ft", "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i]\n    return s\n"),
+        ("e.ft", "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i] + q\n    return s\n"),
+    ]);
+    let (status, out, err) = folder.taffeta(&["check", "w.ft"]);
+    assert_eq!((status, out.as_str()), (0, "w.ft: no errors in 1 entry\n"));
+    assert!(err.contains("type::narrowing") && err.contains("1 warning\n"), "{err}");
+    let (status, out, _) = folder.taffeta(&["check", "w.ft", "--json"]);
+    assert!(status == 0 && out.contains("\"severity\": \"warning\""), "{out}");
+    let (status, _, err) = folder.taffeta(&["check", "e.ft"]);
+    assert!(status == 1 && err.contains("1 error\n"), "{err}");
+}
+
+#[test]
 fn wrong_usage_is_status_2() {
     let folder = folder();
     for args in [

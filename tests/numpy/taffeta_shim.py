@@ -96,6 +96,16 @@ class Types:
 TYPES = Types()
 
 
+def table_item(values, index):
+    """An element of a list of numbers, which are weak as the literals are."""
+    a = np.array(values)
+    dtype = {"b": BOOL, "i": I64, "f": F64}[a.dtype.kind]
+    table = Tensor(a.astype(dtype.np), dtype, list(a.shape), is_open=dtype is not BOOL)
+    at, _ = numpy_index(table, index)
+    part = np.asarray(table.a[at])
+    return Weak(part.item()) if part.ndim == 0 else Tensor(part, dtype, is_open=table.open)
+
+
 class NoGradients(Exception):
     """A program that takes a derivative, which NumPy has not."""
 
@@ -472,10 +482,11 @@ class Frame:
     def eval_Subscript(self, node):
         base = self.eval(node.value)
         if isinstance(base, (tuple, list, str, range)):
-            index = self.eval(node.slice)
-            if isinstance(index, (Weak, Tensor)):
-                raise TaffetaError("the index of a static list must be static")
-            return base[index]
+            items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            index = [self.eval(n) for n in items]
+            if len(index) > 1 or isinstance(index[0], (Weak, Tensor)):
+                return table_item(base, index)
+            return base[index[0]]
         if isinstance(base, DType):
             raise TaffetaError("a type is no value here")
         base, index, gathered = self.place(node)

@@ -20,8 +20,10 @@ use taffeta_schedule::Documentation;
 const PRIMITIVES: &str = "reference/primitives.md";
 /// The page of the codes of diagnostics, which is made of the table in `ast`.
 const DIAGNOSTICS: &str = "reference/diagnostics.md";
+/// The page that is made of the operators' docstrings.
+const OPERATORS: &str = "reference/operators.md";
 /// Pages that are made of something else.
-const GENERATED: [&str; 2] = [PRIMITIVES, DIAGNOSTICS];
+const GENERATED: [&str; 3] = [PRIMITIVES, DIAGNOSTICS, OPERATORS];
 
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src")];
@@ -184,6 +186,37 @@ fn the_page_of_primitives_is_made_of_their_files() {
     nothing_is_stale(&stale);
     for (_, ours) in TABLE_1.iter().flat_map(|(_, rows)| *rows) {
         assert!(steps.iter().any(|(d, _)| d.name == *ours), "`{ours}` of Table 1 is not there");
+    }
+}
+
+/// The page of the operators: families in the order of their files, with what their docstrings say.
+fn page_of_operators() -> String {
+    let mut out = String::from(
+        "# The operator library\n\nOperators are written in Taffeta (`libop/ops/`), inlined like any function, and visible without an import; a name\nof your own hides them. `taffeta doc NAME` shows one on the command line. This page is made of their docstrings, whose\nexamples are run by the tests.\n",
+    );
+    for (title, names) in taffeta_libop::families() {
+        write!(out, "\n## {}\n", title.trim_end_matches('.')).unwrap();
+        for name in names {
+            let d = taffeta_libop::document(name).unwrap();
+            let (text, example) = d.parts();
+            write!(out, "\n### `{}`\n\n{text}\n\n```python\n", d.signature).unwrap();
+            for line in example.lines() {
+                writeln!(out, "{}", line.strip_prefix("    ").unwrap_or(line)).unwrap();
+            }
+            out.push_str("```\n");
+        }
+    }
+    out
+}
+
+#[test]
+fn every_operator_is_in_the_reference() {
+    let mut stale = Vec::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(OPERATORS);
+    let page = current(&path, |_| page_of_operators(), &mut stale);
+    nothing_is_stale(&stale);
+    for name in taffeta_libop::names() {
+        assert!(page.contains(&format!("\n### `{name}(")), "`{name}` is not in the page of the operators");
     }
 }
 

@@ -147,12 +147,12 @@ impl Elab<'_> {
                 self.write(view, &v, site, span)
             }
             (Role::Named, old) => {
-                let again = b.site == site && (v.is_static() || v.is_weak_scalar());
+                let again = b.site == site && (v.is_static() || self.is_nameable(&v));
                 if scope == innermost && (again || (v.is_static() && old.is_static())) {
                     self.bind(name, v, Role::Named, b.site);
                     return Ok(());
                 }
-                if old.is_weak_scalar() {
+                if self.is_nameable(old) {
                     return Err(Stop::Restart { frame: self.frame().id, site: b.site });
                 }
                 let found = old.describe();
@@ -214,7 +214,8 @@ impl Elab<'_> {
                 format!("make it a tensor: `{name}: i64 = …`"),
             );
         }
-        if (v.is_static() && !v.is_weak_scalar()) || (v.is_weak_scalar() && !assigned_again) {
+        let nameable = self.is_nameable(&v);
+        if (v.is_static() && !nameable) || (nameable && !assigned_again) {
             self.bind(name, v, Role::Named, site);
             return Ok(());
         }
@@ -256,7 +257,7 @@ impl Elab<'_> {
         let mut kept = Vec::with_capacity(items.len());
         for v in items {
             kept.push(match v {
-                Value::Lazy(l) if !(l.weak && l.shape.is_empty()) => {
+                Value::Lazy(l) if !self.is_nameable(v) => {
                     let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
                     let mut view = self.materialise(l, dtype, name);
                     view.owned = false;
@@ -378,9 +379,9 @@ impl Elab<'_> {
         match (role, value) {
             (Role::Poisoned, _) => Err(Stop::Reported),
             (_, Value::Tensor(view)) => Ok(view),
-            (Role::Named, v) if v.is_weak_scalar() => Err(Stop::Restart { frame: self.frame().id, site }),
+            (Role::Named, v) if self.is_nameable(&v) => Err(Stop::Restart { frame: self.frame().id, site }),
             (Role::Param(Some((frame, site))), _) => Err(Stop::Restart { frame, site }),
-            (Role::Param(None), v) if v.is_weak_scalar() => self.error_help(
+            (Role::Param(None), v) if self.is_nameable(&v) => self.error_help(
                 "assign::value",
                 span,
                 format!("`{name}` is a value here, not a tensor that could be written"),

@@ -86,9 +86,7 @@ impl Elab<'_> {
             },
             Value::Tensor(view) => Value::Tensor(self.pinned(view)),
             Value::Lazy(l) => {
-                let mut read = FxHashSet::default();
-                reads(&l.expr, &mut read);
-                if l.shape.is_empty() && read.is_empty() {
+                if l.shape.is_empty() && (self.reads_tables_alone(&l.expr) && (l.weak || !l.reads())) {
                     return Value::Lazy(l);
                 }
                 let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
@@ -300,10 +298,12 @@ impl Elab<'_> {
         let here = self.span;
         let mark = self.mark();
         let call = fingerprint(target, &bound);
+        let places: Arc<[Span]> = bound.iter().map(|(_, at)| *at).collect();
         let result = self.restarting(Some(call), |this, findings| {
             let looped = this.looped_names(target);
             let id = this.push_frame(target.module, looped);
             this.frame_mut().findings = findings.clone();
+            this.frame_mut().called = Some((target, places.clone()));
             let result = this.inline(f, &bound);
             (id, result)
         });
@@ -391,7 +391,7 @@ impl Elab<'_> {
             let text = self.program.sources().text(*at);
             let origin = caller
                 .and_then(|c| c.find(text).map(|(_, b)| (c.id, b)))
-                .filter(|_| v.is_weak_scalar())
+                .filter(|_| self.is_nameable(v))
                 .and_then(|(id, b)| match b.role {
                     Role::Named => Some((id, b.site)),
                     Role::Param(origin) => origin,

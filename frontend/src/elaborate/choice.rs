@@ -107,7 +107,7 @@ impl Elab<'_> {
             );
         };
         let dtype = meet(&[&la, &lb]);
-        let open = la.weak && lb.weak && (la.reads() || lb.reads());
+        let open = [&la, &lb].iter().any(|l| !self.reads_tables_alone(&l.expr)) && la.weak && lb.weak;
         // A temporary is typed, even if both operands are weak: 64 bits keep their value.
         let shape = self.broadcast(&[(&la.shape, a.span), (&lb.shape, b.span)], span)?;
         let temp = self.local("t", dtype, shape.clone());

@@ -159,6 +159,7 @@ impl Elab<'_> {
         let results = self.results(f, returned, &params, &mut sizes)?;
         let origin = Origin::source(f.name.span);
         let items = std::mem::take(&mut self.block_mut().items);
+        let items = self.with_tables(items);
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
         let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
         let custom_vjps = std::mem::take(&mut self.custom_vjp_calls);

@@ -162,7 +162,7 @@ impl Elab<'_> {
         let mut view = View::whole(&temp, true);
         self.store(&temp, &l.shape, &view.indices, &l.expr.clone().cast(dtype));
         view.owned = true;
-        view.open = l.weak && l.reads();
+        view.open = l.weak && !self.reads_tables_alone(&l.expr);
         view
     }
 

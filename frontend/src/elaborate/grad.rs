@@ -178,6 +178,17 @@ impl Elab<'_> {
                     let found = v.describe();
                     return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
                 }
+                (Some(key), ..) => {
+                    let known = match kind {
+                        GradientKind::Jacobian => &["wrt", "out"][..],
+                        _ => &["wrt", "out", "tape", "memory"],
+                    };
+                    let help = match super::nearest(key, known.iter().copied()) {
+                        Some(near) if near != key => format!("did you mean `{near}`?"),
+                        _ => takes,
+                    };
+                    return self.error_help("call::arguments", at, format!("`{name}` has no parameter `{key}`"), help);
+                }
                 _ => return self.error("call::arguments", at, takes),
             }
         }

@@ -4,7 +4,7 @@
 //! tensors, shapes and types inferred, array expressions expanded into loops. It expands and does not improve.
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
-//! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `declared`,
+//! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `declared`,
 //! `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
@@ -35,6 +35,7 @@ mod scope;
 mod splice;
 mod static_eval;
 mod stmt;
+mod table;
 mod value;
 mod warn;
 
@@ -132,6 +133,8 @@ pub(crate) struct Elab<'p> {
     notes: declared::Notes,
     /// What walks of functions have found, by the types of their arguments.
     found: FxHashMap<u64, declared::Findings>,
+    /// Lists that are indexed while the program runs.
+    tables: table::Tables,
     /// Gradients that were made for calls in this program.
     gradients: FxHashMap<String, Arc<Func>>,
     /// What is right, and may not be what was meant.
@@ -165,6 +168,7 @@ impl<'p> Elab<'p> {
             schedule: None,
             notes: declared::Notes::default(),
             found: FxHashMap::default(),
+            tables: table::Tables::default(),
             gradients: FxHashMap::default(),
             warnings: Vec::new(),
         }

@@ -53,6 +53,8 @@ pub(crate) struct Frame {
     pub(crate) findings: Findings,
     /// Names that were declared from weak values.
     pub(crate) declared: Vec<Declared>,
+    /// The function that is called, and where its arguments stand, in the order of its parameters.
+    pub(crate) called: Option<(FuncRef, Arc<[Span]>)>,
     /// How often such declarations were come by.
     pub(crate) visits: FxHashMap<Span, u32>,
     /// Names of blocks that have ended, and where they were declared.
@@ -87,6 +89,7 @@ impl<'p> Elab<'p> {
             scopes: vec![Scope::default()],
             findings: Findings::default(),
             declared: Vec::new(),
+            called: None,
             visits: FxHashMap::default(),
             ended: FxHashMap::default(),
             looped,

@@ -78,12 +78,16 @@ impl Elab<'_> {
                 Some(slot) if slots[slot].is_none() => slots[slot] = Some((v, at)),
                 _ => {
                     let all = names.join(", ");
-                    return self.error_help(
-                        "call::arguments",
-                        at,
-                        format!("`{}` has no place for this argument", func.name),
-                        format!("its parameters are {all}"),
-                    );
+                    let near = key.as_ref().and_then(|key| super::nearest(key, names.iter().copied()));
+                    let help = match near.filter(|near| Some(*near) != key.as_deref()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("its parameters are {all}"),
+                    };
+                    let message = match &key {
+                        Some(key) if slot.is_none() => format!("`{}` has no parameter `{key}`", func.name),
+                        _ => format!("`{}` has no place for this argument", func.name),
+                    };
+                    return self.error_help("call::arguments", at, message, help);
                 }
             }
         }
@@ -123,7 +127,10 @@ impl Elab<'_> {
                     ExprKind::Var(s) if !meaning.scalars.contains_key(s) => {
                         meaning.scalars.insert(s.clone(), found);
                     }
-                    _ => later.push((expected, found, *at, format!("dimension {d} of `{name}`"))),
+                    _ => {
+                        let what = format!("dimension {d} of {}", self.quote_argument(*at, name, &func.name));
+                        later.push((expected, found, *at, what));
+                    }
                 }
             }
         }

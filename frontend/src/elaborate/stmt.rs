@@ -331,6 +331,16 @@ impl Elab<'_> {
                 return self.error("assert::failed", span, text);
             }
             Condition::Open(_) if self.schedule.is_some() => return self.open_condition(span),
+            // Under a condition of the running program the user may mean that this is never reached.
+            Condition::Open(c)
+                if self.surely_false(&c) && (self.in_library(cond.span.file) || self.frame().scopes.len() == 1) =>
+            {
+                let text = match message {
+                    Some(m) => self.message_text(m)?,
+                    None => format!("{} does not hold", self.quote(cond.span)),
+                };
+                return self.error("assert::failed", span, text);
+            }
             Condition::Open(c) => c,
         };
         let message = match message {
@@ -360,6 +370,7 @@ impl Elab<'_> {
         for p in parts {
             let v = self.eval(p)?;
             if let Some(text) = super::literal::show(&v) {
+                let text = if matches!(p.kind, ExprKind::Str(_)) { self.in_users_words(&text) } else { text };
                 match out.last_mut() {
                     Some(MessagePart::Text(t)) => t.push_str(&text),
                     _ => out.push(MessagePart::Text(text)),

@@ -153,11 +153,15 @@ impl Elab<'_> {
                 Some(key) => names.iter().position(|n| n == key).unwrap_or(N),
             };
             if slot >= N {
-                let d = match key {
+                let d = match &key {
                     Some(key) => Diagnostic::new("call::arguments", format!("`{name}` has no parameter `{key}`")),
                     None => Diagnostic::new("call::arguments", format!("`{name}` takes at most {N} arguments")),
                 };
-                let d = d.at(at).help(format!("its parameters are {}", names.join(", ")));
+                let near = key.as_ref().and_then(|key| crate::elaborate::nearest(key, names));
+                let d = d.at(at).help(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("its parameters are {}", names.join(", ")),
+                });
                 return Err(self.report(d));
             }
             if out[slot].replace((v, at)).is_some() {
