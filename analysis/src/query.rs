@@ -29,7 +29,9 @@
 //! An element of a tensor is one unknown value from one write of that tensor to the next, so that `x[i]` means the same
 //! twice in a row, and no longer the same after a store to `x`, wherever it is.
 
+mod congruent;
 mod context;
+mod definition;
 pub mod depend;
 pub mod effects;
 mod entail;

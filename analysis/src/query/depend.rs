@@ -17,6 +17,7 @@
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
 use super::Context;
+use super::definition::Definitions;
 pub use super::instance::Relation;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Linear;
@@ -115,6 +116,8 @@ pub struct Witness {
     pub assumed: Vec<(Expr, i64)>,
     /// Whether this happens in every run with these sizes (and what is assumed), and is not only not excluded.
     pub exact: bool,
+    /// A subscript of the element that was not understood: then nothing else in the witness says anything.
+    pub opaque: Option<Expr>,
 }
 
 /// A pair of references that touch one element, one of them writing it.
@@ -144,6 +147,7 @@ impl Dependence {
 pub struct Dependences<'f> {
     func: &'f Func,
     all: Vec<Reference>,
+    definitions: Definitions,
 }
 
 /// Pairs of which fewer are not worth several threads.
@@ -152,12 +156,16 @@ const FEW: usize = 16;
 impl<'f> Dependences<'f> {
     /// Collects the references.
     pub fn new(func: &'f Func) -> Dependences<'f> {
-        Dependences { func, all: references(func) }
+        Dependences { func, all: references(func), definitions: Definitions::of(func) }
     }
 
     /// The program.
     pub fn func(&self) -> &'f Func {
         self.func
+    }
+
+    pub(super) fn definitions(&self) -> &Definitions {
+        &self.definitions
     }
 
     /// All references, in the order of the text.
@@ -169,14 +177,14 @@ impl<'f> Dependences<'f> {
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
         let pairs = self.pairs(ask);
         if pairs.len() < FEW {
-            let mut prover = Prover::new(self.func);
+            let mut prover = Prover::new(self.func, &self.definitions);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
         taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
-                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.pair(a, b, ask))
+                .map_init(|| Prover::new(self.func, &self.definitions), |prover, (a, b)| prover.pair(a, b, ask))
                 .find_map_first(|found| found)
         })
     }
@@ -188,7 +196,10 @@ impl<'f> Dependences<'f> {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
-                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+                .map_init(
+                    || Prover::new(self.func, &self.definitions),
+                    |prover, (a, b)| prover.cases(a, b, ask, usize::MAX),
+                )
                 .collect()
         });
         found.into_iter().flatten().collect()
@@ -197,7 +208,7 @@ impl<'f> Dependences<'f> {
     /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as
     /// far.
     pub fn distances(&self, d: &Dependence) -> Vec<Option<i64>> {
-        let mut prover = Prover::new(self.func);
+        let mut prover = Prover::new(self.func, &self.definitions);
         let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
         let common = d.source.site.common(&d.sink.site);
         let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
@@ -246,11 +257,13 @@ pub(super) struct Prover<'f> {
     pub(super) ctx: Context,
     names: Names,
     writes: Writes,
+    definitions: Definitions,
 }
 
 impl<'f> Prover<'f> {
-    pub(super) fn new(func: &'f Func) -> Prover<'f> {
-        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default() }
+    pub(super) fn new(func: &'f Func, definitions: &Definitions) -> Prover<'f> {
+        let definitions = definitions.clone();
+        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default(), definitions }
     }
 
     fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
@@ -316,7 +329,8 @@ impl<'f> Prover<'f> {
         let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
-        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, assumed: Assumptions::default() };
+        let (definitions, assumed) = (&self.definitions, Assumptions::default());
+        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, definitions, unstable, assumed };
         pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
         pair.enter_rest(&a.site.path[common..], &mut source);
         pair.enter_rest(&b.site.path[common..], &mut sink);
@@ -330,6 +344,7 @@ impl<'f> Prover<'f> {
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
             pair.assumed.impossible |= pair.ctx.differ(&x, &y);
             pair.suppose(&x.equals(&y), true);
+            pair.ctx.assume_congruent(&x, &y);
         }
         let assumed = pair.assumed;
         let answer = f(self, Conflict { mark, assumed, source, sink, element });
@@ -361,6 +376,8 @@ impl<'f> Prover<'f> {
             }
         }
         let point = self.ctx.point(mark, assumed, &first)?;
+        let mut subscripts = element.iter().flatten().zip(a.indices.iter().flatten());
+        let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)
@@ -395,7 +412,7 @@ impl<'f> Prover<'f> {
                 assumed.push(shown);
             }
         }
-        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact })
+        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact && opaque.is_none(), opaque })
     }
 }
 

@@ -66,7 +66,11 @@ impl Dependences<'_> {
             edges.into_iter().map(related).collect()
         };
         let found: Vec<Vec<Related>> = taffeta_ast::pool::run(|| {
-            pairs.into_par_iter().with_min_len(4).map_init(|| Prover::new(self.func()), pair).collect()
+            pairs
+                .into_par_iter()
+                .with_min_len(4)
+                .map_init(|| Prover::new(self.func(), self.definitions()), pair)
+                .collect()
         });
         found.into_iter().flatten().collect()
     }

@@ -341,7 +341,7 @@ impl Extractor {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         if self.is_invariant(e) {
             let text = taffeta_ast::print::expr(e);
-            return Err(format!("`{text}` may be so large that sums of it overflow, and is bounded by no `assert`"));
+            return Err(format!("sums of `{text}` may overflow: {}", self.missing_bound(e)));
         }
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
         if e.dtype() != DType::I64 {
@@ -358,6 +358,18 @@ impl Extractor {
             (Op::Min, _) => Ok(Term::Least(vec![self.term(&a[0])?, self.term(&a[1])?])),
             (Op::Max, _) => Ok(Term::Greatest(vec![self.term(&a[0])?, self.term(&a[1])?])),
             _ => Err(not_affine()),
+        }
+    }
+
+    /// Which bound of an integer is missing, and how to write it.
+    fn missing_bound(&mut self, e: &Expr) -> String {
+        let range = self.facts.bounds(e).interval;
+        let (text, limit) = (taffeta_ast::print::expr(e), i128::from(MAX_SIZE));
+        let (low, high) = (format!("{} <= {text}", range.lo.max(0)), format!("{text} <= {}", range.hi.min(1_000_000)));
+        match (range.lo < -limit, range.hi > limit) {
+            (true, false) => format!("it has no lower bound; write `assert {low}` before the loops"),
+            (false, true) => format!("it has no upper bound; write, say, `assert {high}` before the loops"),
+            _ => format!("it has no bounds; write, say, `assert {low} and {high}` before the loops"),
         }
     }
 

@@ -29,6 +29,7 @@ mod separate_tail;
 mod set_mem_type;
 mod specialize;
 mod split;
+mod subscripts;
 mod suggestions;
 mod swap;
 mod tile;
