@@ -48,9 +48,8 @@ pub fn families() -> Vec<(String, Vec<&'static str>)> {
     let family = |(_, text): (&'static str, &'static str)| {
         let title = text.trim_start_matches("\"\"\"").split("\"\"\"").next().unwrap_or_default();
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut of: Vec<(usize, &'static str)> = names()
-            .filter_map(|name| text.find(&format!("\ndef {name}(")).map(|at| (at, name)))
-            .collect();
+        let mut of: Vec<(usize, &'static str)> =
+            names().filter_map(|name| text.find(&format!("\ndef {name}(")).map(|at| (at, name))).collect();
         of.sort_unstable();
         (title, of.into_iter().map(|(_, name)| name).collect::<Vec<_>>())
     };

@@ -35,8 +35,14 @@ fn operators_are_shown() {
 #[test]
 fn warnings_leave_the_status_alone() {
     let folder = Folder::new(&[
-        ("w.ft", "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i]\n    return s\n"),
-        ("e.ft", "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i] + q\n    return s\n"),
+        (
+            "w.ft",
+            "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i]\n    return s\n",
+        ),
+        (
+            "e.ft",
+            "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i] + q\n    return s\n",
+        ),
     ]);
     let (status, out, err) = folder.taffeta(&["check", "w.ft"]);
     assert_eq!((status, out.as_str()), (0, "w.ft: no errors in 1 entry\n"));

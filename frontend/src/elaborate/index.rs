@@ -377,8 +377,7 @@ impl Elab<'_> {
 
     /// Whether an index is out of range whatever the sizes are, as far as that is plain to see.
     fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
-        k.dtype() == DType::I64
-            && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
+        k.dtype() == DType::I64 && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
     }
 
     /// A bound of a slice.

@@ -108,7 +108,9 @@ fn what_is_no_table() {
         ("[True, 1]", "mixes `bool` with numbers"),
         ("[0] * 5000", "more than 4096 elements"),
     ] {
-        let text = format!("def f(x: f32[n]):\n    w = {list}\n    y = zeros((n,), f64)\n    for i in range(n):\n        y[i] = w[i]\n    return y\n");
+        let text = format!(
+            "def f(x: f32[n]):\n    w = {list}\n    y = zeros((n,), f64)\n    for i in range(n):\n        y[i] = w[i]\n    return y\n"
+        );
         let found = super::elaborate(&text).expect_err(&text);
         assert!(found.contains("[static::table]") && found.contains(expected), "{list}: {found}");
     }
