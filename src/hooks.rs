@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use taffeta_analysis::query::unwritten::{self, Unwritten};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_autodiff::{Kind, Tape};
@@ -68,7 +69,28 @@ impl Hooks for Compiler {
         self.sizes.clone().unwrap_or_default()
     }
 
+    fn examine(&self, func: &Func) -> Vec<Diagnostic> {
+        unwritten::reads(func).iter().map(|found| unwritten_diagnostic(found, func)).collect()
+    }
+
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
         crate::scheduler::run(request, &self.taken)
     }
+}
+
+/// What is said of a read of elements that nothing has written: at the user's call, where the library reads them.
+fn unwritten_diagnostic(found: &Unwritten, func: &Func) -> Diagnostic {
+    let (name, origin) = (found.tensor.name(), found.read.origin());
+    let message = if found.written {
+        format!("`{name}` is read here, and nothing can have written these elements before")
+    } else {
+        format!("`{name}` is read here, and nothing writes it")
+    };
+    let d = Diagnostic::new("value::unwritten", message);
+    let d = match origin.chain().first() {
+        Some(call) => d.at(call.span).label(origin.span(), format!("`{name}` is read here")),
+        None => d.at(origin.span()),
+    };
+    let d = d.label(found.declared, "it is declared here, without values");
+    d.help(format!("write its elements first, or begin with `zeros` where `{}` declares it", func.name))
 }

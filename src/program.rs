@@ -273,6 +273,11 @@ impl Program {
         self.front.doc()
     }
 
+    /// The names of the file's schedules, in order.
+    pub fn schedules(&self) -> Vec<String> {
+        self.front.schedules().into_iter().map(|s| s.name).collect()
+    }
+
     /// The entries, in order, with their parameters and docstrings.
     ///
     /// ```

@@ -1,6 +1,9 @@
 //! Diagnostics for people (by miette, with the source's lines) and for machines (JSON).
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+mod excerpt;
+
+use excerpt::Excerpt;
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use taffeta_ast::{Diagnostic, SourceMap, Span};
@@ -14,39 +17,60 @@ pub struct Style {
     pub width: usize,
 }
 
-/// All diagnostics with their source lines, and a summary line.
+/// Diagnostics that are shown to people; of the others it is said how many there are.
+const SHOWN: usize = 20;
+
+/// Diagnostics with their source lines, at most [`SHOWN`] of them, and a summary line.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> String {
     let theme = if style.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width).with_links(false);
     let mut out = String::new();
-    for d in diagnostics {
+    for d in &diagnostics[..diagnostics.len().min(SHOWN)] {
+        let excerpt = Excerpt::of(d, sources);
         // Writing to a string fails only if a formatter does; the plain text is what is left then.
-        if handler.render_report(&mut out, &Shown::new(d, sources)).is_err() {
+        if handler.render_report(&mut out, &Shown { diagnostic: d, excerpt: excerpt.as_ref() }).is_err() {
             out.push_str(&format!("{d}\n"));
         }
-        for note in notes(d, sources) {
+        for note in notes(d, excerpt.as_ref(), sources) {
             out.push_str(&format!("  note: {}\n", note.replace('\n', "\n        ")));
         }
         out.push('\n');
+    }
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        out.push_str(&format!("… and {} more\n\n", counted(more)));
     }
     out.push_str(&summary(diagnostics));
     out
 }
 
-/// Labels in other files than the first one's (a snippet is of one file), then the diagnostic's own notes.
-fn notes(d: &Diagnostic, sources: &SourceMap) -> Vec<String> {
-    let elsewhere = d.labels.iter().filter(|l| l.span.file != d.span().file);
-    let places = elsewhere.map(|l| format!("{}: {}", sources.locate(l.span), l.text));
+/// A number with its thousands apart: `19,980`.
+fn counted(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (k, digit) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Labels that the excerpt does not show (it is of one file), then the diagnostic's own notes.
+fn notes(d: &Diagnostic, excerpt: Option<&Excerpt>, sources: &SourceMap) -> Vec<String> {
+    let elsewhere = d.labels.iter().enumerate().filter(|(k, _)| excerpt.is_none_or(|e| !e.shows(*k)));
+    let places =
+        elsewhere.filter(|(_, l)| !l.text.is_empty()).map(|(_, l)| format!("{}: {}", sources.locate(l.span), l.text));
     places.chain(d.notes.iter().cloned()).collect()
 }
 
 fn summary(diagnostics: &[Diagnostic]) -> String {
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
-    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let of = |n: usize, what: &str| format!("{} {what}{}", counted(n), if n == 1 { "" } else { "s" });
     match (errors, diagnostics.len() - errors) {
-        (n, 0) => counted(n, "error") + "\n",
-        (0, n) => counted(n, "warning") + "\n",
-        (n, m) => format!("{}, {}\n", counted(n, "error"), counted(m, "warning")),
+        (n, 0) => of(n, "error") + "\n",
+        (0, n) => of(n, "warning") + "\n",
+        (n, m) => format!("{}, {}\n", of(n, "error"), of(m, "warning")),
     }
 }
 
@@ -79,28 +103,7 @@ pub fn json(diagnostics: &[Diagnostic], sources: &SourceMap) -> Json {
 #[derive(Debug)]
 struct Shown<'a> {
     diagnostic: &'a Diagnostic,
-    source: Option<NamedSource<String>>,
-    labels: Vec<LabeledSpan>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(diagnostic: &'a Diagnostic, sources: &SourceMap) -> Shown<'a> {
-        let main = diagnostic.span();
-        let file = sources.get(main.file);
-        let mut labels = Vec::new();
-        for (k, label) in diagnostic.labels.iter().enumerate().filter(|(_, l)| l.span.file == main.file) {
-            let text = (!label.text.is_empty()).then(|| label.text.clone());
-            let len = file.map_or(0, |f| f.text.len());
-            let start = (label.span.start as usize).min(len);
-            let span = SourceSpan::from(start..(label.span.end as usize).clamp(start, len));
-            labels.push(if k == 0 {
-                LabeledSpan::new_primary_with_span(text, span)
-            } else {
-                LabeledSpan::new_with_span(text, span)
-            });
-        }
-        Shown { diagnostic, source: file.map(|f| NamedSource::new(&f.name, f.text.to_string())), labels }
-    }
+    excerpt: Option<&'a Excerpt>,
 }
 
 impl fmt::Display for Shown<'_> {
@@ -121,10 +124,11 @@ impl miette::Diagnostic for Shown<'_> {
         self.diagnostic.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
     }
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|s| s as &dyn SourceCode)
+        self.excerpt.map(|e| e as &dyn SourceCode)
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        if self.source.is_none() || self.labels.is_empty() { None } else { Some(Box::new(self.labels.iter().cloned())) }
+        let labels = self.excerpt.map(Excerpt::labels).filter(|labels| !labels.is_empty())?;
+        Some(Box::new(labels.into_iter()))
     }
 }
 

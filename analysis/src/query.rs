@@ -8,6 +8,7 @@
 //! - [`product`]: whether a nest is a matrix product.
 //! - [`stride`]: how an index grows with the loops around it.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
+//! - [`unwritten`]: which reads are of elements that nothing has written.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
 //! # What the answers mean
@@ -47,6 +48,7 @@ mod rebuild;
 pub mod reference;
 pub mod relation;
 pub mod stride;
+pub mod unwritten;
 pub mod walk;
 
 pub use context::{Context, Mark};

@@ -116,6 +116,12 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
+impl From<Vec<Diagnostic>> for Diagnostics {
+    fn from(all: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics(all)
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, d) in self.0.iter().enumerate() {

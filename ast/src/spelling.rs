@@ -8,7 +8,7 @@ pub fn nearest<'a, N: AsRef<str> + ?Sized + 'a>(word: &str, names: impl IntoIter
     names
         .into_iter()
         .map(AsRef::as_ref)
-        .filter(|n| *n != word)
+        .filter(|n| *n != word && n.len().abs_diff(word.len()) <= 4 * limit)
         .map(|n| (distance(word, n), n))
         .filter(|(d, _)| *d <= limit)
         .min()

@@ -178,10 +178,11 @@ fn split(pieces: &[Piece]) -> Vec<&[Piece]> {
 
 /// All entries with their indentation and the blank lines between them.
 fn write(entries: &[Entry]) -> String {
+    let attached = attached(entries);
     let mut out = String::new();
     for (i, entry) in entries.iter().enumerate() {
         let blanks = match i.checked_sub(1).and_then(|i| entries.get(i)) {
-            Some(before) => blank_lines(before, entry, &entries[i..]),
+            Some(before) => blank_lines(before, entry, attached[i]),
             None => 0,
         };
         out.push_str(&"\n".repeat(blanks));
@@ -192,19 +193,29 @@ fn write(entries: &[Entry]) -> String {
     out
 }
 
-/// Blank lines between `before` and `entry`, the first of `rest`.
-fn blank_lines(before: &Entry, entry: &Entry, rest: &[Entry]) -> usize {
+/// Which entries are functions, or comments that stand directly above one and belong to it.
+fn attached(entries: &[Entry]) -> Vec<bool> {
+    let mut out = vec![false; entries.len()];
+    let (mut next, mut blanks) = (false, 0);
+    for (k, e) in entries.iter().enumerate().rev() {
+        out[k] = match e.kind {
+            EntryKind::Function | EntryKind::Decorator => true,
+            EntryKind::Comment => next && blanks == 0,
+            _ => false,
+        };
+        (next, blanks) = (out[k], e.blanks);
+    }
+    out
+}
+
+/// Blank lines between `before` and `entry`, which may be `attached` to a function.
+fn blank_lines(before: &Entry, entry: &Entry, attached: bool) -> usize {
     if before.kind == EntryKind::Decorator || before.depth < entry.depth {
         return 0;
     }
     if entry.depth > 0 {
         return entry.blanks.min(1);
     }
-    // Comments that stand directly above a function belong to it.
-    let below = rest.iter().enumerate().find(|(_, e)| e.kind != EntryKind::Comment);
-    let attached = below.is_some_and(|(n, e)| {
-        matches!(e.kind, EntryKind::Function | EntryKind::Decorator) && rest[1..=n].iter().all(|e| e.blanks == 0)
-    });
     let continues = before.kind == EntryKind::Comment && entry.blanks == 0 && before.depth == 0;
     if continues {
         0

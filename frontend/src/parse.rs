@@ -38,8 +38,8 @@ pub const MAX_BRACKETS: usize = 100;
 /// How deep blocks may be nested; Python stops at 99.
 pub const MAX_BLOCKS: usize = 90;
 
-/// Diagnostics of one file; a binary file has no use for more.
-const MAX_DIAGNOSTICS: usize = 100;
+/// Characters that a name may have: messages, generated code and C compilers repeat it.
+pub(crate) const MAX_NAME: usize = 255;
 
 /// The text that is parsed, and its file.
 #[derive(Clone, Copy)]
@@ -69,17 +69,13 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
     problem::check_encoding(&source, &mut diags);
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let tokens = token::tokens(&text[start..], start);
+    if let Some(name) = problem::long_name(&source, &tokens) {
+        return (Module { doc: None, items: Vec::new() }, vec![name]);
+    }
     let lines = layout::layout(&source, &tokens, &mut diags);
     let plain = token::plain(text, &tokens, 0);
     let module = stmt::module(&source, &plain, &tokens, &lines, &mut diags);
     diags.sort_by_key(|d| d.span().start);
-    if diags.len() > MAX_DIAGNOSTICS {
-        let more = diags.len() - MAX_DIAGNOSTICS;
-        diags.truncate(MAX_DIAGNOSTICS);
-        if let Some(last) = diags.pop() {
-            diags.push(last.note(format!("{more} more problems in this file are not shown")));
-        }
-    }
     (module, diags)
 }
 

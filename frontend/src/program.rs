@@ -10,7 +10,7 @@ mod walk;
 use crate::elaborate::{self, Hooks};
 use crate::syntax::{Function, Import, Item, Module};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,6 +112,9 @@ pub struct Program {
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
 }
+
+/// Diagnostics of one file that may propose names: each one is compared with all names there are.
+const PROPOSALS: usize = 20;
 
 /// A parameter of an entry, as people see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,30 +302,45 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of its
-    /// entries finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
-    /// values to come, the names are checked. Gradients, which may wait for features, are left out.
+    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of its entries,
+    /// making its gradients and running its schedules with their defaults finds. Gradients and schedules of what is
+    /// wrong itself are left out. Of templates, and of what needs values from outside (`static` parameters, parameters
+    /// of schedules without a default), the names are checked.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
         if !all.is_empty() {
             return all;
         }
-        let wanted =
-            |e: &EntryInfo| e.gradient_of.is_none() && e.params.iter().all(|p| !p.is_static || p.default.is_some());
-        let entries: Vec<EntryInfo> = self.entries().into_iter().filter(wanted).collect();
-        let faults = |e: &EntryInfo| elaborate::check(self, &e.name, &BTreeMap::new(), hooks);
-        // Entries do not know of each other; for a single one it is not worth starting threads.
-        let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
-            [only] => vec![faults(only)],
-            several => taffeta_ast::pool::run(|| several.par_iter().map(faults).collect()),
-        };
-        for d in found.into_iter().flatten() {
-            if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
-                all.push(d);
+        let mut known = elaborate::Known::default();
+        let none = BTreeMap::new();
+        let (gradients, entries): (Vec<EntryInfo>, Vec<EntryInfo>) =
+            self.entries().into_iter().partition(|e| e.gradient_of.is_some());
+        let (entries, open): (Vec<EntryInfo>, Vec<EntryInfo>) =
+            entries.into_iter().partition(|e| e.params.iter().all(|p| !p.is_static || p.default.is_some()));
+        let found = each(&entries, |e| elaborate::check(self, &e.name, &none, hooks));
+        // What is wrong with an entry would be said again of what is made of it.
+        let mut unfit: FxHashSet<String> = open.into_iter().map(|e| e.name).collect();
+        for (e, faults) in entries.iter().zip(found) {
+            if faults.iter().any(Diagnostic::is_error) {
+                unfit.insert(e.name.clone());
             }
+            faults.into_iter().for_each(|d| elaborate::add(&mut all, &mut known, d));
         }
-        self.check_custom_vjps(hooks, &mut all);
-        self.check_schedules(&mut all);
+        self.check_custom_vjps(hooks, &mut all, &mut known);
+        let (gradients, unmade): (Vec<EntryInfo>, Vec<EntryInfo>) =
+            gradients.into_iter().partition(|g| g.gradient_of.as_ref().is_none_or(|f| !unfit.contains(f)));
+        unfit.extend(unmade.into_iter().map(|g| g.name));
+        let found = each(&gradients, |g| faults(elaborate::entry(self, &g.name, &none, hooks)));
+        for (g, faults) in gradients.iter().zip(found) {
+            if !faults.is_empty() {
+                unfit.insert(g.name.clone());
+            }
+            faults.into_iter().for_each(|d| elaborate::add(&mut all, &mut known, d));
+        }
+        let schedules = self.check_forms(&mut all);
+        let schedules: Vec<ScheduleInfo> = schedules.into_iter().filter(|s| !unfit.contains(&s.target)).collect();
+        let found = each(&schedules, |s| faults(elaborate::scheduled(self, &s.target, &s.name, &none, hooks)));
+        found.into_iter().flatten().for_each(|d| elaborate::add(&mut all, &mut known, d));
         self.check_names(&mut all);
         all
     }
@@ -334,59 +352,64 @@ impl Program {
     }
 
     /// Gradients that the file gives itself, with the functions that they are of.
-    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
+    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>, known: &mut elaborate::Known) {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         for (k, item) in items.iter().enumerate() {
             if !matches!(item, Item::Function(f) if elaborate::is_custom_vjp(f)) {
                 continue;
             }
-            for d in elaborate::gradient_faults(self, k, hooks) {
-                if !all.iter().any(|known| elaborate::same_mistake(known, &d)) {
-                    all.push(d);
-                }
-            }
+            elaborate::gradient_faults(self, k, hooks).into_iter().for_each(|d| elaborate::add(all, known, d));
         }
     }
 
-    /// Schedules as far as their text goes: decorators, parameters, the entries that they are for.
-    fn check_schedules(&self, all: &mut Vec<Diagnostic>) {
-        let Some(main) = self.modules.first() else { return };
+    /// Schedules as far as their text goes: decorators, parameters, the entries that they are for. Returns those that
+    /// can be run as they are.
+    fn check_forms(&self, all: &mut Vec<Diagnostic>) -> Vec<ScheduleInfo> {
+        let mut sound = Vec::new();
+        let Some(main) = self.modules.first() else { return sound };
         for item in &main.module.items {
             let Item::Function(f) = item else { continue };
             if let Some(d) = elaborate::fault_of_form(f) {
                 all.push(d);
-            } else if let Some(target) = elaborate::schedule_target(f)
-                && !main.globals.contains_key(&target)
-            {
-                let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
-                let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
-                let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
-                all.push(match taffeta_ast::spelling::nearest(&target, entries.iter()) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
-                    None => d.help(format!("the entries are {}", entries.join(", "))),
-                });
+                continue;
             }
+            let Some(target) = elaborate::schedule_target(f) else { continue };
+            if main.globals.contains_key(&target) {
+                if f.params.iter().skip(1).all(|p| p.default.is_some()) {
+                    sound.push(ScheduleInfo { name: f.name.text.clone(), target, doc: None, span: f.name.span });
+                }
+                continue;
+            }
+            let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
+            let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
+            let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
+            all.push(match taffeta_ast::spelling::nearest(&target, entries.iter()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("the entries are {}", entries.join(", "))),
+            });
         }
+        sound
     }
 
     /// Names that nothing defines, in functions where elaboration has reported none.
     fn check_names(&self, all: &mut Vec<Diagnostic>) {
         let Some(main) = self.modules.first() else { return };
-        let known =
-            |n: &str| main.globals.contains_key(n) || self.library_names().any(|p| p == n) || elaborate::is_builtin(n);
+        let library: FxHashSet<&str> = self.library_names().map(String::as_str).collect();
+        let known = |n: &str| main.globals.contains_key(n) || library.contains(n) || elaborate::is_builtin(n);
+        let seen: FxHashSet<Span> = all.iter().flat_map(|d| d.labels.iter().map(|l| l.span)).collect();
         for item in &main.module.items {
             let Item::Function(f) = item else { continue };
-            for (name, span) in unknown::names(f, known) {
-                let seen = |d: &Diagnostic| d.labels.iter().any(|l| l.span == span);
-                if !all.iter().any(seen) {
-                    all.push(self.unknown_name(&name, span, f));
-                }
+            for (name, span) in unknown::names(f, known).into_iter().filter(|(_, span)| !seen.contains(span)) {
+                all.push(self.unknown_name(&name, span, f, all.len() < PROPOSALS));
             }
         }
     }
 
-    fn unknown_name(&self, name: &str, span: Span, f: &Function) -> Diagnostic {
+    fn unknown_name(&self, name: &str, span: Span, f: &Function, propose: bool) -> Diagnostic {
         let d = Diagnostic::new("name::unknown", format!("there is no `{name}` here")).at(span);
+        if !propose {
+            return d;
+        }
         let globals = self.modules.first().into_iter().flat_map(|m| m.globals.keys());
         let params = f.params.iter().map(|p| &p.name.text);
         match taffeta_ast::spelling::nearest(name, globals.chain(params).chain(self.library_names())) {
@@ -406,6 +429,20 @@ impl Program {
     fn refuse_broken(&self) -> Result<(), Diagnostics> {
         if self.diagnostics.is_empty() { Ok(()) } else { Err(Diagnostics(self.diagnostics.clone())) }
     }
+}
+
+/// What is said of each item. They do not know of each other, so they are looked at at the same time; for a single one
+/// it is not worth starting threads.
+fn each<T: Sync>(items: &[T], said: impl Fn(&T) -> Vec<Diagnostic> + Sync + Send) -> Vec<Vec<Diagnostic>> {
+    match items {
+        [only] => vec![said(only)],
+        several => taffeta_ast::pool::run(|| several.par_iter().map(&said).collect()),
+    }
+}
+
+/// What is wrong where something could not be made.
+fn faults<T>(result: Result<T, Diagnostics>) -> Vec<Diagnostic> {
+    result.err().map_or(Vec::new(), |d| d.0)
 }
 
 /// Whether a module belongs to a library that is visible without an import, and to which.

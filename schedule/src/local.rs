@@ -53,7 +53,7 @@ impl Local {
                 count as i64 - 1,
                 self.tensor.symbol
             );
-            Refusal::usage(text).at(arg.span)
+            Refusal::value(text).at(arg.span)
         })
     }
 

@@ -30,6 +30,9 @@ pub struct Reason {
     /// The number of the condition in the primitive's documentation that does not hold; 0 where the call itself is
     /// wrong.
     pub condition: u32,
+    /// Whether the call means nothing whatever the program is: an unknown method, an argument that is missing or of the
+    /// wrong kind, a name that stands for several things.
+    pub misuse: bool,
     /// What was found and what was expected, in one sentence.
     pub message: String,
     /// Where, with a word on why it is shown.
@@ -48,12 +51,33 @@ impl Refusal {
 
     fn new(code: &'static str, condition: u32, message: String) -> Refusal {
         let (labels, notes) = (Vec::new(), Vec::new());
-        Refusal(Box::new(Reason { code, condition, message, labels, dependence: None, help: None, notes }))
+        Refusal(Box::new(Reason {
+            code,
+            condition,
+            misuse: false,
+            message,
+            labels,
+            dependence: None,
+            help: None,
+            notes,
+        }))
     }
 
     /// A call that means nothing: wrong arguments.
     pub fn usage(message: impl Into<String>) -> Refusal {
+        Refusal::value(message).misused()
+    }
+
+    /// An argument of the right kind with a value that cannot be: a negative shift, a dimension that is not there.
+    pub fn value(message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::argument", 0, message.into())
+    }
+
+    /// The same as a call that means nothing whatever the program is.
+    #[must_use]
+    pub fn misused(mut self) -> Refusal {
+        self.misuse = true;
+        self
     }
 
     /// A selector or handle that points at nothing, or at the wrong kind of thing.

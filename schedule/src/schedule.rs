@@ -103,14 +103,14 @@ impl Schedule {
         Schedule { trying: true, ..self.clone() }
     }
 
-    /// Whether a primitive would be taken; nothing changes.
+    /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be done.
     ///
     /// # Errors
-    /// If the call means nothing (a selector that fits nothing, wrong arguments).
+    /// If the call means nothing ([`crate::refusal::Reason::misuse`]).
     pub fn can(&self, method: &str, args: &[Arg]) -> Result<bool, Refusal> {
         match self.trying().call(method, args) {
             Ok(_) => Ok(true),
-            Err(r) if r.condition == 0 => Err(r),
+            Err(r) if r.misuse => Err(r),
             Err(_) => Ok(false),
         }
     }

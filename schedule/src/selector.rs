@@ -1,6 +1,8 @@
 //! Selectors: how a schedule names statements (language.md, section 6).
 //!
-//! - `"i"`: the loop with that iterator, `"i#2"` the second of several in the order of the text;
+//! - `"i"`: the loop with that iterator. Loops of the function's own text come before those inside of calls: of these
+//!   it is one only if there is none of the function's own. `"i#2"` is the second of several, in that order and then in
+//!   the order of the text;
 //! - `"L1"`: the statement with that label;
 //! - `"i/j"`: the loop `j` inside the loop `i`, at any depth; each part is a selector of its own;
 //! - `"softmax.k"`: the loop `k` of an inlined call of `softmax`; calls may be nested (`"attention.softmax.k"`).
@@ -42,6 +44,7 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
                 }
             });
         }
+        own_first(&mut found, number, |s| s.origin().chain().is_empty());
         inside = match (number, found.len()) {
             (_, 0) => return Err(nothing(func, selector, name, loops)),
             (Some(n), count) if n == 0 || n > count => {
@@ -59,12 +62,22 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
             let (name, _) = numbered(parts.last().copied().unwrap_or(selector));
             let prefix = selector.strip_suffix(name).unwrap_or_default();
             let options: Vec<String> = (1..=count).map(|n| format!("\"{prefix}{name}#{n}\"")).collect();
-            let mut r = Refusal::target(format!("`{selector}` names {count} statements"));
+            let mut r = Refusal::target(format!("`{selector}` names {count} statements")).misused();
             for (n, s) in inside.iter().enumerate().take(6) {
                 r = r.label(s.origin().span(), format!("number {}", n + 1));
             }
             Err(r.help(format!("write {}", options.join(", "))))
         }
+    }
+}
+
+/// Puts what stands in the function's own text before what is inside of calls. Where no number is asked for, that is all
+/// that is meant, if there is any.
+fn own_first<T>(found: &mut Vec<T>, number: Option<usize>, own: impl Fn(&T) -> bool) {
+    found.sort_by_key(|f| !own(f));
+    let count = found.iter().filter(|f| own(f)).count();
+    if number.is_none() && count > 0 {
+        found.truncate(count);
     }
 }
 
@@ -181,6 +194,7 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
             return Ok(one.clone());
         }
     }
+    own_first(&mut found, number, |d| d.stmt.as_ref().is_none_or(|s| s.origin().chain().is_empty()));
     match (number, found.len()) {
         (_, 0) => {
             let mut names: Vec<&str> = Vec::new();
@@ -199,7 +213,7 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
         (None, 1) => Ok(found.swap_remove(0)),
         (None, count) => {
             let options: Vec<String> = (1..=count).map(|n| format!("\"{name}#{n}\"")).collect();
-            let mut r = Refusal::target(format!("`{name}` names {count} tensors"));
+            let mut r = Refusal::target(format!("`{name}` names {count} tensors")).misused();
             for (n, d) in found.iter().enumerate().take(6) {
                 let at = d.stmt.as_ref().map_or(taffeta_ast::Span::NONE, |s| s.origin().span());
                 r = r.label(at, format!("number {}", n + 1));

@@ -181,7 +181,7 @@ impl<'a> Args<'a> {
         match value {
             Some(v) if v < 1 => {
                 let span = self.get(name).map_or(Span::NONE, |a| a.span);
-                Err(Refusal::usage(format!("`{name}` is at least 1, and this is {v}")).at(span))
+                Err(Refusal::value(format!("`{name}` is at least 1, and this is {v}")).at(span))
             }
             _ => Ok(value),
         }

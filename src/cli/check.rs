@@ -36,6 +36,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             error_text(&render::text(&report.diagnostics, &report.sources, style()));
         }
         let n = program.entries().len();
-        print(&format!("{}: no errors in {n} {}\n", args.file.display(), if n == 1 { "entry" } else { "entries" }))
+        let entries = format!("{n} {}", if n == 1 { "entry" } else { "entries" });
+        let schedules = match program.schedules().len() {
+            0 => String::new(),
+            1 => " and 1 schedule".to_string(),
+            n => format!(" and {n} schedules"),
+        };
+        print(&format!("{}: no errors in {entries}{schedules}\n", args.file.display()))
     }
 }

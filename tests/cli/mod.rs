@@ -8,6 +8,7 @@ mod deps;
 mod finite;
 mod gradients;
 mod library;
+mod limits;
 mod output;
 mod public;
 mod published;

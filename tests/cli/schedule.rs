@@ -106,3 +106,86 @@ fn a_refusal_shows_both_instances_on_their_lines() {
         assert!(err.contains(part), "{part}\n{err}");
     }
 }
+
+#[test]
+fn check_runs_schedules_and_makes_gradients() {
+    let entry = "
+def f(x: f32[n]) -> f32[n]:
+    y = zeros((n,), f32)
+    for i in range(n):
+        y[i] = 2.0 * x[i]
+    return y
+
+";
+    let said = |more: &str| {
+        let folder = Folder::new(&[("a.ft", &format!("{entry}{more}"))]);
+        let shown = folder.fails(&["check", "a.ft"]);
+        let message = shown.lines().find_map(|l| l.trim().strip_prefix("× ")).unwrap_or("").to_string();
+        let place = shown.lines().find_map(|l| l.split("[a.ft:").nth(1)).unwrap_or("").to_string();
+        format!("{message} @{place}")
+    };
+    let schedule = |step: &str| format!("@schedule(f)\ndef fast(s, by=4):\n    {step}\n");
+    assert_eq!(said(&schedule("s.split(\"j\", by)")), "`split`: there is no loop `j` @10:13]");
+    assert_eq!(said(&schedule("s.split(\"i\", factr=by)")), "`split`: there is no parameter `factr` @10:24]");
+    assert_eq!(said(&schedule("s.splt(\"i\", by)")), "`splt`: a schedule has no method `splt` @10:5]");
+    assert_eq!(
+        said("g = grad(f)\n"),
+        "`grad` is of functions with one floating-point number as result, and `f` has `y` of f32 with 1 dimensions @8:5]"
+    );
+    // A schedule whose parameters wait for values is not run.
+    let folder = Folder::new(&[("a.ft", &format!("{entry}@schedule(f)\ndef fast(s, by):\n    s.split(\"j\", by)\n"))]);
+    assert_eq!(folder.succeeds(&["check", "a.ft"]), "a.ft: no errors in 1 entry and 1 schedule\n");
+}
+
+#[test]
+fn what_cannot_be_done_is_asked_without_an_error() {
+    let folder = Folder::new(&[(
+        "a.ft",
+        "
+def scaled(x):
+    y = x
+    for i in range(x.shape[0]):
+        y[i] = 2.0 * x[i]
+    return y
+
+def f(x: inout[f32[n, m]], c: f32) -> f32:
+    t = c + 1.0
+    u = t * c
+    for i in range(1, n):
+        for j in range(1, m):
+            x[i, j] += x[i - 1, j - 1] * t
+    v = scaled(x[0])
+    return u + v[0]
+
+@schedule(f)
+def asked(s):
+    assert not s.can(\"split\", \"nowhere\", 4)
+    assert not s.can(\"split\", \"i\", 4, shift=-1)
+    assert not s.can(\"split\", \"i\", 0)
+    assert not s.can(\"var_split\", \"u\", 0, 4)
+    assert not s.can(\"cache\", \"i\", \"nothing\")
+    assert s.can(\"permute\", [\"i\", \"j\"], lambda i, j: (j, i))
+    assert not s.can(\"permute\", [\"i\", \"j\"], lambda i, j: (-i, j))
+    # The loop of the function itself, and not the one that `scaled` has.
+    assert s.can(\"split\", \"i\", 4)
+    assert s.can(\"split\", \"scaled.i\", 4)
+    outer, inner = s.split(\"i#2\", 4)
+    s.inline(\"t\")
+    assert not s.can(\"inline\", \"t\")
+
+@schedule(f)
+def unknown(s):
+    if s.can(\"splitt\", \"i\", 4):
+        pass
+
+@schedule(f)
+def missing(s):
+    if s.can(\"split\"):
+        pass
+",
+    )]);
+    let shown = folder.fails(&["check", "a.ft"]);
+    assert!(!shown.contains("assert"), "{shown}");
+    assert_eq!(shown.matches("× ").count(), 2, "{shown}");
+    assert!(shown.contains("a schedule has no method `splitt`") && shown.contains("`loop` is missing"), "{shown}");
+}

@@ -281,3 +281,27 @@ fn codes_are_explained() {
         assert!(err.contains("command::code") && err.contains(help), "{err}");
     }
 }
+
+#[test]
+fn check_finds_elements_that_nobody_writes() {
+    let folder = Folder::new(&[(
+        "a.ft",
+        "
+def f(x: f32[n]) -> (f32[n], f32):
+    t = empty((n,), f32)
+    y = zeros((n,), f32)
+    for i in range(n):
+        y[i] = t[i] + x[i]
+    u = empty((n,), f32)
+    s = sum(u)
+    return y, s
+",
+    )]);
+    let shown = folder.fails(&["check", "a.ft"]);
+    assert!(shown.contains("`t` is read here, and nothing writes it"), "{shown}");
+    assert!(shown.contains("[a.ft:6:"), "{shown}");
+    // Where the library reads it, the call is shown.
+    assert!(shown.contains("`u` is read here, and nothing writes it") && shown.contains("[a.ft:8:9]"), "{shown}");
+    assert_eq!(shown.matches("it is declared here, without values").count(), 2, "{shown}");
+    assert!(shown.ends_with("\n2 errors\n"), "{shown}");
+}

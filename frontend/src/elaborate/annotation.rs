@@ -5,7 +5,7 @@ use super::func::{is_entry, is_static_annotation};
 use super::report::{counted, quotable};
 use super::scope::Role;
 use super::value::{Lazy, Value};
-use super::{Elab, R, Stop};
+use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
@@ -71,6 +71,10 @@ impl Elab<'_> {
                     [syntax::Expr { kind: ExprKind::Tuple(inner), .. }] => inner,
                     items => items,
                 };
+                if dims.len() > axis::MAX_NDIM {
+                    let most = axis::MAX_NDIM;
+                    return self.error("shape::rank", e.span, format!("a tensor has at most {most} dimensions"));
+                }
                 for d in dims {
                     match &d.kind {
                         ExprKind::Name(n) if n == "real" => {

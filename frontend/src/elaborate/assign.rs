@@ -9,6 +9,7 @@ use super::block::Item;
 use super::broadcast::{is_one, show, show_shape, stretch};
 use super::call::default_type;
 use super::expr::value_reads;
+use super::limits::{MAX_OPERATORS, within};
 use super::report::counted;
 use super::scope::{Binding, Role};
 use super::value::{Lazy, Value, View};
@@ -18,20 +19,6 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, Symbol, Tensor, poly};
-
-/// Operators that a name for a value of sizes may stand for: it is inserted wherever it is used.
-const MAX_NAMED: usize = 4096;
-
-/// Whether an expression has no more nodes than `left`, which is used up.
-fn within(e: &Expr, left: &mut usize) -> bool {
-    match left.checked_sub(1) {
-        None => false,
-        Some(rest) => {
-            *left = rest;
-            e.children().into_iter().all(|c| within(c, left))
-        }
-    }
-}
 
 impl Elab<'_> {
     /// `targets = value`
@@ -205,12 +192,12 @@ impl Elab<'_> {
         let assigned_again = self.frame().must_be_tensor(name, site);
         if let Value::Lazy(l) = &v
             && l.weak
-            && !within(&l.expr, &mut { MAX_NAMED })
+            && !within(&l.expr, &mut { MAX_OPERATORS })
         {
             return self.error_help(
                 "elaborate::too_large",
                 span,
-                format!("the expression that `{name}` stands for has more than {MAX_NAMED} operators"),
+                format!("the expression that `{name}` stands for has more than {MAX_OPERATORS} operators"),
                 format!("make it a tensor: `{name}: i64 = …`"),
             );
         }

@@ -10,7 +10,7 @@ use super::func::{FuncRef, is_static_annotation};
 use super::scope::Role;
 use super::stmt::Flow;
 use super::value::{StaticType, Value, View};
-use super::{Elab, MAX_DEPTH, R};
+use super::{Elab, R};
 use crate::syntax::{self, ExprKind, Function};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -278,14 +278,7 @@ impl Elab<'_> {
                 format!("a schedule is chosen with `--schedule {}`, and called by other schedules", f.name.text),
             );
         }
-        if self.chain.len() >= MAX_DEPTH {
-            return self.error_help(
-                "call::depth",
-                span,
-                format!("calls are nested more than {MAX_DEPTH} deep: the recursion of `{}` does not end", f.name.text),
-                "recursion ends where a condition on static values (`ndim`, static parameters) stops it",
-            );
-        }
+        self.call_depth(target, span)?;
         if self.differentiated
             && let Some(own) = self.custom_vjp(target)?
         {
@@ -294,6 +287,7 @@ impl Elab<'_> {
         // Temporaries of the library's callers were passed by `arguments`; other callers pass values as they are.
         let bound = self.match_arguments(f, args, span)?;
         self.chain.push(CallSite { function: f.name.text.clone(), span });
+        self.calls.push(target);
         self.shared_chain = None;
         let here = self.span;
         let mark = self.mark();
@@ -308,6 +302,7 @@ impl Elab<'_> {
             (id, result)
         });
         self.chain.pop();
+        self.calls.pop();
         self.shared_chain = None;
         self.span = here;
         result.map(|v| self.owning(v, mark))

@@ -157,10 +157,11 @@ impl Elab<'_> {
             return self.error_help("gradient::recursive", g.name.span, message, help);
         }
         let none = BTreeMap::new();
-        let forward = entry::elaborate_function(self.program, f, &none, self.hooks, None);
+        let forward = entry::elaborate_function(self.program, f, &none, self.hooks, None, &self.differentiating);
         let forward = self.or_report(forward)?;
         let within = self.within.iter().copied().chain([f]).collect();
-        let backward = entry::elaborate_function(self.program, gradient, &none, self.hooks, Some(within));
+        let backward =
+            entry::elaborate_function(self.program, gradient, &none, self.hooks, Some(within), &self.differentiating);
         let backward = self.or_report(backward)?;
         let mut sizes = FxHashMap::default();
         let takes = self.taken(&forward, &backward, g, &mut sizes)?;

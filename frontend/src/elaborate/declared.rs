@@ -174,6 +174,7 @@ impl Elab<'_> {
             self.warnings.truncate(warned);
             self.emitted = emitted;
             self.chain.truncate(calls);
+            self.calls.truncate(calls);
             self.shared_chain = None;
         }
         unreachable!("the loop ends by returning")

@@ -44,7 +44,7 @@ pub(crate) fn warned(
         Some(Global::Function(item)) => {
             let target = FuncRef { module: ModuleId(0), item: *item };
             let within = differentiated.then(Vec::new);
-            function_warned(program, target, statics, hooks, within)
+            function_warned(program, target, statics, hooks, within, &[])
         }
         Some(Global::Assign(item)) => match &main.module.items[*item] {
             Item::Assign { value, .. } if grad::gradient_target(value).is_some() => {
@@ -70,15 +70,16 @@ fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
 }
 
 /// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated:
-/// the functions whose own gradients it is a part of.
+/// the functions whose own gradients it is a part of. `differentiating` are those of whose gradients it is a part.
 pub(crate) fn elaborate_function(
     program: &Program,
     target: FuncRef,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
     within: Option<Vec<FuncRef>>,
+    differentiating: &[FuncRef],
 ) -> Result<Func, Diagnostics> {
-    function_warned(program, target, statics, hooks, within).0
+    function_warned(program, target, statics, hooks, within, differentiating).0
 }
 
 fn function_warned(
@@ -87,8 +88,10 @@ fn function_warned(
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
     within: Option<Vec<FuncRef>>,
+    differentiating: &[FuncRef],
 ) -> (Result<Func, Diagnostics>, Vec<Diagnostic>) {
     let mut e = Elab::new(program, hooks);
+    e.differentiating = differentiating.to_vec();
     e.differentiated = within.is_some();
     e.within = within.unwrap_or_default();
     let f = e.function(target);

@@ -58,6 +58,9 @@ impl Elab<'_> {
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
         self.step(e.span)?;
         let v = self.expression(e)?;
+        if !matches!(e.kind, ExprKind::Name(_) | ExprKind::Subscript(..) | ExprKind::Str(_)) {
+            self.bounded(&v, e.span)?;
+        }
         if self.schedule.is_some() {
             self.known_in_schedule(&v, e.span)?;
         }

@@ -76,6 +76,11 @@ pub trait Hooks: Sync {
         BTreeMap::new()
     }
 
+    /// What is wrong with the values of a program whose form is right, such as elements that nothing writes.
+    fn examine(&self, _: &Func) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+
     /// Applies a schedule to a program.
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics>;
 }
@@ -97,6 +102,9 @@ impl Hooks for NoHooks {
     }
 }
 
+/// Derivatives of a higher order are refused: each order is a program several times as large as the one before.
+const MAX_ORDER: usize = 4;
+
 /// What is differentiated.
 #[derive(Clone, Debug)]
 enum Target {
@@ -117,6 +125,14 @@ pub(crate) struct Gradient {
 }
 
 impl Target {
+    /// How often the innermost function is differentiated by the gradient of this.
+    fn order(&self) -> usize {
+        match self {
+            Target::Function(_) => 1,
+            Target::Gradient(g) => 1 + g.target.order(),
+        }
+    }
+
     /// The function, whatever is differentiated how often.
     fn innermost(&self) -> FuncRef {
         match self {
@@ -238,13 +254,21 @@ impl Elab<'_> {
 
     /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
-        let name = self.function(g.target.innermost()).name.text.clone();
+        let of = g.target.innermost();
+        let name = self.function(of).name.text.clone();
+        if self.differentiating.contains(&of) {
+            let message = format!("the gradient of `{name}` is made of calls of that gradient itself");
+            let help = format!("`{name}` is differentiated as it is written: let it call no gradient of its own");
+            return self.error_help("grad::recursion", span, message, help);
+        }
         // Walks of the caller that are repeated ask for the same again.
         let asked = format!("{g:?} {:?} {:?}", self.differentiated, self.within);
         if let Some(known) = self.gradients.get(&asked).filter(|_| g.memory.is_none()).cloned() {
             return self.splice(&known, args, span);
         }
-        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, (self.differentiated, &self.within));
+        let underway =
+            Underway { again: self.differentiated, within: &self.within, differentiating: &self.differentiating };
+        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, underway);
         let sized = request.map(|r| {
             // Only a budget asks how large anything is.
             let sizes = if r.memory.is_some() { self.known_sizes(&r.func, &args) } else { BTreeMap::new() };
@@ -291,6 +315,17 @@ impl Elab<'_> {
     }
 }
 
+/// What a gradient is a part of.
+#[derive(Clone, Copy)]
+struct Underway<'a> {
+    /// Whether what comes out is going to be differentiated itself.
+    again: bool,
+    /// The functions whose own gradients it is a part of.
+    within: &'a [FuncRef],
+    /// The functions of whose gradients it is a part.
+    differentiating: &'a [FuncRef],
+}
+
 /// What is asked of the hooks for a gradient.
 fn request(
     program: &Program,
@@ -298,12 +333,24 @@ fn request(
     name: String,
     statics: &BTreeMap<String, StaticValue>,
     hooks: &dyn Hooks,
-    (again, within): (bool, &[FuncRef]),
+    underway: Underway<'_>,
 ) -> Result<GradientRequest, Diagnostics> {
+    let order = g.target.order();
+    if order > MAX_ORDER {
+        let message = format!("this is a derivative of order {order}, and the highest is {MAX_ORDER}");
+        let help = "each order is a program several times as large as the one before";
+        return Err(Diagnostic::new("grad::order", message).at(g.span).help(help).into());
+    }
+    let again = underway.again;
     let func = match &g.target {
-        Target::Function(f) => entry::elaborate_function(program, *f, statics, hooks, Some(within.to_vec()))?,
+        Target::Function(f) => {
+            let differentiating: Vec<FuncRef> = underway.differentiating.iter().copied().chain([*f]).collect();
+            let within = Some(underway.within.to_vec());
+            entry::elaborate_function(program, *f, statics, hooks, within, &differentiating)?
+        }
         Target::Gradient(inner) => {
-            hooks.gradient(request(program, inner, name.clone(), statics, hooks, (true, within))?)?
+            let underway = Underway { again: true, ..underway };
+            hooks.gradient(request(program, inner, name.clone(), statics, hooks, underway)?)?
         }
     };
     let floats = || {
@@ -330,7 +377,8 @@ pub(crate) fn elaborate(
     let mut e = Elab::new(program, hooks);
     match e.global(ModuleId(0), name) {
         Ok(Some(Value::Gradient(g))) => {
-            hooks.gradient(request(program, &g, name.to_string(), statics, hooks, (again, &[]))?)
+            let underway = Underway { again, within: &[], differentiating: &[] };
+            hooks.gradient(request(program, &g, name.to_string(), statics, hooks, underway)?)
         }
         Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is no function")).into()),
         Err(_) => Err(Diagnostics(e.diagnostics)),

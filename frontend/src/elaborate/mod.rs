@@ -5,7 +5,8 @@
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
 //! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `declared`,
-//! `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
+//! `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`,
+//! `limits`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
 //! report comes of it), and elaboration goes on with the next statement.
@@ -25,6 +26,7 @@ mod expr;
 mod func;
 mod grad;
 mod index;
+mod limits;
 mod literal;
 mod operator;
 mod print;
@@ -45,6 +47,7 @@ mod tests;
 use crate::program::Program;
 use block::Block;
 use func::FuncRef;
+use limits::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Frame;
 use std::collections::BTreeMap;
@@ -57,22 +60,11 @@ use value::Value;
 pub use func::{is_entry, is_static_annotation};
 pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, TapeChoice, gradient_target};
 pub use literal::StaticValue;
-pub(crate) use report::same_mistake;
+pub(crate) use report::{Known, add};
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
 use taffeta_ast::spelling::nearest;
-
-/// Calls may be nested this deep; deeper recursion is taken for endless.
-const MAX_DEPTH: usize = 512;
-/// Statements that one entry may become.
-const MAX_STATEMENTS: usize = 200_000;
-/// Tensors that may be alive at one point: each is a scope inside the one before, and every later step walks them.
-const MAX_ALIVE: usize = 2_000;
-/// Expressions that may be evaluated for one entry.
-const MAX_STEPS: usize = 4_000_000;
-/// Room for the deepest recursion; pages that are not used cost nothing.
-const STACK_BYTES: usize = 512 << 20;
 
 /// Why elaboration of a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +88,16 @@ pub(crate) struct Elab<'p> {
     program: &'p Program,
     hooks: &'p dyn Hooks,
     diagnostics: Vec<Diagnostic>,
+    known: Known,
     blocks: Vec<Block>,
     frames: Vec<Frame>,
     next_frame: usize,
     /// The calls that lead here, and the same shared by the statements of one call.
     chain: Vec<CallSite>,
+    /// The functions that are called there.
+    calls: Vec<FuncRef>,
+    /// The functions that are being differentiated, of whose gradients this is a part.
+    differentiating: Vec<FuncRef>,
     shared_chain: Option<Arc<[CallSite]>>,
     /// The statement that is elaborated.
     span: Span,
@@ -147,10 +144,13 @@ impl<'p> Elab<'p> {
             program,
             hooks,
             diagnostics: Vec::new(),
+            known: Known::default(),
             blocks: vec![Block::default()],
             frames: Vec::new(),
             next_frame: 0,
             chain: Vec::new(),
+            calls: Vec::new(),
+            differentiating: Vec::new(),
             shared_chain: None,
             span: Span::NONE,
             returned: Vec::new(),
@@ -179,36 +179,6 @@ impl<'p> Elab<'p> {
         let chain = &self.chain;
         self.shared_chain.get_or_insert_with(|| Arc::from(chain.as_slice())).clone()
     }
-
-    /// Counts a step, so that static loops and recursion end.
-    fn step(&mut self, span: Span) -> R<()> {
-        self.steps += 1;
-        let alive: usize = self.blocks.iter().map(|b| b.declared).sum();
-        if self.steps > MAX_STEPS || self.emitted > MAX_STATEMENTS || alive > MAX_ALIVE {
-            let what = if alive > MAX_ALIVE {
-                format!("{MAX_ALIVE} tensors that are alive at once")
-            } else {
-                format!("{MAX_STATEMENTS} statements")
-            };
-            let d = if self.schedule.is_some() {
-                let message = format!("this schedule is too long: it takes over {MAX_STEPS} steps");
-                Diagnostic::new("elaborate::too_large", message)
-                    .at(span)
-                    .help("its loops and recursion are to end sooner")
-            } else {
-                let message = format!("this program becomes too large while compiling (over {what})");
-                Diagnostic::new("elaborate::too_large", message)
-                    .at(span)
-                    .help("unroll less: use `range(…)` instead of `static(range(…))` where the loop is long")
-            };
-            // One report is enough: every later step ends here too.
-            if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large") {
-                return Err(Stop::Reported);
-            }
-            return Err(self.report(d));
-        }
-        Ok(())
-    }
 }
 
 /// Elaborates an entry of the main file.
@@ -229,8 +199,10 @@ pub(crate) fn check(
     hooks: &dyn Hooks,
 ) -> Vec<Diagnostic> {
     let found = with_stack(|| {
-        let (result, warnings) = entry::warned(program, name, statics, hooks, false);
-        result.map(|_| warnings)
+        let (result, mut warnings) = entry::warned(program, name, statics, hooks, false);
+        let func = result?;
+        warnings.extend(hooks.examine(&func));
+        Ok(warnings)
     });
     found.unwrap_or_else(|d| d.0)
 }
@@ -264,20 +236,4 @@ pub(crate) fn scheduled(
     hooks: &dyn Hooks,
 ) -> Result<Func, Diagnostics> {
     with_stack(|| schedule::scheduled(program, name, schedule, statics, hooks))
-}
-
-/// Runs `f` on a thread with a stack that the deepest recursion fits in.
-fn with_stack<T: Send>(f: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
-    std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().name("elaborate".into()).stack_size(STACK_BYTES).spawn_scoped(scope, f);
-        match thread.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(e) => {
-                let message = format!("there is no room for a stack of {} MiB: {e}", STACK_BYTES >> 20);
-                Err(Diagnostic::new("elaborate::stack", message).into())
-            }
-        }
-    })
 }

@@ -87,6 +87,9 @@ impl Elab<'_> {
             elements.push(if is_condition { element } else { self.in_type(element, o.weak, dtype, spans[k])? });
         }
         let weak = all_weak(&operands);
+        for e in &elements {
+            self.small_enough(e, span)?;
+        }
         let folded = if dtype.is_float() { static_eval::typed_floats(op, &elements, dtype) } else { None };
         let expr = folded.unwrap_or_else(|| Expr::apply(op, elements));
         Ok(if weak && shape.is_empty() { Value::weak(expr) } else { Value::Lazy(Lazy { shape, expr, weak }) })

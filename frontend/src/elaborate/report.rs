@@ -2,6 +2,8 @@
 //! library.
 
 use super::{Elab, R, Stop};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 use taffeta_ast::{Diagnostic, FileId, Span};
 
 /// Calls shown at each end of a long chain.
@@ -26,6 +28,26 @@ pub(crate) fn base(text: &str) -> Option<&str> {
 /// Whether two diagnostics are of one mistake in the text, which may have been reached by different calls.
 pub(crate) fn same_mistake(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.message == b.message && a.labels == b.labels
+}
+
+/// Diagnostics of one elaboration that may propose names: each one is compared with all names there are.
+const PROPOSALS: usize = 20;
+
+/// Where diagnostics of a list stand in it, by the mistake that they are of. A list that was cut off is no harm.
+#[derive(Default)]
+pub(crate) struct Known(FxHashMap<u64, usize>);
+
+/// Adds a diagnostic, unless its mistake in the text is in the list, to which another chain of calls may have led.
+pub(crate) fn add(all: &mut Vec<Diagnostic>, known: &mut Known, d: Diagnostic) {
+    let mut h = FxHasher::default();
+    (d.code, &d.message).hash(&mut h);
+    d.labels.iter().for_each(|l| (l.span, &l.text).hash(&mut h));
+    let same = |k: &usize| all.get(*k).is_some_and(|other| same_mistake(other, &d));
+    let key = h.finish();
+    if !known.0.get(&key).is_some_and(same) {
+        known.0.insert(key, all.len());
+        all.push(d);
+    }
 }
 
 impl Elab<'_> {
@@ -54,9 +76,7 @@ impl Elab<'_> {
             }
             d.notes.push(format!("in `{}`, called at {}", call.function, self.program.sources().locate(call.span)));
         }
-        if !self.diagnostics.iter().any(|known| same_mistake(known, &d)) {
-            self.diagnostics.push(d);
-        }
+        add(&mut self.diagnostics, &mut self.known, d);
         Stop::Reported
     }
 
@@ -93,6 +113,11 @@ impl Elab<'_> {
             _ => self.argument_of(piece).unwrap_or_else(|| format!("`{piece}`")),
         };
         pieces.iter().enumerate().map(quoted).collect()
+    }
+
+    /// Whether there are so many diagnostics already that nobody reads proposals of this one.
+    pub(crate) fn many_reported(&self) -> bool {
+        self.diagnostics.len() >= PROPOSALS
     }
 
     /// Records an error with a place.

@@ -11,6 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::{DType, Diagnostic, Op, Span};
 
+/// Files that define more names than this are not searched for the one that is nearest to a misspelt one.
+const MAX_PROPOSED: usize = 1_000;
+
 /// What a name is, which decides how it may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -150,7 +153,7 @@ impl<'p> Elab<'p> {
             let d = d.label(site, "this one ended with its block");
             return Err(self.report(d.help(format!("give `{name}` its first value before the block"))));
         }
-        let d = match self.near_name(name) {
+        let d = match if self.many_reported() { None } else { self.near_name(name) } {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None => self.explain_unknown(name, d),
         };
@@ -223,7 +226,10 @@ impl<'p> Elab<'p> {
     fn near_name(&self, name: &str) -> Option<String> {
         let frame = self.frame();
         let mut all: Vec<String> = frame.scopes.iter().flat_map(|s| s.names.keys().cloned()).collect();
-        all.extend(self.program.modules[frame.module.0].globals.keys().cloned());
+        let globals = &self.program.modules[frame.module.0].globals;
+        if globals.len() <= MAX_PROPOSED {
+            all.extend(globals.keys().cloned());
+        }
         all.extend(self.program.prelude_names.iter().cloned());
         if self.schedule.is_some() {
             all.extend(self.program.schedule_names.iter().cloned());

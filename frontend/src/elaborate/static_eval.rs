@@ -2,14 +2,12 @@
 //! `ast::interp::scalar`), sequences, strings and types.
 
 use super::broadcast::keeps_integers;
+use super::limits::MAX_ITEMS;
 use super::value::Value;
 use crate::syntax::CmpOp;
 use std::cmp::Ordering;
 use taffeta_ast::interp::scalar::{self, Exact, Fault};
 use taffeta_ast::{DType, Expr, Literal, Op, Span};
-
-/// The longest static sequence.
-const MAX_ITEMS: usize = 1 << 20;
 
 /// An operator on static numbers; `None` where an operand is no static number, or the operator does not take it (the
 /// general case then says why).

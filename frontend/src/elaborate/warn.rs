@@ -1,7 +1,8 @@
 //! Warnings: programs that are right, and may not do what was meant. `taffeta check` shows them.
 
+use super::Elab;
+use super::report::same_mistake;
 use super::value::View;
-use super::{Elab, same_mistake};
 use taffeta_ast::{DType, Diagnostic, ReduceOp, Span};
 
 impl Elab<'_> {

@@ -176,8 +176,11 @@ impl Builder<'_, '_> {
             let callee = Box::new(result);
             let kind = match postfix.as_rule() {
                 Rule::call => {
-                    let permute = matches!(&callee.kind, ExprKind::Attribute(_, name) if name.text == "permute");
-                    let args = self.args(postfix, permute, depth);
+                    let method = match &callee.kind {
+                        ExprKind::Attribute(_, name) => Some(name.text.as_str()),
+                        _ => None,
+                    };
+                    let args = self.args(postfix, method, depth);
                     ExprKind::Call { callee, args }
                 }
                 Rule::subscript => {
@@ -193,14 +196,21 @@ impl Builder<'_, '_> {
         result
     }
 
-    /// Arguments; those of `permute` may be lambdas.
-    fn args(&mut self, call: Pair<'_, Rule>, permute: bool, depth: usize) -> Vec<Arg> {
+    /// Arguments; those of `permute`, and of `can` that asks for it, may be lambdas.
+    fn args(&mut self, call: Pair<'_, Rule>, method: Option<&str>, depth: usize) -> Vec<Arg> {
         let mut args: Vec<Arg> = Vec::new();
         for arg in call.into_inner() {
             let span = self.span(&arg);
             let mut parts = arg.into_inner();
             let (first, second) = (parts.next(), parts.next());
             let name = second.as_ref().and(first.as_ref()).and_then(|p| self.keyword(p));
+            let permute = match method {
+                Some("permute") => true,
+                Some("can") => {
+                    args.first().is_some_and(|a| matches!(&a.value.kind, ExprKind::Str(s) if s == "permute"))
+                }
+                _ => false,
+            };
             let value = second.or(first).map(|p| {
                 let lambda = p.clone().into_inner().next().filter(|p| permute && p.as_rule() == Rule::lambda);
                 match lambda {

@@ -92,19 +92,10 @@ pub enum Piece<'i> {
     Operand(Expr),
 }
 
-/// How deep the tree of a row is at most: each prefix and binary operator may be a level; comparisons, `and` and `or`
-/// chain, so they are three levels however many they are.
+/// How deep the tree of a row is at most: each operator may be a level. Comparisons, `and` and `or` chain in the syntax
+/// tree, but the program's operators have two operands, so a chain of them is as deep there as it is long.
 pub fn depth<'i>(row: impl Iterator<Item = (Rule, &'i str)>) -> usize {
-    let (mut levels, mut chains) = (0, 0);
-    for (rule, text) in row {
-        match rule {
-            Rule::prefix => levels += 1,
-            Rule::infix if matches!(Infix::of(text), Infix::Binary(_)) => levels += 1,
-            Rule::infix => chains = 3,
-            _ => {}
-        }
-    }
-    levels + chains
+    row.filter(|(rule, _)| matches!(rule, Rule::prefix | Rule::infix)).count()
 }
 
 /// The tree of a row that the grammar accepted: prefixes and one operand, then again and again an operator, prefixes

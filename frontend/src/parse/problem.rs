@@ -4,7 +4,7 @@
 //! place is what was found; the rules are folded into a few words of what was expected.
 
 use super::token::{Token, TokenKind};
-use super::{Rule, Source, outside};
+use super::{MAX_NAME, Rule, Source, outside};
 use pest::error::{Error, ErrorVariant, InputLocation};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
@@ -336,6 +336,14 @@ pub fn nul(source: &Source<'_>) -> Option<Diagnostic> {
     let at = source.text.find('\0')?;
     let message = "the file holds a NUL character, so it is not a text file";
     Some(Diagnostic::new("syntax::character", message).at(source.span(at, at + 1)).help("save it as UTF-8 text"))
+}
+
+/// The first name that is too long to be repeated in messages and generated code.
+pub fn long_name(source: &Source<'_>, tokens: &[Token]) -> Option<Diagnostic> {
+    let long = tokens.iter().find(|t| t.kind == TokenKind::Name && t.end - t.start > MAX_NAME)?;
+    let message = format!("a name of more than {MAX_NAME} characters");
+    let span = source.span(long.start, long.end);
+    Some(Diagnostic::new("syntax::name", message).at(span).help("give it a shorter name"))
 }
 
 /// A declaration of an encoding other than UTF-8 in the first two lines: Python would read the file differently.

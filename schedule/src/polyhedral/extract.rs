@@ -56,7 +56,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
     let written = effects::writes(&normal);
     let func = tree::replace(func, target.id(), &normal);
     let Some(facts) = walk::at(&func, normal.id()) else {
-        return Err(Refusal::usage("this statement is not in the program"));
+        return Err(Refusal::target("this statement is not in the program"));
     };
     let mut e = Extractor {
         condition: conditions[0],

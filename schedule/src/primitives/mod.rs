@@ -109,7 +109,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
 /// The refusal of a method that is not there.
 pub(crate) fn unknown(name: &str) -> Refusal {
     if LATER.contains(&name) {
-        return Refusal::unsupported(0, "this primitive is not supported yet");
+        return Refusal::unsupported(0, "this primitive is not supported yet").misused();
     }
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
     match taffeta_ast::spelling::nearest(name, ENTRIES.iter().map(|e| e.name)) {

@@ -86,7 +86,7 @@ pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal>
     let path_of = |l: &Loop| tree::path(&s.func().body, l.stmt.id()).unwrap_or_default();
     let longest = wanted.iter().map(path_of).max_by_key(Vec::len).unwrap_or_default();
     let first = longest.iter().position(|s| ids.contains(&s.id()));
-    let Some(first) = first else { return Err(Refusal::usage("no loop is given")) };
+    let Some(first) = first else { return Err(Refusal::value("no loop is given")) };
     match wanted.iter().find(|l| !longest.iter().any(|s| s.id() == l.stmt.id())) {
         Some(outside) => {
             let inner = longest.last().and_then(crate::selector::name).unwrap_or_default();

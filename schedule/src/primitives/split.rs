@@ -76,7 +76,7 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     // 3. The bounds are evaluated in the body.
     super::require_invariant_bounds(3, &target)?;
     if shift < 0 {
-        return Err(Refusal::usage(format!("`shift` is at least 0, and this is {shift}")));
+        return Err(Refusal::value(format!("`shift` is at least 0, and this is {shift}")));
     }
     let (By::Factor(whole) | By::Parts(whole)) = by;
     // 4. Numbers of iterations, shifted, are integers of 64 bits.

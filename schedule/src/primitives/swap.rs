@@ -30,7 +30,7 @@ struct Plan {
 
 fn check(s: &Schedule, wanted: &[Stmt]) -> Result<Plan, Refusal> {
     // 1. One block.
-    let first = wanted.first().ok_or_else(|| Refusal::usage("no statement is given"))?;
+    let first = wanted.first().ok_or_else(|| Refusal::value("no statement is given"))?;
     let at = |s: &Stmt| s.origin().span();
     let block = Block::around(s.func(), first.id())
         .ok_or_else(|| Refusal::illegal(1, "the statement stands in no block").label(at(first), "this statement"))?;

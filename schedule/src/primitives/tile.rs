@@ -76,7 +76,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let whole = nest.build(&old, &[]);
     let before = tree::replace(s.func(), outermost, &whole);
     let Some(target) = tree::find(&before.body, outermost) else {
-        return Err(Refusal::usage("the loop is not in the program"));
+        return Err(Refusal::target("the loop is not in the program"));
     };
     // 4. Nothing special, anywhere in the nest.
     for l in &nest.loops {

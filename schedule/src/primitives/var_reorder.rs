@@ -44,5 +44,5 @@ fn order(args: &Args<'_>, local: &Local) -> Result<Vec<usize>, Refusal> {
     }
     let all: Vec<String> = (0..count).map(|k| k.to_string()).collect();
     let text = format!("`order` holds each dimension of `{}` once: {}", local.tensor.symbol, all.join(", "));
-    Err(Refusal::usage(text).at(args.need("order")?.span))
+    Err(Refusal::value(text).at(args.need("order")?.span))
 }

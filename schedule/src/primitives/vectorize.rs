@@ -27,7 +27,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let width = args.positive("width")?;
     if let Some(w) = width.filter(|w| !(2..=64).contains(w) || w.count_ones() != 1) {
-        return Err(Refusal::usage(format!("`width` is a power of two from 2 to 64, and this is {w}"))
+        return Err(Refusal::value(format!("`width` is a power of two from 2 to 64, and this is {w}"))
             .at(args.get("width").map_or(taffeta_ast::Span::NONE, |a| a.span)));
     }
     let new = check(s, &l, Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) })?;

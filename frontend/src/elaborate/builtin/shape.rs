@@ -3,7 +3,7 @@
 use super::Builtin;
 use crate::elaborate::call::Arg;
 use crate::elaborate::value::Value;
-use crate::elaborate::{Elab, R};
+use crate::elaborate::{Elab, R, axis};
 use std::sync::Arc;
 use taffeta_ast::Span;
 
@@ -34,6 +34,10 @@ impl Elab<'_> {
 
     /// `ndrange(n, m)`: a range for each argument.
     pub(super) fn ndrange(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
+        if args.len() > axis::MAX_NDIM {
+            let most = axis::MAX_NDIM;
+            return self.error("shape::rank", span, format!("`ndrange` takes at most {most} sizes, one for each loop"));
+        }
         let mut ranges = Vec::new();
         for (key, v, at) in args {
             if key.is_some() {

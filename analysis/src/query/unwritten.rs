@@ -1,0 +1,74 @@
+//! Elements that are read and that nothing has written.
+//!
+//! *Does*: finds the reads of local tensors and results that no write can come before. *How*: the dependence analysis is
+//! asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
+//! proof, for every size and every input. A read is left out if nothing can reach it. *Does not find*: elements that
+//! are written in some runs only, or by some iterations.
+
+use super::depend::{Ask, Dependences};
+use super::reference::{Reference, Use};
+use super::walk;
+use rustc_hash::FxHashMap;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Func, Span, Stmt, StmtKind, Symbol};
+
+/// Reads of one program that are looked at: each is compared with the writes of its tensor until one may come before.
+const MAX_READS: usize = 2_000;
+
+/// A read of an element that nothing has written.
+#[derive(Clone, Debug)]
+pub struct Unwritten {
+    /// The tensor.
+    pub tensor: Symbol,
+    /// The statement that reads it.
+    pub read: Stmt,
+    /// Where the tensor is declared; none for a result.
+    pub declared: Span,
+    /// Whether anything writes the tensor at all.
+    pub written: bool,
+}
+
+/// The reads of elements that nothing writes before, in the order of the text.
+pub fn reads(func: &Func) -> Vec<Unwritten> {
+    let mut declarations: FxHashMap<Symbol, Span> = FxHashMap::default();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            declarations.insert(tensor.symbol.clone(), s.origin().span());
+        }
+    });
+    let dependences = Dependences::new(func);
+    let reads = dependences
+        .references()
+        .iter()
+        .filter(|r| matches!(r.declared.role, Role::Local | Role::Result) && !matches!(r.kind, Use::Write));
+    let mut out = Vec::new();
+    for read in reads.take(MAX_READS) {
+        let is_read = |r: &Reference| std::ptr::eq(r, read);
+        // A reduction reads what it writes: its first run needs another write before it.
+        let writes = |r: &Reference| r.kind.writes() && r.tensor == read.tensor && !std::ptr::eq(r, read);
+        let ask = Ask { source: &writes, sink: &is_read, commute: false, ..Ask::default() };
+        if dependences.first(&ask).is_some() || unreachable(func, read) {
+            continue;
+        }
+        out.push(Unwritten {
+            tensor: read.tensor.clone(),
+            read: read.site.stmt.clone(),
+            declared: declarations.get(&read.tensor).copied().unwrap_or(Span::NONE),
+            written: dependences.references().iter().any(writes),
+        });
+    }
+    out
+}
+
+/// Whether no run comes to a read.
+fn unreachable(func: &Func, read: &Reference) -> bool {
+    let Some(mut facts) = walk::at(func, read.site.stmt.id()) else { return true };
+    for (cond, holds) in &read.guards {
+        if *holds {
+            facts.assume(cond);
+        } else {
+            facts.assume_not(cond);
+        }
+    }
+    facts.is_unreachable()
+}

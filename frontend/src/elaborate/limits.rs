@@ -1,0 +1,174 @@
+//! What one elaboration may take: steps, statements, the depth of calls, blocks and values, and the stack.
+//!
+//! A program of a few lines can ask for as much as it likes (static recursion, lists that are doubled, functions that
+//! call each other). Each of these limits is a diagnostic at the user's line, long before time or memory run out.
+
+use super::func::FuncRef;
+use super::value::Value;
+use super::{Elab, R, Stop};
+use std::cell::Cell;
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, Span};
+
+/// A function that calls itself this often, with nothing in between that ends, is taken for endless.
+const MAX_RECURSION: usize = 512;
+/// Calls, of whatever functions, may be nested this deep. Each statement knows the calls that lead to it.
+const MAX_CALLS: usize = 2_000;
+/// Loops and branches may be nested this deep, calls included: every later pass walks them recursively.
+const MAX_BLOCKS: usize = 512;
+/// Statements that one entry may become.
+const MAX_STATEMENTS: usize = 200_000;
+/// Tensors that may be alive at one point: each is a scope inside the one before, and every later step walks them.
+const MAX_ALIVE: usize = 2_000;
+/// Expressions that may be evaluated for one entry.
+const MAX_STEPS: usize = 4_000_000;
+/// Operators, numbers and loads that one element's expression may have: array expressions and values of sizes grow by inlining.
+pub(crate) const MAX_OPERATORS: usize = 4_096;
+/// Items of a static sequence, those of the sequences in it included.
+pub(crate) const MAX_ITEMS: usize = 1 << 20;
+/// Bytes of a static string.
+const MAX_TEXT: usize = 1 << 20;
+/// How deep static sequences may be nested: as deep as brackets may.
+const MAX_NESTING: usize = crate::parse::MAX_BRACKETS;
+/// Items that are copied or compared in the time of one step.
+const ITEMS_PER_STEP: usize = 8;
+/// Room for the deepest calls; pages that are not used cost nothing.
+const STACK_BYTES: usize = 512 << 20;
+/// What elaboration itself may use of it: gradients are made on the same stack.
+const STACK_LIMIT: usize = STACK_BYTES / 4 * 3;
+
+thread_local! {
+    /// Where the stack of this thread's elaboration begins.
+    static STACK_BEGIN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// About where the stack is now.
+#[inline(never)]
+fn stack_position() -> usize {
+    let here = 0u8;
+    std::hint::black_box(&raw const here) as usize
+}
+
+/// Runs `f` on a thread with a stack that the deepest calls fit in.
+pub(crate) fn with_stack<T: Send>(f: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
+    let f = || {
+        STACK_BEGIN.set(stack_position());
+        f()
+    };
+    std::thread::scope(|scope| {
+        let thread =
+            std::thread::Builder::new().name("elaborate".into()).stack_size(STACK_BYTES).spawn_scoped(scope, f);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(e) => {
+                let message = format!("there is no room for a stack of {} MiB: {e}", STACK_BYTES >> 20);
+                Err(Diagnostic::new("elaborate::stack", message).into())
+            }
+        }
+    })
+}
+
+impl Elab<'_> {
+    /// Counts a step, so that static loops and recursion end.
+    pub(crate) fn step(&mut self, span: Span) -> R<()> {
+        self.steps += 1;
+        let alive: usize = self.blocks.iter().map(|b| b.declared).sum();
+        let begin = STACK_BEGIN.get();
+        let stack = if begin == 0 { 0 } else { begin.abs_diff(stack_position()) };
+        let unroll = "unroll less: use `range(…)` instead of `static(range(…))` where the loop is long";
+        let (what, help) = if stack > STACK_LIMIT {
+            let what = "is nested too deeply to be compiled: calls, and the expressions and blocks that they stand in";
+            (what.to_string(), "let fewer functions call each other, or give parts of large expressions names")
+        } else if self.steps > MAX_STEPS && self.schedule.is_some() {
+            (format!("is too long: it takes over {MAX_STEPS} steps"), "its loops and recursion are to end sooner")
+        } else if alive > MAX_ALIVE {
+            (format!("becomes too large while compiling (over {MAX_ALIVE} tensors that are alive at once)"), unroll)
+        } else if self.emitted > MAX_STATEMENTS {
+            (format!("becomes too large while compiling (over {MAX_STATEMENTS} statements)"), unroll)
+        } else if self.steps > MAX_STEPS {
+            (format!("takes too long to compile (over {MAX_STEPS} static steps)"), unroll)
+        } else if self.blocks.len() > MAX_BLOCKS {
+            let what = format!("nests loops and branches more than {MAX_BLOCKS} deep, in the functions that it calls");
+            (what, "end the recursion sooner, or put less into each call")
+        } else {
+            return Ok(());
+        };
+        // One report is enough: every later step ends here too.
+        if self.diagnostics.iter().any(|d| d.code == "elaborate::too_large") {
+            return Err(Stop::Reported);
+        }
+        let this = if self.schedule.is_some() { "this schedule" } else { "this program" };
+        Err(self.report(Diagnostic::new("elaborate::too_large", format!("{this} {what}")).at(span).help(help)))
+    }
+
+    /// Makes sure that a call of `target` is not nested too deeply.
+    pub(crate) fn call_depth(&mut self, target: FuncRef, span: Span) -> R<()> {
+        let name = &self.function(target).name.text;
+        if self.calls.iter().filter(|f| **f == target).count() >= MAX_RECURSION {
+            let message =
+                format!("the recursion of `{name}` does not end: it calls itself more than {MAX_RECURSION} deep");
+            let help = "recursion ends where a condition on static values (`ndim`, static parameters) stops it";
+            return self.error_help("call::depth", span, message, help);
+        }
+        if self.chain.len() >= MAX_CALLS {
+            let message =
+                format!("calls are nested more than {MAX_CALLS} deep, and `{name}` is called in the last one");
+            let help = "every call is inlined where it stands: let fewer functions call each other in a chain";
+            return self.error_help("call::depth", span, message, help);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a static value that was just made is of a size that can be worked with, and counts its items.
+    pub(crate) fn bounded(&mut self, v: &Value, span: Span) -> R<()> {
+        let fault = match v {
+            Value::Str(s) if s.len() > MAX_TEXT => Err(format!("a static string has at most {MAX_TEXT} bytes")),
+            Value::Tuple(_) | Value::List(_) => weight(v),
+            _ => Ok(0),
+        };
+        match fault {
+            Ok(items) => self.steps += items / ITEMS_PER_STEP,
+            Err(why) => {
+                return self.error_help("static::size", span, why, "static values are small: numbers go into tensors");
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the expression of an element has not become too large.
+    pub(crate) fn small_enough(&mut self, e: &Expr, span: Span) -> R<()> {
+        if within(e, &mut { MAX_OPERATORS }) {
+            return Ok(());
+        }
+        let message = format!(
+            "this expression, with what is inlined into it, has more than {MAX_OPERATORS} operands and operators"
+        );
+        let help = "give parts of it names, which makes them tensors: `t: f64 = …`";
+        self.error_help("elaborate::too_large", span, message, help)
+    }
+}
+
+/// How many items a static sequence has, those of its sequences included.
+fn weight(v: &Value) -> Result<usize, String> {
+    fn count(v: &Value, depth: usize, total: &mut usize) -> Result<(), String> {
+        let Some(items) = v.items() else { return Ok(()) };
+        *total += items.len();
+        if *total > MAX_ITEMS {
+            return Err(format!("a static sequence has at most {MAX_ITEMS} items, with those of the sequences in it"));
+        }
+        if depth > MAX_NESTING {
+            return Err(format!("static sequences are nested at most {MAX_NESTING} deep"));
+        }
+        items.iter().try_for_each(|item| count(item, depth + 1, total))
+    }
+    let mut total = 0;
+    count(v, 1, &mut total).map(|()| total)
+}
+
+/// Whether an expression has no more nodes than are left.
+pub(crate) fn within(e: &Expr, left: &mut usize) -> bool {
+    *left > 0 && {
+        *left -= 1;
+        e.children().into_iter().all(|c| within(c, left))
+    }
+}

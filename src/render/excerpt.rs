@@ -1,0 +1,198 @@
+//! The text that a diagnostic shows of a file: its labels' lines with one line around each, where long lines are cut to
+//! the part around the label, so that what is printed does not grow with the file's longest line.
+
+use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use std::ops::Range;
+use std::sync::Arc;
+use taffeta_ast::{Diagnostic, SourceMap};
+
+/// A line of more bytes than this is cut.
+const LONGEST: usize = 400;
+/// Bytes of a cut line that are shown (at the least), and those of them before the label.
+const WINDOW: usize = 160;
+const BEFORE: usize = 60;
+/// A label over more lines than this is shown on its first one.
+const TALLEST: usize = 20;
+
+/// A file as a diagnostic shows it.
+#[derive(Debug)]
+pub struct Excerpt {
+    name: String,
+    /// The file's text, or what is shown of it, with the same number of lines.
+    text: Arc<str>,
+    /// Which of the diagnostic's labels are shown, and where in `text`.
+    labels: Vec<(usize, LabeledSpan)>,
+    /// Where the primary label starts in `text`, and its column in the file, from 0.
+    primary: (usize, usize),
+}
+
+impl Excerpt {
+    /// What is shown for the labels in the primary label's file; none where there is no such file.
+    pub fn of(d: &Diagnostic, sources: &SourceMap) -> Option<Excerpt> {
+        let file = sources.get(d.span().file)?;
+        let text = &file.text;
+        let of_file = d.labels.iter().enumerate().filter(|(_, l)| l.span.file == d.span().file);
+        let places: Vec<(usize, Range<usize>)> = of_file
+            .map(|(k, l)| {
+                let start = (l.span.start as usize).min(text.len());
+                (k, start..not_tall(text, start, (l.span.end as usize).clamp(start, text.len())))
+            })
+            .collect();
+        let column = sources.line_col(d.span()).map_or(0, |at| at.column - 1);
+        let (text, shown) = match cut(text, &places) {
+            Some(cut) => cut,
+            None => (text.clone(), places),
+        };
+        let labels: Vec<(usize, LabeledSpan)> = shown
+            .into_iter()
+            .map(|(k, at)| {
+                let words = Some(d.labels[k].text.clone()).filter(|t| !t.is_empty());
+                let span = SourceSpan::from(at);
+                let label = if k == 0 {
+                    LabeledSpan::new_primary_with_span(words, span)
+                } else {
+                    LabeledSpan::new_with_span(words, span)
+                };
+                (k, label)
+            })
+            .collect();
+        let primary = (labels.first().map_or(0, |(_, l)| l.offset()), column);
+        Some(Excerpt { name: file.name.clone(), text, labels, primary })
+    }
+
+    /// Whether a label of the diagnostic is shown.
+    pub fn shows(&self, label: usize) -> bool {
+        self.labels.iter().any(|(k, _)| *k == label)
+    }
+
+    /// The labels that are shown.
+    pub fn labels(&self) -> Vec<LabeledSpan> {
+        self.labels.iter().map(|(_, l)| l.clone()).collect()
+    }
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let found = self.text.as_bytes().read_span(span, before, after)?;
+        // Without lines around it is asked where the span is, and that is a place in the file.
+        let (at, column) = self.primary;
+        let column = if before == 0 && span.offset() == at { column } else { found.column() };
+        let (data, place, line) = (found.data(), *found.span(), found.line());
+        let contents = MietteSpanContents::new_named(self.name.clone(), data, place, line, column, found.line_count());
+        Ok(Box::new(contents))
+    }
+}
+
+/// The end of a label, or that of its first line if it goes over too many.
+fn not_tall(text: &str, start: usize, end: usize) -> usize {
+    let mut lines = text[start..end].match_indices('\n');
+    match (lines.next(), lines.nth(TALLEST.saturating_sub(1))) {
+        (Some((first, _)), Some(_)) => start + first,
+        _ => end,
+    }
+}
+
+/// The text with long lines near labels cut and lines elsewhere left empty, and the labels in it. Nothing where no line
+/// near a label is long. The primary label is in what is left; others may not be.
+fn cut(text: &str, labels: &[(usize, Range<usize>)]) -> Option<(Arc<str>, Vec<(usize, Range<usize>)>)> {
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        lines.push(start..start + line.trim_end_matches(['\n', '\r']).len());
+        start += line.len();
+    }
+    let line_of = |at: usize| lines.partition_point(|l| l.start <= at).saturating_sub(1);
+    let near = |k: usize| labels.iter().any(|(_, at)| line_of(at.start) <= k + 1 && k <= line_of(at.end) + 1);
+    let long = |l: &Range<usize>| l.len() > LONGEST;
+    if !lines.iter().enumerate().any(|(k, l)| long(l) && near(k)) {
+        return None;
+    }
+    let mut out = String::new();
+    // For each line what is shown of it, and where that starts.
+    let mut shown: Vec<(Range<usize>, usize)> = Vec::with_capacity(lines.len());
+    for (k, line) in lines.iter().enumerate() {
+        let part = match (near(k), long(line)) {
+            (false, _) => line.start..line.start,
+            (true, false) => line.clone(),
+            (true, true) => {
+                let first = labels.iter().find(|(_, at)| line_of(at.start) == k).map_or(line.start, |(_, at)| at.start);
+                window(text, line, first)
+            }
+        };
+        let whole = part == *line || !near(k);
+        out.push_str(if whole || part.start == line.start { "" } else { "… " });
+        shown.push((part.clone(), out.len()));
+        out.push_str(&text[part.clone()]);
+        out.push_str(if whole || part.end == line.end { "\n" } else { " …\n" });
+    }
+    let place = |at: usize| {
+        let (part, start) = &shown[line_of(at)];
+        (part.start <= at && at <= part.end, start + at.clamp(part.start, part.end) - part.start)
+    };
+    let moved = labels.iter().filter_map(|(k, at)| {
+        let ((seen, start), (_, end)) = (place(at.start), place(at.end));
+        (seen || *k == 0).then_some((*k, start..end.max(start)))
+    });
+    let moved = moved.collect();
+    Some((out.into(), moved))
+}
+
+/// The part of a line around `first`.
+fn window(text: &str, line: &Range<usize>, first: usize) -> Range<usize> {
+    let boundary = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let first = first.clamp(line.start, line.end);
+    let start = boundary(first.saturating_sub(BEFORE).max(line.start));
+    start..boundary((start + WINDOW).min(line.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Style, text};
+    use expect_test::{Expect, expect};
+    use taffeta_ast::{Diagnostic, SourceMap, Span};
+
+    fn check(source: &str, spans: &[(usize, usize)], expected: Expect) {
+        let mut sources = SourceMap::default();
+        let file = sources.add("a.ft", None, source);
+        let mut d = Diagnostic::new("name::unknown", "there is no `z` here");
+        for (k, (start, end)) in spans.iter().enumerate() {
+            d = d.label(Span::new(file, *start, *end), if k == 0 { "" } else { "another" });
+        }
+        expected.assert_eq(&text(&[d], &sources, Style { color: false, width: 100 }));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_label() {
+        let source = format!("a = 1\nb = {}+ z + {}\nc = 2\n", " ".repeat(70_000), "é".repeat(70_000));
+        let at = source.find('z').unwrap();
+        check(&source, &[(at, at + 1), (0, 1)], expect![[""]]);
+        // A label that the cut line does not show is a note.
+        check(&source, &[(at, at + 1), (at + 5_000, at + 5_002)], expect![[""]]);
+    }
+
+    #[test]
+    fn a_label_of_many_lines_is_shown_on_its_first_one() {
+        let source = format!("a = (1\n{}    )\n", "    + 1\n".repeat(1_000));
+        check(&source, &[(4, source.len() - 1)], expect![[""]]);
+    }
+
+    #[test]
+    fn of_many_diagnostics_twenty_are_shown() {
+        let all: Vec<Diagnostic> = (0..20_000).map(|k| Diagnostic::new("data::file", format!("file {k}"))).collect();
+        let shown = text(&all, &SourceMap::default(), Style { color: false, width: 100 });
+        assert_eq!(shown.matches("× file").count(), 20);
+        assert!(shown.ends_with("… and 19,980 more\n\n20,000 errors\n"), "{}", &shown[shown.len() - 100..]);
+        let few = text(&all[..20], &SourceMap::default(), Style { color: false, width: 100 });
+        assert!(few.ends_with("\n\n20 errors\n") && !few.contains("more"));
+    }
+}
