@@ -48,7 +48,7 @@ fn warnings_leave_the_status_alone() {
     assert_eq!((status, out.as_str()), (0, "w.ft: no errors in 1 entry\n"));
     assert!(err.contains("type::narrowing") && err.contains("1 warning\n"), "{err}");
     let (status, out, _) = folder.taffeta(&["check", "w.ft", "--json"]);
-    assert!(status == 0 && out.contains("\"severity\": \"warning\""), "{out}");
+    assert!(status == 0 && out.contains("\"severity\":\"warning\""), "{out}");
     let (status, _, err) = folder.taffeta(&["check", "e.ft"]);
     assert!(status == 1 && err.contains("1 error\n"), "{err}");
 }

@@ -306,7 +306,7 @@ impl Elab<'_> {
         if self.in_library(at.file) || !quotable(text) {
             return format!("`{param}` of `{function}`");
         }
-        format!("`{text}` (`{param}` of `{function}`)")
+        if text == param { format!("`{text}`") } else { format!("`{text}` (`{param}` of `{function}`)") }
     }
 
     pub(crate) fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {

@@ -36,7 +36,13 @@ fn within(e: &Expr, left: &mut usize) -> bool {
 impl Elab<'_> {
     /// `targets = value`
     pub(crate) fn assign(&mut self, targets: &[syntax::Expr], value: &syntax::Expr) -> R<()> {
-        let v = self.eval(value)?;
+        let v = match targets {
+            [target] => match self.logical_update(target, value)? {
+                Some(v) => v,
+                None => self.eval(value)?,
+            },
+            _ => self.eval(value)?,
+        };
         match targets {
             [one] => self.assign_to(one, v, value.span),
             many => self.unpack(many, &v, value.span),
