@@ -22,6 +22,12 @@ pub(crate) struct Ranges<'a> {
 pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>) -> Option<Expr> {
     let step = step.as_int().filter(|s| *s != 0)?;
     let (low, high) = if step > 0 { (begin, end) } else { (end, begin) };
+    if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
+        let (span, size) = (i128::from(high) - i128::from(low), i128::from(step.unsigned_abs()));
+        // Numbers of iterations are counted from the begin, in 64 bits.
+        i64::try_from(span).ok()?;
+        return i64::try_from((span.max(0) + size - 1) / size).ok().map(Expr::int);
+    }
     // A least upper end, and a greatest lower end: every pair of operands bounds the difference.
     let (highs, lows) = (operands(high, Op::Min), operands(low, Op::Max));
     let mut best: Vec<Expr> = Vec::new();
@@ -170,5 +176,10 @@ pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
     // high - low = size * (high // size - low // size) + (high % size - low % size)
     let whole = high.floor_div(&size).minus(&low.floor_div(&size));
     let rest = high.modulo(&size).minus(&low.modulo(&size));
-    whole.plus(&rest.max_with(&zero).min_with(&one))
+    let trips = whole.plus(&rest.max_with(&zero).min_with(&one));
+    // The least step, whose size is no i64, fits twice between the ends of i64 at most.
+    let least = Expr::int(i64::MIN);
+    let again = zero.less_eq(begin).and(&end.less(&begin.plus(&least)));
+    let few = end.less(begin).select(&again.select(&Expr::int(2), &one), &zero);
+    step.equals(&least).select(&few, &trips)
 }

@@ -70,6 +70,18 @@ fn not_understood(e: &Expr) -> String {
             names.push(name);
         }
     });
+    let narrow = match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() && inner.dtype() != e.dtype() => Some(inner),
+        _ => None,
+    };
+    if let Some((inner, most)) = narrow.and_then(|e| Some((e, e.dtype().int_range()?.1))) {
+        return format!(
+            "the subscript `{}` is computed in {}, where it may wrap around: bound what the loop runs over, \
+             `assert n <= {most}`, or compute it in i64, `cast(…, i64)`",
+            print::expr(inner),
+            inner.dtype()
+        );
+    }
     let text = format!("the subscript `{}` is not understood: it may wrap around, or is not affine", print::expr(e));
     match names.first() {
         Some(name) => {

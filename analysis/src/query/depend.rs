@@ -248,7 +248,9 @@ pub(super) struct Conflict {
     pub(super) assumed: Assumptions,
     pub(super) source: Instance,
     pub(super) sink: Instance,
+    /// The indices of the source's element, and of the sink's.
     element: Option<Vec<Expr>>,
+    other: Option<Vec<Expr>>,
 }
 
 /// What decides about pairs, on one thread.
@@ -310,7 +312,7 @@ impl<'f> Prover<'f> {
         extra: Option<&Extra<'_>>,
     ) -> Option<Witness> {
         self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], s.element)
+            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
         })
     }
 
@@ -339,7 +341,7 @@ impl<'f> Prover<'f> {
         for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
             pair.suppose(&cond, true);
         }
-        let element = here.clone();
+        let (element, other) = (here.clone(), there.clone());
         pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
             pair.assumed.impossible |= pair.ctx.differ(&x, &y);
@@ -347,7 +349,7 @@ impl<'f> Prover<'f> {
             pair.ctx.assume_congruent(&x, &y);
         }
         let assumed = pair.assumed;
-        let answer = f(self, Conflict { mark, assumed, source, sink, element });
+        let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
         self.ctx.pop(mark);
         answer
     }
@@ -359,7 +361,7 @@ impl<'f> Prover<'f> {
         mark: super::Mark,
         assumed: &Assumptions,
         instances: [&Instance; 2],
-        element: Option<Vec<Expr>>,
+        elements: [(Option<Vec<Expr>>, &Reference); 2],
     ) -> Option<Witness> {
         let symbol = |e: &Expr| match e.kind() {
             taffeta_ast::ExprKind::Var(s) => Some(s.clone()),
@@ -376,8 +378,9 @@ impl<'f> Prover<'f> {
             }
         }
         let point = self.ctx.point(mark, assumed, &first)?;
-        let mut subscripts = element.iter().flatten().zip(a.indices.iter().flatten());
+        let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
         let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
+        let [(element, _), _] = elements;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)
