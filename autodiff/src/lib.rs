@@ -53,7 +53,7 @@ mod reverse;
 mod segments;
 mod values;
 
-pub use explain::{Explanation, Row};
+pub use explain::{Excess, Explanation, Row};
 pub use memory::amount;
 pub use pair::{Pair, Source};
 pub use request::{Kind, Request, Tape};
@@ -89,7 +89,7 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
         }
         Kind::Grad | Kind::ValueAndGrad | Kind::Vjp | Kind::ValueAndVjp => {
             let planned = plan::run(request, &calls, false, &|planned| Ok((planned, 0)))?;
-            let explanation = Explanation::new(&planned);
+            let explanation = Explanation::new(&planned, &request.sizes);
             (planned.func, explanation)
         }
     };

@@ -89,6 +89,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.explain {
         return print(&table(&entry, &explanation, program.sources()));
     }
+    if let Some(excess) = &explanation.excess {
+        eprintln!("note: {}\n  help: {}", excess.message, excess.help);
+    }
     print(&taffeta::ast::print::func(&func))
 }
 
