@@ -21,7 +21,8 @@ impl Ranges<'_> {
     /// The largest absolute values of the iterators, where they are known.
     fn magnitudes(&self) -> FxHashMap<Symbol, Option<i64>> {
         let of = |e: &Expr| magnitude(e, &FxHashMap::default());
-        let one = |(s, [begin, end, _]): (&Symbol, &[Expr; 3])| (s.clone(), of(begin).zip(of(end)).map(|(a, b)| a.max(b)));
+        let one =
+            |(s, [begin, end, _]): (&Symbol, &[Expr; 3])| (s.clone(), of(begin).zip(of(end)).map(|(a, b)| a.max(b)));
         self.iters.iter().map(one).collect()
     }
 }
