@@ -193,14 +193,6 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
 
 /// That what was made is a program.
 fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
-    if let Err(wrong) = taffeta_ast::validate::logical(func) {
-        let text = format!("{wrong:?}\n{}", taffeta_ast::print::func(func));
-        debug_assert!(false, "a derivative is no valid program: {text}");
-        return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
-            .at(span)
-            .help("this is a mistake in Taffeta, not in your program; please report it")
-            .note(text)
-            .into());
-    }
-    Ok(())
+    taffeta_ast::validate::stage(func, "differentiation")
+        .map_err(|d| d.at(span).note(taffeta_ast::print::func(func)).into())
 }
