@@ -26,6 +26,7 @@
 pub mod array;
 pub mod bind;
 pub mod call;
+pub mod doctor;
 pub mod error;
 pub mod function;
 pub mod gradcheck;
@@ -51,6 +52,7 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
+pub use store::conforming;
 pub use taffeta_autodiff::memory::parse as parse_memory;
 pub use taffeta_autodiff::{Explanation, Tape, amount};
 pub use taffeta_codegen::signature::Signature;

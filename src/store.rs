@@ -16,6 +16,7 @@ use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::cache::{self, Cache};
+use taffeta_codegen::probe;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, Signature};
 
@@ -53,6 +54,11 @@ impl Store {
         }
     }
 
+    /// The cache itself.
+    pub fn into_cache(self) -> Cache {
+        self.cache
+    }
+
     /// The manifest with that key, if none of the files changed.
     pub fn manifest(&self, key: &str) -> Option<Manifest> {
         let dir = self.cache.get(key)?;
@@ -86,6 +92,9 @@ impl Store {
                 let source = make(timings)?;
                 let toolchain = toolchain().map_err(system)?;
                 let stem = &source.signature.c_name;
+                let toolchain = timings
+                    .measure("probe", || probe::conforming(toolchain, options, &self.cache, &stamp()))
+                    .map_err(system)?;
                 timings
                     .measure("C compiler", || {
                         self.cache.get_or_make(key, |dir| {
@@ -115,6 +124,17 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
     let failed = |e: String| Diagnostic::new("cache::write", format!("cannot write `{}`: {e}", path.display()));
     let text = serde_json::to_vec(value).map_err(|e| failed(e.to_string()))?;
     std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+}
+
+/// The compiler with the flags that make it compute rightly: it was asked, now or by a run before (see
+/// [`taffeta_codegen::probe`]). Without a cache that can be used it is asked each time.
+///
+/// # Errors
+///
+/// It does not work, or computes wrongly whatever is tried.
+pub fn conforming(toolchain: Toolchain, options: &CompileOptions) -> Result<Toolchain, Diagnostic> {
+    let (cache, _) = Cache::open()?;
+    probe::conforming(toolchain, options, &cache, &stamp())
 }
 
 /// What tells one build of Taffeta from another.

@@ -13,3 +13,8 @@ pub mod query;
 mod smt;
 #[cfg(test)]
 mod testing;
+
+/// The versions of z3 and of isl, for people.
+pub fn versions() -> (String, String) {
+    (smt::version(), isl::tree::version())
+}

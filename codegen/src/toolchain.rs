@@ -48,6 +48,8 @@ pub struct Toolchain {
     /// As the user wrote it.
     command: String,
     identity: String,
+    /// What it needs to compute rightly (see [`crate::probe`]).
+    extra: Vec<String>,
 }
 
 impl Toolchain {
@@ -88,12 +90,24 @@ impl Toolchain {
             identity.push_str(&format!("|{}", std::env::var(name).unwrap_or_default()));
         }
         identity.push_str(&cpu());
-        Ok(Toolchain { program, command: command.to_string(), identity })
+        Ok(Toolchain { program, command: command.to_string(), identity, extra: Vec::new() })
     }
 
     /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
     pub fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The compiler as the user wrote it.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// The same with more flags, after all others.
+    #[must_use]
+    pub fn with_flags(mut self, flags: &[String]) -> Toolchain {
+        self.extra.extend_from_slice(flags);
+        self
     }
 
     /// The compiler, or the wrapper that runs it.
@@ -218,7 +232,7 @@ impl Toolchain {
         let tool = self.build(dir).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))?;
         let command = |openmp: bool, args: &[OsString]| {
             let mut c = tool.to_command();
-            c.current_dir(dir).env("LC_ALL", "C").args(Self::flags(options));
+            c.current_dir(dir).env("LC_ALL", "C").args(Self::flags(options)).args(&self.extra);
             if openmp {
                 c.arg("-fopenmp");
             }

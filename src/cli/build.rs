@@ -64,8 +64,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ..Options::default()
     };
     let source = program.c_source(&entry, &options)?;
-    let toolchain = Toolchain::find()?;
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
+    let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;
     let both = args.shared == args.archive;
 
     let failed = |e: std::io::Error| cannot_write(&args.output, &e);

@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod check_grad;
 mod deps;
+mod doctor;
 mod fmt;
 mod grad;
 mod later;
@@ -65,6 +66,8 @@ enum Command {
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
+    /// Show what there is to compile programs with, and whether it computes rightly
+    Doctor(doctor::Args),
     /// Convert between sparse storage formats (not supported yet)
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
@@ -125,6 +128,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Deps(a) => (a.json, deps::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
+        Command::Doctor(a) => (a.json, doctor::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),
         Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),
