@@ -13,6 +13,7 @@ pub mod query;
 mod smt;
 #[cfg(test)]
 mod testing;
+pub mod tree;
 
 /// The versions of z3 and of isl, for people.
 pub fn versions() -> (String, String) {

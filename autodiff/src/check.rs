@@ -1,6 +1,6 @@
 //! What cannot be differentiated, and where it stands.
 
-use crate::{Kind, Request};
+use crate::request::{Kind, Request, Tape};
 use taffeta_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
 
 /// Refuses a request that has no answer.
@@ -53,7 +53,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     if request.kind == Kind::Jacobian {
         jacobian(request, &of, &mut found);
     }
-    if let crate::Tape::Named(names) = &request.tape {
+    if let Tape::Named(names) = &request.tape {
         let mut known: Vec<String> = func.interface().map(|t| t.symbol.name().to_string()).collect();
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {

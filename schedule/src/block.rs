@@ -195,7 +195,7 @@ pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
         found |= match s.kind() {
             StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
             StmtKind::Eval { args, .. } => args.contains(tensor),
-            _ => false,
+            kind => kind.printed().contains(&tensor),
         } || s.kind().exprs().into_iter().any(|e| reads(e, tensor));
     });
     found

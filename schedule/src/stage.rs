@@ -203,8 +203,13 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
         return Err(Refusal::illegal(1, text).label(at, "declared here"));
     }
     if let Some(r) = references(func).into_iter().find(|r| r.tensor == *name && r.indices.is_none()) {
-        let text = format!("`{name}` is given to a function outside the program");
-        return Err(Refusal::illegal(1, text).label(r.site.stmt.origin().span(), "here"));
+        let printed = r.site.stmt.kind().printed().contains(&name);
+        let what = if printed { "printed whole" } else { "given to a function outside the program" };
+        let refusal = Refusal::illegal(1, format!("`{name}` is {what}")).label(r.site.stmt.origin().span(), "here");
+        return Err(match printed {
+            true => refusal.help(format!("print a copy: declare `shown = {name} + 0` before, and print that")),
+            false => refusal,
+        });
     }
     Ok(())
 }

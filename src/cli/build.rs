@@ -4,9 +4,9 @@ use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use taffeta::ast::Diagnostic;
+use taffeta::codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta::{Options, Program};
-use taffeta_ast::Diagnostic;
-use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// Make C source, a header and libraries
 #[derive(clap::Args)]
@@ -56,13 +56,11 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     let entry = program.entry(args.entry.as_deref())?;
-    let options = Options {
-        statics: session::statics(&args.statics)?,
-        sizes: args.sizes.iter().cloned().collect(),
-        schedule: args.schedule.clone(),
-        portable: args.portable,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .statics(session::statics(&args.statics)?)
+        .sizes(args.sizes.iter().cloned())
+        .schedule(args.schedule.as_deref())
+        .portable(args.portable);
     let source = program.c_source(&entry, &options)?;
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
     let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;

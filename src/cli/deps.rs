@@ -6,10 +6,10 @@ use super::{args, session};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use taffeta::{Options, Program, Timings};
-use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
-use taffeta_analysis::query::reference::{Reference, Use};
-use taffeta_ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+use taffeta::analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
+use taffeta::analysis::query::reference::{Reference, Use};
+use taffeta::ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+use taffeta::{Options, Program};
 
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
@@ -40,8 +40,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::open(&args.file)?;
     let entry = program.entry(args.entry.as_deref())?;
-    let options = Options { statics: session::statics(&args.statics)?, ..Options::default() };
-    let func = program.logical(&entry, &options, &mut Timings::default())?;
+    let options = Options::default().statics(session::statics(&args.statics)?);
+    let func = program.logical(&entry, &options)?;
     let found = Found::new(&func, program.sources());
     if args.json { print_json(&found.json()) } else { print(&found.text()) }
 }
@@ -102,7 +102,7 @@ impl<'a> Found<'a> {
     }
 
     /// The file that most of the program stands in: that of its first statement with a place.
-    fn main_file(&self) -> taffeta_ast::span::FileId {
+    fn main_file(&self) -> taffeta::ast::span::FileId {
         let mut first = Span::NONE;
         self.func.body.walk(&mut |s| {
             if first.is_none() {
@@ -243,9 +243,9 @@ fn iterator(s: &Stmt) -> String {
 
 fn declaration(t: &Tensor) -> String {
     let role = match t.role {
-        taffeta_ast::stmt::Role::Input => "parameter ",
-        taffeta_ast::stmt::Role::InOut => "inout ",
-        taffeta_ast::stmt::Role::Result => "result ",
+        taffeta::ast::stmt::Role::Input => "parameter ",
+        taffeta::ast::stmt::Role::InOut => "inout ",
+        taffeta::ast::stmt::Role::Result => "result ",
         _ => "",
     };
     let shape: Vec<String> = t.shape.iter().map(show::expr).collect();

@@ -5,8 +5,8 @@ use super::session;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use taffeta::ast::{Diagnostic, Func, SourceMap};
 use taffeta::{Explanation, Gradient, Options, Program, Tape};
-use taffeta_ast::{Diagnostic, Func, SourceMap};
 
 /// Print the gradient of a program
 #[derive(clap::Args)]
@@ -58,8 +58,8 @@ impl GradientArgs {
             "none" => Tape::None,
             names => Tape::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let wrt = wrt.iter().map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect();
-        Gradient { wrt, tape, memory: self.memory, ..Gradient::default() }
+        let wrt = wrt.iter().map(|n| n.trim()).filter(|n| !n.is_empty());
+        Gradient::default().wrt(wrt).tape(tape).memory(self.memory)
     }
 }
 
@@ -79,19 +79,17 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     let entry = program.entry(args.entry.as_deref())?;
-    let options = Options {
-        statics: session::statics(&args.statics)?,
-        schedule: args.schedule.clone(),
-        gradient: Some(args.gradient.of(&args.wrt)),
-        sizes: sizes(&args.sizes)?,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .statics(session::statics(&args.statics)?)
+        .schedule(args.schedule.as_deref())
+        .gradient(args.gradient.of(&args.wrt))
+        .sizes(sizes(&args.sizes)?);
     let (func, explanation) = program.explained(&entry, &options)?;
     unknown(&func, &options.sizes)?;
     if args.explain {
         return print(&table(&entry, &explanation, program.sources()));
     }
-    print(&taffeta_ast::print::func(&func))
+    print(&taffeta::ast::print::func(&func))
 }
 
 /// The numbers after `--size`.
@@ -108,12 +106,12 @@ fn sizes(given: &[(String, String)]) -> Result<BTreeMap<String, i64>, Failure> {
 
 /// Refuses numbers for what the program does not have.
 fn unknown(func: &Func, given: &BTreeMap<String, i64>) -> Result<(), Failure> {
-    let single = |p: &&taffeta_ast::Param| p.tensor.ndim() == 0 && p.tensor.dtype.is_int();
+    let single = |p: &&taffeta::ast::Param| p.tensor.ndim() == 0 && p.tensor.dtype.is_int();
     let mut names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
     names.extend(func.params.iter().filter(single).map(|p| p.tensor.symbol.name()));
     let Some(odd) = given.keys().find(|n| !names.contains(&n.as_str())) else { return Ok(()) };
     let d = Diagnostic::new("input::size", format!("`{}` has no size `{odd}`", func.name));
-    Err(Failure::from(vec![match taffeta_ast::spelling::nearest(odd, names.iter().copied()) {
+    Err(Failure::from(vec![match taffeta::ast::spelling::nearest(odd, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help(format!("its sizes are {}", names.join(", "))),
     }]))

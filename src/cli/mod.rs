@@ -9,6 +9,9 @@ mod build;
 mod check;
 mod check_grad;
 mod deps;
+mod doc;
+mod explain;
+mod finite;
 mod doctor;
 mod fmt;
 mod grad;
@@ -62,12 +65,16 @@ enum Command {
     Fmt(fmt::Args),
     /// Print the dependences of a program, and which loops carry them
     Deps(deps::Args),
+    /// Show what an operator of the library computes
+    Doc(doc::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
     /// Show what there is to compile programs with, and whether it computes rightly
     Doctor(doctor::Args),
+    /// Say what the code of a diagnostic means
+    Explain(explain::Args),
     /// Convert between sparse storage formats (not supported yet)
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
@@ -126,9 +133,11 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(a) => (a.json, deps::run(&a)),
+        Command::Doc(a) => (false, doc::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
         Command::Doctor(a) => (a.json, doctor::run(&a)),
+        Command::Explain(a) => (false, explain::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),
         Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),

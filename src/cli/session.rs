@@ -3,8 +3,9 @@
 use super::args::{Backend, ProgramArgs};
 use super::output::Failure;
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use taffeta::ast::Diagnostic;
 use taffeta::{Function, Gradient, Options, Session, StaticValue};
-use taffeta_ast::Diagnostic;
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
@@ -28,17 +29,27 @@ pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options
         Backend::Interp => taffeta::Backend::Interp,
     };
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options { backend, statics, schedule, gradient, ..Options::default() })
+    Ok(Options::default().backend(backend).statics(statics).schedule(schedule.as_deref()).gradient(gradient))
 }
 
 /// Opens the program's entry, or its gradient.
 pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
-    Ok(Session::open(&args.file, args.entry.as_deref(), &options(args, gradient)?)?)
+    open_with(args, options(args, gradient)?)
+}
+
+/// Opens the program's entry as it is to be compiled.
+pub fn open_with(args: &ProgramArgs, options: Options) -> Result<Session, Failure> {
+    Ok(Session::open(&args.file, args.entry.as_deref(), &options)?)
 }
 
 /// Compiles for these sizes, or for all with `--generic`.
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
     let names = session.signature().sizes.iter().map(|s| s.name.clone());
     let known: Vec<(String, i64)> = if args.generic { Vec::new() } else { names.zip(sizes.iter().copied()).collect() };
-    Ok(session.compile(&known)?)
+    let function = session.compile(&known)?;
+    // What a program prints stays out of the document on standard output.
+    let beside = |line: &str| {
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    };
+    Ok(if args.json { function.on_print(beside) } else { function })
 }

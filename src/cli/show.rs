@@ -4,9 +4,9 @@ use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
+use taffeta::ast::Diagnostic;
 use taffeta::schedule::Schedule;
-use taffeta::{Gradient, Options, Program, Timings};
-use taffeta_ast::Diagnostic;
+use taffeta::{Gradient, Options, Program};
 
 /// Print a program at a stage of compilation
 #[derive(clap::Args)]
@@ -71,17 +71,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.file)?;
     if args.stage == Stage::Parsed {
         if let Some(module) = program.front().module() {
-            print(&taffeta_frontend::syntax::show::module(module))?;
+            print(&taffeta::frontend::syntax::show::module(module))?;
         }
         return Ok(());
     }
     let entry = program.entry(args.entry.as_deref())?;
-    let options = Options {
-        statics: session::statics(&args.statics)?,
-        sizes: args.sizes.iter().cloned().collect(),
-        schedule: args.schedule.clone(),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .statics(session::statics(&args.statics)?)
+        .sizes(args.sizes.iter().cloned())
+        .schedule(args.schedule.as_deref());
     if args.steps || args.trace.is_some() || args.stage == Stage::Scheduled {
         let schedule = program.scheduled(&entry, &options)?;
         if let Some(file) = &args.trace {
@@ -90,19 +88,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return match args.steps {
             true => print(&steps(&program, &entry, &options, &schedule)?),
             false if args.trace.is_some() => Ok(()),
-            false => print(&taffeta_ast::print::func(schedule.func())),
+            false => print(&taffeta::ast::print::func(schedule.func())),
         };
     }
     let text = match args.stage {
         Stage::Elaborated => {
-            let plain = Options { schedule: None, ..options };
-            taffeta_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
+            let plain = options.schedule(None);
+            taffeta::ast::print::func(&program.logical(&entry, &plain)?)
         }
         Stage::Grad => {
-            let gradient = Options { gradient: Some(Gradient::default()), ..options };
-            taffeta_ast::print::func(&program.logical(&entry, &gradient, &mut Timings::default())?)
+            let gradient = options.gradient(Gradient::default());
+            taffeta::ast::print::func(&program.logical(&entry, &gradient)?)
         }
-        Stage::Lowered => taffeta_ast::print::func(program.lowered(&entry, &options)?.func()),
+        Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };
     print(&text)
@@ -111,9 +109,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`),
 /// and what is said of it.
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
-    let plain = Options { schedule: None, ..options.clone() };
-    let func = program.logical(entry, &plain, &mut Timings::default())?;
-    let text = |f: &taffeta_ast::Func| taffeta_ast::print::func(f).trim_end().to_string() + "\n";
+    let plain = options.clone().schedule(None);
+    let func = program.logical(entry, &plain)?;
+    let text = |f: &taffeta::ast::Func| taffeta::ast::print::func(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
     let mut number = 0;

@@ -29,7 +29,7 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured
+//! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`, structured
 //! tensors.
 
 use crate::query::walk::{Visitor, walk};
@@ -78,7 +78,7 @@ impl Reads {
                     through.get_mut(tensor).unwrap_or(&mut roots).extend(reads);
                 }
                 StmtKind::Eval { args, .. } => roots.extend(reads.chain(args.iter().cloned())),
-                _ => roots.extend(reads),
+                kind => roots.extend(reads.chain(kind.printed().into_iter().cloned())),
             }
         });
         Reads { roots, through }

@@ -21,18 +21,24 @@ pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// The tensors that a statement loads from or passes to a call. Reductions count as writes alone.
+/// The tensors that a statement loads from, prints or passes to a call. Reductions count as writes alone.
 pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
-        if let StmtKind::Eval { args, .. } = s.kind() {
-            out.extend(args.iter().cloned());
+        match s.kind() {
+            StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+            kind => out.extend(kind.printed().into_iter().cloned()),
         }
         for e in s.kind().exprs() {
             expr_reads(e, &mut seen, &mut out);
         }
     });
     out
+}
+
+/// Whether a statement writes lines while the program runs.
+pub fn prints(stmt: &Stmt) -> bool {
+    matches!(stmt.kind(), StmtKind::Print { .. }) || stmt.kind().children().into_iter().any(prints)
 }
 
 /// Adds the tensors that an expression loads from. `seen` keeps shared operands from being visited twice.

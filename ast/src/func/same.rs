@@ -3,7 +3,7 @@
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind};
-use crate::stmt::{Extent, LoopProps, Message, MessagePart, Stmt, StmtKind, Tensor};
+use crate::stmt::{Extent, LoopProps, Message, MessagePart, PrintPart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
@@ -119,6 +119,9 @@ impl Matcher {
             (Assert { cond: c, message: m, kind: k }, Assert { cond: d, message: n, kind: l }) => {
                 k == l && self.message(m, n) && self.expr(c, d)
             }
+            (Print { parts: p }, Print { parts: q }) => {
+                p.len() == q.len() && p.iter().zip(q).all(|(a, b)| self.part(a, b))
+            }
             (Assume { cond: c }, Assume { cond: d }) => self.expr(c, d),
             (Eval { function: f, args: x }, Eval { function: g, args: y }) => {
                 f == g && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t))
@@ -135,6 +138,17 @@ impl Matcher {
                 (MessagePart::Value(x), MessagePart::Value(y)) => self.expr(x, y),
                 _ => false,
             })
+    }
+
+    fn part(&self, a: &PrintPart, b: &PrintPart) -> bool {
+        match (a, b) {
+            (PrintPart::Text(s), PrintPart::Text(t)) => s == t,
+            (PrintPart::Value(x), PrintPart::Value(y)) => self.expr(x, y),
+            (PrintPart::Tensor { tensor: t, at: i, shape: m }, PrintPart::Tensor { tensor: u, at: j, shape: n }) => {
+                self.symbol(t, u) && self.exprs(i, j) && self.exprs(m, n)
+            }
+            _ => false,
+        }
     }
 
     fn extent(&self, a: &Extent, b: &Extent) -> bool {

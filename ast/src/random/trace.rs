@@ -230,6 +230,14 @@ impl Machine {
                 self.executed(s, holds.map(|_| touched))?;
                 holds.filter(|h| *h)?;
             }
+            StmtKind::Print { .. } => {
+                // A print of a tensor reads elements that no expression names.
+                if !s.kind().printed().is_empty() {
+                    return None;
+                }
+                let read: Option<Vec<_>> = s.kind().exprs().into_iter().map(|e| self.eval(e, &mut touched)).collect();
+                self.executed(s, read.map(|_| touched))?;
+            }
             StmtKind::For { .. } | StmtKind::Eval { .. } => return None,
         }
         Some(())

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind};
 use crate::func::{Func, ParamMode};
 use crate::op::{Op, ReduceOp};
-use crate::stmt::{Extent, Origin, Role, Stmt, StmtId, StmtKind, Tensor};
+use crate::stmt::{Extent, Origin, PrintPart, Role, Stmt, StmtId, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -166,6 +166,7 @@ impl<'a> Checker<'a> {
                 self.condition(cond);
                 s.kind().exprs().into_iter().skip(1).for_each(|e| self.expr(e));
             }
+            StmtKind::Print { parts } => parts.iter().for_each(|p| self.part(p)),
             StmtKind::Assume { cond } => self.condition(cond),
             StmtKind::Store { tensor, indices, value } => self.write(tensor, indices, value),
             StmtKind::ReduceTo { tensor, indices, op, value } => {
@@ -174,6 +175,25 @@ impl<'a> Checker<'a> {
                 self.require(fits, Invariant::Reduction, || format!("{op:?} of {}", value.dtype()));
             }
             StmtKind::Eval { args, .. } => args.iter().for_each(|a| self.alive(a)),
+        }
+    }
+
+    fn part(&mut self, part: &'a PrintPart) {
+        match part {
+            PrintPart::Text(_) => {}
+            PrintPart::Value(e) => self.expr(e),
+            PrintPart::Tensor { tensor, at, shape } => {
+                at.iter().for_each(|e| self.integer(e, "an index"));
+                shape.iter().for_each(|e| self.integer(e, "a size"));
+                if let Some((t, _)) = self.tensor(tensor) {
+                    // On flat buffers one index says where the elements begin.
+                    let flat = t.ndim() <= 1 && at.len() == t.ndim();
+                    self.require(flat || at.len() + shape.len() == t.ndim(), Invariant::Dimensions, || {
+                        let given = at.len() + shape.len();
+                        format!("{given} dimensions of `{tensor}`, which has {}", t.ndim())
+                    });
+                }
+            }
         }
     }
 

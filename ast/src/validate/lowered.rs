@@ -10,7 +10,7 @@ use super::checker::Checker;
 use super::{Invalid, Invariant};
 use crate::expr::{Expr, ExprKind};
 use crate::func::Func;
-use crate::stmt::{Extent, Memory, Origin, Stmt, StmtKind, Tensor};
+use crate::stmt::{Extent, Memory, Origin, PrintPart, Stmt, StmtKind, Tensor};
 
 /// Checks the invariants above.
 ///
@@ -37,6 +37,12 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
         }
         StmtKind::For { props, .. } => parallel |= props.parallel.is_some(),
+        StmtKind::Print { parts } => {
+            let begins = |p: &PrintPart| !matches!(p, PrintPart::Tensor { at, .. } if at.len() != 1);
+            if !parts.iter().all(begins) {
+                checker.violation(Invariant::Flat, s.origin(), "a tensor is shown that is no flat buffer");
+            }
+        }
         _ => {}
     }
     for e in s.kind().exprs() {

@@ -387,6 +387,10 @@ impl Emitter<'_> {
             Op::Add => format!("wf_dim_add({})", dims.join(", ")),
             Op::Sub => format!("wf_dim_sub({})", dims.join(", ")),
             Op::Mul => format!("wf_dim_mul({})", dims.join(", ")),
+            Op::Select => {
+                let cond = self.expr(&args[0]);
+                format!("({cond} ? {} : {})", dims[1], dims[2])
+            }
             // Of the other operators none can leave the range by itself.
             _ => {
                 let value = self.expr(e);

@@ -90,6 +90,7 @@ impl Emitter<'_> {
             | StmtKind::While { .. }
             | StmtKind::Assert { .. }
             | StmtKind::Assume { .. }
+            | StmtKind::Print { .. }
             | StmtKind::Eval { .. } => unreachable!("lower/vectors: a loop over lanes holds other statements"),
         }
     }

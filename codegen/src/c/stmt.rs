@@ -9,7 +9,7 @@ use super::types;
 use super::writer::{comment, format_text, string};
 use crate::lower::first_value;
 use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
-use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Access, DType, Expr, Extent, PrintPart, Stmt, StmtKind, Tensor};
 
 impl Emitter<'_> {
     /// A statement inside the present block.
@@ -56,6 +56,10 @@ impl Emitter<'_> {
             StmtKind::Assert { cond, message, kind } => {
                 self.show(s);
                 self.assert(s, cond, message, *kind);
+            }
+            StmtKind::Print { parts } => {
+                self.show(s);
+                self.print(parts);
             }
             // For the analysis alone.
             StmtKind::Assume { .. } => {}
@@ -221,6 +225,7 @@ impl Emitter<'_> {
             AssertKind::Program => "TAFFETA_ERROR_ASSERT",
             AssertKind::Index => "TAFFETA_ERROR_INDEX",
             AssertKind::Arithmetic => "TAFFETA_ERROR_ARITHMETIC",
+            AssertKind::Finite => "TAFFETA_ERROR_NONFINITE",
         };
         let cond = self.text(cond);
         let negated = match cond.text.strip_prefix('!') {
@@ -257,5 +262,34 @@ impl Emitter<'_> {
             d if d.is_unsigned_int() => ("%llu", format!("(unsigned long long){}", text.at(prec::UNARY))),
             _ => ("%lld", format!("(long long){}", text.at(prec::UNARY))),
         }
+    }
+
+    /// Puts a line together and prints it.
+    fn print(&mut self, parts: &[PrintPart]) {
+        let line = self.names.fresh("line");
+        self.out.open("{");
+        self.out.line(format!("wf_line {line} = {{NULL, 0, 0}};"));
+        for part in parts {
+            match part {
+                PrintPart::Text(text) => {
+                    self.out.line(format!("wf_line_text(&{line}, {}, {});", string(text), text.len()));
+                }
+                PrintPart::Value(e) => {
+                    let (conversion, value) = self.shown_value(e);
+                    self.out.line(format!("wf_line_value(&{line}, \"{conversion}\", {value});"));
+                }
+                PrintPart::Tensor { tensor, at, shape } => {
+                    let first: Vec<Access> = at.iter().cloned().map(Access::from).collect();
+                    let first = self.element(tensor, &first).text;
+                    let dims: Vec<String> = shape.iter().map(|d| self.expr(d)).collect();
+                    let dtype = types::abi(self.dtypes[tensor]);
+                    let (count, dims) = (dims.len(), dims.join(", "));
+                    let dims = format!("(const int64_t[]){{{dims}}}");
+                    self.out.line(format!("wf_line_tensor(&{line}, &{first}, {dtype}, {count}, {dims});"));
+                }
+            }
+        }
+        self.out.line(format!("wf_print(ctx, &{line});"));
+        self.out.close("}");
     }
 }
