@@ -62,8 +62,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .schedule(args.schedule.as_deref())
         .portable(args.portable);
     let source = program.c_source(&entry, &options)?;
-    let toolchain = Toolchain::find()?;
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
+    let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;
     let both = args.shared == args.archive;
 
     let failed = |e: std::io::Error| cannot_write(&args.output, &e);

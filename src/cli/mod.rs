@@ -12,6 +12,7 @@ mod deps;
 mod doc;
 mod explain;
 mod finite;
+mod doctor;
 mod fmt;
 mod grad;
 mod later;
@@ -70,6 +71,8 @@ enum Command {
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
+    /// Show what there is to compile programs with, and whether it computes rightly
+    Doctor(doctor::Args),
     /// Say what the code of a diagnostic means
     Explain(explain::Args),
     /// Convert between sparse storage formats (not supported yet)
@@ -133,6 +136,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Doc(a) => (false, doc::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
+        Command::Doctor(a) => (a.json, doctor::run(&a)),
         Command::Explain(a) => (false, explain::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),

@@ -5,6 +5,7 @@ mod cache;
 mod check_grad;
 mod data;
 mod deps;
+mod doctor;
 mod finite;
 mod gradients;
 mod library;
