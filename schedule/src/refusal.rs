@@ -51,6 +51,13 @@ impl Refusal {
         Refusal(Box::new(Reason { code, condition, message, labels, dependence: None, help: None, notes }))
     }
 
+    /// A step whose result breaks a rule of the tree: a mistake in the primitive.
+    pub(crate) fn internal(d: Diagnostic) -> Refusal {
+        let mut r = Refusal::new(d.code, 0, d.message);
+        (r.notes, r.help) = (d.notes, d.help);
+        r
+    }
+
     /// A call that means nothing: wrong arguments.
     pub fn usage(message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::argument", 0, message.into())

@@ -116,7 +116,7 @@ impl Schedule {
     }
 
     fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
-        debug_assert_eq!(taffeta_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
+        taffeta_ast::validate::pass(&change.func, &format!("`{}`", entry.name)).map_err(Refusal::internal)?;
         let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
         self.trace.steps.push(Step { method: entry.name.into(), args, notes: change.notes });
         let number = self.trace.steps.len();

@@ -244,11 +244,14 @@ impl<'a> Checker<'a> {
 
     /// Whether an expression is a real coordinate: it depends on an iterator over the reals.
     fn is_real(&self, e: &Expr) -> bool {
+        if e.dtype() != DType::F64 {
+            return false;
+        }
         let mut real = false;
         e.walk(&mut |e| {
             real |= matches!(e.kind(), ExprKind::Var(s) if self.vars.get(s) == Some(&DType::F64));
         });
-        real && e.dtype() == DType::F64
+        real
     }
 
     fn expr(&mut self, e: &'a Expr) {
