@@ -134,9 +134,9 @@ pub struct InputCheck {
     pub name: String,
     /// All that was compared.
     pub directions: Vec<DirectionCheck>,
-    /// The largest error of finite differences that is no disagreement.
+    /// The largest error of finite differences that is not a disagreement.
     pub differences_tolerance: f64,
-    /// The largest error between the modes that is no disagreement.
+    /// The largest error between the modes that is not a disagreement.
     pub modes_tolerance: f64,
 }
 

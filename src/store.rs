@@ -121,7 +121,7 @@ fn limit() -> Result<u64, Diagnostic> {
     })
 }
 
-/// Says what is no error. The command line prints warnings; other programs do with them what they do with events.
+/// Says what is not an error. The command line prints warnings; other programs do with them what they do with events.
 fn tell(d: &Diagnostic) {
     let more = d.help.iter().chain(&d.notes).map(|text| format!("\n  {text}"));
     tracing::warn!("{}{}", d.message, more.collect::<String>());

@@ -239,7 +239,7 @@ pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
     let whole = high.floor_div(&size).minus(&low.floor_div(&size));
     let rest = high.modulo(&size).minus(&low.modulo(&size));
     let trips = whole.plus(&rest.max_with(&zero).min_with(&one));
-    // The least step, whose size is no i64, fits twice between the ends of i64 at most.
+    // The least step, whose size is not an i64, fits twice between the ends of i64 at most.
     let least = Expr::int(i64::MIN);
     let again = zero.less_eq(begin).and(&end.less(&begin.plus(&least)));
     let few = end.less(begin).select(&again.select(&Expr::int(2), &one), &zero);

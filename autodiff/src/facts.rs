@@ -157,7 +157,7 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| is(r, stmt, what);
         let sink = |r: &Reference| r.kind.writes();
         let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
-        // What a statement does to the element that it reads itself comes after the read, and is no pair of two
+        // What a statement does to the element that it reads itself comes after the read, and is not a pair of two
         // statements.
         let itself = !matches!(what, What::Reduced | What::Written)
             && self.dependences.of(&tensor).any(|r| source(r) && self.writes_same(stmt, r));

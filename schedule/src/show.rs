@@ -45,9 +45,9 @@ pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
 /// The kind of dependence, the loop that carries it, the element and the sizes.
 pub fn notes(d: &Dependence) -> Vec<String> {
     let kind = match d.kind {
-        DependenceKind::ReadAfterWrite => "what is read was written before (RAW)",
-        DependenceKind::WriteAfterRead => "what was read is overwritten (WAR)",
-        DependenceKind::WriteAfterWrite => "what was written is overwritten (WAW)",
+        DependenceKind::ReadAfterWrite => "flow dependence (RAW)",
+        DependenceKind::WriteAfterRead => "anti dependence (WAR)",
+        DependenceKind::WriteAfterWrite => "output dependence (WAW)",
     };
     let carrier = match d.carrier().map(|s| s.kind()) {
         Some(StmtKind::For { iter, .. }) => format!("carried by the loop `{iter}`"),

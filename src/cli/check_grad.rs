@@ -149,7 +149,7 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
             "warning: `{name}`: not differentiable here (a kink near this point, along {along}); forward and reverse mode agree\n"
         ),
         Verdict::Unclear => format!(
-            "warning: `{name}`: finite differences drown in rounding along {along}; forward and reverse mode agree\n"
+            "warning: `{name}`: finite differences are dominated by rounding error along {along}; forward and reverse mode agree\n"
         ),
         _ => String::new(),
     }

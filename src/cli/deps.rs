@@ -145,7 +145,9 @@ impl<'a> Found<'a> {
                     format!("carries dependences on {}, and reductions into {}", carries.join(", "), reduces.join(", "))
                 }
                 (true, false) => format!("carries nothing but reductions into {}", reduces.join(", ")),
-                (true, true) => "carries nothing: its iterations may run in any order, or in parallel".to_string(),
+                (true, true) => {
+                    "has no loop-carried dependence: it can be parallel, vectorised or reversed".to_string()
+                }
             };
             let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), iterator(s));
         }

@@ -100,7 +100,7 @@ fn sizes(given: &[(String, String)]) -> Result<BTreeMap<String, i64>, Failure> {
     let one = |(name, text): &(String, String)| match text.parse() {
         Ok(v) if v >= 0 => Ok((name.clone(), v)),
         _ => {
-            let what = format!("--size {name}: `{text}` is no size");
+            let what = format!("--size {name}: `{text}` is not a size");
             Err(Failure::from(vec![Diagnostic::new("input::size", what).help("write a number that is not negative")]))
         }
     };

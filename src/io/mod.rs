@@ -150,7 +150,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         return Err(file_error(
             "data::too_large",
             path,
-            "more than 64 MiB come from something that is no regular file",
+            "more than 64 MiB come from something that is not a regular file",
         ));
     }
     String::from_utf8(bytes).map_err(|e| {

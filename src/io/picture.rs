@@ -50,7 +50,7 @@ fn png_error(path: &Path, e: png::DecodingError) -> Diagnostic {
     match e {
         png::DecodingError::IoError(e) => os_error(path, &e),
         png::DecodingError::LimitsExceeded => file_error("data::too_large", path, "the picture is too large"),
-        e => file_error("data::format", path, format!("this is no intact PNG picture ({e})")),
+        e => file_error("data::format", path, format!("this is not an intact PNG picture ({e})")),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
     None
 }
 
-/// Why this value is no picture, although its type and rank are a picture's.
+/// Why this value is not a picture, although its type and rank are a picture's.
 pub fn fault(value: &Value) -> Option<String> {
     let shape = value.shape();
     if shape.len() == 3 && !matches!(shape[2], 1 | 3 | 4) {

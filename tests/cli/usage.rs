@@ -214,7 +214,7 @@ fn names_are_proposed() {
     expect![[r#"
         input::static
 
-          × --set k: `three` is no static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
+          × --set k: `three` is not a static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
 
         1 error
     "#]]

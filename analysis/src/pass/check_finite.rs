@@ -66,7 +66,7 @@ impl Checks {
                 let new = self.stmt(body);
                 self.props.pop();
                 self.iters.pop();
-                // What has checks in it is no product.
+                // What has checks in it is not a product.
                 let props = LoopProps { library: props.library && new.same_node(body), ..props.clone() };
                 s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
             }

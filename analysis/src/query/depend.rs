@@ -470,7 +470,7 @@ fn recombined<'e>(
         .collect()
 }
 
-/// What is divided in some indices by what is no constant.
+/// What is divided in some indices by what is not a constant.
 fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
     let mut out = Vec::new();
     for e in indices {

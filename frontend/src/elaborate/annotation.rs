@@ -111,7 +111,7 @@ impl Elab<'_> {
             return Ok(d);
         }
         let all: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
-        let d = Diagnostic::new("annotation::type", format!("`{name}` is no element type")).at(span);
+        let d = Diagnostic::new("annotation::type", format!("`{name}` is not an element type")).at(span);
         let near = match name {
             "float" | "float64" | "double" => Some("f64"),
             "float32" => Some("f32"),
@@ -132,7 +132,7 @@ impl Elab<'_> {
         self.error_help(
             "annotation::form",
             span,
-            "this is no type of a tensor",
+            "this is not a type of a tensor",
             "write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`",
         )
     }

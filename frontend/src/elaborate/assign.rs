@@ -99,7 +99,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Each target that is no tuple or list with its part of the value.
+    /// Each target that is not a tuple or list with its part of the value.
     pub(crate) fn pair<'t>(
         &mut self,
         targets: &'t [syntax::Expr],

@@ -332,7 +332,7 @@ pub(crate) fn elaborate(
         Ok(Some(Value::Gradient(g))) => {
             hooks.gradient(request(program, &g, name.to_string(), statics, hooks, (again, &[]))?)
         }
-        Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is no function")).into()),
+        Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is not a function")).into()),
         Err(_) => Err(Diagnostics(e.diagnostics)),
     }
 }

@@ -253,7 +253,7 @@ impl Elab<'_> {
             Kind::Bool => self.error_help(
                 "index::type",
                 span,
-                "a `bool` is no index",
+                "a `bool` is not an index",
                 "shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`",
             ),
             Kind::Float => self.error_help(

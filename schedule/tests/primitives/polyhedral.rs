@@ -216,7 +216,7 @@ def f(x: inout[f64[n]], k: i32[n]):
 ",
         |s| call(s, "polyhedral", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the region is not affine: the step of `i` is no constant
+            schedule::illegal (1): the region is not affine: the step of `i` is not a constant
               `for i in range(1, n, k[0]):` this statement
         "#]],
     );
@@ -245,7 +245,7 @@ def f(x: inout[f64[n]]):
             call(s, "polyhedral", args!["t"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

@@ -85,9 +85,9 @@ fn says_which_subscript_is_not_understood() {
         "def f(y: inout[f32[n]], h: i64):\n    for i in range(n):\n        y[h * i] = 3\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[h * i] = 3` writes `y[h * i]`, then writes `y[h * i]`
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               note: the subscript `h * i` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= h and h < n`
         "#]],
     );
@@ -95,9 +95,9 @@ fn says_which_subscript_is_not_understood() {
         "def f(y: inout[f32[n]], lo: i32):\n    for i in range(n):\n        y[lo + i] = 3\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[lo + i] = 3` writes `y[cast(lo + cast(i, i32), i64)]`, then writes `y[cast(lo + cast(i, i32), i64)]`
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound what the loop runs over, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
         "#]],
     );
@@ -106,9 +106,9 @@ fn says_which_subscript_is_not_understood() {
         "def f(y: inout[f32[n]], a: i64, b: i64):\n    for i in range(a, b):\n        y[6 * i] = i\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[6 * i] = i` writes `y[i * 6]`, then writes `y[i * 6]`
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               note: the subscript `i * 6` is not understood: it may wrap around, or is not affine
         "#]],
     );
