@@ -209,9 +209,10 @@ impl Part {
                 code: "toolchain::broken",
                 message: format!("the C compiler `{}` refuses a program in plain C", toolchain.command()),
                 // The log is removed with everything else.
-                notes: d.notes.into_iter().filter(|n| !n.starts_with("log: ")).collect(),
+                notes: d.notes.clone().into_iter().filter(|n| !n.starts_with("log: ")).collect(),
                 help: Some("repair it, or set CC to another one, and look at what CFLAGS holds".to_string()),
                 labels: Vec::new(),
+                ..d
             },
             _ => d,
         })?;
