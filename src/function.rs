@@ -8,7 +8,7 @@ use crate::scheduler;
 use crate::session::statics_text;
 use crate::store::{Store, stamp};
 use crate::timing::Timings;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use taffeta_ast::{Diagnostic, Func, SourceMap, Value, interp};
 use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind};
@@ -28,8 +28,8 @@ pub struct Function {
     contexts: Mutex<Vec<(u32, Context)>>,
 }
 
-/// The most threads that a call may ask for. OpenMP's run-time library ends the whole process where the system refuses
-/// a thread; this is more than machines have cores.
+/// The most threads that a call may ask for, itself or by `OMP_NUM_THREADS`. OpenMP's run-time library ends the whole
+/// process where the system refuses a thread, or crashes; this is more than machines have cores.
 pub const MAX_THREADS: u32 = 1024;
 
 /// What is run.
@@ -184,10 +184,17 @@ impl Function {
     }
 
     fn context(&self, threads: u32) -> Result<Context, Error> {
+        let refuse = |d| Err(Error::Input(Report::without_sources(vec![d])));
         if threads > MAX_THREADS {
             let message = format!("{threads} threads are asked for, and {MAX_THREADS} is the most");
-            let d = Diagnostic::new("input::threads", message).help("0 lets OpenMP decide");
-            return Err(Error::Input(Report::without_sources(vec![d])));
+            return refuse(Diagnostic::new("input::threads", message).help("0 lets OpenMP decide"));
+        }
+        if let (0, Some(asked)) = (threads, too_many_by_environment()) {
+            let message = format!(
+                "the environment variable OMP_NUM_THREADS asks for {asked} threads, and {MAX_THREADS} is the most"
+            );
+            let help = "unset it, set it to the number of cores, or say how many threads a call has (--threads)";
+            return refuse(Diagnostic::new("input::threads", message).help(help));
         }
         let mut free = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match free.iter().position(|(t, _)| *t == threads) {
@@ -243,6 +250,21 @@ impl Function {
         let usage = Usage { time: start.elapsed(), scratch: None };
         Ok(Ran { params: outputs.params, results: outputs.results, usage })
     }
+}
+
+/// What `OMP_NUM_THREADS` says, if that is too much: OpenMP reads it once, when it is loaded, and then starts as many. Of
+/// a list, the first number is for loops that are in no other.
+fn too_many_by_environment() -> Option<&'static str> {
+    static ASKED: OnceLock<Option<String>> = OnceLock::new();
+    let asked = ASKED.get_or_init(|| {
+        let text = std::env::var("OMP_NUM_THREADS").ok()?;
+        let first = text.split(',').next().unwrap_or_default().trim();
+        // More digits than fit are too many as well; what is not a number, OpenMP leaves out of account.
+        let number = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
+        let fits = first.parse::<u32>().is_ok_and(|n| n <= MAX_THREADS);
+        (number && !fits).then(|| first.to_string())
+    });
+    asked.as_deref()
 }
 
 fn compile_c(

@@ -20,7 +20,8 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, Signature};
 
 const MANIFEST: &str = "manifest.json";
-const SIGNATURE: &str = "signature.json";
+/// How often a library that another process removes before it is loaded is compiled again.
+const ATTEMPTS: usize = 3;
 
 /// What is known of an entry without the front end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,16 +42,19 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone
-    /// wants, and a directory that others can write must not be used at all.
+    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone wants.
+    /// One that others could write is not used, and the user is told.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
+        let limit = limit().map_err(system)?;
         let (cache, problem) = Cache::open().map_err(system)?;
         match problem {
+            Some(d) if d.code == "cache::unusable" => return Err(system(Diagnostic { notes: Vec::new(), ..d })),
             // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
-            Some(d) if d.code != "cache::nowhere" => Err(system(Diagnostic { notes: Vec::new(), ..d })),
-            _ => Ok(Store { cache }),
+            Some(d) if d.code != "cache::nowhere" => tell(&d),
+            _ => {}
         }
+        Ok(Store { cache: cache.limited(limit) })
     }
 
     /// The manifest with that key, if none of the files changed.
@@ -66,7 +70,7 @@ impl Store {
     pub fn keep_manifest(&self, key: &str, manifest: &Manifest) {
         let made = self.cache.get_or_make(key, |dir| write_json(&dir.join(MANIFEST), manifest));
         if let Err(d) = made {
-            tracing::warn!("{d}");
+            tell(&d);
         }
     }
 
@@ -80,35 +84,38 @@ impl Store {
         make: impl FnOnce(&mut Timings) -> Result<CSource, Error>,
     ) -> Result<Compiled, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
-        let dir = match self.cache.get(key) {
-            Some(dir) => dir,
-            None => {
-                let source = make(timings)?;
-                let toolchain = toolchain().map_err(system)?;
-                let stem = &source.signature.c_name;
-                timings
-                    .measure("C compiler", || {
-                        self.cache.get_or_make(key, |dir| {
-                            Toolchain::write(&source, dir, stem)?;
-                            toolchain.shared(dir, stem, options)?;
-                            write_json(&dir.join(SIGNATURE), &source.signature)
-                        })
-                    })
-                    .map_err(system)?
+        if let Some(entry) = self.cache.library(key)
+            && let Some(compiled) = timings.measure("load", || entry.load()).map_err(system)?
+        {
+            return Ok(compiled);
+        }
+        let source = make(timings)?;
+        let toolchain = toolchain().map_err(system)?;
+        for _ in 0..ATTEMPTS {
+            let made = timings.measure("C compiler", || self.cache.make_library(key, &source, &toolchain, options));
+            if let Some(compiled) = timings.measure("load", || made?.load()).map_err(system)? {
+                return Ok(compiled);
             }
-        };
-        timings.measure("load", || load(&dir)).map_err(system)
+        }
+        let what = format!("compiled programs vanish from the cache `{}`", self.cache.dir().display());
+        Err(system(Diagnostic::new("cache::broken", what).help("set TAFFETA_CACHE_DIR to another directory")))
     }
 }
 
-fn load(dir: &Path) -> Result<Compiled, Diagnostic> {
-    let broken = |what: String| {
-        Diagnostic::new("cache::broken", format!("`{}`: {what}", dir.display())).help("remove the directory")
-    };
-    let text = std::fs::read(dir.join(SIGNATURE)).map_err(|e| broken(e.to_string()))?;
-    let signature: Signature = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
-    let library = dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
-    Compiled::load(&library, signature)
+/// `TAFFETA_CACHE_SIZE`: how much the cache may hold.
+fn limit() -> Result<u64, Diagnostic> {
+    let set = std::env::var("TAFFETA_CACHE_SIZE").ok().filter(|text| !text.trim().is_empty());
+    let Some(text) = set else { return Ok(cache::DEFAULT_LIMIT) };
+    taffeta_autodiff::memory::parse(&text).map_err(|what| {
+        Diagnostic::new("cache::size", format!("the environment variable TAFFETA_CACHE_SIZE: {what}"))
+            .help("it is how much the cache of compiled programs may hold")
+    })
+}
+
+/// Says what is no error. The command line prints warnings; other programs do with them what they do with events.
+fn tell(d: &Diagnostic) {
+    let more = d.help.iter().chain(&d.notes).map(|text| format!("\n  {text}"));
+    tracing::warn!("{}{}", d.message, more.collect::<String>());
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {

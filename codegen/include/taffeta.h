@@ -102,7 +102,7 @@ typedef struct taffeta_tensor {
 /* What a call works with. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
 typedef struct taffeta_ctx {
     uint32_t abi;          /* TAFFETA_ABI */
-    int32_t threads;       /* of parallel loops; 0: as OpenMP decides */
+    int32_t threads;       /* of parallel loops, of which at most 1024 run; 0: as OpenMP decides */
     int32_t status;        /* of the last call */
     int32_t line;          /* of the source, where the last call failed; 0 if there is none */
     int32_t site;          /* which check failed, for Taffeta itself; -1 if none */
@@ -113,6 +113,47 @@ typedef struct taffeta_ctx {
     size_t memory_peak;    /* the most that the last call used beyond its arguments */
     char message[512];     /* of the last error */
 } taffeta_ctx;
+
+/* Structures are the same bytes for every compiler and every language that calls (here: where pointers have 64 bits). */
+#if UINTPTR_MAX == 0xffffffffffffffffu
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define TAFFETA_LAYOUT(name, condition) static_assert(condition, #name)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TAFFETA_LAYOUT(name, condition) _Static_assert(condition, #name)
+#else
+#define TAFFETA_LAYOUT(name, condition) typedef char taffeta_layout_of_##name[(condition) ? 1 : -1]
+#endif
+TAFFETA_LAYOUT(level, sizeof(taffeta_level) == 40);
+TAFFETA_LAYOUT(level_kind, offsetof(taffeta_level, kind) == 0);
+TAFFETA_LAYOUT(level_dimension, offsetof(taffeta_level, dimension) == 4);
+TAFFETA_LAYOUT(level_pos, offsetof(taffeta_level, pos) == 8);
+TAFFETA_LAYOUT(level_crd, offsetof(taffeta_level, crd) == 16);
+TAFFETA_LAYOUT(level_n_pos, offsetof(taffeta_level, n_pos) == 24);
+TAFFETA_LAYOUT(level_n_crd, offsetof(taffeta_level, n_crd) == 32);
+TAFFETA_LAYOUT(tensor, sizeof(taffeta_tensor) == 56);
+TAFFETA_LAYOUT(tensor_dtype, offsetof(taffeta_tensor, dtype) == 0);
+TAFFETA_LAYOUT(tensor_ndim, offsetof(taffeta_tensor, ndim) == 4);
+TAFFETA_LAYOUT(tensor_shape, offsetof(taffeta_tensor, shape) == 8);
+TAFFETA_LAYOUT(tensor_strides, offsetof(taffeta_tensor, strides) == 16);
+TAFFETA_LAYOUT(tensor_data, offsetof(taffeta_tensor, data) == 24);
+TAFFETA_LAYOUT(tensor_levels, offsetof(taffeta_tensor, levels) == 32);
+TAFFETA_LAYOUT(tensor_fill, offsetof(taffeta_tensor, fill) == 40);
+TAFFETA_LAYOUT(tensor_index_width, offsetof(taffeta_tensor, index_width) == 48);
+TAFFETA_LAYOUT(tensor_owner, offsetof(taffeta_tensor, owner) == 52);
+TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 568);
+TAFFETA_LAYOUT(ctx_abi, offsetof(taffeta_ctx, abi) == 0);
+TAFFETA_LAYOUT(ctx_threads, offsetof(taffeta_ctx, threads) == 4);
+TAFFETA_LAYOUT(ctx_status, offsetof(taffeta_ctx, status) == 8);
+TAFFETA_LAYOUT(ctx_line, offsetof(taffeta_ctx, line) == 12);
+TAFFETA_LAYOUT(ctx_site, offsetof(taffeta_ctx, site) == 16);
+TAFFETA_LAYOUT(ctx_arena_owner, offsetof(taffeta_ctx, arena_owner) == 20);
+TAFFETA_LAYOUT(ctx_arena, offsetof(taffeta_ctx, arena) == 24);
+TAFFETA_LAYOUT(ctx_arena_capacity, offsetof(taffeta_ctx, arena_capacity) == 32);
+TAFFETA_LAYOUT(ctx_memory_used, offsetof(taffeta_ctx, memory_used) == 40);
+TAFFETA_LAYOUT(ctx_memory_peak, offsetof(taffeta_ctx, memory_peak) == 48);
+TAFFETA_LAYOUT(ctx_message, offsetof(taffeta_ctx, message) == 56);
+#undef TAFFETA_LAYOUT
+#endif
 
 #define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, {0}}
 

@@ -85,10 +85,14 @@ static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
     return status;
 }
 
+/* The most threads of a parallel loop: run-time libraries of OpenMP keep their teams on the stack, and crash beyond it. */
+#define TAFFETA_MAX_THREADS 1024
+
 /* Threads of a parallel loop. */
 static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
 #ifdef _OPENMP
-    return ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
+    const int threads = ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
+    return threads < TAFFETA_MAX_THREADS ? threads : TAFFETA_MAX_THREADS;
 #else
     (void)ctx;
     return 1;

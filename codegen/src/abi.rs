@@ -1,5 +1,8 @@
 //! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them
 //! to C.
+//!
+//! That both sides mean the same bytes is asserted while they are compiled, here and there, where pointers have 64 bits;
+//! a test compares the numbers of both.
 
 use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;
@@ -8,6 +11,21 @@ use taffeta_ast::DType;
 pub(crate) const ABI: u32 = 1;
 /// `TAFFETA_OWNER_CALLER`
 pub(crate) const OWNER_CALLER: i32 = 0;
+/// The bytes of a context's message.
+pub(crate) const MESSAGE: usize = 512;
+
+/// `taffeta_level`: part of the interface, and null so far.
+#[repr(C)]
+#[derive(Debug)]
+#[allow(dead_code)] // tensors with levels come with structured storage
+pub(crate) struct Level {
+    pub kind: i32,
+    pub dimension: i32,
+    pub pos: *mut c_void,
+    pub crd: *mut c_void,
+    pub n_pos: usize,
+    pub n_crd: usize,
+}
 
 /// `taffeta_tensor`
 #[repr(C)]
@@ -18,7 +36,7 @@ pub(crate) struct Tensor {
     pub shape: *mut i64,
     pub strides: *const i64,
     pub data: *mut c_void,
-    pub levels: *const c_void,
+    pub levels: *const Level,
     pub fill: *const c_void,
     pub index_width: i32,
     pub owner: i32,
@@ -37,7 +55,54 @@ pub(crate) struct Ctx {
     pub arena_capacity: usize,
     pub memory_used: usize,
     pub memory_peak: usize,
-    pub message: [c_char; 512],
+    pub message: [c_char; MESSAGE],
+}
+
+/// Asserts sizes and offsets, and lists them for the test that asks a C compiler for its own.
+macro_rules! layout {
+    ($($name:literal $ty:ident $size:literal { $($field:ident $offset:literal),* })*) => {
+        #[cfg(target_pointer_width = "64")]
+        const _: () = {
+            $(assert!(size_of::<$ty>() == $size, $name);
+            assert!(align_of::<$ty>() == 8, $name);
+            $(assert!(std::mem::offset_of!($ty, $field) == $offset, concat!($name, ".", stringify!($field)));)*)*
+        };
+
+        /// C expressions with their values on this side.
+        #[cfg(test)]
+        fn layouts() -> Vec<(String, usize)> {
+            vec![$(
+                (format!("sizeof({})", $name), size_of::<$ty>()),
+                $((format!("offsetof({}, {})", $name, stringify!($field)), std::mem::offset_of!($ty, $field)),)*
+            )*]
+        }
+    };
+}
+
+layout! {
+    "taffeta_level" Level 40 { kind 0, dimension 4, pos 8, crd 16, n_pos 24, n_crd 32 }
+    "taffeta_tensor" Tensor 56 {
+        dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, index_width 48, owner 52
+    }
+    "taffeta_ctx" Ctx 568 {
+        abi 0, threads 4, status 8, line 12, site 16, arena_owner 20, arena 24, arena_capacity 32, memory_used 40,
+        memory_peak 48, message 56
+    }
+}
+
+/// `taffeta_status`: what a call that fails returns.
+pub(crate) mod status {
+    /// The `TAFFETA_ERROR_…` of that name.
+    macro_rules! statuses {
+        ($($name:ident $value:literal),*) => {
+            $(pub(crate) const $name: i32 = $value;)*
+            #[cfg(test)]
+            pub(super) const ALL: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
+        };
+    }
+    statuses! {
+        ASSERT 1, INDEX 2, ARITHMETIC 3, CALL 4, DTYPE 5, SHAPE 6, LAYOUT 7, ALIAS 8, MEMORY 9, SIZE 10
+    }
 }
 
 /// `taffeta_f`
@@ -61,5 +126,63 @@ pub(crate) fn dtype(d: DType) -> i32 {
         DType::Bf16 => 10,
         DType::F32 => 11,
         DType::F64 => 12,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::c::TAFFETA_H;
+    use std::fmt::Write as _;
+
+    /// What C says of sizes, offsets and constants, in the order of `expected`.
+    fn in_c(expressions: &[String]) -> Vec<i64> {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut text = String::from("#include \"taffeta.h\"\n#include <stdio.h>\nint main(void) {\n");
+        for e in expressions {
+            let _ = writeln!(text, "    printf(\"%lld\\n\", (long long)({e}));");
+        }
+        text += "    return 0;\n}\n";
+        let file = |name: &str| dir.path().join(name);
+        std::fs::write(file("taffeta.h"), TAFFETA_H).expect("it can be written");
+        std::fs::write(file("layout.c"), text).expect("it can be written");
+        let compiler = crate::toolchain::Toolchain::find().expect("a C compiler");
+        let mut command = std::process::Command::new(compiler.program());
+        let made = command.current_dir(dir.path()).args(["-std=c99", "-Wall", "-Werror", "layout.c", "-o", "layout"]);
+        assert!(made.status().expect("it runs").success());
+        let output = std::process::Command::new(file("layout")).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text").lines().map(|l| l.parse().expect("a number")).collect()
+    }
+
+    #[test]
+    fn both_sides_have_one_layout() {
+        let mut expected: Vec<(String, i64)> = layouts().into_iter().map(|(e, v)| (e, v as i64)).collect();
+        expected.push(("TAFFETA_ABI".into(), i64::from(ABI)));
+        expected.push(("TAFFETA_OWNER_CALLER".into(), i64::from(OWNER_CALLER)));
+        expected.push(("sizeof(((taffeta_ctx *)0)->message)".into(), MESSAGE as i64));
+        expected.push(("TAFFETA_OK".into(), 0));
+        expected.extend(status::ALL.iter().map(|(name, v)| (format!("TAFFETA_ERROR_{name}"), i64::from(*v))));
+        for d in DType::ALL {
+            expected.push((format!("TAFFETA_{}", d.name().to_uppercase()), i64::from(dtype(d))));
+        }
+        let expressions: Vec<String> = expected.iter().map(|(e, _)| e.clone()).collect();
+        let found = in_c(&expressions).into_iter();
+        assert_eq!(expressions.into_iter().zip(found).collect::<Vec<_>>(), expected);
+    }
+
+    /// Nothing of the header is left out: a field or a constant that is added there must be added here.
+    #[test]
+    fn the_whole_header_is_compared() {
+        let enums = |prefix: &str| TAFFETA_H.lines().filter(|l| l.trim_start().starts_with(prefix)).count();
+        assert_eq!(enums("TAFFETA_ERROR_"), status::ALL.len());
+        let body = |name: &str| {
+            let start = TAFFETA_H.find(&format!("typedef struct {name} {{")).expect("the header declares it");
+            let text = &TAFFETA_H[start..];
+            text[..text.find("\n}").expect("an end")].lines().skip(1).filter(|l| l.contains(';')).count()
+        };
+        for name in ["taffeta_level", "taffeta_tensor", "taffeta_ctx"] {
+            let here = layouts().iter().filter(|(e, _)| e.starts_with(&format!("offsetof({name},"))).count();
+            assert_eq!(here, body(name), "{name}");
+        }
     }
 }

@@ -51,16 +51,19 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     fn from_status(status: i32) -> ErrorKind {
+        use abi::status;
         match status {
-            1 => ErrorKind::Assert,
-            2 => ErrorKind::Index,
-            3 => ErrorKind::Arithmetic,
-            5 => ErrorKind::DType,
-            6 => ErrorKind::Shape,
-            7 => ErrorKind::Layout,
-            8 => ErrorKind::Alias,
-            9 => ErrorKind::Memory,
-            10 => ErrorKind::Size,
+            status::ASSERT => ErrorKind::Assert,
+            status::INDEX => ErrorKind::Index,
+            status::ARITHMETIC => ErrorKind::Arithmetic,
+            status::DTYPE => ErrorKind::DType,
+            status::SHAPE => ErrorKind::Shape,
+            status::LAYOUT => ErrorKind::Layout,
+            status::ALIAS => ErrorKind::Alias,
+            status::MEMORY => ErrorKind::Memory,
+            status::SIZE => ErrorKind::Size,
+            status::CALL => ErrorKind::Call,
+            // None that a library of this version returns.
             _ => ErrorKind::Call,
         }
     }
@@ -462,7 +465,7 @@ fn new_ctx(threads: i32) -> Ctx {
         arena_capacity: 0,
         memory_used: 0,
         memory_peak: 0,
-        message: [0; 512],
+        message: [0; abi::MESSAGE],
     }
 }
 

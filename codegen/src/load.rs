@@ -27,20 +27,29 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Loads the library at `path`, which must be what [`crate::toolchain`] made of the program with this signature.
+    /// Loads the library at `path`. From then on calls are safe, because of what is promised here.
+    ///
+    /// # Safety
+    ///
+    /// - The file is what [`Toolchain::shared`](crate::toolchain::Toolchain::shared) made of the C that
+    ///   [`crate::c::emit`] gave for a program (or for several, in one file), and `signature` came with that C. Loading
+    ///   any other library runs whatever it holds; a signature of another program calls functions with arguments that
+    ///   they do not take.
+    /// - Nobody whom the user does not trust could have written the file, or put another one in its place, since then.
     ///
     /// # Errors
     ///
     /// A file that the system's loader does not take, or that lacks the entry's functions.
-    pub fn load(path: &Path, signature: Signature) -> Result<Compiled, Diagnostic> {
+    pub unsafe fn load(path: &Path, signature: Signature) -> Result<Compiled, Diagnostic> {
         let refuse = |e: libloading::Error| {
             Diagnostic::new("internal::load", format!("cannot load `{}`: {e}", path.display()))
                 .help("if the file was changed or made on another machine, remove it, and it will be compiled again")
         };
-        // SAFETY: the library is C that we generated: it has no initialisers of its own, and those of libm and libgomp,
-        // which it depends on, may run at any time. The cache has made sure that nobody else could write it.
+        // SAFETY: the library is C that we generated, as the caller promises: it has no initialisers of its own, and those
+        // of libm and libgomp, which it depends on, may run at any time.
         let library = unsafe { Library::new(path) }.map_err(refuse)?;
-        // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`).
+        // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`), under the name in the
+        // signature that came with it.
         let (run, plan) = unsafe {
             let run = *library.get::<RunFn>(signature.c_name.as_bytes()).map_err(refuse)?;
             let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;

@@ -1,10 +1,13 @@
 //! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list
-//! of arguments and never through a shell.
+//! of arguments and never through a shell. Where it does not make what it should, `fault` finds out whose mistake that is.
+
+mod fault;
 
 use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
+use fault::{Ran, broken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 
@@ -47,6 +50,8 @@ pub struct Toolchain {
     program: PathBuf,
     /// As the user wrote it.
     command: String,
+    /// Whether a variable of the environment names it.
+    named: bool,
     identity: String,
 }
 
@@ -84,11 +89,11 @@ impl Toolchain {
                 identity.push_str(&format!("@{}@{}", meta.len(), modified.map_or(0, |t| t.as_nanos())));
             }
         }
-        for name in ["CFLAGS", "HOST_CFLAGS", "TARGET_CFLAGS"] {
-            identity.push_str(&format!("|{}", std::env::var(name).unwrap_or_default()));
+        for (name, value) in flag_variables() {
+            identity.push_str(&format!("|{name}={value}"));
         }
         identity.push_str(&cpu());
-        Ok(Toolchain { program, command: command.to_string(), identity })
+        Ok(Toolchain { program, command: command.to_string(), named: wish.is_some(), identity })
     }
 
     /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
@@ -215,42 +220,27 @@ impl Toolchain {
         args: &[OsString],
         made: &Path,
     ) -> Result<(), Diagnostic> {
-        let tool = self.build(dir).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))?;
-        let command = |openmp: bool, args: &[OsString]| {
-            let mut c = tool.to_command();
-            c.current_dir(dir).env("LC_ALL", "C").args(Self::flags(options));
-            if openmp {
-                c.arg("-fopenmp");
-            }
-            c.arg("-I").arg(dir).args(args);
-            c
-        };
-        let first = run(&mut command(true, args), made)?;
+        let tool = self.tool(dir)?;
+        let first = run(&mut command(tool.to_command(), dir, options, true, args), made)?;
         if first.ok() {
             return Ok(());
         }
         // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one
         // thread.
-        if tool.is_like_clang() && run(&mut command(false, args), made)?.ok() {
+        if tool.is_like_clang() && run(&mut command(tool.to_command(), dir, options, false, args), made)?.ok() {
             tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread");
             return Ok(());
         }
-        // Whose mistake it is, an empty function tells: a compiler that fails there too does not dislike our code.
-        let (probe, output) = (dir.join("probe.c"), dir.join("probe.out"));
-        write(&probe, "int taffeta_probe(void) { return 0; }\n")?;
-        let smallest: [OsString; 4] = ["-shared".into(), probe.into(), "-o".into(), output.clone().into()];
-        let probed = run(&mut command(!tool.is_like_clang(), &smallest), &output)?;
-        if !probed.ok() {
-            return Err(broken(&format!("the C compiler `{}`", self.command), &probed).help(
-                "repair it (`apt-get install gcc libc6-dev` on Debian and Ubuntu; OpenMP is needed), or set CC to another \
-                 one, and look at what CFLAGS holds",
-            ));
-        }
-        Err(refused(&first, &dir.join(format!("{stem}.log"))))
+        Err(self.fault(dir, stem, options, args, made, &first)?)
+    }
+
+    /// The compiler with the flags of the environment.
+    fn tool(&self, dir: &Path) -> Result<cc::Tool, Diagnostic> {
+        self.build(dir).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))
     }
 
     fn build(&self, dir: &Path) -> cc::Build {
-        let triple = format!("{}-unknown-{}-gnu", std::env::consts::ARCH, std::env::consts::OS);
+        let triple = triple();
         let mut build = cc::Build::new();
         build
             .target(&triple)
@@ -266,31 +256,41 @@ impl Toolchain {
     }
 }
 
+/// A compilation in `dir` with our flags.
+fn command(mut compiler: Command, dir: &Path, options: &CompileOptions, openmp: bool, args: &[OsString]) -> Command {
+    compiler.current_dir(dir).env("LC_ALL", "C").args(Toolchain::flags(options));
+    if openmp {
+        compiler.arg("-fopenmp");
+    }
+    compiler.arg("-I").arg(dir).args(args);
+    compiler
+}
+
+/// What the `cc` crate takes variables and defaults for.
+fn triple() -> String {
+    format!("{}-unknown-{}-gnu", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// The environment variables with flags for the C compiler, as far as they are set, with what they hold: those that the
+/// `cc` crate looks at.
+fn flag_variables() -> Vec<(String, String)> {
+    let triple = triple();
+    let of_target = [format!("CFLAGS_{triple}"), format!("CFLAGS_{}", triple.replace(['-', '.'], "_"))];
+    let names = of_target.into_iter().chain(["HOST_CFLAGS", "TARGET_CFLAGS", "CFLAGS"].map(String::from));
+    let set = |name: String| std::env::var(&name).ok().filter(|v| !v.trim().is_empty()).map(|v| (name, v));
+    names.filter_map(set).collect()
+}
+
 fn missing(what: &str, why: &str) -> Diagnostic {
     Diagnostic::new("toolchain::missing", format!("cannot use {what}: {why}")).help(
         "install one (`apt-get install gcc libc6-dev binutils` on Debian and Ubuntu), or set CC to the one to use",
     )
 }
 
-/// What came of running a tool.
-struct Ran {
-    command: String,
-    status: ExitStatus,
-    /// What it printed about errors.
-    said: String,
-    /// Whether the file that it was asked for is there.
-    made: bool,
-}
-
-impl Ran {
-    fn ok(&self) -> bool {
-        self.status.success() && self.made
-    }
-}
-
 /// Runs a tool that is to make a file.
 fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
-    tracing::debug!(?command, "running");
+    // The words alone: what a `Command` shows of itself has the variables of the environment in it, secrets among them.
+    tracing::debug!(command = words(command), "running");
     // A file from before would stand for one that was not made.
     let _ = std::fs::remove_file(made);
     let output = command.output().map_err(|e| missing(&command.get_program().to_string_lossy(), &e.to_string()))?;
@@ -306,34 +306,6 @@ fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
 fn words(command: &Command) -> String {
     let all = std::iter::once(command.get_program()).chain(command.get_args());
     all.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
-}
-
-/// A tool that cannot do its work at all.
-fn broken(tool: &str, ran: &Ran) -> Diagnostic {
-    let how = if ran.status.success() {
-        "it ended well and made no file".to_string()
-    } else {
-        format!("it failed ({})", ran.status)
-    };
-    let d = Diagnostic::new("toolchain::broken", format!("{tool} does not work: {how}"));
-    let d = d.note(format!("what was run: {}", ran.command));
-    match ran.said.lines().filter(|l| !l.trim().is_empty()).take(5).collect::<Vec<_>>().as_slice() {
-        [] => d.note("it printed no error"),
-        lines => d.note(format!("it said: {}", lines.join("\n"))),
-    }
-}
-
-/// A compiler that works, and does not take what we made.
-fn refused(ran: &Ran, log: &Path) -> Diagnostic {
-    let mut d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
-        .help("this is a mistake in Taffeta, not in your program; please report it with the log");
-    if std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)).is_ok() {
-        d = d.note(format!("log: {}", log.display()));
-    }
-    for line in ran.said.lines().filter(|l| l.contains("error") || l.contains("undefined reference")).take(3) {
-        d = d.note(line.to_string());
-    }
-    d
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {

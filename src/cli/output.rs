@@ -1,5 +1,5 @@
-//! What the command line prints: results on standard output, diagnostics on standard error, panics with how to report
-//! them.
+//! What the command line prints: results on standard output, diagnostics on standard error, panics with what to
+//! keep of them.
 
 use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use taffeta::render::{self, Style};
 use taffeta::{Error, Report};
 use taffeta_ast::Diagnostic;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
+use tracing_subscriber::registry::LookupSpan;
 
 /// Why a command did not succeed.
 #[derive(Debug)]
@@ -77,7 +79,8 @@ impl Printer {
 /// Prints to standard output. A reader that went away (`taffeta … | head`) is no error of ours; a full disk is one of
 /// the user's, who would take what is there for everything.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
+    // As it is: what `fmt` prints is a file's text, control characters included.
+    let mut out = std::io::stdout();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
@@ -118,7 +121,7 @@ This is a mistake in Taffeta, not in your program. To get it mended, keep the co
 and all that is printed above, and give them to whoever gave you Taffeta. RUST_BACKTRACE=1 adds where it happened.
 ";
 
-/// Makes a panic say what it is, and how to report it, instead of a bare back-trace.
+/// Makes a panic say what it is, and what to keep of it, instead of a bare back-trace.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         let version = env!("CARGO_PKG_VERSION");
@@ -131,13 +134,32 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// `TAFFETA_LOG=debug` shows what the compiler does and how long each step takes.
+/// Warnings of the library on standard error. `TAFFETA_LOG=debug` shows what the compiler does and how long each step
+/// takes.
 pub fn install_log() {
-    if let Ok(filter) = std::env::var("TAFFETA_LOG") {
-        tracing_subscriber::fmt()
-            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-            .with_writer(std::io::stderr)
-            .with_ansi(style().color)
-            .init();
+    let plain = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(style().color);
+    match std::env::var("TAFFETA_LOG") {
+        Ok(filter) => plain.with_env_filter(tracing_subscriber::EnvFilter::new(filter)).init(),
+        Err(_) => plain.with_max_level(tracing::Level::WARN).event_format(Warning).init(),
+    }
+}
+
+/// `warning: …`, as compilers say it.
+struct Warning;
+
+impl<S, N> FormatEvent<S, N> for Warning
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut out: format::Writer<'_>,
+        event: &tracing::Event<'_>,
+    ) -> std::fmt::Result {
+        out.write_str("warning: ")?;
+        context.format_fields(out.by_ref(), event)?;
+        writeln!(out)
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taffeta::Timings;
 use taffeta::io::memory::human_bytes;
-use taffeta::io::output::{Target, write_all};
+use taffeta::io::output::{Target, folder_takes_files, write_all};
 use taffeta_ast::{Diagnostic, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
@@ -148,8 +148,17 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         if dir.exists() && !dir.is_dir() {
             errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
         }
+        if let Err(e) = folder_takes_files(dir) {
+            errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
+        }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
-            targets.push(Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) });
+            let target = Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) };
+            if dir.is_dir()
+                && let Err(d) = target.check(t.dtype, t.shape.len())
+            {
+                errors.push(d);
+            }
+            targets.push(target);
         }
     }
     for (k, target) in targets.iter().enumerate() {

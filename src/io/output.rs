@@ -1,10 +1,12 @@
 //! Results into files, all or nothing: every target is checked before the program runs, every file is written beside
 //! its place under a temporary name, and only when all are whole are they renamed.
+//!
+//! A link stays a link: what it leads to is written. What is there and is not a file is never replaced.
 
 use super::{npy, npz, picture, source, table};
 use std::fs::Permissions;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use taffeta_ast::{DType, Diagnostic, Value};
 use tempfile::NamedTempFile;
@@ -47,34 +49,23 @@ impl Target {
                     .help("one of .npy .npz .csv .tsv .txt .png"));
             }
         }
-        if self.path.is_dir() {
-            return Err(refuse("this is a directory".into()));
-        }
-        let dir = directory(&self.path);
-        if !dir.is_dir() {
-            return Err(Diagnostic::new(
-                "output::directory",
-                format!("`{}`: there is no directory `{}`", self.path.display(), dir.display()),
-            )
-            .help(format!("make it first: mkdir -p {}", dir.display())));
-        }
-        Ok(())
+        writable(&self.path)
     }
 
-    /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`).
+    /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`) and whatever links lead to it.
     pub fn same_file(&self, other: &Target) -> bool {
         let place = |t: &Target| {
-            let dir = directory(&t.path);
-            (dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf()), t.path.file_name().map(ToOwned::to_owned))
+            let path = resolved(&t.path);
+            let dir = directory(&path);
+            (dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf()), path.file_name().map(ToOwned::to_owned))
         };
-        place(self) == place(other)
+        let inode = |t: &Target| std::fs::metadata(&t.path).ok().map(|m| (m.dev(), m.ino()));
+        place(self) == place(other) || inode(self).is_some_and(|i| inode(other) == Some(i))
     }
 
     /// Writes the value under a temporary name.
     fn prepare(&self, value: &Value) -> Result<NamedTempFile, Diagnostic> {
-        let failed = |e: std::io::Error| {
-            Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", self.path.display()))
-        };
+        let failed = |e: std::io::Error| cannot_write(&self.path, &e);
         if source::extension(&self.path) == "png"
             && let Some(fault) = picture::fault(value)
         {
@@ -83,13 +74,7 @@ impl Target {
                 format!("`{}`: result `{}`: {fault}", self.path.display(), self.name),
             ));
         }
-        // As for any new file, the user's umask decides who may read it.
-        let file = tempfile::Builder::new()
-            .prefix(".taffeta-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory(&self.path))
-            .map_err(failed)?;
-        let mut out = BufWriter::new(file);
+        let mut out = BufWriter::new(beside(&resolved(&self.path)).map_err(failed)?);
         match source::extension(&self.path).as_str() {
             "npz" => npz::write(&mut out, &self.name, value),
             "csv" => table::write(&mut out, value, ','),
@@ -108,9 +93,7 @@ impl Target {
 pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
     let prepared = items.iter().map(|(t, v)| t.prepare(v)).collect::<Result<Vec<_>, _>>()?;
     for ((target, _), file) in items.iter().zip(prepared) {
-        file.persist(&target.path).map_err(|e| {
-            Diagnostic::new("output::write", format!("`{}` cannot be written: {}", target.path.display(), e.error))
-        })?;
+        file.persist(resolved(&target.path)).map_err(|e| cannot_write(&target.path, &e.error))?;
     }
     Ok(())
 }
@@ -121,15 +104,86 @@ pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
 ///
 /// The file cannot be written.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let failed =
-        |e: std::io::Error| Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()));
-    let mut file = tempfile::Builder::new()
-        .prefix(".taffeta-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory(path))
-        .map_err(failed)?;
+    writable(path)?;
+    let failed = |e: std::io::Error| cannot_write(path, &e);
+    let path = &resolved(path);
+    let mut file = beside(path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.persist(path).map(drop).map_err(|e| failed(e.error))
+}
+
+/// Whether a file can be written there: it is not something else, it may be changed, and its folder takes new files.
+/// Nothing is left behind.
+///
+/// # Errors
+///
+/// Why it cannot.
+pub fn writable(path: &Path) -> Result<(), Diagnostic> {
+    let target = resolved(path);
+    if target.is_symlink() {
+        return Err(Diagnostic::new("output::write", format!("`{}`: links that lead in a circle", path.display())));
+    }
+    match std::fs::metadata(&target) {
+        Ok(meta) if meta.is_dir() => {
+            return Err(Diagnostic::new("output::format", format!("`{}`: this is a directory", path.display())));
+        }
+        Ok(meta) if !meta.is_file() => {
+            let what = format!("`{}`: this is not a file, and is not replaced by one", path.display());
+            return Err(Diagnostic::new("output::format", what));
+        }
+        Ok(_) => drop(std::fs::OpenOptions::new().append(true).open(&target).map_err(|e| cannot_write(path, &e))?),
+        Err(_) => {}
+    }
+    let dir = directory(&target);
+    if !dir.is_dir() {
+        return Err(Diagnostic::new(
+            "output::directory",
+            format!("`{}`: there is no directory `{}`", path.display(), dir.display()),
+        )
+        .help(format!("make it first: mkdir -p {}", dir.display())));
+    }
+    folder_takes_files(dir).map_err(|e| cannot_write(path, &e))
+}
+
+/// Whether new files can be made in a folder, or in the nearest one above it that is there.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn folder_takes_files(dir: &Path) -> std::io::Result<()> {
+    let absolute = std::path::absolute(dir)?;
+    let there = absolute.ancestors().find(|a| a.exists()).unwrap_or(Path::new("/"));
+    tempfile::Builder::new().prefix(".taffeta-").tempfile_in(there).map(drop)
+}
+
+/// A new file beside `path`, with the permissions of the one that is there. Of a file that is new, the user's umask
+/// decides who may read it.
+fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".taffeta-").permissions(Permissions::from_mode(0o666));
+    let file = builder.tempfile_in(directory(path))?;
+    if let Ok(meta) = std::fs::metadata(path) {
+        file.as_file().set_permissions(Permissions::from_mode(meta.mode() & 0o777))?;
+    }
+    Ok(file)
+}
+
+fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()))
+}
+
+/// Where a path leads: links are followed, also to what is not there yet.
+fn resolved(path: &Path) -> PathBuf {
+    /// More are a circle.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(target) => path = directory(&path).join(target),
+            Err(_) => break,
+        }
+    }
+    path
 }
 
 fn directory(path: &Path) -> &Path {
@@ -159,6 +213,43 @@ mod tests {
     }
 
     #[test]
+    fn links_are_written_through() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let target = |name: &str| Target { name: name.into(), path: dir.path().join(name) };
+        let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("a link");
+        std::fs::create_dir(dir.path().join("real")).expect("a folder");
+        std::fs::write(dir.path().join("real/y.npy"), "before").expect("a file");
+        std::fs::set_permissions(dir.path().join("real/y.npy"), Permissions::from_mode(0o640)).expect("ours");
+        link("real/y.npy", "y.npy");
+        link("real", "folder");
+        link("y.npy", "again.npy");
+        link("real/new.npy", "new.npy");
+        std::fs::hard_link(dir.path().join("real/y.npy"), dir.path().join("hard.npy")).expect("a link");
+        let one = target("real/y.npy");
+        for name in ["y.npy", "again.npy", "folder/y.npy", "./y.npy", "real/../y.npy", "hard.npy"] {
+            assert!(one.same_file(&target(name)) && target(name).same_file(&one), "{name}");
+        }
+        assert!(target("new.npy").same_file(&target("folder/new.npy")), "also where nothing is yet");
+        assert!(!target("new.npy").same_file(&one));
+        let value = Value::new(vec![1], Buffer::F32(vec![0.5])).expect("a value");
+        write_all(&[(target("again.npy"), &value), (target("new.npy"), &value)]).expect("all are good");
+        for name in ["y.npy", "again.npy", "new.npy"] {
+            assert!(dir.path().join(name).is_symlink(), "{name}");
+        }
+        let written = std::fs::read(dir.path().join("real/y.npy")).expect("it is there");
+        assert_eq!(std::fs::read(dir.path().join("real/new.npy")).expect("it is there"), written);
+        assert_eq!(std::fs::metadata(&one.path).expect("it is there").mode() & 0o777, 0o640);
+        // What is not a file is never replaced by one, a circle leads nowhere.
+        link("/dev/null", "null.npy");
+        link("circle.npy", "circle.npy");
+        for name in ["null.npy", "circle.npy"] {
+            assert!(target(name).check(DType::F32, 1).is_err(), "{name}");
+        }
+        assert!(!std::fs::metadata("/dev/null").expect("it is there").is_file());
+        assert_eq!(std::fs::read_dir(dir.path()).expect("it is there").count(), 8, "nothing is left behind");
+    }
+
+    #[test]
     fn targets_are_checked_beforehand() {
         let check = |path: &str, dtype, ndim| {
             Target { name: "y".into(), path: path.into() }.check(dtype, ndim).map_err(|d| d.message)
@@ -168,6 +259,7 @@ mod tests {
         assert!(check("y.png", DType::I32, 2).unwrap_err().contains("floats from 0 to 1"));
         assert!(check("y.jpg", DType::F32, 2).unwrap_err().contains("`.jpg` cannot be written"));
         assert!(check("y", DType::F32, 2).unwrap_err().contains("needs an ending"));
+        assert!(check("/proc/y.npy", DType::F32, 2).unwrap_err().starts_with("`/proc/y.npy` cannot be written: "));
         assert!(check("no/such/y.npy", DType::F32, 2).unwrap_err().contains("there is no directory `no/such`"));
     }
 }

@@ -1,6 +1,8 @@
 //! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter
 //! before and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
 
+#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+
 use crate::{Finding, panic_text};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -173,7 +175,8 @@ fn compiled(case: &Case, known: bool, scratch: &Path) -> String {
     let flags = CompileOptions { contract: false, optimize: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(dir.path(), "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    let program = Compiled::load(&library, source.signature).expect("the library can be loaded");
+    // SAFETY: the library was made of this C just now, in a directory of this run.
+    let program = unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded");
     let sizes: Vec<(&str, i64)> = case.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
     let mut params = case.inputs.params.clone();
     match program.call_values(&mut Context::new(2), &mut params, &sizes) {

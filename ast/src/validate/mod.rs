@@ -79,6 +79,6 @@ impl From<Invalid> for Diagnostic {
         for v in &e.0 {
             d = d.label(v.origin.span(), v.to_string()).note(v.to_string());
         }
-        d.help("this is a mistake in Taffeta, not in your program; please report it")
+        d.help("this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed")
     }
 }

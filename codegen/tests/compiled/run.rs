@@ -1,5 +1,7 @@
 //! Running compiled programs: one helper that compiles, calls, and compares with the interpreter.
 
+#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+
 use crate::programs::{self, Builder, apply, load, local, range, range_step, reduce, sources, store, var_def};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -32,7 +34,8 @@ pub fn compile_with(func: &Func, options: &LowerOptions, flags: &CompileOptions)
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    Compiled::load(&library, source.signature).expect("the library can be loaded")
+    // SAFETY: the library was made of this C just now, in a directory of this test.
+    unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded")
 }
 
 /// Runs on the interpreter and in C and compares everything: results, `inout` parameters, or the error.

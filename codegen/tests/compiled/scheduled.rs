@@ -1,5 +1,7 @@
 //! Programs under schedules, through C, on 1, 2 and 4 threads: as the interpreter computes them without one.
 
+#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+
 use crate::run::{assert_same, compile_with, scratch_dir};
 use std::collections::BTreeMap;
 use taffeta_ast::interp::{self, Inputs};
@@ -38,7 +40,8 @@ pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) 
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    let compiled = taffeta_codegen::Compiled::load(&library, source.signature).expect("it can be loaded");
+    // SAFETY: the library was made of this C just now, in a directory of this test.
+    let compiled = unsafe { taffeta_codegen::Compiled::load(&library, source.signature) }.expect("it can be loaded");
     for (seed, size) in [0, 1, 2, 3, 7, 33, 100].into_iter().enumerate() {
         let sizes: BTreeMap<String, i64> = func
             .sizes

@@ -1,0 +1,232 @@
+//! Whether anybody else could have written a directory or a file.
+//!
+//! *Trusted* are the user and root. A directory is *open* if its group or all others may write it, but for a group that
+//! is the user's own (same number, as where every user has one) and, of directories on the way, those with the sticky
+//! bit (`/tmp`), in which nobody moves what is another's. Links on the way must belong to who is trusted; the cache
+//! itself and what is in it are not reached through links.
+//!
+//! An open cache was open before we looked, so closing it is not enough: what it holds is discarded. That is done only
+//! to what is a cache by its looks. A directory of other things is neither emptied nor closed: it is refused.
+
+use super::{ENTRIES, FAILED, MAKING, STATE};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, Metadata, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+use taffeta_ast::Diagnostic;
+
+/// Links on the way to a directory: more are a circle.
+const MOST_LINKS: u32 = 40;
+/// Written by its group, or by all.
+const WRITTEN_BY_OTHERS: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// A directory that may be used as a cache.
+pub(super) struct Opened {
+    pub dir: PathBuf,
+    pub owner: Owner,
+    /// Why what it held was discarded, if it was.
+    pub discarded: Option<String>,
+}
+
+/// The user whose cache it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    user: u32,
+}
+
+/// Opens a directory as a cache: makes it, or closes it to others.
+pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
+    let refuse = |why: String| {
+        Diagnostic::new("cache::unusable", format!("cannot keep compiled programs in `{}`: {why}", dir.display()))
+            .help("set TAFFETA_CACHE_DIR to a directory of your own")
+    };
+    let distrust = |why: String, help: String| {
+        Diagnostic::new("cache::unsafe", format!("compiled programs are not kept in `{}`: {why}", dir.display()))
+            .help(help)
+    };
+    let dir = std::path::absolute(dir).map_err(|e| refuse(e.to_string()))?;
+    let owner = Owner { user: rustix::process::geteuid().as_raw() };
+    let on_the_way = || {
+        let parent = dir.parent().unwrap_or(Path::new("/"));
+        owner.way(parent).map_err(|(at, why)| {
+            let help = format!(
+                "others could put programs of theirs there: close `{}` (chmod go-w), or set TAFFETA_CACHE_DIR to a \
+                 directory of your own",
+                at.display()
+            );
+            distrust(format!("`{}`, in which it lies, {why}", at.display()), help)
+        })
+    };
+    on_the_way()?;
+    if let Err(e) = DirBuilder::new().recursive(true).mode(0o700).create(&dir)
+        && e.kind() != ErrorKind::AlreadyExists
+    {
+        return Err(refuse(e.to_string()));
+    }
+    // Again, with what was made meanwhile.
+    on_the_way()?;
+    let meta = std::fs::symlink_metadata(&dir).map_err(|e| refuse(e.to_string()))?;
+    if meta.file_type().is_symlink() {
+        return Err(refuse("it is a symbolic link, which could be turned elsewhere".into()));
+    }
+    if !meta.is_dir() {
+        return Err(refuse("it is not a directory".into()));
+    }
+    if meta.uid() != owner.user {
+        return Err(refuse("it belongs to another user".into()));
+    }
+    let failed = |e: std::io::Error| refuse(e.to_string());
+    let open = meta.mode() & WRITTEN_BY_OTHERS != 0;
+    let held = names(&dir).map_err(failed)?;
+    let is_cache = held.iter().all(|n| [ENTRIES, MAKING, FAILED, STATE].iter().any(|ours| n == ours));
+    if open && !is_cache {
+        let help = "set TAFFETA_CACHE_DIR to a directory of its own, or close this one (chmod go-w)";
+        return Err(distrust("others can write it, and it holds other things".into(), help.into()));
+    }
+    // A directory of other things that others may only read is theirs to read.
+    if is_cache && meta.mode() & 0o077 != 0 {
+        std::fs::set_permissions(&dir, only_ours()).map_err(failed)?;
+    }
+    let mut discarded = None;
+    if open && !held.is_empty() {
+        // Now that it is closed, nothing comes in again.
+        for part in [ENTRIES, MAKING, FAILED, STATE].map(|part| dir.join(part)) {
+            if part.symlink_metadata().is_ok() {
+                remove(&part).map_err(failed)?;
+            }
+        }
+        discarded = Some("others could write it".to_string());
+    }
+    for part in [ENTRIES, MAKING, FAILED] {
+        let part = dir.join(part);
+        if part.symlink_metadata().is_ok()
+            && let Err(why) = owner.private_dir(&part)
+        {
+            remove(&part).map_err(failed)?;
+            discarded = Some(format!("`{}` {why}", part.display()));
+        }
+        match DirBuilder::new().mode(0o700).create(&part) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(failed(e)),
+            _ => {}
+        }
+    }
+    Ok(Opened { dir, owner, discarded })
+}
+
+impl Owner {
+    /// A directory of the user's that nobody else can write, and no link; else what it is.
+    pub fn private_dir(self, dir: &Path) -> Result<(), String> {
+        let meta = std::fs::symlink_metadata(dir).map_err(|e| e.to_string())?;
+        if meta.is_dir() { self.private(&meta) } else { Err("is not a directory".into()) }
+    }
+
+    /// The contents of a file of the user's that nobody else can write, and no link.
+    pub fn read(self, file: &Path) -> std::io::Result<Vec<u8>> {
+        let meta = std::fs::symlink_metadata(file)?;
+        if !meta.is_file() {
+            return Err(std::io::Error::other("not a file"));
+        }
+        self.private(&meta).map_err(std::io::Error::other)?;
+        std::fs::read(file)
+    }
+
+    fn private(self, meta: &Metadata) -> Result<(), String> {
+        match meta {
+            m if m.uid() != self.user => Err("belongs to another user".into()),
+            m if m.mode() & WRITTEN_BY_OTHERS != 0 => Err("can be written by others".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes the way to a directory, link by link; else what stands on it that others can change, and why they can.
+    fn way(self, dir: &Path) -> Result<(), (PathBuf, String)> {
+        let mut at = PathBuf::from("/");
+        self.step(&at)?;
+        let mut rest = parts(dir);
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            if part == ".." {
+                at.pop();
+                continue;
+            }
+            let next = at.join(part);
+            let meta = match std::fs::symlink_metadata(&next) {
+                Ok(meta) => meta,
+                // What is not there is made by us; what cannot be looked at cannot be used either.
+                Err(_) => return Ok(()),
+            };
+            if !meta.file_type().is_symlink() {
+                self.step(&next)?;
+                at = next;
+                continue;
+            }
+            links += 1;
+            if !self.trusts(meta.uid()) || links > MOST_LINKS {
+                return Err((next, "is a link of another user's".into()));
+            }
+            let target = std::fs::read_link(&next).map_err(|e| (next, e.to_string()))?;
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            rest.extend(parts(&target));
+        }
+        Ok(())
+    }
+
+    /// One directory on the way.
+    fn step(self, dir: &Path) -> Result<(), (PathBuf, String)> {
+        let because = |why: &str| Err((dir.to_path_buf(), why.to_string()));
+        let Ok(meta) = std::fs::metadata(dir) else { return Ok(()) };
+        if !self.trusts(meta.uid()) {
+            return because("belongs to another user");
+        }
+        // Where every user has a group of their own, what they make may be open to that group.
+        let own_group = self.user != 0 && meta.gid() == self.user && meta.mode() & 0o002 == 0;
+        if meta.mode() & WRITTEN_BY_OTHERS != 0 && meta.mode() & STICKY == 0 && !own_group {
+            return because("can be written by others");
+        }
+        Ok(())
+    }
+
+    fn trusts(self, user: u32) -> bool {
+        user == 0 || user == self.user
+    }
+}
+
+/// Read, written and entered by the user alone.
+pub(super) fn only_ours() -> Permissions {
+    Permissions::from_mode(0o700)
+}
+
+/// Takes the permissions of all others away.
+pub(super) fn close(file: &Path) -> std::io::Result<()> {
+    let meta = std::fs::symlink_metadata(file)?;
+    if meta.is_file() {
+        std::fs::set_permissions(file, Permissions::from_mode(meta.mode() & 0o700))?;
+    }
+    Ok(())
+}
+
+/// Removes whatever it is; of a link, the link.
+pub(super) fn remove(path: &Path) -> std::io::Result<()> {
+    let meta = std::fs::symlink_metadata(path)?;
+    if meta.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+fn names(dir: &Path) -> std::io::Result<Vec<OsString>> {
+    std::fs::read_dir(dir)?.map(|e| e.map(|e| e.file_name())).collect()
+}
+
+/// The parts of a path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |c: Component<'_>| match c {
+        Component::Normal(name) => Some(name.to_os_string()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    };
+    let mut all: Vec<OsString> = path.components().filter_map(part).collect();
+    all.reverse();
+    all
+}

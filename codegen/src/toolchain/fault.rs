@@ -1,0 +1,171 @@
+//! Whose mistake it is that a compiler does not make what it should: the compiler's, that of the flags or the compiler
+//! that the user's environment names, or ours. Each is asked by leaving one thing away.
+
+use super::{CompileOptions, LIBRARIES, Toolchain, command, flag_variables, run, which, write};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use taffeta_ast::Diagnostic;
+
+/// What came of running a tool.
+pub(super) struct Ran {
+    pub command: String,
+    pub status: ExitStatus,
+    /// What it printed about errors.
+    pub said: String,
+    /// Whether the file that it was asked for is there.
+    pub made: bool,
+}
+
+impl Ran {
+    pub fn ok(&self) -> bool {
+        self.status.success() && self.made
+    }
+}
+
+
+impl Toolchain {
+    /// Why the compiler does not take `dir/stem.c`; `first` is what came of it.
+    pub(super) fn fault(
+        &self,
+        dir: &Path,
+        stem: &str,
+        options: &CompileOptions,
+        args: &[OsString],
+        made: &Path,
+        first: &Ran,
+    ) -> Result<Diagnostic, Diagnostic> {
+        // A compiler that fails on an empty function does not dislike our code.
+        let (probed, _) = self.probe(dir, options)?;
+        if !probed.ok() {
+            return Ok(self.useless(broken(&self.name(), &probed)));
+        }
+        let openmp = !self.tool(dir)?.is_like_clang();
+        let flags = flag_variables();
+        if !flags.is_empty() && run(&mut command(self.plain(), dir, options, openmp, args), made)?.ok() {
+            return Ok(disliked(format!("the C compiler does not take the generated code with {}", list(&flags)), first)
+                .note("without these flags it does")
+                .help(format!("look at what {} holds, or unset it", names(&flags))));
+        }
+        let default = which("cc").filter(|cc| self.named && *cc != self.program);
+        if let Some(cc) = default
+            && run(&mut command(Command::new(cc), dir, options, true, args), made)?.ok()
+        {
+            return Ok(disliked(format!("{} does not take the generated code", self.name()), first)
+                .note("`cc` takes it")
+                .help("unset CC, or set it to another compiler; C99 with OpenMP and GNU extensions is needed"));
+        }
+        Ok(refused(first, &dir.join(format!("{stem}.log"))))
+    }
+
+    /// What is wrong where a library that the compiler has just made cannot be loaded: `ours` if it makes others that
+    /// can be.
+    pub(crate) fn unloadable(
+        &self,
+        dir: &Path,
+        options: &CompileOptions,
+        loads: impl FnOnce(&Path) -> Result<(), String>,
+        ours: Diagnostic,
+    ) -> Diagnostic {
+        let (probed, library) = match self.probe(dir, options) {
+            Ok(found) => found,
+            Err(d) => return d,
+        };
+        if !probed.ok() {
+            return self.useless(broken(&self.name(), &probed));
+        }
+        match loads(&library) {
+            Ok(()) => ours,
+            Err(why) => {
+                let what = format!("{} makes libraries that cannot be loaded", self.name());
+                let d = Diagnostic::new("toolchain::broken", what).note(format!("what was run: {}", probed.command));
+                self.useless(d.note(why))
+            }
+        }
+    }
+
+    /// Compiles an empty function to a library, with all flags.
+    fn probe(&self, dir: &Path, options: &CompileOptions) -> Result<(Ran, PathBuf), Diagnostic> {
+        let (source, library) = (dir.join("probe.c"), dir.join("probe.out"));
+        write(&source, "int taffeta_probe(void) { return 0; }\n")?;
+        let mut args: Vec<OsString> = vec!["-shared".into(), source.into(), "-o".into(), library.clone().into()];
+        args.extend(LIBRARIES.map(OsString::from));
+        let tool = self.tool(dir)?;
+        let openmp = !tool.is_like_clang();
+        Ok((run(&mut command(tool.to_command(), dir, options, openmp, &args), &library)?, library))
+    }
+
+    /// The compiler without the flags of the environment.
+    fn plain(&self) -> Command {
+        let mut plain = Command::new(&self.program);
+        // `CC` may be a path with blanks in it, or a program with arguments.
+        if which(&self.command).is_none() {
+            plain.args(self.command.split_whitespace().skip(1));
+        }
+        plain
+    }
+
+    fn name(&self) -> String {
+        let from = if self.named { ", which the environment variable CC names," } else { "" };
+        format!("the C compiler `{}`{from}", self.command)
+    }
+
+    fn useless(&self, d: Diagnostic) -> Diagnostic {
+        let flags = flag_variables();
+        let look = match flags.as_slice() {
+            [] => String::new(),
+            some => format!(", and look at {}", list(some)),
+        };
+        d.help(format!(
+            "repair it (`apt-get install gcc libc6-dev` on Debian and Ubuntu; OpenMP is needed), or set CC to another \
+             one{look}"
+        ))
+    }
+}
+
+/// `CFLAGS="-O2"`
+fn list(variables: &[(String, String)]) -> String {
+    variables.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect::<Vec<_>>().join(" and ")
+}
+
+fn names(variables: &[(String, String)]) -> String {
+    variables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+/// What the user's environment brings about.
+fn disliked(what: String, ran: &Ran) -> Diagnostic {
+    let d = Diagnostic::new("toolchain::refused", what).note(format!("what was run: {}", ran.command));
+    errors(ran).into_iter().fold(d, Diagnostic::note)
+}
+
+/// The first lines with errors.
+fn errors(ran: &Ran) -> Vec<String> {
+    let is_error = |l: &&str| l.contains("error") || l.contains("undefined reference");
+    ran.said.lines().filter(is_error).take(3).map(String::from).collect()
+}
+
+/// A tool that cannot do its work at all.
+pub(super) fn broken(tool: &str, ran: &Ran) -> Diagnostic {
+    let how = if ran.status.success() {
+        "it ended well and made no file".to_string()
+    } else {
+        format!("it failed ({})", ran.status)
+    };
+    let d = Diagnostic::new("toolchain::broken", format!("{tool} does not work: {how}"));
+    let d = d.note(format!("what was run: {}", ran.command));
+    match ran.said.lines().filter(|l| !l.trim().is_empty()).take(5).collect::<Vec<_>>().as_slice() {
+        [] => d.note("it printed no error"),
+        lines => d.note(format!("it said: {}", lines.join("\n"))),
+    }
+}
+
+/// A compiler that works, and does not take what we made.
+fn refused(ran: &Ran, log: &Path) -> Diagnostic {
+    let d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
+        .help("this is a mistake in Taffeta, not in your program; keep the program, the log and what was printed");
+    let d = match std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)) {
+        Ok(()) => d.note(format!("log: {}", log.display())),
+        Err(_) => d,
+    };
+    errors(ran).into_iter().fold(d, Diagnostic::note)
+}
