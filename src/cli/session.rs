@@ -1,9 +1,11 @@
 //! From arguments to an opened entry.
 
-use super::args::{Backend, ProgramArgs};
+use super::args::{Backend, EntryArgs, ProgramArgs};
 use super::output::Failure;
+use super::progress;
 use std::collections::BTreeMap;
-use taffeta::{Function, Gradient, Options, Session, StaticValue};
+use taffeta::inputs::Inputs;
+use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue};
 use taffeta_ast::Diagnostic;
 
 /// The values after `--set`.
@@ -21,19 +23,49 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
 }
 
-/// How the program, or its gradient, is compiled; no size is compiled in yet.
-pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
+/// How the program is compiled, or its gradient; no size is compiled in yet.
+pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
+    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
+    Ok(Options { statics, schedule, gradient: args.gradient(), ..Options::default() })
+}
+
+/// The same, of what runs.
+pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
     let backend = match args.backend {
         Backend::C => taffeta::Backend::C,
         Backend::Interp => taffeta::Backend::Interp,
     };
-    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options { backend, statics, schedule, gradient, ..Options::default() })
+    Ok(Options { backend, gradient, ..options(&args.of)? })
 }
 
 /// Opens the program's entry, or its gradient.
-pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
-    Ok(Session::open(&args.file, args.entry.as_deref(), &options(args, gradient)?)?)
+pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
+    let options = run_options(args, args.of.gradient())?;
+    Ok(Session::open(&args.of.file, args.of.entry.as_deref(), &options)?)
+}
+
+/// The inputs, with ones for the seeds of a gradient that are not among them.
+pub fn with_seeds(args: &EntryArgs, signature: &Signature) -> Vec<(String, String)> {
+    let mut all = args.inputs.clone();
+    if args.grad.is_some() {
+        // The gradient of a gradient has seeds `y.grad` and `y.grad2`.
+        let is_seed = |n: &&String| n.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(".grad");
+        let seeds = signature.params().map(|p| &p.name).filter(is_seed);
+        let missing: Vec<&String> = seeds.filter(|n| !all.iter().any(|(given, _)| given == *n)).collect();
+        all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
+    }
+    all
+}
+
+/// The inputs of an entry that runs.
+pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> {
+    let signature = session.signature().clone();
+    let given = with_seeds(args, &signature);
+    let inputs = progress::while_reading(&given, || taffeta::inputs::read(&signature, &given, &args.sizes))
+        .map_err(|faults| Failure::Report(session.report(faults)))?;
+    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    session.assume(taffeta::inputs::integers(&signature, &inputs.values));
+    Ok(inputs)
 }
 
 /// Compiles for these sizes, or for all with `--generic`.

@@ -63,6 +63,11 @@ impl Target {
         place(self) == place(other) || inode(self).is_some_and(|i| inode(other) == Some(i))
     }
 
+    /// How many numbers of the value the file does not have as they are: those that a picture clips.
+    pub fn clipped(&self, value: &Value) -> usize {
+        if source::extension(&self.path) == "png" { picture::clipped(value) } else { 0 }
+    }
+
     /// Writes the value under a temporary name.
     fn prepare(&self, value: &Value) -> Result<NamedTempFile, Diagnostic> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
