@@ -67,13 +67,18 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     }
 }
 
+/// What is known of a call before all of its inputs are there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// Sizes.
+    pub sizes: BTreeMap<String, i64>,
+    /// Values of parameters that are single integers.
+    pub integers: BTreeMap<String, i64>,
+}
+
 /// What inputs say of a program before it runs, where not all of them need be there: sizes, and the values of parameters
 /// that are single integers. Generators have no shape of their own, and say nothing.
-pub fn known(
-    signature: &Signature,
-    given: &[(String, String)],
-    sizes: &[(String, i64)],
-) -> Result<(BTreeMap<String, i64>, BTreeMap<String, i64>), Vec<Fault>> {
+pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Known, Vec<Fault>> {
     let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();
     let sources = some_sources(signature, &params, given).map_err(all)?;
@@ -89,7 +94,7 @@ pub fn known(
         shapes.push(value.map(|v| v.shape().to_vec()));
     }
     bound.unify(signature, &shapes)?;
-    Ok((bound.known(signature).collect(), integers))
+    Ok(Known { sizes: bound.known(signature).collect(), integers })
 }
 
 /// The inputs that are single integers.

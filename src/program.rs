@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap};
 use taffeta_autodiff::{Explanation, Tape};
-use taffeta_codegen::{Lowered, Signature};
 use taffeta_codegen::c::CSource;
+use taffeta_codegen::{Lowered, Signature};
 use taffeta_frontend::StaticValue;
 use taffeta_frontend::program::{EntryInfo, Source};
 use taffeta_schedule::Schedule;
@@ -265,11 +265,11 @@ impl Program {
         self.entry(Some(entry))?;
         let (func, _) = self.unsized_logical(entry, &options, &mut Timings::default())?;
         let signature = Signature::of(&func, &Default::default());
-        let (sizes, integers) = crate::inputs::known(&signature, given, sizes)
+        let known = crate::inputs::known(&signature, given, sizes)
             .map_err(|faults| Error::Input(locate::report(faults, &self.sources, entry)))?;
-        options.sizes.extend(sizes);
+        options.sizes.extend(known.sizes);
         if let Some(gradient) = &mut options.gradient {
-            gradient.values.extend(integers);
+            gradient.values.extend(known.integers);
         }
         Ok(options)
     }

@@ -198,7 +198,9 @@ fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
         debug_assert!(false, "a derivative is no valid program: {text}");
         return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
             .at(span)
-            .help("this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed")
+            .help(
+                "this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed",
+            )
             .note(text)
             .into());
     }

@@ -1,8 +1,8 @@
 //! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry
 //! that.
 
-use super::output::{Failure, print, print_json};
 use super::args::EntryArgs;
+use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;

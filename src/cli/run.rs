@@ -119,8 +119,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
     if let Some(dir) = &args.out_dir {
         if dir.exists() && !dir.is_dir() {
             errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
-        }
-        if let Err(e) = folder_takes_files(dir) {
+        } else if let Err(e) = folder_takes_files(dir) {
             errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
         }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {

@@ -4,7 +4,7 @@
 //! The logical program prints as a program; with every `f32` made an `f64` it is one that computes the same with more
 //! digits. Where finite differences in f64 give what the gradient in f32 is, as far as f32 carries, a mistake is ruled out.
 
-use super::{Inputs, InputCheck, Sampling, Verdict, check_gradient};
+use super::{InputCheck, Inputs, Sampling, Verdict, check_gradient};
 use crate::error::Error;
 use crate::program::{Options, Program};
 use taffeta_ast::{DType, Func, Value};
@@ -42,15 +42,12 @@ pub(super) fn second_opinion(
     }
 }
 
-fn in_double(
-    func: &Func,
-    reverse: &Options,
-    inputs: &Inputs,
-    sampling: &Sampling,
-) -> Result<Vec<InputCheck>, Error> {
+fn in_double(func: &Func, reverse: &Options, inputs: &Inputs, sampling: &Sampling) -> Result<Vec<InputCheck>, Error> {
     let program = Program::from_source("in_f64.ft", &widened(&taffeta_ast::print::func(func)))?;
     let widen = |v: &Value| match v.dtype() {
-        DType::F32 => Value::new(v.shape().to_vec(), taffeta_ast::Buffer::F64(v.numbers())).unwrap_or_else(|| v.clone()),
+        DType::F32 => {
+            Value::new(v.shape().to_vec(), taffeta_ast::Buffer::F64(v.numbers())).unwrap_or_else(|| v.clone())
+        }
         _ => v.clone(),
     };
     let inputs = Inputs { values: inputs.values.iter().map(widen).collect(), sizes: inputs.sizes.clone() };

@@ -125,10 +125,7 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
             "#!/bin/sh\ncase \"$*\" in *probe.c*) exec cc \"$@\";; *) echo 'error: no taste' >&2; exit 3;; esac\n",
         ),
         ("grumpy", "#!/bin/sh\necho 'cannot find my assembler' >&2\nexit 4\n"),
-        (
-            "scribbler",
-            "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && echo junk > \"$2\"; shift; done\nexit 0\n",
-        ),
+        ("scribbler", "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && echo junk > \"$2\"; shift; done\nexit 0\n"),
     ]);
     for script in ["picky", "grumpy", "scribbler"] {
         let path = folder.path().join(script);
@@ -182,7 +179,8 @@ fn flags_that_spoil_the_code_are_named() {
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
         finish(command.env(name, flags).env("TAFFETA_CACHE_DIR", folder.path().join("cache")))
     };
-    for (name, flags) in [("CFLAGS", "-Dint=long"), ("HOST_CFLAGS", "-Dreturn=retrun"), ("CFLAGS", "-DNULL=+ -Dfor=4")] {
+    for (name, flags) in [("CFLAGS", "-Dint=long"), ("HOST_CFLAGS", "-Dreturn=retrun"), ("CFLAGS", "-DNULL=+ -Dfor=4")]
+    {
         let (status, out, err) = run(name, flags);
         assert_eq!((status, out.as_str()), (1, ""), "{flags}: {err}");
         let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");

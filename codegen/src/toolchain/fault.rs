@@ -23,7 +23,6 @@ impl Ran {
     }
 }
 
-
 impl Toolchain {
     /// Why the compiler does not take `dir/stem.c`; `first` is what came of it.
     pub(super) fn fault(
@@ -43,9 +42,12 @@ impl Toolchain {
         let openmp = !self.tool(dir)?.is_like_clang();
         let flags = flag_variables();
         if !flags.is_empty() && run(&mut command(self.plain(), dir, options, openmp, args), made)?.ok() {
-            return Ok(disliked(format!("the C compiler does not take the generated code with {}", list(&flags)), first)
-                .note("without these flags it does")
-                .help(format!("look at what {} holds, or unset it", names(&flags))));
+            return Ok(disliked(
+                format!("the C compiler does not take the generated code with {}", list(&flags)),
+                first,
+            )
+            .note("without these flags it does")
+            .help(format!("look at what {} holds, or unset it", names(&flags))));
         }
         let default = which("cc").filter(|cc| self.named && *cc != self.program);
         if let Some(cc) = default
