@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::path::Path;
-use taffeta::{Options, Program, Timings};
+use taffeta::{Options, Program};
 
 const EXAMPLES: [(&str, &str); 6] = [
     ("subdivnet/circular_diff.ft", "circular_diff"),
@@ -22,9 +22,7 @@ fn pipeline(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("{file} {entry}"));
         group.sample_size(20);
         group.bench_function("parse", |b| b.iter(|| Program::load(&path).is_ok()));
-        group.bench_function("elaborate", |b| {
-            b.iter(|| program.logical(entry, &options, &mut Timings::default()).is_ok())
-        });
+        group.bench_function("elaborate", |b| b.iter(|| program.logical(entry, &options).is_ok()));
         group.bench_function("all to C", |b| {
             b.iter(|| Program::load(&path).and_then(|p| p.c_source(entry, &options)).is_ok());
         });

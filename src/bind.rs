@@ -144,20 +144,6 @@ impl Sizes {
         tensor.shape.iter().map(|d| usize::try_from(self.eval(d.value.as_ref()?)?).ok()).collect()
     }
 
-    /// The names of the sizes that a tensor's shape mentions and that are not known.
-    pub fn missing<'s>(&self, signature: &'s Signature, tensor: &TensorSig) -> Vec<&'s str> {
-        let mut names: Vec<&str> = Vec::new();
-        for size in tensor.shape.iter().filter_map(|d| d.value.as_ref()) {
-            for k in sizes_in(size).filter(|k| self.values[*k].is_none()) {
-                let name = signature.sizes[k].name.as_str();
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        names
-    }
-
     /// All values, in the signature's order.
     ///
     /// # Errors

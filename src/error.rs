@@ -1,5 +1,6 @@
 //! What can go wrong, for callers of the library.
 
+use crate::locate::Fault;
 use crate::render::{self, Style};
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,13 @@ impl Report {
     /// Diagnostics that point nowhere.
     pub fn without_sources(diagnostics: Vec<Diagnostic>) -> Report {
         Report { diagnostics, sources: Arc::new(SourceMap::default()) }
+    }
+}
+
+impl From<Vec<Fault>> for Report {
+    /// Faults of arguments, without the program whose annotations they are about.
+    fn from(faults: Vec<Fault>) -> Report {
+        Report::without_sources(faults.into_iter().map(|f| f.diagnostic).collect())
     }
 }
 

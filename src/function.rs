@@ -8,10 +8,11 @@ use crate::scheduler;
 use crate::session::statics_text;
 use crate::store::{Store, stamp};
 use crate::timing::Timings;
+use std::io::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use taffeta_ast::{Diagnostic, Func, SourceMap, Value, interp};
-use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind};
+use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind, Lines};
 use taffeta_codegen::signature::{Passing, Signature};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, cache};
@@ -26,6 +27,8 @@ pub struct Function {
     timings: Timings,
     /// Contexts that no call uses now, with their number of threads: they keep memory from call to call.
     contexts: Mutex<Vec<(u32, Context)>>,
+    /// Where lines go that the program prints.
+    lines: Lines,
 }
 
 /// The most threads that a call may ask for, itself or by `OMP_NUM_THREADS`. OpenMP's run-time library ends the whole
@@ -72,6 +75,10 @@ impl Function {
         mut timings: Timings,
         front: impl FnOnce(&mut Timings) -> Result<Front, Error>,
     ) -> Result<Function, Error> {
+        let front = |timings: &mut Timings| {
+            let (sources, func) = front(timings)?;
+            Ok((sources, if options.check_finite { pipeline::check_finite(&func) } else { func }))
+        };
         let known = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
         let (signature, code, sources) = match options.backend {
             Backend::Interp => {
@@ -84,7 +91,30 @@ impl Function {
                 (compiled.signature().clone(), Code::C(Box::new(compiled)), sources)
             }
         };
-        Ok(Function { signature, code, sources, timings, contexts: Mutex::default() })
+        Ok(Function { signature, code, sources, timings, contexts: Mutex::default(), lines: Arc::new(to_stdout) })
+    }
+
+    /// Lines that the program prints (`print("x is", x)`) go there, without their ends, one at a time, in the order in
+    /// which they are printed. Without this, they go to standard output.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// let program = taffeta::Program::from_source("p.ft", r#"
+    /// def halves(x: f64) -> f64:
+    ///     print("half of", x, "is", x / 2)
+    ///     return x / 2
+    /// "#)?;
+    /// let lines = Arc::new(Mutex::new(Vec::new()));
+    /// let sink = lines.clone();
+    /// let halves = program.compile("halves", &taffeta::Options::default())?;
+    /// let halves = halves.on_print(move |line| sink.lock().unwrap().push(line.to_string()));
+    /// halves.call().scalar("x", 3.0f64).run()?;
+    /// assert_eq!(*lines.lock().unwrap(), ["half of 3 is 1.5"]);
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_print(self, lines: impl Fn(&str) + Send + Sync + 'static) -> Function {
+        Function { lines: Arc::new(lines), ..self }
     }
 
     /// Names, types and shapes of parameters and results.
@@ -197,10 +227,11 @@ impl Function {
             return refuse(Diagnostic::new("input::threads", message).help(help));
         }
         let mut free = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(match free.iter().position(|(t, _)| *t == threads) {
+        let context = match free.iter().position(|(t, _)| *t == threads) {
             Some(k) => free.swap_remove(k).1,
             None => Context::new(threads as usize),
-        })
+        };
+        Ok(context.printing(self.lines.clone()))
     }
 
     fn give_back(&self, threads: u32, context: Context) {
@@ -212,9 +243,12 @@ impl Function {
         let diagnostic = from_the_users_line(e.diagnostic(&sources), &sources);
         let report = Report { diagnostics: vec![diagnostic], sources };
         match e.kind {
-            ErrorKind::Assert | ErrorKind::Index | ErrorKind::Arithmetic | ErrorKind::Memory | ErrorKind::Size => {
-                Error::Run(report)
-            }
+            ErrorKind::Assert
+            | ErrorKind::Index
+            | ErrorKind::Arithmetic
+            | ErrorKind::Memory
+            | ErrorKind::Size
+            | ErrorKind::NonFinite => Error::Run(report),
             ErrorKind::Call | ErrorKind::DType | ErrorKind::Shape | ErrorKind::Layout | ErrorKind::Alias => {
                 Error::Input(report)
             }
@@ -241,7 +275,8 @@ impl Function {
     fn interpret(&self, func: &Func, params: Vec<Value>, sizes: &[i64]) -> Result<Ran, Error> {
         let sizes = self.signature.sizes.iter().zip(sizes).map(|(s, v)| (s.name.clone(), *v)).collect();
         let start = Instant::now();
-        let outputs = interp::run(func, &interp::Inputs { sizes, params }).map_err(|e| {
+        let inputs = interp::Inputs { sizes, params };
+        let outputs = interp::run_printing(func, &inputs, &mut |line| (self.lines)(line)).map_err(|e| {
             let before = matches!(e.kind.code(), "run::input" | "run::shape");
             let diagnostic = from_the_users_line(e.into(), &self.sources);
             let report = Report { diagnostics: vec![diagnostic], sources: self.sources.clone() };
@@ -265,6 +300,11 @@ fn too_many_by_environment() -> Option<&'static str> {
         (number && !fits).then(|| first.to_string())
     });
     asked.as_deref()
+}
+
+/// Where lines go if nobody asks for them. That nobody listens is no reason to stop the program.
+fn to_stdout(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
 fn compile_c(

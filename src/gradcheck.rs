@@ -20,7 +20,6 @@ use crate::error::{Error, Report};
 use crate::inputs::Inputs;
 use crate::locate::{self, Fault};
 use crate::program::{Gradient, Mode, Options, Program};
-use crate::timing::Timings;
 use difference::{Difference, Precision};
 use programs::Programs;
 use rand::{Rng, SeedableRng};
@@ -29,6 +28,7 @@ use taffeta_ast::{DType, Diagnostic, Func, Value};
 
 /// How much is tried, and with which random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sampling {
     /// Of the random seeds and directions.
     pub seed: u64,
@@ -38,6 +38,36 @@ pub struct Sampling {
     pub elements: usize,
     /// Threads of parallel loops; 0 lets OpenMP decide.
     pub threads: u32,
+}
+
+impl Sampling {
+    /// Seeds the directions, the seeds of the results, and what else is random.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Sampling {
+        self.seed = seed;
+        self
+    }
+
+    /// Takes so many directions in which all elements change.
+    #[must_use]
+    pub fn rounds(mut self, rounds: usize) -> Sampling {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Takes so many directions in which one element changes.
+    #[must_use]
+    pub fn elements(mut self, elements: usize) -> Sampling {
+        self.elements = elements;
+        self
+    }
+
+    /// Runs on so many threads; 0 lets OpenMP decide.
+    #[must_use]
+    pub fn threads(mut self, threads: u32) -> Sampling {
+        self.threads = threads;
+        self
+    }
 }
 
 impl Default for Sampling {
@@ -175,7 +205,7 @@ pub fn check_gradient(
 ) -> Result<Vec<InputCheck>, Error> {
     let asked = options.gradient.clone().unwrap_or_default();
     let plain = Options { gradient: None, ..options.clone() };
-    let func = program.logical(entry, &plain, &mut Timings::default())?;
+    let func = program.logical(entry, &plain)?;
     let wrong = |d: Diagnostic| Error::program(d.into(), program.sources());
     let precision = precision(&func).map_err(wrong)?;
     let wrt = wrt(&func, &asked).map_err(wrong)?;
@@ -185,10 +215,11 @@ pub fn check_gradient(
     let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
     let position = |name: &String| func.params.iter().position(|p| p.tensor.symbol.name() == name);
     let programs = Programs {
-        value: program.compile(entry, &plain)?,
+        // It runs many times, and nobody asked for what it prints.
+        value: program.compile(entry, &plain)?.on_print(|_| {}),
         // What a function with its own gradient does has tangents, which that gradient must agree with.
-        forward: program.tangents(entry, &plain, &gradient)?,
-        reverse: program.compile(entry, &reverse)?,
+        forward: program.tangents(entry, &plain, &gradient)?.on_print(|_| {}),
+        reverse: program.compile(entry, &reverse)?.on_print(|_| {}),
         wrt: wrt.iter().filter_map(position).collect(),
         inputs,
         threads: sampling.threads,
@@ -196,7 +227,7 @@ pub fn check_gradient(
     let mut found = Checker { programs: &programs, precision, sampling }.run(&wrt)?;
     let wrong = found.iter().any(|check| check.verdict().is_wrong());
     // What a backward pass of the user's own does is not in the program that is computed again.
-    if wrong && precision == Precision::SINGLE && program.own_gradients(entry, &plain)?.is_empty() {
+    if wrong && precision == Precision::SINGLE && program.custom_vjps(entry, &plain)?.is_empty() {
         double::second_opinion(&func, &reverse, inputs, sampling, &mut found);
     }
     Ok(found)

@@ -59,7 +59,7 @@ impl Hooks for Compiler {
             },
             memory,
             sizes: request.sizes,
-            again: request.again,
+            differentiable: request.again,
             span: request.span,
         })
     }

@@ -6,7 +6,7 @@
 
 use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};
-use crate::locate::Fault;
+pub use crate::locate::Fault;
 use std::collections::BTreeMap;
 use taffeta_ast::{Diagnostic, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};

@@ -21,10 +21,12 @@
 //! ```
 //!
 //! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text
-//! and files (as the command line does), [`pipeline`] is the order of compilation, [`io`] the readers and writers.
+//! and files (as the command line does), [`io`] has the readers and writers. What signatures name is here by its name
+//! ([`Value`], [`DType`], [`Diagnostic`], [`Span`] …); tools that look into programs find the crates as modules:
+//! [`ast`], [`frontend`], [`analysis`], [`schedule`], [`codegen`].
 
 pub mod array;
-pub mod bind;
+mod bind;
 pub mod call;
 pub mod error;
 pub mod function;
@@ -33,8 +35,10 @@ mod hooks;
 pub mod inputs;
 pub mod io;
 mod loader;
-pub mod locate;
+mod locate;
 pub mod pair;
+/// The order of compilation, for tests that look between its steps: it changes without notice.
+#[doc(hidden)]
 pub mod pipeline;
 pub mod program;
 pub mod render;
@@ -51,13 +55,26 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
+/// What is known about programs: dependences, accesses, bounds.
+pub use taffeta_analysis as analysis;
+/// The tree: programs, types, diagnostics, the printer, the reference interpreter.
+pub use taffeta_ast as ast;
+pub use taffeta_ast::span::FileId;
+pub use taffeta_ast::{Buffer, DType, Diagnostic, Diagnostics, Func, SourceMap, Span, Value};
 pub use taffeta_autodiff::memory::parse as parse_memory;
 pub use taffeta_autodiff::{Explanation, Tape, amount};
-pub use taffeta_codegen::signature::Signature;
+/// From programs to C, and the C compiler.
+pub use taffeta_codegen as codegen;
+pub use taffeta_codegen::Lowered;
+pub use taffeta_codegen::c::CSource;
+pub use taffeta_codegen::signature::{Passing, Signature, TensorSig};
+/// From text to programs.
+pub use taffeta_frontend as frontend;
 pub use taffeta_frontend::StaticValue;
 pub use taffeta_frontend::program::{EntryInfo, ParamInfo};
 /// Programs under schedules, for scheduling from Rust.
 pub use taffeta_schedule as schedule;
+pub use taffeta_schedule::Schedule;
 pub use timing::Timings;
 
 /// The book's page on the library, so that its example is run.

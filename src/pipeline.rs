@@ -124,14 +124,14 @@ fn noted(
         return noted(timings, statics);
     }
     let func = by(compiler, program, entry, options, timings)?.into_func();
-    if !program.has_own_gradients() {
+    if !program.has_custom_vjps() {
         return Ok(func);
     }
     // The schedule has static parameters besides.
     let info = program.entries().into_iter().find(|e| e.name == entry);
     let params: Vec<String> = info.into_iter().flat_map(|e| e.params).filter(|p| p.is_static).map(|p| p.name).collect();
     let of_entry = statics.iter().filter(|(k, _)| params.contains(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
-    match noted(timings, &of_entry)?.own_gradients.first() {
+    match noted(timings, &of_entry)?.custom_vjps.first() {
         None => Ok(func),
         Some(call) => {
             let message =
@@ -195,6 +195,14 @@ fn request<'a>(
         sizes: sizes.iter().chain(&gradient.values).map(|(n, v)| (n.clone(), *v)).collect(),
         ..taffeta_autodiff::Request::new(kind, func.name.clone(), func, wrt)
     }
+}
+
+/// The program, which stops where a statement makes a NaN or an infinity.
+///
+/// Why after schedules and gradients, and before lowering: what runs is what is checked, and its checks are assertions
+/// like others.
+pub fn check_finite(func: &Func) -> Func {
+    pass::check_finite::run(func)
 }
 
 /// The program on flat buffers, with every check that remains.

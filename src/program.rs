@@ -3,7 +3,7 @@
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
-use crate::locate;
+use crate::locate::{self, Fault};
 use crate::pair::Pair;
 use crate::pipeline;
 use crate::timing::Timings;
@@ -43,7 +43,14 @@ pub enum Mode {
 ///
 /// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every
 /// other `inout` parameter, which holds that of the final value afterwards.
+///
+/// ```
+/// use taffeta::{Gradient, Tape};
+/// let by_weights = Gradient::default().wrt(["w", "b"]).tape(Tape::All);
+/// assert_eq!(by_weights.wrt, ["w", "b"]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Gradient {
     /// The parameters with respect to which it is differentiated; empty means all of floating-point numbers.
     pub wrt: Vec<String>,
@@ -59,8 +66,52 @@ pub struct Gradient {
     pub mode: Mode,
 }
 
+impl Gradient {
+    /// Differentiates with respect to these parameters, instead of all of floating-point numbers.
+    #[must_use]
+    pub fn wrt(mut self, params: impl IntoIterator<Item = impl AsRef<str>>) -> Gradient {
+        self.wrt = params.into_iter().map(|p| p.as_ref().to_string()).collect();
+        self
+    }
+
+    /// Says which values that are made in loops are kept for the backward pass.
+    #[must_use]
+    pub fn tape(mut self, tape: Tape) -> Gradient {
+        self.tape = tape;
+        self
+    }
+
+    /// Gives a budget of bytes for the gradient's local tensors, or none.
+    #[must_use]
+    pub fn memory(mut self, bytes: impl Into<Option<u64>>) -> Gradient {
+        self.memory = bytes.into();
+        self
+    }
+
+    /// Says what a parameter that is a single integer is, for a budget that depends on it.
+    #[must_use]
+    pub fn value(mut self, param: &str, value: i64) -> Gradient {
+        self.values.insert(param.to_string(), value);
+        self
+    }
+
+    /// Chooses gradients or tangents.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Gradient {
+        self.mode = mode;
+        self
+    }
+}
+
 /// How an entry is compiled.
+///
+/// ```
+/// use taffeta::{Backend, Gradient, Options};
+/// let options = Options::default().size("n", 1000).schedule("fast").gradient(Gradient::default().wrt(["w"]));
+/// assert_eq!(options.backend, Backend::C);
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// What runs it.
     pub backend: Backend,
@@ -75,6 +126,8 @@ pub struct Options {
     pub gradient: Option<Gradient>,
     /// C for any machine of this architecture: vectors are as long as all of them have.
     pub portable: bool,
+    /// Stop where a statement makes a NaN or an infinity of finite numbers, and say which (`run::nonfinite`).
+    pub check_finite: bool,
 }
 
 impl Options {
@@ -85,10 +138,52 @@ impl Options {
         self
     }
 
+    /// Gives several `static` parameters their values.
+    #[must_use]
+    pub fn statics(mut self, values: impl IntoIterator<Item = (String, StaticValue)>) -> Options {
+        self.statics.extend(values);
+        self
+    }
+
     /// Compiles a size in.
     #[must_use]
     pub fn size(mut self, name: &str, value: i64) -> Options {
         self.sizes.insert(name.to_string(), value);
+        self
+    }
+
+    /// Compiles several sizes in.
+    #[must_use]
+    pub fn sizes(mut self, values: impl IntoIterator<Item = (String, i64)>) -> Options {
+        self.sizes.extend(values);
+        self
+    }
+
+    /// Runs the program under a schedule: the name of a schedule function, a file with a trace, or `None`.
+    #[must_use]
+    pub fn schedule<'s>(mut self, name: impl Into<Option<&'s str>>) -> Options {
+        self.schedule = name.into().map(str::to_string);
+        self
+    }
+
+    /// Puts a gradient in the place of the program, or the program itself (`None`).
+    #[must_use]
+    pub fn gradient(mut self, gradient: impl Into<Option<Gradient>>) -> Options {
+        self.gradient = gradient.into();
+        self
+    }
+
+    /// Makes C for any machine of this architecture.
+    #[must_use]
+    pub fn portable(mut self, portable: bool) -> Options {
+        self.portable = portable;
+        self
+    }
+
+    /// Stops where a statement makes a NaN or an infinity of finite numbers.
+    #[must_use]
+    pub fn check_finite(mut self, check: bool) -> Options {
+        self.check_finite = check;
         self
     }
 
@@ -196,7 +291,8 @@ impl Program {
         self.front.entries()
     }
 
-    /// Everything that is wrong with the program, entry by entry; empty if nothing is.
+    /// Everything that is wrong with the program, entry by entry, and warnings (see [`Diagnostic::is_error`]); empty if
+    /// there is nothing to say.
     pub fn check(&self) -> Vec<Diagnostic> {
         pipeline::check(&self.front)
     }
@@ -216,7 +312,12 @@ impl Program {
     /// # Errors
     ///
     /// Everything that is wrong with the entry.
-    pub fn logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
+    pub fn logical(&self, entry: &str, options: &Options) -> Result<Func, Error> {
+        self.timed_logical(entry, options, &mut Timings::default())
+    }
+
+    /// [`Program::logical`], with the time that its steps take.
+    pub(crate) fn timed_logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         let wrong = |d| Error::program(d, &self.sources);
         match &options.gradient {
@@ -280,7 +381,7 @@ impl Program {
     ///
     /// As [`Program::logical`].
     pub fn sized(&self, entry: &str, options: &Options) -> Result<Func, Error> {
-        let func = self.logical(entry, options, &mut Timings::default())?;
+        let func = self.logical(entry, options)?;
         if options.sizes.is_empty() {
             return Ok(func);
         }
@@ -310,7 +411,7 @@ impl Program {
         let gradient = Gradient { mode: Mode::Forward, ..gradient.clone() };
         let options = Options { gradient: Some(gradient.clone()), ..options.clone() };
         let function = Function::new(&texts, entry, &options, self.timings.clone(), |timings| {
-            let func = self.logical(entry, &Options { gradient: None, ..options.clone() }, timings)?;
+            let func = self.timed_logical(entry, &Options { gradient: None, ..options.clone() }, timings)?;
             let func = pipeline::gradient(&func, &gradient, &options.sizes, timings).map(|(f, _)| f);
             Ok((self.sources.clone(), func.map_err(|d| Error::program(d, &self.sources))?))
         })?;
@@ -323,10 +424,10 @@ impl Program {
     /// # Errors
     ///
     /// Everything that is wrong with the entry.
-    pub fn own_gradients(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
+    pub fn custom_vjps(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
         let func = pipeline::differentiable(&self.front, entry, options, &mut Timings::default());
         let func = func.map_err(|d| Error::program(d, &self.sources))?;
-        Ok(func.own_gradients.into_iter().map(|c| (c.function, c.span)).collect())
+        Ok(func.custom_vjps.into_iter().map(|c| (c.function, c.span)).collect())
     }
 
     /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it
@@ -366,7 +467,7 @@ impl Program {
         // Also where the cache has the library: a wrong name is a wrong name.
         self.entry(Some(entry))?;
         let function = Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
-            Ok((self.sources.clone(), self.logical(entry, options, timings)?))
+            Ok((self.sources.clone(), self.timed_logical(entry, options, timings)?))
         })?;
         Ok(function.with_sources(&self.sources))
     }
@@ -454,8 +555,13 @@ impl Program {
     /// Everything that is wrong with the entry.
     pub fn lowered(&self, entry: &str, options: &Options) -> Result<Lowered, Error> {
         let mut timings = Timings::default();
-        let func = self.logical(entry, options, &mut timings)?;
+        let func = self.timed_logical(entry, options, &mut timings)?;
         pipeline::lowered(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// What is wrong with the arguments of an entry, pointing at the annotations of its parameters.
+    pub fn report(&self, entry: &str, faults: Vec<Fault>) -> Report {
+        locate::report(faults, &self.sources, entry)
     }
 
     /// The key of all texts that the program is made of, in the order in which they are read.

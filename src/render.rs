@@ -29,7 +29,7 @@ pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> St
         }
         out.push('\n');
     }
-    out.push_str(&summary(diagnostics.len()));
+    out.push_str(&summary(diagnostics));
     out
 }
 
@@ -40,8 +40,14 @@ fn notes(d: &Diagnostic, sources: &SourceMap) -> Vec<String> {
     places.chain(d.notes.iter().cloned()).collect()
 }
 
-fn summary(n: usize) -> String {
-    if n == 1 { "1 error\n".to_string() } else { format!("{n} errors\n") }
+fn summary(diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+    let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    match (errors, diagnostics.len() - errors) {
+        (n, 0) => counted(n, "error") + "\n",
+        (0, n) => counted(n, "warning") + "\n",
+        (n, m) => format!("{}, {}\n", counted(n, "error"), counted(m, "warning")),
+    }
 }
 
 /// All diagnostics as data.
@@ -58,7 +64,7 @@ pub fn json(diagnostics: &[Diagnostic], sources: &SourceMap) -> Json {
     };
     let one = |d: &Diagnostic| {
         json!({
-            "severity": "error",
+            "severity": if d.is_error() { "error" } else { "warning" },
             "code": d.code,
             "message": d.message,
             "labels": d.labels.iter().map(|l| json!({ "span": place(l.span), "text": l.text })).collect::<Vec<_>>(),
@@ -107,6 +113,9 @@ impl std::error::Error for Shown<'_> {}
 impl miette::Diagnostic for Shown<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
         Some(Box::new(self.diagnostic.code))
+    }
+    fn severity(&self) -> Option<miette::Severity> {
+        (!self.diagnostic.is_error()).then_some(miette::Severity::Warning)
     }
     fn help<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
         self.diagnostic.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
@@ -159,12 +168,12 @@ mod tests {
                 1 error
             "#]],
         );
-        let nowhere = Diagnostic::new("data::missing-file", "x.npy: there is no such file").help("check the path");
+        let nowhere = Diagnostic::new("data::missing_file", "x.npy: there is no such file").help("check the path");
         check(
             &nowhere,
             &sources,
             expect![[r#"
-                data::missing-file
+                data::missing_file
 
                   × x.npy: there is no such file
                   help: check the path

@@ -139,7 +139,7 @@ impl Session {
             None => Function::new(&self.texts, entry, &options, timings, |timings| {
                 let program = Program::load(file)?;
                 timings.extend(program.timings());
-                let func = program.logical(entry, &options, timings)?;
+                let func = program.timed_logical(entry, &options, timings)?;
                 Ok((program.sources().clone(), func))
             }),
         }
@@ -148,5 +148,5 @@ impl Session {
 
 /// What a program is elaborated and differentiated with, as part of a key.
 pub(crate) fn statics_text(options: &Options) -> String {
-    format!("{:?} {:?}", options.statics, options.gradient)
+    format!("{:?} {:?} {}", options.statics, options.gradient, options.check_finite)
 }

@@ -13,3 +13,4 @@ pub mod query;
 mod smt;
 #[cfg(test)]
 mod testing;
+pub mod tree;

@@ -1,11 +1,13 @@
 //! Rewrites that are always legal and that no user calls: `fn run(&Func) -> Func`, one file each.
 //!
 //! Every file says what its pass does, requires, ensures and leaves alone, with an example that is a test. None of them
-//! drops what could stop the program, changes a float, or loses the id of a statement that it keeps.
+//! drops what could stop the program, changes a float, prints more or less, or loses the id of a statement that it
+//! keeps.
 //!
 //! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
 //! [`copy`] for statements.
 
+pub mod check_finite;
 pub mod copy;
 pub mod dead;
 mod float;

@@ -29,7 +29,9 @@
 //! An element of a tensor is one unknown value from one write of that tensor to the next, so that `x[i]` means the same
 //! twice in a row, and no longer the same after a store to `x`, wherever it is.
 
+mod congruent;
 mod context;
+mod definition;
 pub mod depend;
 pub mod effects;
 mod entail;
@@ -51,8 +53,7 @@ pub use context::{Context, Mark};
 pub use interval::{Congruence, Interval};
 pub use prove::Bounds;
 
-/// Largest size, and largest number of elements of a tensor, that programs are run with (see the module's head).
-pub const MAX_SIZE: i64 = 1 << 47;
+pub use taffeta_ast::value::MAX_SIZE;
 
 #[cfg(test)]
 mod tests;

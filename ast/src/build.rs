@@ -30,7 +30,7 @@ use crate::dtype::DType;
 use crate::expr::{Access, Expr};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
-use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, Role, Stmt, StmtKind, Tensor};
+use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use std::sync::Arc;
 
@@ -88,6 +88,11 @@ pub fn assert(cond: &Expr, message: Message) -> Stmt {
     synthetic(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
 }
 
+/// `print(…)`
+pub fn print(parts: Vec<PrintPart>) -> Stmt {
+    synthetic(StmtKind::Print { parts })
+}
+
 fn tensor<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>, role: Role) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(name), dtype, shape.into_iter().cloned().collect(), role))
 }
@@ -102,8 +107,8 @@ impl Builder {
     /// A program of that name.
     pub fn new(name: &str) -> Builder {
         let (name, body) = (name.to_string(), Stmt::nop());
-        let (sizes, params, results, own_gradients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Builder { func: Func { name, doc: None, sizes, params, results, body, own_gradients } }
+        let (sizes, params, results, custom_vjps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Builder { func: Func { name, doc: None, sizes, params, results, body, custom_vjps } }
     }
 
     /// A size parameter.

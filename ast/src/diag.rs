@@ -15,11 +15,23 @@ pub struct Label {
     pub text: String,
 }
 
+/// How much a diagnostic weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Severity {
+    /// The program or its data are wrong.
+    #[default]
+    Error,
+    /// The program is right, and may not do what was meant.
+    Warning,
+}
+
 /// A problem in the user's program or data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostic {
     /// A stable, documented code, such as `type::mismatch`: the area, then the problem.
     pub code: &'static str,
+    /// Whether it is an error.
+    pub severity: Severity,
     /// What was found and what was expected, in one sentence, lower case, no final stop.
     pub message: String,
     /// Where; the first one is the primary label.
@@ -33,7 +45,24 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic without a place; add one with [`Diagnostic::at`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), labels: Vec::new(), help: None, notes: Vec::new() }
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A diagnostic of a program that is right, and may not do what was meant.
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::new(code, message) }
+    }
+
+    /// Whether the program or its data are wrong.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
     }
 
     /// Adds a label without text.

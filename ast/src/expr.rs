@@ -47,19 +47,6 @@ impl Hash for Literal {
     }
 }
 
-/// How an index is changed before it addresses a level (language.md section 7). Dense programs use `None` alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Modifier {
-    /// The index itself.
-    None,
-    /// `window(a, b)[j]`: the elements from `a` to `b`.
-    Window(Expr, Expr),
-    /// `offset(d)[j]`
-    Offset(Expr),
-    /// `permit(j)`: out of range reads `missing`.
-    Permit,
-}
-
 /// How a level is traversed for an index (language.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -78,25 +65,14 @@ pub enum Protocol {
 pub struct Access {
     /// The index, of type i64.
     pub index: Expr,
-    /// How it is changed.
-    pub modifier: Modifier,
     /// How the level is traversed.
     pub protocol: Protocol,
 }
 
 impl From<Expr> for Access {
     fn from(index: Expr) -> Access {
-        Access { index, modifier: Modifier::None, protocol: Protocol::Default }
+        Access { index, protocol: Protocol::Default }
     }
-}
-
-/// On which side of a real number a [`ExprKind::Limit`] lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// `x - ε`
-    Below,
-    /// `x + ε`
-    Above,
 }
 
 /// A measure over the reals (language.md section 8).
@@ -122,10 +98,6 @@ pub enum ExprKind {
     /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and
     /// for what is out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
     Cast(Expr),
-    /// What a `permit`ted index out of range reads.
-    Missing,
-    /// A real number moved by an infinitesimal.
-    Limit(Expr, Side),
     /// The measure of an iterator over the reals.
     Measure(Measure, Symbol),
 }
@@ -301,38 +273,25 @@ impl Expr {
                 divides || args.iter().any(Expr::may_fail)
             }
             ExprKind::Cast(e) => (e.dtype().is_float() && self.dtype().is_int()) || e.may_fail(),
-            ExprKind::Limit(e, _) => e.may_fail(),
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => false,
         }
     }
 
-    /// The operands, in order of evaluation (an access's index and its modifier's bounds included).
+    /// The operands, in order of evaluation (an access's indices included).
     pub fn children(&self) -> Vec<&Expr> {
         match self.kind() {
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => Vec::new(),
-            ExprKind::Cast(e) | ExprKind::Limit(e, _) => vec![e],
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => Vec::new(),
+            ExprKind::Cast(e) => vec![e],
             ExprKind::Apply(_, args) => args.iter().collect(),
-            ExprKind::Load(_, indices) => {
-                let mut out = Vec::new();
-                for a in indices {
-                    out.push(&a.index);
-                    match &a.modifier {
-                        Modifier::Window(lo, hi) => out.extend([lo, hi]),
-                        Modifier::Offset(d) => out.push(d),
-                        Modifier::None | Modifier::Permit => {}
-                    }
-                }
-                out
-            }
+            ExprKind::Load(_, indices) => indices.iter().map(|a| &a.index).collect(),
         }
     }
 
     /// The same node with `f` applied to every operand, in normal form; the same pointer if nothing changed.
     pub fn map_children(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
         let new = match self.kind() {
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => return self.clone(),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => return self.clone(),
             ExprKind::Cast(e) => f(e).cast(self.dtype()),
-            ExprKind::Limit(e, side) => Expr::raw(ExprKind::Limit(f(e), *side), self.dtype()),
             ExprKind::Apply(op, args) => {
                 let new: Vec<Expr> = args.iter().map(&mut *f).collect();
                 if new.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0)) {
@@ -350,15 +309,9 @@ impl Expr {
 }
 
 impl Access {
-    /// The access with `f` applied to its expressions.
+    /// The access with `f` applied to its index.
     pub fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Access {
-        let index = f(&self.index);
-        let modifier = match &self.modifier {
-            Modifier::Window(lo, hi) => Modifier::Window(f(lo), f(hi)),
-            Modifier::Offset(d) => Modifier::Offset(f(d)),
-            other => other.clone(),
-        };
-        Access { index, modifier, protocol: self.protocol }
+        Access { index: f(&self.index), protocol: self.protocol }
     }
 }
 

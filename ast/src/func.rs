@@ -47,7 +47,7 @@ pub struct Func {
     pub body: Stmt,
     /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be
     /// differentiated.
-    pub own_gradients: Vec<OwnGradient>,
+    pub custom_vjps: Vec<CustomVjp>,
 }
 
 /// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be
@@ -56,7 +56,7 @@ pub struct Func {
 /// The call's body reads its arguments and writes its results, which nothing else writes and nothing writes again: the
 /// arguments are copies made before it, and what happens to the results later happens to copies of them.
 #[derive(Clone, Debug)]
-pub struct OwnGradient {
+pub struct CustomVjp {
     /// The function.
     pub function: String,
     /// The call.

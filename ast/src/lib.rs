@@ -11,6 +11,11 @@
 //!   cast and a failed assertion stop the program with an error that names the statement.
 //! - `//` and `%` are Python's (floor; sign of the divisor). `min` and `max` propagate NaN. Floating arithmetic happens
 //!   in the type of the expression, with one rounding per operation.
+//! - A [`StmtKind::Print`] writes a line, once for each time that it is executed. Nothing but the lines' order depends
+//!   on a schedule: lines come in the order of the program where nothing is scheduled, and in whatever order the schedule
+//!   runs iterations otherwise. So printing is no dependence between statements, and never stands in the way of a
+//!   schedule; but no pass may remove, repeat or move a print to where it is executed more or less often. It reads what
+//!   it shows. A line is whole: lines of different threads never mix.
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
@@ -23,6 +28,7 @@
 //! (`taffeta-analysis`) and `unsafe`.
 
 pub mod build;
+pub mod codes;
 pub mod diag;
 pub mod dtype;
 pub mod expr;
@@ -44,14 +50,15 @@ pub mod validate;
 pub mod value;
 pub mod visit;
 
-pub use diag::{Diagnostic, Diagnostics};
+pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use dtype::{DType, Kind};
 pub use expr::{Access, Expr, ExprKind, Literal};
 pub use func::{Func, Param, ParamMode};
 pub use op::{Op, ReduceOp};
 pub use span::{FileId, SourceMap, Span};
 pub use stmt::{
-    Distribution, Extent, LoopProps, Origin, Parallel, Reduction, Sharing, Stmt, StmtId, StmtKind, Tensor, Vectorize,
+    Distribution, Extent, LoopProps, Origin, Parallel, PrintPart, Reduction, Sharing, Stmt, StmtId, StmtKind, Tensor,
+    Vectorize,
 };
 pub use symbol::Symbol;
 pub use value::{Buffer, Value};

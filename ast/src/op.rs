@@ -76,10 +76,16 @@ pub struct OpInfo {
     pub gives_bool: bool,
     /// Whether it can stop the program (division of integers, shifts by negative counts).
     pub may_fail_on_int: bool,
+    /// Whether its value on floats is the same everywhere, since IEEE 754 rounds it correctly: it may be computed while
+    /// compiling. (`exp`, `sin` and their like differ between libraries.)
+    pub exact: bool,
+    /// Roughly what it takes, in additions of floats.
+    pub cost: u32,
 }
 
 macro_rules! ops {
-    ($($variant:ident $name:literal $arity:literal $form:expr, $domain:ident $(, bool $b:literal)? $(, fails $f:literal)?;)*) => {
+    ($($variant:ident $name:literal $arity:literal $form:expr, $domain:ident $(, bool $b:literal)? $(, fails $f:literal)? $(, exact $e:literal)?
+        $(, cost $c:literal)?;)*) => {
         /// An operator or intrinsic function on scalars.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs)] // the table's names are the documentation
@@ -99,6 +105,8 @@ macro_rules! ops {
                         domain: Domain::$domain,
                         gives_bool: false $(|| $b)?,
                         may_fail_on_int: false $(|| $f)?,
+                        exact: false $(|| $e)?,
+                        cost: *[1 $(, $c)?].last().expect("it has an element"),
                     }),*
                 }
             }
@@ -112,56 +120,56 @@ ops! {
     Or "or" 2 Form::Infix(1), Bool, bool true;
     And "and" 2 Form::Infix(2), Bool, bool true;
     Not "not" 1 Form::Prefix(3), Bool, bool true;
-    Eq "==" 2 Form::Infix(4), Any, bool true;
-    Ne "!=" 2 Form::Infix(4), Any, bool true;
-    Lt "<" 2 Form::Infix(4), Number, bool true;
-    Le "<=" 2 Form::Infix(4), Number, bool true;
-    Gt ">" 2 Form::Infix(4), Number, bool true;
-    Ge ">=" 2 Form::Infix(4), Number, bool true;
+    Eq "==" 2 Form::Infix(4), Any, bool true, exact true;
+    Ne "!=" 2 Form::Infix(4), Any, bool true, exact true;
+    Lt "<" 2 Form::Infix(4), Number, bool true, exact true;
+    Le "<=" 2 Form::Infix(4), Number, bool true, exact true;
+    Gt ">" 2 Form::Infix(4), Number, bool true, exact true;
+    Ge ">=" 2 Form::Infix(4), Number, bool true, exact true;
     BitOr "|" 2 Form::Infix(5), Bits;
     BitXor "^" 2 Form::Infix(6), Bits;
     BitAnd "&" 2 Form::Infix(7), Bits;
     Shl "<<" 2 Form::Infix(8), Int, fails true;
     Shr ">>" 2 Form::Infix(8), Int, fails true;
-    Add "+" 2 Form::Infix(9), Number;
-    Sub "-" 2 Form::Infix(9), Number;
-    Mul "*" 2 Form::Infix(10), Number;
-    Div "/" 2 Form::Infix(10), Float;
-    FloorDiv "//" 2 Form::Infix(10), Number, fails true;
-    Mod "%" 2 Form::Infix(10), Number, fails true;
-    Neg "-" 1 Form::Prefix(11), Number;
+    Add "+" 2 Form::Infix(9), Number, exact true;
+    Sub "-" 2 Form::Infix(9), Number, exact true;
+    Mul "*" 2 Form::Infix(10), Number, exact true;
+    Div "/" 2 Form::Infix(10), Float, exact true, cost 4;
+    FloorDiv "//" 2 Form::Infix(10), Number, fails true, cost 6;
+    Mod "%" 2 Form::Infix(10), Number, fails true, cost 6;
+    Neg "-" 1 Form::Prefix(11), Number, exact true;
     BitNot "~" 1 Form::Prefix(11), Bits;
-    Pow "**" 2 Form::Infix(12), Number, fails true;
-    Min "min" 2 Form::Call, Number;
-    Max "max" 2 Form::Call, Number;
-    Abs "abs" 1 Form::Call, Number;
-    Sign "sign" 1 Form::Call, Number;
-    Sqrt "sqrt" 1 Form::Call, Float;
-    Rsqrt "rsqrt" 1 Form::Call, Float;
-    Exp "exp" 1 Form::Call, Float;
-    Exp2 "exp2" 1 Form::Call, Float;
-    Expm1 "expm1" 1 Form::Call, Float;
-    Log "log" 1 Form::Call, Float;
-    Log2 "log2" 1 Form::Call, Float;
-    Log1p "log1p" 1 Form::Call, Float;
-    Sin "sin" 1 Form::Call, Float;
-    Cos "cos" 1 Form::Call, Float;
-    Tan "tan" 1 Form::Call, Float;
-    Asin "asin" 1 Form::Call, Float;
-    Acos "acos" 1 Form::Call, Float;
-    Atan "atan" 1 Form::Call, Float;
-    Atan2 "atan2" 2 Form::Call, Float;
-    Sinh "sinh" 1 Form::Call, Float;
-    Cosh "cosh" 1 Form::Call, Float;
-    Tanh "tanh" 1 Form::Call, Float;
-    Sigmoid "sigmoid" 1 Form::Call, Float;
-    Erf "erf" 1 Form::Call, Float;
-    Floor "floor" 1 Form::Call, Float;
-    Ceil "ceil" 1 Form::Call, Float;
-    Round "round" 1 Form::Call, Float;
-    Trunc "trunc" 1 Form::Call, Float;
-    IsNan "isnan" 1 Form::Call, Float, bool true;
-    Fma "fma" 3 Form::Call, Float;
+    Pow "**" 2 Form::Infix(12), Number, fails true, cost 16;
+    Min "min" 2 Form::Call, Number, exact true;
+    Max "max" 2 Form::Call, Number, exact true;
+    Abs "abs" 1 Form::Call, Number, exact true;
+    Sign "sign" 1 Form::Call, Number, exact true;
+    Sqrt "sqrt" 1 Form::Call, Float, exact true, cost 4;
+    Rsqrt "rsqrt" 1 Form::Call, Float, cost 4;
+    Exp "exp" 1 Form::Call, Float, cost 8;
+    Exp2 "exp2" 1 Form::Call, Float, cost 8;
+    Expm1 "expm1" 1 Form::Call, Float, cost 12;
+    Log "log" 1 Form::Call, Float, cost 8;
+    Log2 "log2" 1 Form::Call, Float, cost 8;
+    Log1p "log1p" 1 Form::Call, Float, cost 12;
+    Sin "sin" 1 Form::Call, Float, cost 12;
+    Cos "cos" 1 Form::Call, Float, cost 12;
+    Tan "tan" 1 Form::Call, Float, cost 12;
+    Asin "asin" 1 Form::Call, Float, cost 12;
+    Acos "acos" 1 Form::Call, Float, cost 12;
+    Atan "atan" 1 Form::Call, Float, cost 12;
+    Atan2 "atan2" 2 Form::Call, Float, cost 16;
+    Sinh "sinh" 1 Form::Call, Float, cost 16;
+    Cosh "cosh" 1 Form::Call, Float, cost 16;
+    Tanh "tanh" 1 Form::Call, Float, cost 8;
+    Sigmoid "sigmoid" 1 Form::Call, Float, cost 8;
+    Erf "erf" 1 Form::Call, Float, cost 16;
+    Floor "floor" 1 Form::Call, Float, exact true;
+    Ceil "ceil" 1 Form::Call, Float, exact true;
+    Round "round" 1 Form::Call, Float, exact true;
+    Trunc "trunc" 1 Form::Call, Float, exact true;
+    IsNan "isnan" 1 Form::Call, Float, bool true, exact true;
+    Fma "fma" 3 Form::Call, Float, exact true;
     // `select(c, a, b)` evaluates only the operand that is chosen; `a if c else b` is the same node.
     Select "select" 3 Form::Call, Any;
 }
@@ -199,9 +207,9 @@ pub enum ReduceOp {
     Min,
     /// `x = max(x, v)`
     Max,
-    /// `x &= v`, on `bool`. Unlike `x = x and v`, it evaluates `v` in any case.
+    /// `x &= v` and `x = x and v`, on `bool`. Unlike the operator `and`, it evaluates `v` in any case.
     And,
-    /// `x |= v`, on `bool`. Unlike `x = x or v`, it evaluates `v` in any case.
+    /// `x |= v` and `x = x or v`, on `bool`. Unlike the operator `or`, it evaluates `v` in any case.
     Or,
     /// `x &= v`, on integers
     BitAnd,

@@ -166,6 +166,9 @@ impl Tensor {
     /// counted.
     pub fn constant_bytes(&self) -> Option<i64> {
         let size = |d: &Expr| d.as_int().filter(|d| *d >= 0);
+        // (A tensor without elements may have other sizes that are too large for any tensor.)
+        let most = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?.max(1)));
+        most.filter(|n| *n <= crate::value::MAX_SIZE)?;
         let count = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?))?;
         count.max(1).checked_mul(self.dtype.size() as i64)
     }
@@ -303,6 +306,24 @@ pub enum MessagePart {
 /// What a failed assertion says: text with values in it, written as an f-string in a program (`f"{n} faces"`).
 pub type Message = Vec<MessagePart>;
 
+/// A piece of what a [`StmtKind::Print`] writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrintPart {
+    /// As it is.
+    Text(String),
+    /// The value of an expression.
+    Value(Expr),
+    /// The elements of a tensor, in brackets.
+    Tensor {
+        /// The tensor.
+        tensor: Symbol,
+        /// Its first indices (i64); all elements below them are shown. On flat buffers, where the elements begin.
+        at: Vec<Expr>,
+        /// The sizes of the other dimensions (i64), with which the elements are shown.
+        shape: Vec<Expr>,
+    },
+}
+
 /// Who asks for an assertion: it decides the error code that a caller sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AssertKind {
@@ -312,17 +333,9 @@ pub enum AssertKind {
     Index,
     /// An operation must have a value: division by zero, a cast of NaN (lowering makes these).
     Arithmetic,
-}
-
-/// A step in the life of a structured result (structured lowering makes and removes them).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lifecycle {
-    /// Becomes writable, with no element stored.
-    Declare,
-    /// Room for one more stored element.
-    Append,
-    /// Becomes readable.
-    Freeze,
+    /// A value must be finite (`taffeta_analysis::pass::check_finite` makes these). They stay where they are, so that the
+    /// first one that fails is the first in the order in which the program runs.
+    Finite,
 }
 
 /// The kinds of statement.
@@ -386,6 +399,11 @@ pub enum StmtKind {
         /// Who asks.
         kind: AssertKind,
     },
+    /// Writes a line: the parts, one after the other. It is no error, and changes nothing.
+    Print {
+        /// What is written.
+        parts: Vec<PrintPart>,
+    },
     /// A condition that holds here; analysis may use it, nothing is checked.
     Assume {
         /// The condition.
@@ -404,13 +422,6 @@ pub enum StmtKind {
         cond: Expr,
         /// Repeated.
         body: Stmt,
-    },
-    /// A step in the life of a structured tensor (structured lowering alone makes it).
-    Structured {
-        /// The tensor.
-        tensor: Symbol,
-        /// The step.
-        step: Lifecycle,
     },
 }
 

@@ -261,6 +261,10 @@ impl Value {
     }
 }
 
+/// Largest size, and largest number of elements of a tensor (sizes of 0 counted as 1), that programs are run with. All
+/// that is excluded fits no memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
+pub const MAX_SIZE: i64 = 1 << 47;
+
 /// The product of a shape, or `None` if it overflows.
 pub fn element_count(shape: &[usize]) -> Option<usize> {
     // A tensor with an empty dimension has no elements, however large the others are.

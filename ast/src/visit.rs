@@ -1,7 +1,8 @@
 //! Walking and rewriting trees. A pass overrides what it cares for and leaves the rest to these.
 
 use crate::expr::{Access, Expr};
-use crate::stmt::{Extent, MessagePart, Stmt, StmtKind};
+use crate::stmt::{Extent, MessagePart, PrintPart, Stmt, StmtKind};
+use crate::symbol::Symbol;
 
 impl StmtKind {
     /// The statements directly inside, in order.
@@ -27,25 +28,44 @@ impl StmtKind {
                     MessagePart::Text(_) => None,
                 }))
                 .collect(),
+            StmtKind::Print { parts } => parts
+                .iter()
+                .flat_map(|p| match p {
+                    PrintPart::Text(_) => Vec::new(),
+                    PrintPart::Value(e) => vec![e],
+                    PrintPart::Tensor { at, shape, .. } => at.iter().chain(shape).collect(),
+                })
+                .collect(),
             StmtKind::Store { indices, value, .. } | StmtKind::ReduceTo { indices, value, .. } => {
-                indices.iter().flat_map(Access::exprs).chain([value]).collect()
+                indices.iter().map(|a| &a.index).chain([value]).collect()
             }
-            StmtKind::Seq(_)
-            | StmtKind::For { extent: Extent::Reals, .. }
-            | StmtKind::Eval { .. }
-            | StmtKind::Structured { .. } => Vec::new(),
+            StmtKind::Seq(_) | StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => Vec::new(),
         }
+    }
+
+    /// The tensors that a print shows: it reads many of their elements, and no load in [`StmtKind::exprs`] says so.
+    pub fn printed(&self) -> Vec<&Symbol> {
+        let StmtKind::Print { parts } = self else { return Vec::new() };
+        let shown = parts.iter().filter_map(|p| match p {
+            PrintPart::Tensor { tensor, .. } => Some(tensor),
+            PrintPart::Text(_) | PrintPart::Value(_) => None,
+        });
+        shown.collect()
     }
 }
 
-impl Access {
-    /// The index and the modifier's bounds.
-    pub fn exprs(&self) -> Vec<&Expr> {
-        use crate::expr::Modifier;
-        match &self.modifier {
-            Modifier::Window(lo, hi) => vec![&self.index, lo, hi],
-            Modifier::Offset(d) => vec![&self.index, d],
-            Modifier::None | Modifier::Permit => vec![&self.index],
+impl PrintPart {
+    /// The same part of another tensor, with other expressions.
+    #[must_use]
+    pub fn map(&self, name: &mut dyn FnMut(&Symbol) -> Symbol, f: &mut dyn FnMut(&Expr) -> Expr) -> PrintPart {
+        match self {
+            PrintPart::Text(_) => self.clone(),
+            PrintPart::Value(e) => PrintPart::Value(f(e)),
+            PrintPart::Tensor { tensor, at, shape } => PrintPart::Tensor {
+                tensor: name(tensor),
+                at: at.iter().map(&mut *f).collect(),
+                shape: shape.iter().map(f).collect(),
+            },
         }
     }
 }
@@ -130,9 +150,12 @@ impl Stmt {
                     .collect(),
                 kind: *kind,
             },
+            StmtKind::Print { parts } => {
+                StmtKind::Print { parts: parts.iter().map(|p| p.map(&mut Symbol::clone, on_expr)).collect() }
+            }
             StmtKind::Assume { cond } => StmtKind::Assume { cond: on_expr(cond) },
             StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
-            StmtKind::Eval { .. } | StmtKind::Structured { .. } => return self.clone(),
+            StmtKind::Eval { .. } => return self.clone(),
         };
         if self.kind() == &kind { self.clone() } else { self.with_kind(kind) }
     }

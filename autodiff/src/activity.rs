@@ -3,8 +3,9 @@
 //! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s
 //! carry no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
 
-use crate::{own, partials};
-use rustc_hash::FxHashSet;
+use crate::custom_vjp::{Calls, floats};
+use crate::partials;
+use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Expr, ExprKind, Func, StmtKind, Symbol};
 
 /// Calls `f` on the tensors that an expression's value changes with.
@@ -38,13 +39,18 @@ pub(crate) fn changes_with(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
 ///
 /// A call that has its own gradient has an influence of every argument on every result, whatever its body does; what is
 /// inside of it has no adjoint.
-pub(crate) fn active(func: &Func, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbol>) -> FxHashSet<Symbol> {
+pub(crate) fn active(
+    func: &Func,
+    calls: &Calls,
+    from: &FxHashSet<Symbol>,
+    to: &FxHashSet<Symbol>,
+) -> FxHashSet<Symbol> {
     let mut flows: Vec<(Symbol, FxHashSet<Symbol>)> = Vec::new();
-    for call in &func.own_gradients {
-        let args: FxHashSet<Symbol> = own::floats(&call.args).map(|p| p.tensor.clone()).collect();
-        flows.extend(own::floats(&call.results).map(|p| (p.tensor.clone(), args.clone())));
+    for call in &calls.all {
+        let args: FxHashSet<Symbol> = floats(&call.args).map(|p| p.tensor.clone()).collect();
+        flows.extend(floats(&call.results).map(|p| (p.tensor.clone(), args.clone())));
     }
-    own::walk_outside(&func.body, &own::bodies(&func.own_gradients), &mut |s| {
+    calls.walk_outside(&func.body, &mut |s| {
         if let StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. } = s.kind() {
             let mut found = FxHashSet::default();
             sources(value, &mut |t| {
@@ -53,20 +59,28 @@ pub(crate) fn active(func: &Func, from: &FxHashSet<Symbol>, to: &FxHashSet<Symbo
             flows.push((tensor.clone(), found));
         }
     });
-    let (mut varied, mut useful) = (from.clone(), to.clone());
-    loop {
-        let before = varied.len() + useful.len();
-        for (target, sources) in &flows {
-            if !sources.is_disjoint(&varied) {
-                varied.insert(target.clone());
-            }
-            if useful.contains(target) {
-                useful.extend(sources.iter().cloned());
-            }
-        }
-        if before == varied.len() + useful.len() {
-            break;
+    let mut forwards: FxHashMap<&Symbol, Vec<&Symbol>> = FxHashMap::default();
+    let mut backwards: FxHashMap<&Symbol, Vec<&Symbol>> = FxHashMap::default();
+    for (target, sources) in &flows {
+        for source in sources {
+            forwards.entry(source).or_default().push(target);
+            backwards.entry(target).or_default().push(source);
         }
     }
+    let (varied, useful) = (reached(from, &forwards), reached(to, &backwards));
     varied.intersection(&useful).cloned().collect()
+}
+
+/// What can be reached from `from`, itself included.
+fn reached(from: &FxHashSet<Symbol>, edges: &FxHashMap<&Symbol, Vec<&Symbol>>) -> FxHashSet<Symbol> {
+    let mut found = from.clone();
+    let mut todo: Vec<Symbol> = from.iter().cloned().collect();
+    while let Some(t) = todo.pop() {
+        for next in edges.get(&t).into_iter().flatten() {
+            if found.insert((*next).clone()) {
+                todo.push((*next).clone());
+            }
+        }
+    }
+    found
 }

@@ -1,6 +1,7 @@
 //! Small pieces of code that gradients are made of.
 
 use std::sync::Arc;
+use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
 /// `tensor[indices] = value`
@@ -47,4 +48,14 @@ pub(crate) fn copy(from: &Tensor, to: &Tensor, origin: &Origin) -> Stmt {
 /// Declares tensors around a statement, the first one outermost.
 pub(crate) fn declared(tensors: Vec<Arc<Tensor>>, body: Stmt, origin: &Origin) -> Stmt {
     tensors.into_iter().rev().fold(body, |body, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin.clone()))
+}
+
+/// The same tensor as a local one.
+pub(crate) fn local(t: &Arc<Tensor>) -> Arc<Tensor> {
+    Arc::new(Tensor { role: Role::Local, ..(**t).clone() })
+}
+
+/// The adjoint of a tensor, in the scope of that tensor.
+pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(Symbol::new(format!("{}.grad", t.symbol)), t.dtype, t.shape.clone(), role))
 }

@@ -1,7 +1,6 @@
 //! What cannot be differentiated, and where it stands.
 
-use crate::{Kind, Request};
-use taffeta_ast::expr::Modifier;
+use crate::request::{Kind, Request, Tape};
 use taffeta_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
 
 /// Refuses a request that has no answer.
@@ -54,7 +53,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     if request.kind == Kind::Jacobian {
         jacobian(request, &of, &mut found);
     }
-    if let crate::Tape::Named(names) = &request.tape {
+    if let Tape::Named(names) = &request.tape {
         let mut known: Vec<String> = func.interface().map(|t| t.symbol.name().to_string()).collect();
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
@@ -76,17 +75,14 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         match s.kind() {
             StmtKind::Eval { .. } => refuse("a call of an outside function"),
             StmtKind::While { .. } => refuse("a `while`"),
-            StmtKind::Structured { .. } => refuse("a step in the life of a structured tensor"),
             StmtKind::For { extent: Extent::Reals, .. } => refuse("a loop over the reals"),
             _ => {}
         }
         for e in s.kind().exprs() {
-            e.walk(&mut |e| match e.kind() {
-                ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => refuse("this expression"),
-                ExprKind::Load(_, at) if at.iter().any(|a| a.modifier != Modifier::None) => {
-                    refuse("this kind of index")
+            e.walk(&mut |e| {
+                if matches!(e.kind(), ExprKind::Measure(..)) {
+                    refuse("a measure over the reals");
                 }
-                _ => {}
             });
         }
     });

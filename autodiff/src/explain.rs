@@ -1,6 +1,6 @@
 //! What a gradient keeps, for people: a line for every tensor whose values the backward pass needs.
 
-use crate::held::Held;
+use crate::data::Residual;
 use crate::memory::{self, Sizes};
 use crate::plan::Planned;
 use taffeta_ast::{Func, Span, print};
@@ -42,19 +42,19 @@ impl Explanation {
         Explanation { rows: Vec::new(), notes: Vec::new(), peak: memory::peak(func, sizes) }
     }
 
-    pub(crate) fn new(planned: &Planned, sizes: &Sizes) -> Explanation {
-        let rows = planned.held.iter().map(|h| row(&planned.func, h, sizes)).collect();
+    pub(crate) fn new(planned: &Planned) -> Explanation {
+        let rows = planned.residuals.iter().map(row).collect();
         Explanation { rows, notes: planned.notes.clone(), peak: planned.peak.clone() }
     }
 }
 
-fn row(func: &Func, h: &Held, sizes: &Sizes) -> Row {
+fn row(h: &Residual) -> Row {
     Row {
         tensor: h.tensor.symbol.to_string(),
         kept: h.kept.symbol.to_string(),
         versions: print::expr(&h.versions()),
         bytes: print::expr(&h.bytes()),
-        amount: memory::number(func, &h.bytes(), sizes),
+        amount: h.amount,
         decision: h.decision.name(),
         why: h.why.clone(),
         span: h.span,

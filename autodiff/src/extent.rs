@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Symbol, poly};
+use taffeta_ast::{DType, Expr, ExprKind, Symbol, poly};
 
 /// Differences of operands of `min` and `max` that are looked at.
 const MOST_PAIRS: usize = 16;
@@ -22,12 +22,18 @@ pub(crate) struct Ranges<'a> {
 pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>) -> Option<Expr> {
     let step = step.as_int().filter(|s| *s != 0)?;
     let (low, high) = if step > 0 { (begin, end) } else { (end, begin) };
+    if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
+        let (span, size) = (i128::from(high) - i128::from(low), i128::from(step.unsigned_abs()));
+        // Numbers of iterations are counted from the begin, in 64 bits.
+        i64::try_from(span).ok()?;
+        return i64::try_from((span.max(0) + size - 1) / size).ok().map(Expr::int);
+    }
     // A least upper end, and a greatest lower end: every pair of operands bounds the difference.
     let (highs, lows) = (operands(high, Op::Min), operands(low, Op::Max));
     let mut best: Vec<Expr> = Vec::new();
     for h in &highs {
         for l in lows.iter().take(MOST_PAIRS / highs.len().max(1) + 1) {
-            if let Some(e) = bound(&poly::tidy(&h.minus(l)), true, outer)
+            if let Some(e) = distance(l, h, outer)
                 && !best.contains(&e)
             {
                 best.push(e);
@@ -39,6 +45,20 @@ pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>
     let length = best.into_iter().reduce(|a, b| a.min_with(&b))?;
     let size = i64::try_from(step.unsigned_abs()).ok()?;
     Some(if size == 1 { length } else { length.plus(&Expr::int(size - 1)).floor_div(&Expr::int(size)) })
+}
+
+/// The largest value of `high - low`, or of 0 and that where it may wrap.
+fn distance(low: &Expr, high: &Expr, outer: &Ranges<'_>) -> Option<Expr> {
+    if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
+        return if high < low { Some(Expr::int(0)) } else { high.checked_sub(low).map(Expr::int) };
+    }
+    let both = bound(&poly::tidy(&high.minus(low)), true, outer)?;
+    let leaf = matches!(both.kind(), ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Load(..));
+    if leaf || magnitude(&both, &FxHashMap::default()).is_some() {
+        return Some(both);
+    }
+    let (low, high) = (bound(low, false, outer)?, bound(high, true, outer)?);
+    Some(high.max_with(&low).minus(&low))
 }
 
 /// What `op` is made of, or the expression itself.
@@ -101,16 +121,65 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
     }
 }
 
+/// The largest absolute value that an integer can have, as far as its operands and the types of what it loads say;
+/// `None` if that may be beyond what sums of a few of them can be computed of in i64. `iters` has that of iterators; all
+/// other variables are sizes.
+pub(crate) fn magnitude(e: &Expr, iters: &FxHashMap<Symbol, Option<i64>>) -> Option<i64> {
+    let largest = |a: i128| i64::try_from(a).ok().filter(|a| *a < i64::MAX / 4);
+    let of = |e: &Expr| magnitude(e, iters).map(i128::from);
+    match e.kind() {
+        ExprKind::Const(_) => largest(i128::from(e.as_int()?).abs()),
+        ExprKind::Var(s) => iters.get(s).copied().unwrap_or(Some(taffeta_analysis::query::MAX_SIZE)),
+        ExprKind::Load(..) => largest(e.dtype().int_range().map(|(lo, hi)| hi.max(-lo))?),
+        ExprKind::Cast(inner) if inner.dtype().is_int() && e.dtype() == DType::I64 => largest(of(inner)?),
+        ExprKind::Apply(Op::Min | Op::Max, a) => largest(of(&a[0])?.max(of(&a[1])?)),
+        ExprKind::Apply(Op::Select, a) => largest(of(&a[1])?.max(of(&a[2])?)),
+        ExprKind::Apply(op, a) if e.dtype() == DType::I64 => match op {
+            Op::Add | Op::Sub => largest(of(&a[0])? + of(&a[1])?),
+            Op::Neg => largest(of(&a[0])?),
+            Op::Mul => largest(of(&a[0])?.checked_mul(of(&a[1])?)?),
+            Op::FloorDiv => a[1].as_int().filter(|d| *d > 0).and(largest(of(&a[0])?)),
+            Op::Mod => largest(i128::from(a[1].as_int().filter(|d| *d > 0)?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The range that has the values of `range(begin, end, step)` from the last to the first; `None` if the step is not
-/// known.
-pub(crate) fn reversed([begin, end, step]: [&Expr; 3]) -> Option<[Expr; 3]> {
-    let s = step.as_int().filter(|s| *s != 0)?;
-    let last = if s.abs() == 1 {
-        end.minus(step)
-    } else {
-        let times = end.minus(begin).plus(&Expr::int(s - s.signum())).floor_div(step);
-        begin.plus(&times.minus(&Expr::int(1)).times(step))
+/// known, or a step before the begin might wrap. `small`: whether begin and end have a [`magnitude`].
+pub(crate) fn reversed([begin, end, step]: [&Expr; 3], small: [bool; 2]) -> Option<[Expr; 3]> {
+    let s = step.as_int().filter(|s| *s != 0 && s.unsigned_abs() < 1 << 60)?;
+    let last = match small {
+        [true, true] if s.abs() == 1 => end.minus(step),
+        [true, true] => {
+            let times = end.minus(begin).plus(&Expr::int(s - s.signum())).floor_div(step);
+            begin.plus(&times.minus(&Expr::int(1)).times(step))
+        }
+        [true, false] if s.abs() == 1 => {
+            let stop = if s > 0 { end.max_with(begin) } else { end.min_with(begin) };
+            stop.minus(step)
+        }
+        _ => return None,
     };
     let before = begin.minus(step);
     Some([poly::tidy(&last), poly::tidy(&before), Expr::int(-s)])
+}
+
+/// The number of iterations of `range(begin, end, step)`, for any begin, end and step.
+pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
+    let (zero, one) = (Expr::int(0), Expr::int(1));
+    let up = zero.less(step);
+    let (low, high) = (up.select(begin, end), up.select(end, begin));
+    let size = up.select(step, &zero.minus(&step.max_with(&Expr::int(-i64::MAX))));
+    let high = high.max_with(&low);
+    // high - low = size * (high // size - low // size) + (high % size - low % size)
+    let whole = high.floor_div(&size).minus(&low.floor_div(&size));
+    let rest = high.modulo(&size).minus(&low.modulo(&size));
+    let trips = whole.plus(&rest.max_with(&zero).min_with(&one));
+    // The least step, whose size is no i64, fits twice between the ends of i64 at most.
+    let least = Expr::int(i64::MIN);
+    let again = zero.less_eq(begin).and(&end.less(&begin.plus(&least)));
+    let few = end.less(begin).select(&again.select(&Expr::int(2), &one), &zero);
+    step.equals(&least).select(&few, &trips)
 }

@@ -20,6 +20,8 @@ pub(crate) struct Loop {
     pub step: Expr,
     /// Most iterations that it ever has, in sizes; `None` if that is not known before the program runs.
     pub most: Option<Expr>,
+    /// Whether begin, end and step are known to be far from the ends of i64.
+    pub small: [bool; 3],
 }
 
 /// Where a tensor is declared.
@@ -53,6 +55,8 @@ pub(crate) struct Facts<'f> {
     /// The statement that another one stands in.
     pub parents: FxHashMap<StmtId, StmtId>,
     pub declared: FxHashMap<Symbol, Declared>,
+    /// The largest absolute value of iterators, where it is far from the ends of i64.
+    magnitudes: FxHashMap<Symbol, Option<i64>>,
     /// Parameters that are only read.
     inputs: FxHashSet<Symbol>,
     dependences: Dependences<'f>,
@@ -70,6 +74,7 @@ impl<'f> Facts<'f> {
             writers: FxHashMap::default(),
             parents: FxHashMap::default(),
             declared: FxHashMap::default(),
+            magnitudes: FxHashMap::default(),
             inputs: func.params.iter().filter(|p| p.mode == ParamMode::In).map(|p| p.tensor.symbol.clone()).collect(),
             dependences: Dependences::new(func),
             root: RefCell::new(Context::new(func)),
@@ -95,7 +100,11 @@ impl<'f> Facts<'f> {
             }
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
                 let most = extent::most_iterations([begin, end, step], &self.ranges(loops));
-                let l = Loop { iter: iter.clone(), begin: begin.clone(), end: end.clone(), step: step.clone(), most };
+                let [low, high, by] = [begin, end, step].map(|e| extent::magnitude(e, &self.magnitudes));
+                self.magnitudes.insert(iter.clone(), low.zip(high).map(|(l, h)| l.max(h)));
+                let small = [low, high, by].map(|m| m.is_some());
+                let (begin, end, step) = (begin.clone(), end.clone(), step.clone());
+                let l = Loop { iter: iter.clone(), begin, end, step, most, small };
                 self.loops.insert(s.id(), l);
                 loops.push(s.id());
                 self.collect(body, loops);

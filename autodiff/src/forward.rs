@@ -5,9 +5,11 @@
 //! x[I] = e
 //! ```
 
+use crate::build::{self, local};
+use crate::custom_vjp::Calls;
 use crate::names::Names;
-use crate::program::{inouts, inputs, local};
-use crate::{Request, activity, build, expression, own, partials};
+use crate::request::{Request, inouts};
+use crate::{activity, expression, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
@@ -28,17 +30,17 @@ fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of
 /// all `inout` parameters of floats, which hold the tangent of the final value afterwards. Results: the tangents of the
 /// results.
-pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "interface");
-    let asked = inputs(request);
+    let asked = request.inputs();
     let wrt: FxHashSet<Symbol> = asked.iter().map(|t| t.symbol.clone()).collect();
     let to: FxHashSet<Symbol> =
         func.results.iter().filter(|t| request.is_of(t)).chain(inouts(func)).map(|t| t.symbol.clone()).collect();
     let mut from = wrt.clone();
     from.extend(inouts(func).map(|t| t.symbol.clone()));
-    let mut active = activity::active(func, &from, &to);
-    own::no_tangents(func, &active, request)?;
+    let mut active = activity::active(func, calls, &from, &to);
+    calls.no_tangents(&active, request)?;
     let mut tangents: FxHashMap<Symbol, Arc<Tensor>> = FxHashMap::default();
     let (mut params, mut results, mut first, mut locals) = (func.params.clone(), Vec::new(), Vec::new(), Vec::new());
     let mut names = Names::new(func, []);
@@ -71,7 +73,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
     let body = Stmt::seq(first.into_iter().chain([body]), origin.clone());
     let body = build::declared(locals, body, &origin);
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    Ok(Func { name, doc, sizes, params, results, body, own_gradients: Vec::new() })
+    Ok(Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new() })
 }
 
 impl Forward {

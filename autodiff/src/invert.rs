@@ -19,34 +19,22 @@
 //!    it comes before it is added to. Then it is undone for the whole iteration before that, and what is added is at
 //!    home in the program.
 
+use crate::data::{Choice, Home, Inverted};
 use crate::facts::Facts;
-use crate::homes::Choice;
-use crate::reverse::Reverse;
-use crate::values::Home;
-use crate::{Tape, build};
+use crate::request::Tape;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
-
-/// How a tensor is undone.
-#[derive(Clone)]
-pub(crate) struct Undone {
-    /// What holds it in the backward pass: itself, or a copy of what the caller sees and of what comes on the tape of a
-    /// pair.
-    pub now: Arc<Tensor>,
-    /// The loop in whose body it is undone first of all. Where there is none, each statement is undone in its turn.
-    pub first_in: Option<StmtId>,
-}
+use taffeta_ast::{ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The tensors that are undone, in copies if the backward pass is a program apart.
 pub(crate) fn choose(
     facts: &Facts<'_>,
     tape: &Tape,
     homes: &FxHashMap<Symbol, Choice>,
-    apart: bool,
-) -> FxHashMap<Symbol, Undone> {
+    separate: bool,
+) -> FxHashMap<Symbol, Inverted> {
     let kept = |t: &Symbol| match tape {
         Tape::All => true,
         Tape::Named(names) => names.iter().any(|n| n == t.name()),
@@ -60,8 +48,8 @@ pub(crate) fn choose(
             let first_in = place(facts, &t.symbol, homes)?;
             let symbol = Symbol::new(format!("{}.then", t.symbol));
             let copy = || Arc::new(Tensor { symbol, role: Role::Tape, ..(**t).clone() });
-            let now = if local(t) && !apart { t.clone() } else { copy() };
-            Some((t.symbol.clone(), Undone { now, first_in }))
+            let now = if local(t) && !separate { t.clone() } else { copy() };
+            Some((t.symbol.clone(), Inverted { now, first_in }))
         })
         .collect()
 }
@@ -99,61 +87,4 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
 /// Whether a statement adds to its element.
 fn is_sum(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. })
-}
-
-/// The backward pass, with the copies that it begins with.
-pub(crate) fn begin(facts: &Facts<'_>, undone: &FxHashMap<Symbol, Undone>, back: Stmt, origin: &Origin) -> Stmt {
-    let mut copied: Vec<_> = undone.iter().filter(|(t, u)| u.now.symbol != **t).collect();
-    copied.sort_by_key(|(t, _)| t.name().to_string());
-    let copies = copied.iter().map(|(t, u)| build::copy(&facts.declared[*t].tensor, &u.now, origin));
-    let all = Stmt::seq(copies.chain([back]), origin.clone());
-    build::declared(copied.iter().map(|(_, u)| u.now.clone()).collect(), all, origin)
-}
-
-impl Reverse<'_, '_> {
-    /// What undoes one statement.
-    pub fn undo(&mut self, s: &Stmt, tensor: &Symbol, indices: &[Access], value: &Expr) -> Stmt {
-        let origin = s.origin().derive("grad", "undo");
-        let at = self.accesses(s.id(), indices);
-        let value = Expr::apply(Op::Neg, vec![self.value(s.id(), value)]);
-        let now = self.values.undone[tensor].now.symbol.clone();
-        build::update(&now, at, Some(ReduceOp::Add), value, &origin)
-    }
-
-    /// What undoes an iteration of a loop, for the tensors that are undone before anything else in it. Sums commute, so
-    /// that the order is that of the forward pass.
-    pub fn undo_first(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
-        let origin = s.origin().derive("grad", "undo");
-        let kind = match s.kind() {
-            StmtKind::ReduceTo { tensor, indices, value, .. } => {
-                let here = self.values.undone.get(tensor).is_some_and(|u| u.first_in == Some(l));
-                return here.then(|| self.undo(s, tensor, indices, value));
-            }
-            StmtKind::Seq(all) => {
-                let all: Vec<Stmt> = all.iter().filter_map(|s| self.undo_first(l, s)).collect();
-                return (!all.is_empty()).then(|| Stmt::seq(all, origin));
-            }
-            StmtKind::VarDef { body, .. } => return self.undo_first(l, body),
-            StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
-                let [begin, end, step] = [begin, end, step].map(|e| self.value(s.id(), e));
-                let fresh = iter.fresh();
-                self.iters.insert(iter.clone(), Expr::var(&fresh));
-                let body = self.undo_first(l, body);
-                self.iters.remove(iter);
-                let extent = Extent::Range { begin, end, step };
-                StmtKind::For { iter: fresh, extent, props: LoopProps::default(), body: body? }
-            }
-            StmtKind::If { cond, then, otherwise } => {
-                let then = self.undo_first(l, then);
-                let otherwise = otherwise.as_ref().and_then(|o| self.undo_first(l, o));
-                if then.is_none() && otherwise.is_none() {
-                    return None;
-                }
-                let cond = self.value(s.id(), cond);
-                StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise }
-            }
-            _ => return None,
-        };
-        Some(Stmt::new(kind, origin))
-    }
 }

@@ -8,10 +8,14 @@
 //!     x.jacobian[..., k] = y.tangent[...]
 //! ```
 //!
+//! The first iteration prints what the program prints, and no other one does.
+//!
 //! Nothing that an iteration declares outlives it, so that the loop over the elements may be run in any order.
 
-use crate::program::{inputs, local};
-use crate::{Kind, Request, build, forward};
+use crate::build::{self, local};
+use crate::custom_vjp::Calls;
+use crate::forward;
+use crate::request::{Kind, Request};
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;
 use taffeta_ast::stmt::Role;
@@ -21,26 +25,26 @@ use taffeta_ast::{
 
 /// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for
 /// `x.jacobian`, whose first dimensions are those of the result and whose last ones are those of x.
-pub(crate) fn run(request: &Request<'_>) -> Result<Func, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "jacobian");
     let mut results = Vec::new();
     let mut parts = Vec::new();
-    for x in inputs(request) {
+    for x in request.inputs() {
         let wrt = [x.symbol.name().to_string()];
-        let tangents = forward::run(&Request { kind: Kind::Jvp, wrt: &wrt, ..request.clone() })?;
-        let (result, part) = columns(x, &tangents, &origin);
+        let tangents = forward::run(&Request { kind: Kind::Jvp, wrt: &wrt, ..request.clone() }, calls)?;
+        let (result, part) = columns(x, &tangents, parts.is_empty(), &origin);
         results.push(result);
         parts.push(part);
     }
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    let (params, body, own_gradients) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
-    Ok(Func { name, doc, sizes, params, results, body, own_gradients })
+    let (params, body, custom_vjps) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
+    Ok(Func { name, doc, sizes, params, results, body, custom_vjps })
 }
 
 /// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one
-/// as its result.
-fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) {
+/// as its result. `prints`: whether the first iteration prints what the program prints.
+fn columns(x: &Tensor, tangents: &Func, prints: bool, origin: &Origin) -> (Arc<Tensor>, Stmt) {
     let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
         unreachable!("of one input and one result")
     };
@@ -52,6 +56,8 @@ fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) 
     let all = Symbol::new(format!("{}.jacobian", x.symbol));
     let all = Arc::new(Tensor::dense(all, found.dtype, shape, Role::Result));
     let iters: Vec<Symbol> = (0..x.ndim()).map(|k| Symbol::new(format!("{}.d{k}", x.symbol))).collect();
+    let first = iters.iter().fold(Expr::bool(prints), |all, i| all.and(&Expr::var(i).equals(&Expr::int(0))));
+    let body = printing(&body, &first);
     let column: Vec<Access> = iters.iter().map(|i| Access::from(Expr::var(i))).collect();
     let one = Expr::float(1.0, dx.dtype);
     let steps = [
@@ -69,4 +75,16 @@ fn columns(x: &Tensor, tangents: &Func, origin: &Origin) -> (Arc<Tensor>, Stmt) 
         Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
     });
     (all, nest)
+}
+
+/// The statement, which prints where `cond` holds alone.
+fn printing(s: &Stmt, cond: &Expr) -> Stmt {
+    match (s.kind(), cond.as_bool()) {
+        (StmtKind::Print { .. }, Some(false)) => Stmt::nop(),
+        (StmtKind::Print { .. }, None) => {
+            let kind = StmtKind::If { cond: cond.clone(), then: s.clone(), otherwise: None };
+            Stmt::new(kind, s.origin().derive("grad", "guard"))
+        }
+        _ => s.map(&mut |c| printing(c, cond), &mut Expr::clone),
+    }
 }

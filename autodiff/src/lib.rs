@@ -29,130 +29,36 @@
 mod activity;
 mod build;
 mod check;
+mod cleanup;
+mod custom_vjp;
+mod data;
 mod explain;
 mod expression;
 mod extent;
 mod facts;
 mod forward;
-mod held;
-mod homes;
 mod invert;
 mod jacobian;
 pub mod memory;
-mod named;
+mod name_subexpressions;
 mod names;
-mod own;
 mod pair;
 mod partials;
 mod plan;
 mod program;
-mod replay;
+mod recompute_policy;
+mod request;
+mod residuals;
 mod reverse;
 mod segments;
-mod tidy;
 mod values;
 
 pub use explain::{Explanation, Row};
-pub use held::amount;
+pub use memory::amount;
+pub use pair::{Pair, Source};
+pub use request::{Kind, Request, Tape};
 
 use taffeta_ast::{Diagnostics, Func, Span};
-
-pub use pair::{Pair, Source, differentiate_pair};
-
-/// Which derivative is asked for (language.md section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The gradients of the one scalar result.
-    Grad,
-    /// The results, and then those.
-    ValueAndGrad,
-    /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the
-    /// gradients.
-    Vjp,
-    /// The results, and then those.
-    ValueAndVjp,
-    /// With a tangent for every input as further parameters: the tangents of the results.
-    Jvp,
-    /// All partial derivatives of one result, in one tensor for every input.
-    Jacobian,
-}
-
-impl Kind {
-    /// As it is written in a program.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Grad => "grad",
-            Kind::ValueAndGrad => "value_and_grad",
-            Kind::Vjp | Kind::ValueAndVjp => "vjp",
-            Kind::Jvp => "jvp",
-            Kind::Jacobian => "jacobian",
-        }
-    }
-}
-
-/// Which values that are made in loops are kept on a tape, and which are computed again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Tape {
-    /// What costs less.
-    #[default]
-    Auto,
-    /// All that can be.
-    All,
-    /// None that need not be.
-    None,
-    /// Those of these tensors.
-    Named(Vec<String>),
-}
-
-/// A derivative that is asked for.
-#[derive(Clone, Debug)]
-pub struct Request<'a> {
-    /// Which one.
-    pub kind: Kind,
-    /// What the new program is called.
-    pub name: String,
-    /// The program that is differentiated.
-    pub func: &'a Func,
-    /// The parameters with respect to which it is differentiated, in order.
-    pub wrt: &'a [String],
-    /// The results that it is of; all of them if none is named.
-    pub out: &'a [String],
-    /// What is kept.
-    pub tape: Tape,
-    /// Bytes that the local tensors of the gradient may take, if there is a limit.
-    pub memory: Option<u64>,
-    /// Sizes that are known, by name.
-    pub sizes: memory::Sizes,
-    /// Whether what comes out is going to be differentiated itself: then it says which calls in it have their own
-    /// gradients.
-    pub again: bool,
-    /// Where it is asked for.
-    pub span: Span,
-}
-
-impl<'a> Request<'a> {
-    /// A derivative of all results as the compiler thinks best: what is kept is its choice, and there is no limit of
-    /// memory.
-    pub fn new(kind: Kind, name: impl Into<String>, func: &'a Func, wrt: &'a [String]) -> Request<'a> {
-        Request {
-            kind,
-            name: name.into(),
-            func,
-            wrt,
-            out: &[],
-            tape: Tape::Auto,
-            memory: None,
-            sizes: memory::Sizes::new(),
-            again: false,
-            span: Span::NONE,
-        }
-    }
-
-    /// Whether it is a derivative of that result.
-    fn is_of(&self, result: &taffeta_ast::Tensor) -> bool {
-        self.out.is_empty() || self.out.iter().any(|n| n == result.symbol.name())
-    }
-}
 
 /// The derivative of a program.
 ///
@@ -170,20 +76,20 @@ pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
 ///
 /// As [`differentiate`].
 pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
-    let func = &own::checked(request)?;
-    let request = &Request { func, ..request.clone() };
+    let calls = custom_vjp::find(request)?;
     check::run(request)?;
     let (func, explanation) = match request.kind {
         Kind::Jvp | Kind::Jacobian => {
-            let func = if request.kind == Kind::Jvp { forward::run(request)? } else { jacobian::run(request)? };
-            let func = tidy::run(&func, &tidy::Made::default());
+            let jvp = request.kind == Kind::Jvp;
+            let func = if jvp { forward::run(request, &calls)? } else { jacobian::run(request, &calls)? };
+            let func = cleanup::run(&func, &data::BackwardInfo::default());
             let explanation = Explanation::nothing(&func, &request.sizes);
             plan::fits(request, &explanation.peak)?;
             (func, explanation)
         }
-        _ => {
-            let planned = plan::run(request, false)?;
-            let explanation = Explanation::new(&planned, &request.sizes);
+        Kind::Grad | Kind::ValueAndGrad | Kind::Vjp | Kind::ValueAndVjp => {
+            let planned = plan::run(request, &calls, false, &|planned| Ok((planned, 0)))?;
+            let explanation = Explanation::new(&planned);
             (planned.func, explanation)
         }
     };
@@ -191,12 +97,27 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
     Ok((func, explanation))
 }
 
+/// A gradient in two passes. [`Request::kind`] is not used: all results are left, and all have seeds.
+///
+/// # Errors
+///
+/// As [`differentiate`].
+pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
+    let request = &Request { kind: Kind::ValueAndVjp, ..request.clone() };
+    let calls = custom_vjp::find(request)?;
+    check::run(request)?;
+    let pair = pair::run(request, &calls)?;
+    valid(&pair.forward, request.span)?;
+    valid(&pair.backward, request.span)?;
+    Ok(pair)
+}
+
 /// That what was made is a program.
 fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
     if let Err(wrong) = taffeta_ast::validate::logical(func) {
         let text = format!("{wrong:?}\n{}", taffeta_ast::print::func(func));
-        debug_assert!(false, "a derivative is no valid program: {text}");
-        return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is no valid program")
+        debug_assert!(false, "a derivative is not a valid program: {text}");
+        return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is not a valid program")
             .at(span)
             .help(
                 "this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed",

@@ -21,7 +21,7 @@ type Range = (i128, i128);
 ///
 /// What a shape depends on and is not among the sizes.
 pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
-    let mut known = Known::new(func, sizes);
+    let mut known = Known::new(&func.sizes, sizes);
     let bytes = known.peak(&func.body);
     match known.missing.is_empty() {
         true => Ok(u64::try_from(bytes).unwrap_or(u64::MAX)),
@@ -56,22 +56,23 @@ pub fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// The value of an expression over sizes; its largest one, if it has several.
-pub(crate) fn number(func: &Func, e: &Expr, sizes: &Sizes) -> Option<u64> {
-    let mut known = Known::new(func, sizes);
-    let (_, most) = known.range(e)?;
+pub(crate) fn number(e: &Expr, sizes: &Sizes) -> Option<u64> {
+    let (_, most) = Known::new(&[], sizes).range(e)?;
     u64::try_from(most.max(0)).ok()
 }
 
 struct Known<'a> {
-    func: &'a Func,
+    /// The program's sizes.
+    names: &'a [Symbol],
+    /// Their values.
     sizes: &'a Sizes,
     iters: FxHashMap<Symbol, Range>,
     missing: BTreeSet<String>,
 }
 
 impl<'a> Known<'a> {
-    fn new(func: &'a Func, sizes: &'a Sizes) -> Known<'a> {
-        Known { func, sizes, iters: FxHashMap::default(), missing: BTreeSet::new() }
+    fn new(names: &'a [Symbol], sizes: &'a Sizes) -> Known<'a> {
+        Known { names, sizes, iters: FxHashMap::default(), missing: BTreeSet::new() }
     }
 
     fn peak(&mut self, s: &Stmt) -> u128 {
@@ -110,7 +111,7 @@ impl<'a> Known<'a> {
                 let size = || self.sizes.get(s.name()).map(|v| (i128::from(*v), i128::from(*v)));
                 let found = self.iters.get(s).copied().or_else(size);
                 if found.is_none() {
-                    let of = if self.func.sizes.contains(s) { "size" } else { "range of the loop" };
+                    let of = if self.names.contains(s) { "size" } else { "range of the loop" };
                     self.missing.insert(format!("the {of} `{s}`"));
                 }
                 found
@@ -156,5 +157,22 @@ fn applied(op: Op, args: &[Range]) -> Option<Range> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Bytes, for people.
+pub fn amount(bytes: u64) -> String {
+    let units = ["bytes", "KB", "MB", "GB", "TB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} bytes"),
+        _ if value < 10.0 => format!("{value:.2} {}", units[unit]),
+        _ if value < 100.0 => format!("{value:.1} {}", units[unit]),
+        _ => format!("{value:.0} {}", units[unit]),
     }
 }

@@ -29,10 +29,12 @@
 //! `t.tape.d0`, which a third program computes from the parameters ([`Pair::lengths`]); results have shapes made of
 //! sizes.
 
+use crate::custom_vjp::Calls;
+use crate::data::{BackwardInfo, bytes};
 use crate::names::Names;
 use crate::plan::{self, Planned};
-use crate::program::{inouts, inputs};
-use crate::{Kind, Request, build, check, held, memory, own, tidy, valid};
+use crate::request::{Request, inouts};
+use crate::{build, cleanup, memory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
@@ -67,30 +69,14 @@ pub enum Source {
     Result(usize),
 }
 
-/// A gradient in two passes. [`Request::kind`] is not used: all results are left, and all have seeds.
-///
-/// # Errors
-///
-/// As [`crate::differentiate`].
-pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
-    let func = &own::checked(request)?;
-    let request = Request { kind: Kind::ValueAndVjp, func, ..request.clone() };
-    check::run(&request)?;
-    let (pair, peak) = passes(&request)?;
-    let Some(budget) = request.memory else { return Ok(pair) };
-    let copied = pair.copied(&request);
-    if peak.saturating_add(copied) <= budget {
-        return Ok(pair);
-    }
-    // Copies are no local tensors: those have so much less.
-    let less = Request { memory: Some(budget.saturating_sub(copied)), ..request.clone() };
-    let copies = format!("{} of the budget are copies that outlive the forward pass", held::amount(copied));
-    let noted = |d: Diagnostics| Diagnostics(d.0.into_iter().map(|d| d.note(copies.clone())).collect());
-    let (pair, peak) = passes(&less).map_err(noted)?;
-    match peak.saturating_add(pair.copied(&request)) {
-        bytes if bytes > budget => Err(plan::beyond(&request, bytes, budget).into()),
-        _ => Ok(pair),
-    }
+/// The two passes of a gradient that leaves all results and has seeds for all of them.
+pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Pair, Diagnostics> {
+    plan::run(request, calls, true, &|planned| {
+        let pair = passes(request, &planned)?;
+        // Copies are no local tensors: those have so much less.
+        let copied = pair.copied(request);
+        Ok((pair, copied))
+    })
 }
 
 impl Pair {
@@ -103,17 +89,16 @@ impl Pair {
             }
             Source::Result(k) => request.func.results.get(*k),
         };
-        let bytes = |t: &Arc<Tensor>| memory::number(request.func, &held::bytes(t), &request.sizes).unwrap_or(u64::MAX);
+        let bytes = |t: &Arc<Tensor>| memory::number(&bytes(t), &request.sizes).unwrap_or(u64::MAX);
         self.sources.iter().filter_map(of).map(bytes).fold(0, u64::saturating_add)
     }
 }
 
-/// The two passes, and the bytes of the local tensors of both together (0 if there is no budget).
-fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
-    let Planned { whole: both, made, peak, .. } = plan::run(request, true)?;
+/// The gradient, cut in two.
+fn passes(request: &Request<'_>, Planned { whole: both, info, .. }: &Planned) -> Result<Pair, Diagnostics> {
     let func = request.func;
     let mut cut = Cut::default();
-    cut.split(&both.body, &made.backward);
+    cut.split(&both.body, &info.backward);
     let origin = Origin::source(request.span).derive("grad", "pair");
     let (results, gradients) = both.results.split_at(func.results.len());
     let seeds = &both.params[func.params.len()..];
@@ -131,7 +116,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
     let given: Vec<Arc<Tensor>> = given.map(|t| interface(t, Role::Input)).collect();
     let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
     let back = Func {
-        own_gradients: Vec::new(),
+        custom_vjps: Vec::new(),
         name: format!("{}_backward", request.name),
         doc: None,
         sizes: func.sizes.clone(),
@@ -139,7 +124,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
         results: gradients.to_vec(),
         body: build::declared(around(&there), backward, &origin),
     };
-    let back = tidy::run(&back, &made);
+    let back = cleanup::run(&back, info);
     let read = effects::reads_by_others(&back.body);
     let crossing: Vec<&Arc<Tensor>> = crossing.iter().filter(|t| read.contains(&t.symbol)).collect();
 
@@ -152,7 +137,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
     let local = cut.declared.iter().filter(|t| here.contains(&t.symbol) && !kept.iter().any(|k| k.symbol == t.symbol));
     let body = build::declared(local.cloned().collect(), forward, &origin);
     let forward = Func {
-        own_gradients: Vec::new(),
+        custom_vjps: Vec::new(),
         name: request.name.clone(),
         doc: func.doc.clone(),
         sizes: sizes.clone(),
@@ -160,7 +145,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
         results: results.iter().cloned().chain(kept.iter().map(|t| interface(t, Role::Result))).collect(),
         body: Stmt::seq(lengths.asserted(|_| true, &origin).into_iter().chain([body]), origin.clone()),
     };
-    let forward = tidy::run(&forward, &tidy::Made::default());
+    let forward = cleanup::run(&forward, &BackwardInfo::default());
 
     let mut sources = Vec::new();
     let mut params: Vec<Param> = Vec::new();
@@ -178,10 +163,7 @@ fn passes(request: &Request<'_>) -> Result<(Pair, u64), Diagnostics> {
     let asserted = lengths.asserted(|e| effects::loads(e).is_subset(&there), &origin);
     let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
     let backward = distinct(Func { sizes, params, body, ..back }, sources.len(), request);
-    let pair = Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) };
-    valid(&pair.forward, request.span)?;
-    valid(&pair.backward, request.span)?;
-    Ok((pair, peak.unwrap_or(0)))
+    Ok(Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) })
 }
 
 /// Both passes, and what is declared around them.
@@ -261,7 +243,7 @@ impl Lengths<'_> {
             self.found.iter().zip(&results).map(|((_, e), t)| build::store(&t.symbol, Vec::new(), e.clone(), &origin));
         let body = Stmt::seq(stores, origin.clone());
         (!self.found.is_empty()).then(|| Func {
-            own_gradients: Vec::new(),
+            custom_vjps: Vec::new(),
             name: format!("{}_lengths", request.name),
             doc: None,
             sizes: self.func.sizes.clone(),
@@ -291,7 +273,7 @@ fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
     let results = request.func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t));
     let seeded: Vec<&Arc<Tensor>> = results.chain(inouts(request.func)).collect();
     let changed = |t: &Arc<Tensor>| inouts(request.func).any(|p| p.symbol == t.symbol);
-    let asked: Vec<&Arc<Tensor>> = inputs(request).into_iter().filter(|t| !changed(t)).collect();
+    let asked: Vec<&Arc<Tensor>> = request.inputs().into_iter().filter(|t| !changed(t)).collect();
     let nothing = Func { params: Vec::new(), ..func.clone() };
     let mut names = Names::new(&nothing, []);
     let mut renamed: FxHashMap<Symbol, Symbol> = FxHashMap::default();

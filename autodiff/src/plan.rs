@@ -1,6 +1,6 @@
 //! Which values are kept for the backward pass, so that a budget of memory is kept too.
 //!
-//! Without a budget, `homes` decides tensor by tensor what costs less. With one, the sizes of a run say what that takes
+//! Without a budget, `recompute_policy` decides tensor by tensor what costs less. With one, the sizes of a run say what that takes
 //! ([`memory::peak`] of the gradient), and as long as it is too much
 //! 1. tensors are computed again that would be on a tape, first those whose bytes are worth the fewest operations;
 //! 2. the loop with the most bytes is cut into segments that run again from checkpoints (`segments`), in one, two, …
@@ -11,17 +11,18 @@
 //! the loop's forward pass once more. (Griewank's binomial plan takes fewer steps again for the same memory, by
 //! segments of different lengths, which one loop nest with bounds that are known does not have.)
 
-use crate::held::{Decision, Held};
-use crate::memory::{self, Sizes};
+use crate::custom_vjp::Calls;
+use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
+use crate::memory::{self, amount};
 use crate::program::{self, Derived};
-use crate::tidy::{self, Made};
-use crate::values::Home;
-use crate::{Request, own, segments};
+use crate::request::Request;
+use crate::{cleanup, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_analysis::tree;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
 /// Levels of checkpoints, at most.
@@ -29,53 +30,77 @@ const MOST_LEVELS: u32 = 6;
 /// Loops that are cut into segments, at most.
 const MOST_LOOPS: usize = 8;
 
-/// What differs from a gradient without a budget, in one program.
-#[derive(Clone, Default)]
-pub(crate) struct Plan {
-    /// The backward pass is to be a program of its own: it leaves what it is given as it is, and may run again.
-    pub apart: bool,
-    /// Tensors that are computed again for want of memory.
-    pub again: FxHashSet<Symbol>,
-    /// Loops over segments.
-    pub segments: FxHashSet<StmtId>,
-    /// Copies of the state in a segment.
-    pub states: FxHashSet<Symbol>,
-}
-
 /// A gradient, and what it takes.
 pub(crate) struct Planned {
     pub func: Func,
     /// The same before it was made short: forward pass and backward pass stand one after the other.
     pub whole: Func,
     /// What is known of that.
-    pub made: Made,
+    pub info: BackwardInfo,
     /// What is kept for the backward pass.
-    pub held: Vec<Held>,
+    pub residuals: Vec<Residual>,
     /// Bytes of local tensors; what is missing to tell, if it cannot be told.
     pub peak: Result<u64, Vec<String>>,
     /// What the budget has changed.
     pub notes: Vec<String>,
 }
 
-/// The gradient, within its budget if it has one; `apart` is that of [`Plan`].
-pub(crate) fn run(request: &Request<'_>, apart: bool) -> Result<Planned, Diagnostics> {
-    let plan = Plan { apart, ..Plan::default() };
-    let first = Attempt { func: program::named(request), plan, notes: Vec::new() };
-    let mut best = first.made(request)?;
-    let Some(budget) = request.memory else { return Ok(best) };
-    let mut attempt = first;
-    if best.peak.as_ref().map_err(|missing| unknown(request, missing))? > &budget {
-        best = again(request, &mut attempt, best, budget)?;
+/// The gradient, within its budget if it has one; `separate` is that of [`Plan`]. `finish` makes of a gradient what was
+/// asked for, and says how many bytes that takes besides the local tensors. If these are too many the gradient is
+/// planned again, with so much less.
+pub(crate) fn run<T>(
+    request: &Request<'_>,
+    calls: &Calls,
+    separate: bool,
+    finish: &dyn Fn(Planned) -> Result<(T, u64), Diagnostics>,
+) -> Result<T, Diagnostics> {
+    let task = Task { request, calls, separate };
+    let planned = task.planned(request.memory)?;
+    let Some(budget) = request.memory else { return Ok(finish(planned)?.0) };
+    let bytes = |planned: &Planned| planned.peak.clone().unwrap_or(0);
+    let peak = bytes(&planned);
+    let (made, besides) = finish(planned)?;
+    if peak.saturating_add(besides) <= budget {
+        return Ok(made);
     }
-    let mut cut = FxHashSet::default();
-    while best.peak.as_ref().is_ok_and(|b| *b > budget) && cut.len() < MOST_LOOPS {
-        let Some(l) = largest(&attempt, &best.held, &request.sizes, &cut) else { break };
-        cut.insert(l);
-        best = segmented(request, &mut attempt, best, l, budget)?;
+    let copies = format!("{} of the budget are copies that outlive the forward pass", amount(besides));
+    let noted = |d: Diagnostics| Diagnostics(d.0.into_iter().map(|d| d.note(copies.clone())).collect());
+    let planned = task.planned(Some(budget.saturating_sub(besides))).map_err(noted)?;
+    let peak = bytes(&planned);
+    let (made, besides) = finish(planned)?;
+    match peak.saturating_add(besides) {
+        bytes if bytes > budget => Err(beyond(request, bytes, budget).into()),
+        _ => Ok(made),
     }
-    match best.peak {
-        Ok(bytes) if bytes > budget => Err(too_much(request, &best, bytes, budget).into()),
-        _ => Ok(best),
+}
+
+/// What is planned.
+struct Task<'a, 'r> {
+    request: &'a Request<'r>,
+    calls: &'a Calls,
+    separate: bool,
+}
+
+impl Task<'_, '_> {
+    fn planned(&self, budget: Option<u64>) -> Result<Planned, Diagnostics> {
+        let plan = Plan { separate: self.separate, ..Plan::default() };
+        let first = Attempt { func: program::named(self.request, self.calls), plan, notes: Vec::new() };
+        let mut best = first.made(self)?;
+        let Some(budget) = budget else { return Ok(best) };
+        let mut attempt = first;
+        if best.peak.as_ref().map_err(|missing| unknown(self.request, missing))? > &budget {
+            best = recompute(self, &mut attempt, best, budget)?;
+        }
+        let mut cut = FxHashSet::default();
+        while best.peak.as_ref().is_ok_and(|b| *b > budget) && cut.len() < MOST_LOOPS {
+            let Some(l) = largest(self, &attempt, &best.residuals, &cut) else { break };
+            cut.insert(l);
+            best = segmented(self, &mut attempt, best, l, budget)?;
+        }
+        match best.peak {
+            Ok(bytes) if bytes > budget => Err(too_much(self.request, &best, bytes, budget).into()),
+            _ => Ok(best),
+        }
     }
 }
 
@@ -88,24 +113,23 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn made(&self, request: &Request<'_>) -> Result<Planned, Diagnostics> {
-        let Derived { func: whole, made, held } = program::run(request, &self.func, &self.plan)?;
-        let func = tidy::run(&whole, &made);
-        let peak = memory::peak(&func, &request.sizes);
-        Ok(Planned { func, whole, made, held, peak, notes: self.notes.clone() })
-    }
-
-    fn bytes(&self, request: &Request<'_>, h: &Held) -> u64 {
-        memory::number(&self.func, &h.bytes(), &request.sizes).unwrap_or(0)
+    fn made(&self, task: &Task<'_, '_>) -> Result<Planned, Diagnostics> {
+        let sizes = &task.request.sizes;
+        let Derived { func: whole, info, mut residuals } =
+            program::run(task.request, task.calls, &self.func, &self.plan)?;
+        residuals.iter_mut().for_each(|r| r.amount = memory::number(&r.bytes(), sizes));
+        let func = cleanup::run(&whole, &info);
+        let peak = memory::peak(&func, sizes);
+        Ok(Planned { func, whole, info, residuals, peak, notes: self.notes.clone() })
     }
 }
 
 /// Computes tapes again, cheapest first, until it fits or all are.
-fn again(request: &Request<'_>, attempt: &mut Attempt, best: Planned, budget: u64) -> Result<Planned, Diagnostics> {
-    let taped = |h: &&Held| h.decision == Decision::Tape;
+fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: u64) -> Result<Planned, Diagnostics> {
+    let taped = |h: &&Residual| h.decision == Decision::Tape;
     let mut tapes: Vec<(f64, u64, Symbol)> = Vec::new();
-    for h in best.held.iter().filter(taped) {
-        let bytes = attempt.bytes(request, h);
+    for h in best.residuals.iter().filter(taped) {
+        let bytes = h.amount.unwrap_or(0);
         let elements = bytes as f64 / h.kept.dtype.size() as f64;
         tapes.push((h.operations * elements / bytes.max(1) as f64, bytes, h.tensor.symbol.clone()));
     }
@@ -120,10 +144,10 @@ fn again(request: &Request<'_>, attempt: &mut Attempt, best: Planned, budget: u6
         }
         let mut next = attempt.clone();
         while let Some((_, bytes, t)) = rest.next_if(|_| over > 0) {
-            next.plan.again.insert(t);
+            next.plan.recomputed.insert(t);
             over = over.saturating_sub(bytes);
         }
-        let made = next.made(request)?;
+        let made = next.made(task)?;
         // What is made again may have needed more than it saved.
         if made.peak.as_ref().is_ok_and(|b| *b < peak) {
             (best, *attempt) = (made, next);
@@ -134,13 +158,12 @@ fn again(request: &Request<'_>, attempt: &mut Attempt, best: Planned, budget: u6
 
 /// The outermost loop that most bytes have a version for in every iteration. A call that has its own gradient stays in
 /// one piece.
-fn largest(attempt: &Attempt, held: &[Held], sizes: &Sizes, not: &FxHashSet<StmtId>) -> Option<StmtId> {
+fn largest(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
-    let pieces = own::bodies(&attempt.func.own_gradients);
-    let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || pieces.contains(l);
-    for h in held.iter().filter(|h| h.home == Home::Program) {
+    let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || task.calls.contain(*l);
+    for h in residuals.iter().filter(|h| h.home == Home::Program) {
         let Some(l) = h.loops.iter().find(|l| !whole(l)) else { continue };
-        let bytes = memory::number(&attempt.func, &h.bytes(), sizes).unwrap_or(0);
+        let bytes = h.amount.unwrap_or(0);
         match loops.iter_mut().find(|(x, _)| x == l) {
             Some((_, sum)) => *sum += bytes,
             None => loops.push((*l, bytes)),
@@ -151,17 +174,17 @@ fn largest(attempt: &Attempt, held: &[Held], sizes: &Sizes, not: &FxHashSet<Stmt
 
 /// Cuts a loop into segments, in as many levels as it takes.
 fn segmented(
-    request: &Request<'_>,
+    task: &Task<'_, '_>,
     attempt: &mut Attempt,
     best: Planned,
     l: StmtId,
     budget: u64,
 ) -> Result<Planned, Diagnostics> {
     let (from, mut best) = (attempt.clone(), best);
-    let Some(mut cut) = Cut::new(request, &from, &best.held, l) else { return Ok(best) };
+    let Some(mut cut) = Cut::new(task, &from, &best.residuals, l) else { return Ok(best) };
     for levels in 1..=MOST_LEVELS {
         // Where it is no longer known how many values there are, this is no plan.
-        let Ok(Some((next, made))) = cut.tried(request, &from, levels) else { break };
+        let Ok(Some((next, made))) = cut.tried(task, &from, levels) else { break };
         let (Ok(new), Ok(old)) = (&made.peak, &best.peak) else { break };
         if new >= old {
             break;
@@ -190,28 +213,34 @@ struct Cut {
 }
 
 impl Cut {
-    fn new(request: &Request<'_>, attempt: &Attempt, held: &[Held], l: StmtId) -> Option<Cut> {
-        let s = find(&attempt.func.body, l)?;
+    fn new(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], l: StmtId) -> Option<Cut> {
+        let s = tree::find(&attempt.func.body, l)?;
         let StmtKind::For { iter, extent: Extent::Range { .. }, .. } = s.kind() else { return None };
         let mut cut = Cut { l, iter: iter.to_string(), steps: 0, per_step: 0, state: Vec::new(), scratch: Vec::new() };
         let mut bytes = 0;
-        for h in held.iter().filter(|h| h.home == Home::Program && h.loops.contains(&l)) {
+        for h in residuals.iter().filter(|h| h.home == Home::Program && h.loops.contains(&l)) {
             let at = h.loops.iter().position(|x| *x == l)?;
-            cut.steps = memory::number(&attempt.func, &h.kept.shape[at], &request.sizes)?;
-            bytes += attempt.bytes(request, h);
+            cut.steps = memory::number(&h.kept.shape[at], &task.request.sizes)?;
+            bytes += h.amount.unwrap_or(0);
         }
         cut.per_step = bytes / cut.steps.max(1);
-        cut.add(held.iter().filter(|h| h.loops.contains(&l)), &attempt.func, l, l);
+        cut.add(residuals.iter().filter(|h| h.loops.contains(&l)), &attempt.func, l, l);
         (cut.steps > 1).then_some(cut)
     }
 
     /// What copies read of what the loop overwrites and is declared around it (not in `outer`, which the loop is or has
     /// become) is state of the loop, or scratch. Whether there is more of it now.
-    fn add<'h>(&mut self, held: impl Iterator<Item = &'h Held>, func: &Func, l: StmtId, outer: StmtId) -> bool {
-        let Some(s) = find(&func.body, l) else { return false };
+    fn add<'h>(
+        &mut self,
+        residuals: impl Iterator<Item = &'h Residual>,
+        func: &Func,
+        l: StmtId,
+        outer: StmtId,
+    ) -> bool {
+        let Some(s) = tree::find(&func.body, l) else { return false };
         let written = effects::writes(&s);
         let known = self.state.len() + self.scratch.len();
-        for (t, loops) in held.flat_map(|h| &h.reads) {
+        for (t, loops) in residuals.flat_map(|h| &h.reads) {
             let outside = written.contains(&t.symbol) && !loops.contains(&outer);
             if !outside || self.state.iter().chain(&self.scratch).any(|k| k.symbol == t.symbol) {
                 continue;
@@ -225,24 +254,24 @@ impl Cut {
     /// state too.
     fn tried(
         &mut self,
-        request: &Request<'_>,
+        task: &Task<'_, '_>,
         from: &Attempt,
         levels: u32,
     ) -> Result<Option<(Attempt, Planned)>, Diagnostics> {
         loop {
-            let Some((next, outer)) = self.cut(request, from, levels) else { return Ok(None) };
-            let made = next.made(request)?;
-            let further = |h: &&Held| h.loops.contains(&outer) && h.loops.last() != Some(&outer);
-            if !self.add(made.held.iter().filter(further), &from.func, self.l, outer) {
+            let Some((next, outer)) = self.cut(task, from, levels) else { return Ok(None) };
+            let made = next.made(task)?;
+            let further = |h: &&Residual| h.loops.contains(&outer) && h.loops.last() != Some(&outer);
+            if !self.add(made.residuals.iter().filter(further), &from.func, self.l, outer) {
                 return Ok(Some((next, made)));
             }
         }
     }
 
     /// The loop in segments of segments; and the outermost loop over segments.
-    fn cut(&self, request: &Request<'_>, from: &Attempt, levels: u32) -> Option<(Attempt, StmtId)> {
+    fn cut(&self, task: &Task<'_, '_>, from: &Attempt, levels: u32) -> Option<(Attempt, StmtId)> {
         let bytes = |t: &Tensor| -> u64 {
-            let dims = t.shape.iter().map(|d| memory::number(&from.func, d, &request.sizes).unwrap_or(1));
+            let dims = t.shape.iter().map(|d| memory::number(d, &task.request.sizes).unwrap_or(1));
             dims.product::<u64>() * t.dtype.size() as u64
         };
         let checkpoint = self.state.iter().map(|t| bytes(t)).sum::<u64>().max(1) as f64;
@@ -256,7 +285,7 @@ impl Cut {
         let mut lengths = Vec::new();
         for level in (0..levels).rev() {
             let length = (innermost * count.powf(f64::from(level))) as i64;
-            let made = segments::run(&next.func, l, length, &state, scratch)?;
+            let made = segments::run(&next.func, task.calls, l, length, &state, scratch)?;
             next.func = made.func;
             next.plan.segments.insert(made.outer);
             next.plan.states.extend(made.copies.iter().map(|t| t.symbol.clone()));
@@ -285,16 +314,6 @@ fn is_scratch(func: &Func, l: &Stmt, tensor: &Symbol) -> bool {
     !dependences.references().iter().any(outside) && dependences.exposed_read(tensor, l).is_none()
 }
 
-fn find(s: &Stmt, id: StmtId) -> Option<Stmt> {
-    let mut found = None;
-    s.walk(&mut |s| {
-        if s.id() == id {
-            found = Some(s.clone());
-        }
-    });
-    found
-}
-
 /// Whether a derivative that keeps nothing fits in its budget: there is no other plan for it.
 pub(crate) fn fits(request: &Request<'_>, peak: &Result<u64, Vec<String>>) -> Result<(), Diagnostics> {
     let Some(budget) = request.memory else { return Ok(()) };
@@ -315,13 +334,13 @@ fn unknown(request: &Request<'_>, missing: &[String]) -> Diagnostics {
     .into()
 }
 
-pub(crate) fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
+fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
     Diagnostic::new(
         "grad::memory",
         format!(
             "the gradient takes {} in the thriftiest way that was found, and the budget is {}",
-            crate::held::amount(bytes),
-            crate::held::amount(budget)
+            amount(bytes),
+            amount(budget)
         ),
     )
     .at(request.span)
@@ -330,12 +349,11 @@ pub(crate) fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnost
 
 fn too_much(request: &Request<'_>, best: &Planned, bytes: u64, budget: u64) -> Diagnostic {
     let mut d = beyond(request, bytes, budget);
-    let mut held: Vec<(u64, &Held)> =
-        best.held.iter().map(|h| (memory::number(request.func, &h.bytes(), &request.sizes).unwrap_or(0), h)).collect();
-    held.sort_by_key(|(b, _)| std::cmp::Reverse(*b));
-    for (bytes, h) in held.iter().take(3).filter(|(b, _)| *b > 0) {
+    let mut largest: Vec<(u64, &Residual)> = best.residuals.iter().map(|h| (h.amount.unwrap_or(0), h)).collect();
+    largest.sort_by_key(|(b, _)| std::cmp::Reverse(*b));
+    for (bytes, h) in largest.iter().take(3).filter(|(b, _)| *b > 0) {
         let shape: Vec<String> = h.kept.shape.iter().map(print::expr).collect();
-        let text = format!("`{}` takes {}: [{}]", h.kept.symbol, crate::held::amount(*bytes), shape.join(", "));
+        let text = format!("`{}` takes {}: [{}]", h.kept.symbol, amount(*bytes), shape.join(", "));
         d = if h.span.is_none() { d.note(text) } else { d.label(h.span, text) };
     }
     d

@@ -6,17 +6,14 @@
 //!
 //! Whatever else the program computes is local, and goes away where nobody reads it.
 
+use crate::custom_vjp::Calls;
+use crate::data::{BackwardInfo, Choice, Decision, Home, Inverted, Plan, Residual};
 use crate::facts::Facts;
-use crate::held::{self, Decision, Held};
-use crate::homes::Choice;
-use crate::invert::Undone;
 use crate::names::Names;
-use crate::own::{self, Calls};
-use crate::plan::Plan;
-use crate::reverse::{Reverse, adjoint};
-use crate::tidy::Made;
-use crate::values::{Home, Values};
-use crate::{Kind, Request, activity, build, homes, invert, named};
+use crate::request::{Kind, Request, inouts};
+use crate::reverse::{self, Forward, Passes};
+use crate::values::Values;
+use crate::{activity, build, invert, name_subexpressions, recompute_policy, residuals};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
@@ -43,28 +40,17 @@ fn seeded(request: &Request<'_>) -> FxHashSet<Symbol> {
     out
 }
 
-/// The `inout` parameters that carry derivatives.
-pub(crate) fn inouts(func: &Func) -> impl Iterator<Item = &Arc<Tensor>> {
-    func.params.iter().filter(|p| p.mode == ParamMode::InOut && p.tensor.dtype.is_float()).map(|p| &p.tensor)
-}
-
-/// The parameters with respect to which it is differentiated, in the order of the request.
-pub(crate) fn inputs<'r>(request: &'r Request<'_>) -> Vec<&'r Arc<Tensor>> {
-    let of = |name: &String| request.func.params.iter().map(|p| &p.tensor).find(|t| t.symbol.name() == name);
-    request.wrt.iter().filter_map(of).collect()
-}
-
 /// The gradient, as one plan of what is kept has it.
 pub(crate) struct Derived {
     pub func: Func,
-    pub made: Made,
+    pub info: BackwardInfo,
     /// What is kept for the backward pass.
-    pub held: Vec<Held>,
+    pub residuals: Vec<Residual>,
 }
 
 /// What it is differentiated for: parameters that are asked for, and those with a seed whose answer replaces it.
 fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
-    let wrt = inputs(request).iter().map(|t| t.symbol.clone()).collect();
+    let wrt = request.inputs().iter().map(|t| t.symbol.clone()).collect();
     // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces
     // the seed.
     let given = inouts(request.func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
@@ -72,41 +58,44 @@ fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
 }
 
 /// The program with names for parts of its expressions.
-pub(crate) fn named(request: &Request<'_>) -> Func {
-    let [wrt, given] = wanted(request);
-    let from = wrt.union(&given).cloned().collect();
-    let mut nameable = activity::active(request.func, &from, &seeded(request));
+pub(crate) fn named(request: &Request<'_>, calls: &Calls) -> Func {
+    let mut nameable = active(request, calls, request.func);
     // What a call with its own gradient writes is not differentiated.
-    for place in request.func.own_gradients.iter().flat_map(|c| &c.results) {
+    for place in calls.all.iter().flat_map(|c| &c.results) {
         nameable.remove(&place.tensor);
     }
-    named::run(request.func, &nameable)
+    name_subexpressions::run(request.func, &nameable)
+}
+
+/// The tensors that have an adjoint.
+fn active(request: &Request<'_>, calls: &Calls, func: &Func) -> FxHashSet<Symbol> {
+    let [wrt, given] = wanted(request);
+    activity::active(func, calls, &wrt.union(&given).cloned().collect(), &seeded(request))
 }
 
 /// The gradient of the program that is asked for, in the form of `func`, which computes the same.
-pub(crate) fn run(request: &Request<'_>, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
     let facts = Facts::new(func);
-    let homes = homes(request, &facts, plan);
-    let derived = attempt(request, &facts, homes.clone(), FxHashMap::default());
+    let homes = homes(request, calls, &facts, plan);
+    let derived = attempt(request, calls, &facts, homes.clone(), FxHashMap::default());
     // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
-    let mut undone = invert::choose(&facts, &request.tape, &homes, plan.apart);
+    let mut inverted = invert::choose(&facts, &request.tape, &homes, plan.separate);
     // The backward pass of a call with its own gradient undoes nothing that is inside of it.
-    let inside = own::bodies(&func.own_gradients);
-    undone.retain(|t, _| !facts.writers(t).any(|s| inside.contains(&s.id())));
+    inverted.retain(|t, _| !facts.writers(t).any(|s| calls.contain(s.id())));
     if let Ok(derived) = &derived {
-        let copied = |t: &Symbol| derived.held.iter().any(|h| h.decision == Decision::Copies && h.tensor.symbol == *t);
-        undone.retain(|t, _| copied(t));
+        let is_copy = |r: &Residual, t: &Symbol| r.decision == Decision::Copies && r.tensor.symbol == *t;
+        inverted.retain(|t, _| derived.residuals.iter().any(|r| is_copy(r, t)));
     }
-    if undone.is_empty() { derived } else { attempt(request, &facts, homes, undone).or(derived) }
+    if inverted.is_empty() { derived } else { attempt(request, calls, &facts, homes, inverted).or(derived) }
 }
 
 /// Where tensors that are declared in loops are at home.
-fn homes(request: &Request<'_>, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
-    let mut homes = homes::choose(facts, &request.tape, plan);
-    if request.again {
+fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+    let mut homes = recompute_policy::choose(facts, &request.tape, plan);
+    if request.differentiable {
         // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once,
         // whatever that takes.
-        for (_, choice) in homes.iter_mut().filter(|(t, _)| own::is_place(&facts.func.own_gradients, t)) {
+        for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
             let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
             *choice = Choice { home: Home::Program, why };
         }
@@ -116,16 +105,15 @@ fn homes(request: &Request<'_>, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Sym
 
 fn attempt(
     request: &Request<'_>,
+    calls: &Calls,
     facts: &Facts<'_>,
     homes: FxHashMap<Symbol, Choice>,
-    undone: FxHashMap<Symbol, Undone>,
+    inverted: FxHashMap<Symbol, Inverted>,
 ) -> Result<Derived, Diagnostics> {
     let func = facts.func;
     let origin = Origin::source(request.span).derive("grad", "interface");
     let [wrt, given] = wanted(request);
-    let seeds = seeded(request);
-    let from = wrt.union(&given).cloned().collect();
-    let active = activity::active(func, &from, &seeds);
+    let active = active(request, calls, func);
     let mut made = Interface {
         names: Names::new(func, func.results.iter().filter(|_| leaves_results(request))),
         seed_params: Vec::new(),
@@ -140,42 +128,14 @@ fn attempt(
         let Some(a) = made.interface(request, t, &wrt, &given, active.contains(&t.symbol), &origin) else { continue };
         adjoints.insert(t.symbol.clone(), a);
     }
-    let initial = func.params.iter().map(|p| p.tensor.symbol.clone()).collect();
-    let mut reverse = Reverse {
-        facts,
-        active,
-        adjoints,
-        initial,
-        values: Values::new(facts, homes, undone),
-        iters: FxHashMap::default(),
-        replayed: None,
-        written: FxHashSet::default(),
-        marks: Vec::new(),
-        calls: Calls::of(func),
-        made: Made::default(),
-        problems: Vec::new(),
-    };
-    let back = reverse.stmt(&func.body);
-    let first = std::mem::take(&mut made.first);
-    let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
-    let back = invert::begin(facts, &reverse.values.undone, back, &origin);
-    reverse.made.backward = match back.kind() {
-        StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
-        _ => [back.id()].into_iter().collect(),
-    };
-    let body = reverse.at_home(Home::Program, &func.body, back);
-    if request.again {
-        reverse.calls_again();
-    }
-    if !reverse.problems.is_empty() {
-        return Err(Diagnostics(reverse.problems));
-    }
-    reverse.made.zeros.extend(std::mem::take(&mut made.zeros));
-    let held = held::list(facts, &reverse.values);
-    let own_gradients = if request.again { std::mem::take(&mut reverse.calls.made) } else { Vec::new() };
-    let func = made.finish(request, body, &reverse.written, &mut reverse.made.backward, &origin);
-    let func = Func { own_gradients, ..func };
-    Ok(Derived { func, made: reverse.made, held })
+    let (values, first) = (Values::new(facts, homes, inverted), std::mem::take(&mut made.first));
+    let differentiable = request.differentiable;
+    let from = Forward { facts, calls, active, adjoints, values, first, differentiable, origin: &origin };
+    let Passes { body, mut info, written, values, calls: custom_vjps } = reverse::run(from)?;
+    info.zeros.extend(std::mem::take(&mut made.zeros));
+    let residuals = residuals::list(facts, &values);
+    let func = made.finish(request, body, &written, &mut info.backward, &origin);
+    Ok(Derived { func: Func { custom_vjps, ..func }, info, residuals })
 }
 
 struct Interface {
@@ -213,7 +173,7 @@ impl Interface {
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
                 return active.then_some(a);
             }
-            let a = adjoint(t, Role::Local);
+            let a = build::adjoint(t, Role::Local);
             self.locals.push(a.clone());
             self.first.push(build::fill(&a, Literal::Float(1.0), origin));
             return active.then_some(a);
@@ -235,7 +195,7 @@ impl Interface {
         if !active {
             return None;
         }
-        let a = adjoint(t, Role::Adjoint);
+        let a = build::adjoint(t, Role::Adjoint);
         self.zero(&a, origin);
         self.locals.push(a.clone());
         Some(a)
@@ -260,7 +220,7 @@ impl Interface {
         let mut body = body;
         for p in &mut self.seed_params {
             if p.mode == ParamMode::In && written.contains(&p.tensor.symbol) {
-                let here = local(&p.tensor);
+                let here = build::local(&p.tensor);
                 let given = Arc::new(Tensor { symbol: p.tensor.symbol.fresh(), ..(*p.tensor).clone() });
                 let copy = build::copy(&given, &here, origin);
                 backward.insert(copy.id());
@@ -272,10 +232,10 @@ impl Interface {
         body = build::declared(self.locals, body, origin);
         let values = leaves_results(request);
         if !values {
-            body = build::declared(func.results.iter().map(local).collect(), body, origin);
+            body = build::declared(func.results.iter().map(build::local).collect(), body, origin);
         }
         let mut results: Vec<Arc<Tensor>> = if values { func.results.clone() } else { Vec::new() };
-        let asked = inputs(request);
+        let asked = request.inputs();
         results.extend(
             asked.iter().filter_map(|t| self.results.iter().find(|(s, _)| *s == t.symbol)).map(|(_, a)| a.clone()),
         );
@@ -283,9 +243,4 @@ impl Interface {
         params.extend(self.seed_params);
         Func { name: request.name.clone(), params, results, body, ..func.clone() }
     }
-}
-
-/// The same tensor as a local one.
-pub(crate) fn local(t: &Arc<Tensor>) -> Arc<Tensor> {
-    Arc::new(Tensor { role: Role::Local, ..(**t).clone() })
 }

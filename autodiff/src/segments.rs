@@ -19,10 +19,12 @@
 //! step: `steps / 32 + 32` states instead of `steps`. A segment that is cut into segments itself takes the third root
 //! of the steps, and so on.
 
-use crate::{build, extent, own};
+use crate::custom_vjp::Calls;
+use crate::{build, extent};
 use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::effects;
+use taffeta_analysis::tree;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
 
@@ -42,30 +44,17 @@ pub(crate) struct Segmented {
 /// call that has its own gradient knows the state by its name.
 pub(crate) fn run(
     func: &Func,
+    calls: &Calls,
     at: StmtId,
     length: i64,
     state: &[Arc<Tensor>],
     scratch: &[Arc<Tensor>],
 ) -> Option<Segmented> {
-    if state.iter().chain(scratch).any(|t| own::is_place(&func.own_gradients, &t.symbol)) {
+    if state.iter().chain(scratch).any(|t| calls.is_place(&t.symbol)) {
         return None;
     }
-    let mut made = None;
-    let body = replace(&func.body, at, &mut |s| {
-        let (new, inner, copies) = cut(s, length, state, scratch)?;
-        made = Some((new.id(), inner, copies));
-        Some(new)
-    });
-    let (outer, inner, copies) = made?;
-    Some(Segmented { func: func.with_body(body), outer, inner, copies })
-}
-
-/// The statement with another one in the place of that with the id.
-fn replace(s: &Stmt, id: StmtId, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Stmt {
-    if s.id() == id {
-        return f(s).unwrap_or_else(|| s.clone());
-    }
-    s.map(&mut |c| replace(c, id, f), &mut Expr::clone)
+    let (new, inner, copies) = cut(&tree::find(&func.body, at)?, length, state, scratch)?;
+    Some(Segmented { func: tree::replace(func, at, &new), outer: new.id(), inner, copies })
 }
 
 fn cut(

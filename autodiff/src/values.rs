@@ -12,69 +12,20 @@
 //! - a **snapshot** otherwise: a copy of the whole tensor before a loop inside which nothing writes what is read, or of
 //!   the one element before the statement, with a dimension for every loop between the home and that place.
 
+use crate::data::{Choice, Home, Inverted, Kept, Saved, Snapshot, ValueSource};
 use crate::extent;
 use crate::facts::{Facts, What};
-use crate::homes::Choice;
-use crate::invert::Undone;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
-
-/// The code whose forward run makes a tensor's values.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Home {
-    /// All of the program, once.
-    Program,
-    /// The body of a loop, again in every iteration of the backward pass.
-    Body(StmtId),
-}
-
-/// A tensor that stays alive for the backward pass.
-#[derive(Clone)]
-pub(crate) struct Kept {
-    pub tensor: Arc<Tensor>,
-    /// Loops that it has dimensions for, outermost first.
-    pub loops: Vec<StmtId>,
-}
-
-/// What a snapshot holds.
-#[derive(Clone)]
-pub(crate) enum Saved {
-    /// All elements of the tensor.
-    Whole(Symbol),
-    /// What the expression is before the anchor runs (in names of the program).
-    Value(Expr),
-    /// In which iteration of a loop the anchor, a reduction, has last changed its element: where the condition held. -1
-    /// if in none.
-    Last { cond: Expr, iteration: StmtId },
-}
-
-/// A copy that the forward run makes.
-#[derive(Clone)]
-pub(crate) struct Snapshot {
-    pub tensor: Arc<Tensor>,
-    pub loops: Vec<StmtId>,
-    /// The statement before which it is made.
-    pub anchor: StmtId,
-    pub saved: Saved,
-    pub home: Home,
-}
-
-/// Where a value is.
-pub(crate) enum Place {
-    /// In a tensor that is kept, at the element's own indices.
-    Kept(Kept),
-    /// In a snapshot of the whole tensor, likewise; of one element, without indices.
-    Snapshot(Snapshot),
-}
 
 /// What is kept so far, and for whom.
 pub(crate) struct Values {
     /// The homes of tensors that are declared in loops; all others are at home in the program.
     pub homes: FxHashMap<Symbol, Choice>,
     /// Those whose old values come back by undoing.
-    pub undone: FxHashMap<Symbol, Undone>,
+    pub inverted: FxHashMap<Symbol, Inverted>,
     /// Those among them that were asked for.
     pub used: FxHashSet<Symbol>,
     pub kept: Vec<(Symbol, Home, Kept)>,
@@ -84,13 +35,13 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub fn new(facts: &Facts<'_>, homes: FxHashMap<Symbol, Choice>, undone: FxHashMap<Symbol, Undone>) -> Values {
+    pub fn new(facts: &Facts<'_>, homes: FxHashMap<Symbol, Choice>, inverted: FxHashMap<Symbol, Inverted>) -> Values {
         let (snapshots, used) = (Vec::new(), FxHashSet::default());
         // What is undone stays alive for that, or for the copy in which it is.
         let alive = |t: &Symbol| Kept { tensor: facts.declared[t].tensor.clone(), loops: Vec::new() };
-        let mut kept: Vec<_> = undone.keys().map(|t| (t.clone(), Home::Program, alive(t))).collect();
+        let mut kept: Vec<_> = inverted.keys().map(|t| (t.clone(), Home::Program, alive(t))).collect();
         kept.sort_by_key(|(t, ..): &(Symbol, Home, Kept)| t.name().to_string());
-        Values { homes, undone, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
+        Values { homes, inverted, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
     }
 
     pub fn home(&self, tensor: &Symbol) -> Home {
@@ -98,21 +49,21 @@ impl Values {
     }
 
     /// Where a value of a statement is while the backward pass of that statement runs.
-    pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What) -> Result<Place, Diagnostic> {
+    pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What) -> Result<ValueSource, Diagnostic> {
         let tensor = facts.tensor_of(stmt, what);
         if !facts.overwritten(stmt, what) {
-            return self.keep(facts, &tensor).map(Place::Kept).ok_or_else(|| unbounded(facts, stmt, &tensor));
+            return self.keep(facts, &tensor).map(ValueSource::Kept).ok_or_else(|| unbounded(facts, stmt, &tensor));
         }
-        if let Some(undone) = self.undone.get(&tensor) {
+        if let Some(inverted) = self.inverted.get(&tensor) {
             self.used.insert(tensor);
-            return Ok(Place::Kept(Kept { tensor: undone.now.clone(), loops: Vec::new() }));
+            return Ok(ValueSource::Kept(Kept { tensor: inverted.now.clone(), loops: Vec::new() }));
         }
         if let Some(k) = self.known.get(&(stmt, what.clone())) {
-            return Ok(Place::Snapshot(self.snapshots[*k].clone()));
+            return Ok(ValueSource::Snapshot(self.snapshots[*k].clone()));
         }
         let k = self.snapshot(facts, stmt, what, &tensor).ok_or_else(|| unbounded(facts, stmt, &tensor))?;
         self.known.insert((stmt, what.clone()), k);
-        Ok(Place::Snapshot(self.snapshots[k].clone()))
+        Ok(ValueSource::Snapshot(self.snapshots[k].clone()))
     }
 
     /// Keeps a tensor alive; `None` if it would have more values than can be told from the sizes.

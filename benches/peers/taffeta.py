@@ -36,6 +36,8 @@ class Context(ctypes.Structure):
         ("arena_capacity", ctypes.c_size_t),
         ("memory_used", ctypes.c_size_t),
         ("memory_peak", ctypes.c_size_t),
+        ("print", ctypes.c_void_p),
+        ("print_data", ctypes.c_void_p),
         ("message", ctypes.c_char * 512),
     ]
 

@@ -16,8 +16,8 @@
  * the planned one.
  *
  * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of
- * the source. Nothing here exits, prints or keeps global state. One `taffeta_ctx` serves one call at a time; different
- * contexts may be used by different threads at once.
+ * the source. Nothing here exits, keeps global state, or prints but what the program itself prints. One `taffeta_ctx`
+ * serves one call at a time; different contexts may be used by different threads at once.
  */
 #ifndef TAFFETA_H
 #define TAFFETA_H
@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* The version of this interface: part of every context, so that a library refuses callers of another one. */
-#define TAFFETA_ABI 1
+#define TAFFETA_ABI 2
 
 /* Element types. f16 and bf16 are 16 bits of storage, bool is one byte that holds 0 or 1. */
 typedef enum taffeta_dtype {
@@ -61,7 +61,8 @@ typedef enum taffeta_status {
     TAFFETA_ERROR_LAYOUT = 7,     /* an argument is not row-major and contiguous, or misaligned */
     TAFFETA_ERROR_ALIAS = 8,      /* an output shares memory with another argument */
     TAFFETA_ERROR_MEMORY = 9,     /* no memory */
-    TAFFETA_ERROR_SIZE = 10       /* sizes whose product does not fit */
+    TAFFETA_ERROR_SIZE = 10,      /* sizes whose product does not fit */
+    TAFFETA_ERROR_NONFINITE = 11  /* a statement made a NaN or an infinity (programs compiled to check that) */
 } taffeta_status;
 
 /* How a dimension is stored. */
@@ -99,6 +100,10 @@ typedef struct taffeta_tensor {
     int32_t owner;            /* taffeta_owner */
 } taffeta_tensor;
 
+/* Takes a line that a program prints: `length` bytes of UTF-8, without the end of the line. Threads of a parallel loop call
+   it, one at a time. */
+typedef void taffeta_print_fn(void *data, const char *text, size_t length);
+
 /* What a call works with. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
 typedef struct taffeta_ctx {
     uint32_t abi;          /* TAFFETA_ABI */
@@ -111,6 +116,8 @@ typedef struct taffeta_ctx {
     size_t arena_capacity; /* its bytes */
     size_t memory_used;    /* bytes of scratch memory in use */
     size_t memory_peak;    /* the most that the last call used beyond its arguments */
+    taffeta_print_fn *print; /* takes the lines that the program prints; NULL: they go to stdout */
+    void *print_data;      /* its first argument */
     char message[512];     /* of the last error */
 } taffeta_ctx;
 
@@ -140,7 +147,7 @@ TAFFETA_LAYOUT(tensor_levels, offsetof(taffeta_tensor, levels) == 32);
 TAFFETA_LAYOUT(tensor_fill, offsetof(taffeta_tensor, fill) == 40);
 TAFFETA_LAYOUT(tensor_index_width, offsetof(taffeta_tensor, index_width) == 48);
 TAFFETA_LAYOUT(tensor_owner, offsetof(taffeta_tensor, owner) == 52);
-TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 568);
+TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 584);
 TAFFETA_LAYOUT(ctx_abi, offsetof(taffeta_ctx, abi) == 0);
 TAFFETA_LAYOUT(ctx_threads, offsetof(taffeta_ctx, threads) == 4);
 TAFFETA_LAYOUT(ctx_status, offsetof(taffeta_ctx, status) == 8);
@@ -151,11 +158,13 @@ TAFFETA_LAYOUT(ctx_arena, offsetof(taffeta_ctx, arena) == 24);
 TAFFETA_LAYOUT(ctx_arena_capacity, offsetof(taffeta_ctx, arena_capacity) == 32);
 TAFFETA_LAYOUT(ctx_memory_used, offsetof(taffeta_ctx, memory_used) == 40);
 TAFFETA_LAYOUT(ctx_memory_peak, offsetof(taffeta_ctx, memory_peak) == 48);
-TAFFETA_LAYOUT(ctx_message, offsetof(taffeta_ctx, message) == 56);
+TAFFETA_LAYOUT(ctx_print, offsetof(taffeta_ctx, print) == 56);
+TAFFETA_LAYOUT(ctx_print_data, offsetof(taffeta_ctx, print_data) == 64);
+TAFFETA_LAYOUT(ctx_message, offsetof(taffeta_ctx, message) == 72);
 #undef TAFFETA_LAYOUT
 #endif
 
-#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, {0}}
+#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}}
 
 /* Gives back the arena, unless it is the caller's. */
 void taffeta_ctx_release(taffeta_ctx *ctx);

@@ -144,6 +144,122 @@ static TAFFETA_COLD const char *wf_show(char *text, double value, bool is_f32) {
     return text;
 }
 
+/* A line that is being printed. */
+typedef struct wf_line {
+    char *text;
+    size_t length, capacity;
+} wf_line;
+
+/* Appends text; where there is no memory for it, nothing. */
+static TAFFETA_COLD void wf_line_text(wf_line *line, const char *text, size_t length) {
+    if (length > line->capacity - line->length) {
+        size_t capacity = 2 * line->capacity + length + 64;
+        char *grown = (char *)realloc(line->text, capacity);
+        if (grown == NULL) return;
+        line->text = grown;
+        line->capacity = capacity;
+    }
+    memcpy(line->text + line->length, text, length);
+    line->length += length;
+}
+
+/* Appends a value. */
+static TAFFETA_COLD __attribute__((format(printf, 2, 3))) void wf_line_value(wf_line *line, const char *format, ...) {
+    char text[64];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    wf_line_text(line, text, strlen(text));
+}
+
+/* The number that 16 bits of an f16 are. */
+static TAFFETA_COLD double wf_half(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double sign = bits >> 15 ? -1.0 : 1.0;
+    if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(fraction + 1024, exponent - 25));
+}
+
+/* Appends element `k` of an array. */
+static TAFFETA_COLD void wf_line_element(wf_line *line, const void *data, int dtype, int64_t k) {
+    char text[32];
+    float wide;
+    uint32_t bits;
+    switch (dtype) {
+    case TAFFETA_BOOL: wf_line_value(line, "%s", ((const bool *)data)[k] ? "True" : "False"); break;
+    case TAFFETA_I8: wf_line_value(line, "%d", ((const int8_t *)data)[k]); break;
+    case TAFFETA_I16: wf_line_value(line, "%d", ((const int16_t *)data)[k]); break;
+    case TAFFETA_I32: wf_line_value(line, "%" PRId32, ((const int32_t *)data)[k]); break;
+    case TAFFETA_I64: wf_line_value(line, "%" PRId64, ((const int64_t *)data)[k]); break;
+    case TAFFETA_U8: wf_line_value(line, "%u", ((const uint8_t *)data)[k]); break;
+    case TAFFETA_U16: wf_line_value(line, "%u", ((const uint16_t *)data)[k]); break;
+    case TAFFETA_U32: wf_line_value(line, "%" PRIu32, ((const uint32_t *)data)[k]); break;
+    case TAFFETA_U64: wf_line_value(line, "%" PRIu64, ((const uint64_t *)data)[k]); break;
+    case TAFFETA_F16: wf_line_value(line, "%s", wf_show(text, wf_half(((const uint16_t *)data)[k]), true)); break;
+    case TAFFETA_BF16:
+        bits = (uint32_t)((const uint16_t *)data)[k] << 16;
+        memcpy(&wide, &bits, sizeof wide);
+        wf_line_value(line, "%s", wf_show(text, wide, true));
+        break;
+    case TAFFETA_F32: wf_line_value(line, "%s", wf_show(text, ((const float *)data)[k], true)); break;
+    default: wf_line_value(line, "%s", wf_show(text, ((const double *)data)[k], false)); break;
+    }
+}
+
+/* Tensors of more elements are not shown whole, but so many from either end of each dimension. */
+#define TAFFETA_MOST_SHOWN 1000
+#define TAFFETA_EDGE 3
+
+/* Appends the part of a tensor that begins at element `start`, from dimension `d` on. */
+static TAFFETA_COLD void wf_line_below(wf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
+                                       int64_t start, bool all) {
+    if (d == n_dims) {
+        wf_line_element(line, data, dtype, start);
+        return;
+    }
+    int64_t stride = 1;
+    for (int e = d + 1; e < n_dims; e++) stride *= dims[e];
+    wf_line_text(line, "[", 1);
+    for (int64_t k = 0; k < dims[d]; k++) {
+        if (k > 0) {
+            for (int e = d + 1; e < n_dims; e++) wf_line_text(line, "\n", 1);
+            for (int e = 0; e < (d + 1 < n_dims ? d + 1 : 1); e++) wf_line_text(line, " ", 1);
+        }
+        if (!all && k == TAFFETA_EDGE && dims[d] > 2 * TAFFETA_EDGE) {
+            wf_line_text(line, "...", 3);
+            k = dims[d] - TAFFETA_EDGE - 1;
+            continue;
+        }
+        wf_line_below(line, data, dtype, n_dims, dims, d + 1, start + k * stride, all);
+    }
+    wf_line_text(line, "]", 1);
+}
+
+/* Appends a tensor, as the interpreter shows it. */
+static TAFFETA_COLD void wf_line_tensor(wf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
+    int64_t count = 1;
+    for (int d = 0; d < n_dims; d++) {
+        if (dims[d] <= 0) {
+            wf_line_text(line, "[]", 2);
+            return;
+        }
+        count = count > TAFFETA_MOST_SHOWN ? count : count * dims[d];
+    }
+    wf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
+}
+
+/* Prints the line. Threads of one parallel loop may come here together. */
+static TAFFETA_COLD void wf_print(taffeta_ctx *ctx, wf_line *line) {
+    if (ctx->print == NULL) wf_line_text(line, "\n", 1);
+#pragma omp critical(wf_print)
+    if (ctx->print != NULL)
+        ctx->print(ctx->print_data, line->text != NULL ? line->text : "", line->length);
+    else
+        fwrite(line->text, 1, line->length, stdout);
+    free(line->text);
+}
+
 /* Sizes that do not fit are INT64_MIN, which is no size. */
 static inline TAFFETA_UNUSED int64_t wf_dim_if(int64_t operand, int64_t value) {
     return operand == INT64_MIN ? INT64_MIN : value;
@@ -204,7 +320,7 @@ static inline TAFFETA_UNUSED bool wf_local(taffeta_ctx *ctx, int site, int line,
             return false;
         }
     }
-    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: `%s` has more elements than fit in memory", where, name);
+    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: the size of `%s` overflows: a tensor has at most 2^47 elements", where, name);
     return false;
 }
 
@@ -348,7 +464,7 @@ static TAFFETA_UNUSED int wf_known_size(taffeta_ctx *ctx, const char *name, int6
 static TAFFETA_UNUSED int wf_check_dim(taffeta_ctx *ctx, const wf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", s->name);
+        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", s->name);
     if (s->passing == 'r') {
         if (expected < 0)
             return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
@@ -366,7 +482,7 @@ static TAFFETA_UNUSED int wf_check_extents(taffeta_ctx *ctx, const wf_spec *spec
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
         if (!wf_room(args[k].shape, args[k].ndim, wf_dtype_size(args[k].dtype), &bytes[k]))
-            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has more elements than fit in memory", specs[k].name);
+            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", specs[k].name);
     return TAFFETA_OK;
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;
 
 /// `TAFFETA_ABI`
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
 /// `TAFFETA_OWNER_CALLER`
 pub(crate) const OWNER_CALLER: i32 = 0;
 /// The bytes of a context's message.
@@ -55,6 +55,8 @@ pub(crate) struct Ctx {
     pub arena_capacity: usize,
     pub memory_used: usize,
     pub memory_peak: usize,
+    pub print: Option<PrintFn>,
+    pub print_data: *mut c_void,
     pub message: [c_char; MESSAGE],
 }
 
@@ -84,9 +86,9 @@ layout! {
     "taffeta_tensor" Tensor 56 {
         dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, index_width 48, owner 52
     }
-    "taffeta_ctx" Ctx 568 {
+    "taffeta_ctx" Ctx 584 {
         abi 0, threads 4, status 8, line 12, site 16, arena_owner 20, arena 24, arena_capacity 32, memory_used 40,
-        memory_peak 48, message 56
+        memory_peak 48, print 56, print_data 64, message 72
     }
 }
 
@@ -101,10 +103,13 @@ pub(crate) mod status {
         };
     }
     statuses! {
-        ASSERT 1, INDEX 2, ARITHMETIC 3, CALL 4, DTYPE 5, SHAPE 6, LAYOUT 7, ALIAS 8, MEMORY 9, SIZE 10
+        ASSERT 1, INDEX 2, ARITHMETIC 3, CALL 4, DTYPE 5, SHAPE 6, LAYOUT 7, ALIAS 8, MEMORY 9, SIZE 10,
+        NONFINITE 11
     }
 }
 
+/// `taffeta_print_fn`
+pub(crate) type PrintFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
 /// `taffeta_f`
 pub(crate) type RunFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64) -> c_int;
 /// `taffeta_f_plan`

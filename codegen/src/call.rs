@@ -1,15 +1,16 @@
 //! Calls a compiled entry, safely: types, shapes, strides, alignment and aliases of all arguments are checked here
 //! before C is entered, and once more inside.
 
-#![allow(unsafe_code)] // calls C through a function pointer, and allocates the arena
+#![allow(unsafe_code)] // calls C through a function pointer, is called by it with lines, and allocates the arena
 
 use crate::abi::{self, Ctx, Tensor};
 use crate::load::Compiled;
 use crate::signature::{Passing, Site, TensorSig};
 use std::alloc::Layout;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taffeta_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
 
@@ -47,6 +48,7 @@ pub enum ErrorKind {
     Alias,
     Memory,
     Size,
+    NonFinite,
 }
 
 impl ErrorKind {
@@ -62,6 +64,7 @@ impl ErrorKind {
             status::ALIAS => ErrorKind::Alias,
             status::MEMORY => ErrorKind::Memory,
             status::SIZE => ErrorKind::Size,
+            status::NONFINITE => ErrorKind::NonFinite,
             status::CALL => ErrorKind::Call,
             // None that a library of this version returns.
             _ => ErrorKind::Call,
@@ -77,6 +80,7 @@ impl ErrorKind {
             ErrorKind::Shape => "run::shape",
             ErrorKind::Size => "run::size",
             ErrorKind::Memory => "run::memory",
+            ErrorKind::NonFinite => "run::nonfinite",
             ErrorKind::Call | ErrorKind::DType | ErrorKind::Layout | ErrorKind::Alias => "run::input",
         }
     }
@@ -196,18 +200,50 @@ fn whole(v: &Value, data: NonNull<u8>, len: usize) -> View {
     View { dtype: v.dtype(), shape, data, bytes: len * v.dtype().size() }
 }
 
-/// What a call needs beside its arguments: threads, and memory for local tensors, which is kept from call to call.
-#[derive(Debug, Default)]
+/// Takes the lines that a program prints, without their ends. Threads of a parallel loop call it, one at a time.
+pub type Lines = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a call needs beside its arguments: threads, memory for local tensors, which is kept from call to call, and where
+/// printed lines go.
+#[derive(Default)]
 pub struct Context {
     threads: i32,
     arena: Option<Arena>,
+    lines: Option<Lines>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("threads", &self.threads).field("arena", &self.arena).finish_non_exhaustive()
+    }
 }
 
 impl Context {
     /// `threads` is the number of threads of parallel loops; 0 leaves it to OpenMP (`OMP_NUM_THREADS`).
     pub fn new(threads: usize) -> Context {
-        Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None }
+        Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None, lines: None }
     }
+
+    /// Lines that the program prints go there; without this, C writes them to its stdout.
+    #[must_use]
+    pub fn printing(self, lines: Lines) -> Context {
+        Context { lines: Some(lines), ..self }
+    }
+}
+
+/// Passes a line on that a program prints.
+///
+/// # Safety
+///
+/// `data` points to [`Lines`], and `text` to so many bytes.
+unsafe extern "C" fn print_line(data: *mut c_void, text: *const c_char, length: usize) {
+    // SAFETY: `Compiled::call` gives the lines of its context, which it borrows until the call returns.
+    let lines = unsafe { &*data.cast::<Lines>() };
+    // SAFETY: generated code passes the bytes of a line that it has put together.
+    let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+    let line = String::from_utf8_lossy(bytes);
+    // A panic does not go through C: whoever takes lines reports it in another way.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lines(&line)));
 }
 
 #[derive(Debug)]
@@ -305,6 +341,10 @@ impl Compiled {
             cx.arena = Some(Arena::new(arena_bytes).ok_or_else(|| CallError::new(ErrorKind::Memory, message()))?);
         }
         let mut ctx = new_ctx(cx.threads);
+        if let Some(lines) = &cx.lines {
+            ctx.print = Some(print_line);
+            ctx.print_data = std::ptr::from_ref(lines).cast_mut().cast();
+        }
         if let Some(arena) = &cx.arena {
             ctx.arena = arena.data.as_ptr().cast();
             ctx.arena_capacity = arena.layout.size();
@@ -465,6 +505,8 @@ fn new_ctx(threads: i32) -> Ctx {
         arena_capacity: 0,
         memory_used: 0,
         memory_peak: 0,
+        print: None,
+        print_data: std::ptr::null_mut(),
         message: [0; abi::MESSAGE],
     }
 }

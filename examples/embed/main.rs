@@ -31,6 +31,8 @@ struct Context {
     arena_capacity: usize,
     memory_used: usize,
     memory_peak: usize,
+    print: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
+    print_data: *mut c_void,
     message: [c_char; 512],
 }
 
@@ -66,7 +68,7 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         tensor(TAFFETA_F64, &mut [], &mut average),
     ];
     let mut ctx = Context {
-        abi: 1,
+        abi: 2,
         threads: 0,
         status: 0,
         line: 0,
@@ -76,6 +78,8 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         arena_capacity: 0,
         memory_used: 0,
         memory_peak: 0,
+        print: None,
+        print_data: ptr::null_mut(),
         message: [0; 512],
     };
     // SAFETY: the structures are those of taffeta.h, and everything they point to lives until the call returns.

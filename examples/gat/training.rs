@@ -180,7 +180,7 @@ impl<'p> Trainer<'p> {
             graph,
             plan,
             init: program.compile("init", &statics)?,
-            step: program.compile("step", &Options { schedule: Some("fast".to_string()), ..sized.clone() })?,
+            step: program.compile("step", &sized.clone().schedule("fast"))?,
             classify: program.compile("classify", &sized)?,
         })
     }

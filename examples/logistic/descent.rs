@@ -75,8 +75,8 @@ pub struct Course {
 
 /// The gradient with respect to the plane, of the program as its schedule has it.
 pub fn by_plane() -> Options {
-    let gradient = Gradient { wrt: vec!["w".into(), "b".into()], ..Gradient::default() };
-    Options { gradient: Some(gradient), schedule: Some("fast".into()), ..Options::default() }
+    let gradient = Gradient::default().wrt(["w", "b"]);
+    Options::default().gradient(gradient).schedule("fast")
 }
 
 /// Steps against the gradient, over all samples, from 0.

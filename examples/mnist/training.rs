@@ -86,7 +86,7 @@ fn compile(
     schedule: Option<&str>,
     statics: &[(&str, usize)],
 ) -> Result<Function, taffeta::Error> {
-    let mut options = Options { schedule: schedule.map(str::to_string), ..Options::default() };
+    let mut options = Options::default().schedule(schedule);
     for (name, value) in statics {
         options = options.set(name, StaticValue::Int(*value as i128));
     }

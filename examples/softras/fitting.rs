@@ -64,7 +64,7 @@ impl<'m> Fitter<'m> {
     /// None that is not a fault of Taffeta.
     pub fn new(program: &Program, mesh: &'m Mesh, plan: &'m Plan) -> Result<Fitter<'m>, Box<dyn Error>> {
         let sized = Options::default().set("size", StaticValue::Int(plan.size as i128));
-        let fast = Options { schedule: Some("fast".to_string()), ..Options::default() };
+        let fast = Options::default().schedule("fast");
         Ok(Fitter { mesh, plan, outline: program.compile("outline", &sized)?, step: program.compile("step", &fast)? })
     }
 

@@ -99,7 +99,7 @@ impl<'p> Trainer<'p> {
             describe: program.compile("describe", &Options::default())?,
             per_face: program.compile("per_face", &Options::default())?,
             init: program.compile("init", &statics)?,
-            step: program.compile("step", &Options { schedule: Some("fast".to_string()), ..sized.clone() })?,
+            step: program.compile("step", &sized.clone().schedule("fast"))?,
             loss: program.compile("loss", &sized)?,
         })
     }

@@ -299,8 +299,8 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file: what reading it found, and what elaborating each of its entries
-    /// finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
+    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of its
+    /// entries finds. Of templates, and of entries with `static` parameters that have no default, whose meaning depends on
     /// values to come, the names are checked. Gradients, which may wait for features, are left out.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
@@ -310,8 +310,7 @@ impl Program {
         let wanted =
             |e: &EntryInfo| e.gradient_of.is_none() && e.params.iter().all(|p| !p.is_static || p.default.is_some());
         let entries: Vec<EntryInfo> = self.entries().into_iter().filter(wanted).collect();
-        let faults =
-            |e: &EntryInfo| elaborate::entry(self, &e.name, &BTreeMap::new(), hooks).err().map_or(vec![], |d| d.0);
+        let faults = |e: &EntryInfo| elaborate::check(self, &e.name, &BTreeMap::new(), hooks);
         // Entries do not know of each other; for a single one it is not worth starting threads.
         let found: Vec<Vec<Diagnostic>> = match entries.as_slice() {
             [only] => vec![faults(only)],
@@ -322,23 +321,23 @@ impl Program {
                 all.push(d);
             }
         }
-        self.check_own_gradients(hooks, &mut all);
+        self.check_custom_vjps(hooks, &mut all);
         self.check_schedules(&mut all);
         self.check_names(&mut all);
         all
     }
 
     /// Whether the program gives a gradient of its own for some function.
-    pub fn has_own_gradients(&self) -> bool {
+    pub fn has_custom_vjps(&self) -> bool {
         let items = self.modules.iter().filter(|m| !m.prelude).flat_map(|m| &m.module.items);
-        items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_own_gradient(f)))
+        items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_custom_vjp(f)))
     }
 
     /// Gradients that the file gives itself, with the functions that they are of.
-    fn check_own_gradients(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
+    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>) {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         for (k, item) in items.iter().enumerate() {
-            if !matches!(item, Item::Function(f) if elaborate::is_own_gradient(f)) {
+            if !matches!(item, Item::Function(f) if elaborate::is_custom_vjp(f)) {
                 continue;
             }
             for d in elaborate::gradient_faults(self, k, hooks) {

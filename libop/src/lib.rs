@@ -14,6 +14,10 @@
 //!
 //! Adding an operator or a schedule is adding a file (`build.rs` finds it).
 
+mod document;
+
+pub use document::{Document, document, families};
+
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
 /// The file that defines `name` (an operator or a helper), and its text.

@@ -193,11 +193,9 @@ pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
         found |= match s.kind() {
-            StmtKind::Store { tensor: t, .. }
-            | StmtKind::ReduceTo { tensor: t, .. }
-            | StmtKind::Structured { tensor: t, .. } => t == tensor,
+            StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
             StmtKind::Eval { args, .. } => args.contains(tensor),
-            _ => false,
+            kind => kind.printed().contains(&tensor),
         } || s.kind().exprs().into_iter().any(|e| reads(e, tensor));
     });
     found

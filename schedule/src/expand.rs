@@ -1,9 +1,10 @@
 //! Accesses of one tensor, written anew: for dimensions that are added.
 
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, PrintPart, Stmt, StmtKind, Symbol};
 
-/// The statement with `f` applied to the indices of every access of the tensor. Ids and origins stay.
+/// The statement with `f` applied to the indices of every access of the tensor, which only puts further ones before
+/// them. Ids and origins stay.
 pub fn accesses(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>) -> Stmt {
     let mut done = FxHashMap::default();
     rewrite(stmt, tensor, f, &mut done)
@@ -23,6 +24,17 @@ fn rewrite(
         StmtKind::ReduceTo { tensor: t, indices, op, value } if t == tensor => {
             let (tensor, op, value) = (t.clone(), *op, value.clone());
             here.with_kind(StmtKind::ReduceTo { tensor, indices: f(indices), op, value })
+        }
+        StmtKind::Print { parts } if here.kind().printed().contains(&tensor) => {
+            let part = |p: &PrintPart| match p {
+                PrintPart::Tensor { tensor: t, at, shape } if t == tensor => {
+                    let at: Vec<Access> = at.iter().cloned().map(Access::from).collect();
+                    let at = f(&at).into_iter().map(|a| a.index).collect();
+                    PrintPart::Tensor { tensor: t.clone(), at, shape: shape.clone() }
+                }
+                p => p.clone(),
+            };
+            here.with_kind(StmtKind::Print { parts: parts.iter().map(part).collect() })
         }
         _ => here,
     };

@@ -38,6 +38,7 @@ mod stage;
 mod suggest;
 mod trace;
 mod tree;
+mod trip_count;
 mod typed;
 mod value;
 

@@ -112,6 +112,10 @@ fn side(facts: &mut Context, lo: Expr, end: Expr, dim: &Expr, in_range: bool) ->
         (before, behind) = (false, false);
     }
     let mut size = length(&lo, &end, facts);
+    if size.as_int().is_none() && !facts.sum_fits(&[(&end, 1), (&lo, -1)], 0) {
+        // Where nothing is accessed, the ends may be far apart the other way round.
+        size = end.max_with(&lo).minus(&lo);
+    }
     if !facts.prove(&zero.less_eq(&size)) {
         size = size.max_with(&zero);
     }

@@ -2,7 +2,7 @@
 
 use taffeta_analysis::query::depend::{Dependence, DependenceKind, Witness};
 use taffeta_analysis::query::reference::{Reference, Use};
-use taffeta_ast::{Span, StmtKind, Symbol, print};
+use taffeta_ast::{Expr, ExprKind, Span, StmtKind, Symbol, print};
 
 /// The element that a reference touches, as it is written: `x[i + 1]`.
 pub fn element(r: &Reference) -> String {
@@ -33,7 +33,9 @@ fn instance(r: &Reference, at: &[(Symbol, i64)]) -> String {
 /// Both statements, with what they do.
 pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
     let (a, b) = (d.source.site.stmt.origin().span(), d.sink.site.stmt.origin().span());
-    let (first, second) = (instance(&d.source, &d.witness.source), instance(&d.sink, &d.witness.sink));
+    // Of a subscript that was not understood no instance is known.
+    let known = |r, of| instance(r, if d.witness.opaque.is_some() { &[] } else { of });
+    let (first, second) = (known(&d.source, &d.witness.source), known(&d.sink, &d.witness.sink));
     if a == b {
         return vec![(a, format!("{first}, then {second}"))];
     }
@@ -52,8 +54,41 @@ pub fn notes(d: &Dependence) -> Vec<String> {
         _ => "within one iteration of the loops around both".to_string(),
     };
     let mut out = vec![format!("{kind}, {carrier}")];
-    out.extend(place(&d.source, &d.witness));
+    match &d.witness.opaque {
+        Some(e) => out.push(not_understood(e)),
+        None => out.extend(place(&d.source, &d.witness)),
+    }
     out
+}
+
+/// Which subscript stands against a proof, and what would help.
+fn not_understood(e: &Expr) -> String {
+    let mut names: Vec<String> = Vec::new();
+    e.walk(&mut |e| {
+        let name = print::expr(e);
+        if matches!(e.kind(), ExprKind::Load(..)) && e.dtype().is_int() && !names.contains(&name) {
+            names.push(name);
+        }
+    });
+    let narrow = match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() && inner.dtype() != e.dtype() => Some(inner),
+        _ => None,
+    };
+    if let Some((inner, most)) = narrow.and_then(|e| Some((e, e.dtype().int_range()?.1))) {
+        return format!(
+            "the subscript `{}` is computed in {}, where it may wrap around: bound what the loop runs over, \
+             `assert n <= {most}`, or compute it in i64, `cast(…, i64)`",
+            print::expr(inner),
+            inner.dtype()
+        );
+    }
+    let text = format!("the subscript `{}` is not understood: it may wrap around, or is not affine", print::expr(e));
+    match names.first() {
+        Some(name) => {
+            format!("{text}; where it does not wrap, an assertion says so: `assert 0 <= {name} and {name} < n`")
+        }
+        None => text,
+    }
 }
 
 fn place(r: &Reference, w: &Witness) -> Option<String> {

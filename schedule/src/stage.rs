@@ -10,7 +10,6 @@ use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::reference::{Reference, Step, Use, references};
 use taffeta_analysis::query::{Context, effects, walk};
-use taffeta_ast::expr::Modifier;
 use taffeta_ast::poly::tidy;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Tensor};
@@ -204,29 +203,13 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
         return Err(Refusal::illegal(1, text).label(at, "declared here"));
     }
     if let Some(r) = references(func).into_iter().find(|r| r.tensor == *name && r.indices.is_none()) {
-        let text = format!("`{name}` is given to a function outside the program");
-        return Err(Refusal::illegal(1, text).label(r.site.stmt.origin().span(), "here"));
+        let printed = r.site.stmt.kind().printed().contains(&name);
+        let what = if printed { "printed whole" } else { "given to a function outside the program" };
+        let refusal = Refusal::illegal(1, format!("`{name}` is {what}")).label(r.site.stmt.origin().span(), "here");
+        return Err(match printed {
+            true => refusal.help(format!("print a copy: declare `shown = {name} + 0` before, and print that")),
+            false => refusal,
+        });
     }
-    let mut plain = true;
-    let mut look = |indices: &[Access]| plain &= indices.iter().all(|a| a.modifier == Modifier::None);
-    func.body.walk(&mut |s| {
-        if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
-            && tensor == name
-        {
-            look(indices);
-        }
-    });
-    func.body.walk_exprs(&mut |e| {
-        if let taffeta_ast::ExprKind::Load(t, indices) = e.kind()
-            && t == name
-        {
-            look(indices);
-        }
-    });
-    match plain {
-        true => Ok(()),
-        false => {
-            Err(Refusal::unsupported(1, format!("a subscript of `{name}` has a modifier")).label(at, "declared here"))
-        }
-    }
+    Ok(())
 }

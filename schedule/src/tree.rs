@@ -1,43 +1,8 @@
-//! Finding and replacing statements by their ids.
+//! Loops and statements as primitives handle them; finding and replacing them by their ids is `analysis`'s.
 
+pub use taffeta_analysis::tree::{find, path, replace, replaced};
 use taffeta_ast::expr::Access;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol};
-
-/// The statements from the root to the one with this id, both included.
-pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
-    if root.id() == id {
-        return Some(vec![root.clone()]);
-    }
-    root.kind().children().into_iter().find_map(|c| {
-        let mut rest = path(c, id)?;
-        rest.insert(0, root.clone());
-        Some(rest)
-    })
-}
-
-/// The statement with this id.
-pub fn find(root: &Stmt, id: StmtId) -> Option<Stmt> {
-    let mut found = None;
-    root.walk(&mut |s| {
-        if s.id() == id {
-            found = Some(s.clone());
-        }
-    });
-    found
-}
-
-/// The program with `new` in the place of the statement with this id.
-pub fn replace(func: &Func, id: StmtId, new: &Stmt) -> Func {
-    func.with_body(replaced(&func.body, id, new))
-}
-
-/// The statement, likewise.
-pub fn replaced(root: &Stmt, id: StmtId, new: &Stmt) -> Stmt {
-    if root.id() == id {
-        return new.clone();
-    }
-    root.map(&mut |s| replaced(s, id, new), &mut Expr::clone)
-}
+use taffeta_ast::{Expr, ExprKind, Extent, Origin, Stmt, StmtKind, Symbol};
 
 /// A loop's parts.
 #[derive(Clone, Debug)]

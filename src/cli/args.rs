@@ -106,8 +106,8 @@ impl GradientArgs {
             "none" => Tape::None,
             names => Tape::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        let wrt = wrt.iter().map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect();
-        Gradient { wrt, tape, memory: self.memory, ..Gradient::default() }
+        let wrt = wrt.iter().map(|n| n.trim()).filter(|n| !n.is_empty());
+        Gradient::default().wrt(wrt).tape(tape).memory(self.memory)
     }
 }
 

@@ -6,8 +6,8 @@ use super::run::duration;
 use super::{progress, session};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use taffeta_ast::Value;
-use taffeta_codegen::signature::Passing;
+use taffeta::ast::Value;
+use taffeta::codegen::signature::Passing;
 
 /// Measure how long an entry runs
 #[derive(clap::Args)]

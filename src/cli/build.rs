@@ -5,10 +5,10 @@ use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use taffeta::Program;
+use taffeta::ast::Diagnostic;
+use taffeta::codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta::io::output::folder_takes_files;
-use taffeta::{Options, Program};
-use taffeta_ast::Diagnostic;
-use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// Make C source, a header and libraries
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.of.file)?;
     let entry = program.entry(args.of.entry.as_deref())?;
-    let options = Options { portable: args.portable, ..session::options(&args.of)? };
+    let options = session::options(&args.of)?.portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let source = program.c_source(&entry, &options)?;
     let toolchain = Toolchain::find()?;

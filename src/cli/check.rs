@@ -1,9 +1,10 @@
 //! `taffeta check`: what is wrong with a program, all of it.
 
-use super::output::{Failure, print, print_json};
+use super::output::{Failure, error_text, print, print_json, style};
 use serde_json::json;
 use std::path::PathBuf;
-use taffeta::{Program, Report};
+use taffeta::ast::Diagnostic;
+use taffeta::{Program, Report, render};
 
 /// Report what is wrong with a program
 #[derive(clap::Args)]
@@ -23,12 +24,17 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::open(&args.file)?;
     let found = program.check();
-    if !found.is_empty() {
-        return Err(Failure::Report(Report { diagnostics: found, sources: program.sources().clone() }));
+    let report = Report { diagnostics: found, sources: program.sources().clone() };
+    if report.diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(Failure::Report(report));
     }
     if args.json {
-        print_json(&json!({ "status": "ok", "diagnostics": [] }))
+        let warnings = render::json(&report.diagnostics, &report.sources);
+        print_json(&json!({ "status": "ok", "diagnostics": warnings }))
     } else {
+        if !report.diagnostics.is_empty() {
+            error_text(&render::text(&report.diagnostics, &report.sources, style()));
+        }
         let n = program.entries().len();
         print(&format!("{}: no errors in {n} {}\n", args.file.display(), if n == 1 { "entry" } else { "entries" }))
     }

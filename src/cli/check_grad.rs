@@ -5,9 +5,9 @@ use super::output::{Failure, print, print_json};
 use super::{progress, session, summary};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
-use taffeta::locate::{self, Fault};
-use taffeta::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature, Timings, Verdict};
-use taffeta_ast::Diagnostic;
+use taffeta::ast::Diagnostic;
+use taffeta::inputs::Fault;
+use taffeta::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature, Verdict};
 
 /// Check the gradient of a program against finite differences and forward mode
 #[derive(clap::Args)]
@@ -43,30 +43,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.program.of.file)?;
     let entry = program.entry(args.program.of.entry.as_deref())?;
     let options = session::run_options(&args.program, None)?;
-    let func = program.logical(&entry, &options, &mut Timings::default())?;
+    let func = program.logical(&entry, &options)?;
     let signature = Signature::of(&func, &Default::default());
     let made = made(&signature, args);
     let given: Vec<_> = args.program.of.inputs.iter().chain(&made).cloned().collect();
     let read = || taffeta::inputs::read(&signature, &given, &args.program.of.sizes);
-    let report = |faults| Failure::Report(locate::report(faults, program.sources(), &entry));
+    let report = |faults| Failure::Report(program.report(&entry, faults));
     let inputs = progress::while_reading(&given, read).map_err(report)?;
     taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
 
     let names = signature.sizes.iter().map(|s| s.name.clone());
     let sizes: BTreeMap<String, i64> =
         if args.program.generic { BTreeMap::new() } else { names.zip(inputs.sizes.iter().copied()).collect() };
-    let options = Options { sizes, gradient: Some(args.program.of.gradient_in_any_case()), ..options };
-    let sampling = Sampling { seed: args.seed.into(), threads: args.program.threads, ..Sampling::default() };
+    let options = options.sizes(sizes).gradient(args.program.of.gradient_in_any_case());
+    let sampling = Sampling::default().seed(args.seed.into()).threads(args.program.threads);
     let checks = taffeta::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
     let wrong: Vec<&InputCheck> = checks.iter().filter(|c| c.verdict().is_wrong()).collect();
-    let own = if wrong.is_empty() { Vec::new() } else { own_gradients(&program, &entry, &options)? };
+    let own = if wrong.is_empty() { Vec::new() } else { custom_vjps(&program, &entry, &options)? };
     let wrong: Vec<Fault> = wrong.into_iter().filter_map(|c| fault(&entry, c, &own)).collect();
     if args.program.json {
         let document = document(&entry, args, &made, &checks);
         return match wrong.is_empty() {
             true => print_json(&Json::Object(document)),
-            false => Err(Failure::With(locate::report(wrong, program.sources(), &entry), document)),
+            false => Err(Failure::With(program.report(&entry, wrong), document)),
         };
     }
     print(&text(&entry, &made, &checks))?;
@@ -165,8 +165,8 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
 }
 
 /// The functions whose own gradients are a part of it, each once.
-fn own_gradients(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
-    let mut names: Vec<String> = program.own_gradients(entry, options)?.into_iter().map(|(name, _)| name).collect();
+fn custom_vjps(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = program.custom_vjps(entry, options)?.into_iter().map(|(name, _)| name).collect();
     names.sort();
     names.dedup();
     Ok(names)

@@ -8,9 +8,9 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use taffeta::Program;
-use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
-use taffeta_analysis::query::reference::{Reference, Use};
-use taffeta_ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+use taffeta::analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
+use taffeta::analysis::query::reference::{Reference, Use};
+use taffeta::ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
 
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
@@ -104,7 +104,7 @@ impl<'a> Found<'a> {
     }
 
     /// The file that most of the program stands in: that of its first statement with a place.
-    fn main_file(&self) -> taffeta_ast::span::FileId {
+    fn main_file(&self) -> taffeta::ast::span::FileId {
         let mut first = Span::NONE;
         self.func.body.walk(&mut |s| {
             if first.is_none() {
@@ -245,9 +245,9 @@ fn iterator(s: &Stmt) -> String {
 
 fn declaration(t: &Tensor) -> String {
     let role = match t.role {
-        taffeta_ast::stmt::Role::Input => "parameter ",
-        taffeta_ast::stmt::Role::InOut => "inout ",
-        taffeta_ast::stmt::Role::Result => "result ",
+        taffeta::ast::stmt::Role::Input => "parameter ",
+        taffeta::ast::stmt::Role::InOut => "inout ",
+        taffeta::ast::stmt::Role::Result => "result ",
         _ => "",
     };
     let shape: Vec<String> = t.shape.iter().map(show::expr).collect();

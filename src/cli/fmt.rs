@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use taffeta::Report;
-use taffeta_ast::{Diagnostic, SourceMap};
-use taffeta_frontend::format::format;
+use taffeta::ast::{Diagnostic, SourceMap};
+use taffeta::frontend::format::format;
 
 /// Format programs
 #[derive(clap::Args)]

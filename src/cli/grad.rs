@@ -4,8 +4,8 @@ use super::args::EntryArgs;
 use super::output::{Failure, print};
 use super::session;
 use std::fmt::Write as _;
-use taffeta::{Explanation, Options, Program};
-use taffeta_ast::SourceMap;
+use taffeta::ast::SourceMap;
+use taffeta::{Explanation, Program};
 
 /// Print the gradient of a program
 #[derive(clap::Args)]
@@ -34,13 +34,13 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.of.file)?;
     let entry = program.entry(args.of.entry.as_deref())?;
-    let options = Options { gradient: Some(args.of.gradient_in_any_case()), ..session::options(&args.of)? };
+    let options = session::options(&args.of)?.gradient(args.of.gradient_in_any_case());
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let (func, explanation) = program.explained(&entry, &options)?;
     if args.explain {
         return print(&table(&entry, &explanation, program.sources()));
     }
-    print(&taffeta_ast::print::func(&func))
+    print(&taffeta::ast::print::func(&func))
 }
 
 /// What is kept, for people.

@@ -1,7 +1,7 @@
 //! Commands of later parts: they are known, and refused.
 
 use super::output::Failure;
-use taffeta_ast::Diagnostic;
+use taffeta::ast::Diagnostic;
 
 /// Anything at all: what the command will take is not checked before it exists.
 #[derive(clap::Args)]
@@ -18,6 +18,6 @@ pub fn refuse(command: &'static str, what: &str) -> Result<(), Failure> {
             "command::unsupported",
             format!("`taffeta {command}` is not supported yet: {what} come in a later version"),
         )
-        .help("supported are run, check, show, deps, grad, check-grad, build, bench and fmt"),
+        .help("supported are run, check, show, deps, grad, check-grad, build, bench, explain and fmt"),
     ))
 }

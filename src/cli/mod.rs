@@ -9,6 +9,9 @@ mod build;
 mod check;
 mod check_grad;
 mod deps;
+mod doc;
+mod explain;
+mod finite;
 mod fmt;
 mod grad;
 mod later;
@@ -61,10 +64,14 @@ enum Command {
     Fmt(fmt::Args),
     /// Print the dependences of a program, and which loops carry them
     Deps(deps::Args),
+    /// Show what an operator of the library computes
+    Doc(doc::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
+    /// Say what the code of a diagnostic means
+    Explain(explain::Args),
     // Help offers nothing that is refused.
     /// Convert between sparse storage formats (not supported yet)
     #[command(hide = true)]
@@ -122,8 +129,10 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),
         Command::Deps(a) => (a.json, deps::run(&a)),
+        Command::Doc(a) => (false, doc::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
+        Command::Explain(a) => (false, explain::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),
         Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),

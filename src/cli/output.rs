@@ -4,9 +4,9 @@
 use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use taffeta::ast::Diagnostic;
 use taffeta::render::{self, Style};
 use taffeta::{Error, Report};
-use taffeta_ast::Diagnostic;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
 use tracing_subscriber::registry::LookupSpan;
 

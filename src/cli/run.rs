@@ -2,15 +2,15 @@
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
-use super::{progress, session, summary};
+use super::{finite, progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
 use taffeta::Timings;
+use taffeta::ast::{Diagnostic, Value};
+use taffeta::codegen::signature::{Passing, Signature, TensorSig};
 use taffeta::io::memory::human_bytes;
 use taffeta::io::output::{Target, folder_takes_files, write_all};
-use taffeta_ast::{Diagnostic, Value};
-use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// Compile and run an entry of a program
 #[derive(clap::Args)]
@@ -30,6 +30,9 @@ pub struct Args {
     /// Print how long each step took, and the memory that was used
     #[arg(long)]
     time: bool,
+    /// Stop at the first statement that makes a NaN or an infinity of finite numbers, and say which
+    #[arg(long)]
+    check_finite: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -41,12 +44,15 @@ Examples:
   taffeta run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
   taffeta run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
   taffeta run f.ft --in x=rand --size n=8 --backend interp --json
+  taffeta run f.ft --in x=x.npy --check-finite
   taffeta run f.ft loss --grad w,b --in w=rand --in b=zeros --in x=x.npy --out w.grad=dw.npy";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = progress::Work::new("compiling");
-    let mut session = session::open(&args.program)?;
+    let gradient = || args.program.of.gradient();
+    let options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
+    let mut session = session::open_with(&args.program, options)?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
@@ -58,8 +64,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Every run starts from the inputs as they were given, as `inout` parameters change.
     let written = signature.params().any(|p| p.passing == Passing::InOut);
     let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
+    let checked = args.check_finite.then(|| inputs.values.clone());
     progress.say("running");
     let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
+    if let Some(given) = checked {
+        finite::check(&args.program, gradient(), &signature, (given, &inputs.sizes), &ran)?;
+    }
     let mut times = vec![ran.usage.time];
     for k in 1..args.repeat {
         progress.say(&format!("running, {k} of {} runs done", args.repeat));
@@ -103,7 +113,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         let Some(t) = all.iter().find(|t| t.name == *name) else {
             let names: Vec<&str> = all.iter().map(|t| t.name.as_str()).collect();
             let d = Diagnostic::new("output::name", format!("`{}` has no result `{name}`", signature.name));
-            errors.push(match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
+            errors.push(match taffeta::ast::spelling::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None if names.is_empty() => d.help("it has no results"),
                 None => d.help(format!("its results are {}", names.join(", "))),

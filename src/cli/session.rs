@@ -4,9 +4,10 @@ use super::args::{Backend, EntryArgs, ProgramArgs};
 use super::output::Failure;
 use super::progress;
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use taffeta::ast::Diagnostic;
 use taffeta::inputs::Inputs;
 use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue};
-use taffeta_ast::Diagnostic;
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
@@ -26,7 +27,7 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
 /// How the program is compiled, or its gradient; no size is compiled in yet.
 pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options { statics, schedule, gradient: args.gradient(), ..Options::default() })
+    Ok(Options::default().statics(statics).schedule(schedule.as_deref()).gradient(args.gradient()))
 }
 
 /// The same, of what runs.
@@ -35,12 +36,16 @@ pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Opt
         Backend::C => taffeta::Backend::C,
         Backend::Interp => taffeta::Backend::Interp,
     };
-    Ok(Options { backend, gradient, ..options(&args.of)? })
+    Ok(options(&args.of)?.backend(backend).gradient(gradient))
 }
 
 /// Opens the program's entry, or its gradient.
 pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
-    let options = run_options(args, args.of.gradient())?;
+    open_with(args, run_options(args, args.of.gradient())?)
+}
+
+/// Opens the program's entry as it is to be compiled.
+pub fn open_with(args: &ProgramArgs, options: Options) -> Result<Session, Failure> {
     Ok(Session::open(&args.of.file, args.of.entry.as_deref(), &options)?)
 }
 
@@ -72,5 +77,10 @@ pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> 
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
     let names = session.signature().sizes.iter().map(|s| s.name.clone());
     let known: Vec<(String, i64)> = if args.generic { Vec::new() } else { names.zip(sizes.iter().copied()).collect() };
-    Ok(session.compile(&known)?)
+    let function = session.compile(&known)?;
+    // What a program prints stays out of the document on standard output.
+    let beside = |line: &str| {
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    };
+    Ok(if args.json { function.on_print(beside) } else { function })
 }

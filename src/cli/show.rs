@@ -5,9 +5,9 @@ use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
+use taffeta::ast::Diagnostic;
 use taffeta::schedule::Schedule;
-use taffeta::{Options, Program, Timings};
-use taffeta_ast::Diagnostic;
+use taffeta::{Options, Program};
 
 /// Print a program at a stage of compilation
 #[derive(clap::Args)]
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             program.scheduled(&program.entry(args.of.entry.as_deref())?, &options)?;
         }
         if let Some(module) = program.front().module() {
-            print(&taffeta_frontend::syntax::show::module(module))?;
+            print(&taffeta::frontend::syntax::show::module(module))?;
         }
         return Ok(());
     }
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return match args.steps {
             true => print(&steps(&program, &entry, &options, &schedule)?),
             false if args.trace.is_some() => Ok(()),
-            false => print(&taffeta_ast::print::func(schedule.func())),
+            false => print(&taffeta::ast::print::func(schedule.func())),
         };
     }
     let text = match stage {
@@ -95,16 +95,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 // It is not shown, but a wrong one is wrong.
                 program.scheduled(&entry, &options)?;
             }
-            let plain = Options { schedule: None, ..options };
-            taffeta_ast::print::func(&program.logical(&entry, &plain, &mut Timings::default())?)
+            taffeta::ast::print::func(&program.logical(&entry, &options.schedule(None))?)
         }
         // With `--grad`, the gradient of the scheduled program.
         Stage::Grad | Stage::Scheduled => {
-            let gradient = Some(options.gradient.clone().unwrap_or_default());
-            let gradient = Options { gradient, ..options };
-            taffeta_ast::print::func(&program.logical(&entry, &gradient, &mut Timings::default())?)
+            let gradient = options.gradient.clone().unwrap_or_default();
+            taffeta::ast::print::func(&program.logical(&entry, &options.gradient(gradient))?)
         }
-        Stage::Lowered => taffeta_ast::print::func(program.lowered(&entry, &options)?.func()),
+        Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };
     print(&text)
@@ -113,9 +111,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`),
 /// and what is said of it.
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
-    let plain = Options { schedule: None, ..options.clone() };
-    let func = program.logical(entry, &plain, &mut Timings::default())?;
-    let text = |f: &taffeta_ast::Func| taffeta_ast::print::func(f).trim_end().to_string() + "\n";
+    let plain = options.clone().schedule(None);
+    let func = program.logical(entry, &plain)?;
+    let text = |f: &taffeta::ast::Func| taffeta::ast::print::func(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
     let mut number = 0;

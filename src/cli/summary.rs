@@ -1,8 +1,8 @@
 //! Results as people read them: name, type, shape, some values, smallest, largest and mean.
 
 use serde_json::{Value as Json, json};
+use taffeta::ast::{DType, Value};
 use taffeta::io::shape_text;
-use taffeta_ast::{DType, Value};
 
 /// Along each dimension this many values are shown at either end.
 const EDGE: usize = 3;
@@ -238,7 +238,7 @@ fn nested(value: &Value, dim: usize, offset: usize, out: &mut String) {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
-    use taffeta_ast::Buffer;
+    use taffeta::ast::Buffer;
 
     fn check(shape: &[usize], data: Buffer, expected: Expect) {
         expected.assert_eq(&text("y", &Value::new(shape.to_vec(), data).expect("a value")));

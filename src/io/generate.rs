@@ -127,7 +127,7 @@ impl Generator {
         let rng = RefCell::new(ChaCha8Rng::seed_from_u64(self.seed.unwrap_or_else(|| seed_of(&want.name))));
         let data = if want.dtype.is_float() { self.floats(want, n, &rng)? } else { self.integers(want, n, &rng)? };
         Value::new(shape.to_vec(), data)
-            .ok_or_else(|| Diagnostic::new("data::too-large", format!("parameter `{}` is too large", want.name)))
+            .ok_or_else(|| Diagnostic::new("data::too_large", format!("parameter `{}` is too large", want.name)))
     }
 
     fn floats(&self, want: &Want, n: usize, rng: &RefCell<ChaCha8Rng>) -> Result<Buffer, Diagnostic> {

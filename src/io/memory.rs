@@ -8,7 +8,7 @@ pub fn check_tensor(dtype: DType, shape: &[usize], what: &str) -> Result<usize, 
     let bytes = element_count(shape).and_then(|n| n.checked_mul(dtype.size())).filter(|b| *b <= isize::MAX as usize);
     let Some(bytes) = bytes else {
         return Err(Diagnostic::new(
-            "data::too-large",
+            "data::too_large",
             format!("{what}: the number of bytes of {dtype}{} overflows", super::shape_text(shape)),
         ));
     };
@@ -29,7 +29,7 @@ pub fn check_bytes(bytes: u128, what: &str) -> Result<(), Diagnostic> {
     if fits {
         return Ok(());
     }
-    let mut d = Diagnostic::new("data::too-large", format!("{what}: {} do not fit in memory", human_bytes(bytes)));
+    let mut d = Diagnostic::new("data::too_large", format!("{what}: {} do not fit in memory", human_bytes(bytes)));
     if available != u128::MAX {
         d = d.note(format!("{} are available", human_bytes(available)));
     }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn sizes_that_overflow_or_do_not_fit_are_refused() {
         let overflow = check_tensor(DType::F64, &[usize::MAX, 2], "x").unwrap_err();
-        assert_eq!(overflow.code, "data::too-large");
+        assert_eq!(overflow.code, "data::too_large");
         let huge = check_tensor(DType::F64, &[1 << 50], "x").unwrap_err();
         assert!(huge.message.starts_with("x: 8.0 PiB do not fit"), "{huge}");
         assert_eq!(check_tensor(DType::F32, &[0, usize::MAX], "x").unwrap(), 0);

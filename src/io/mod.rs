@@ -125,7 +125,7 @@ pub(crate) fn float(text: &str) -> Option<f64> {
 pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
     use std::io::ErrorKind;
     match e.kind() {
-        ErrorKind::NotFound => file_error("data::missing-file", path, "there is no such file")
+        ErrorKind::NotFound => file_error("data::missing_file", path, "there is no such file")
             .help("check the path; relative paths start from the current directory"),
         ErrorKind::PermissionDenied => file_error("data::unreadable", path, "no permission to read this file"),
         ErrorKind::IsADirectory => file_error("data::unreadable", path, "this is a directory, not a file"),
@@ -155,7 +155,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|e| os_error(path, &e))?;
     if bytes.len() as u64 > limit {
         return Err(file_error(
-            "data::too-large",
+            "data::too_large",
             path,
             "more than 64 MiB come from something that is no regular file",
         ));

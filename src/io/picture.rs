@@ -29,7 +29,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     let what = path.display().to_string();
     memory::check_tensor(DType::F64, &shape, &what)?;
     let size =
-        reader.output_buffer_size().ok_or_else(|| file_error("data::too-large", path, "the picture is too large"))?;
+        reader.output_buffer_size().ok_or_else(|| file_error("data::too_large", path, "the picture is too large"))?;
     let mut bytes = vec![0; size];
     let frame = reader.next_frame(&mut bytes).map_err(|e| png_error(path, e))?;
     bytes.truncate(frame.buffer_size());
@@ -49,7 +49,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
 fn png_error(path: &Path, e: png::DecodingError) -> Diagnostic {
     match e {
         png::DecodingError::IoError(e) => os_error(path, &e),
-        png::DecodingError::LimitsExceeded => file_error("data::too-large", path, "the picture is too large"),
+        png::DecodingError::LimitsExceeded => file_error("data::too_large", path, "the picture is too large"),
         e => file_error("data::format", path, format!("this is no intact PNG picture ({e})")),
     }
 }

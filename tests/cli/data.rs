@@ -19,7 +19,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     folder.write("short.npy", &[&header[..], &[0; 16]].concat());
     let run = |x: &str| check(&folder, &["run", "f.ft", "pick", "--in", &format!("x={x}"), "--in", "index=[0]"]);
     expect![[r#"
-        data::missing-file
+        data::missing_file
 
           × nowhere.npy: there is no such file
           help: check the path; relative paths start from the current directory
@@ -207,7 +207,7 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
     "#]]
     .assert_eq(&axpy(&["--in", "x=rand", "--in", "y=rand", "--size", "n=-1"]));
     expect![[r#"
-        data::too-large
+        data::too_large
 
           × parameter `x`: the number of bytes of f32[4611686018427387904] overflows
 

@@ -12,6 +12,48 @@ fn folder() -> Folder {
 }
 
 #[test]
+fn operators_are_shown() {
+    let folder = folder();
+    let (status, out, err) = folder.taffeta(&["doc", "softmax"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("softmax(x, axis=-1)\n\nSoftmax: `y = exp(x - m) / Σ exp(x - m)`"), "{out}");
+    assert!(out.contains("\nExample:\n    def example(x: f64[2, 2]) -> f64[2, 2]:\n"), "{out}");
+    let (status, out, _) = folder.taffeta(&["doc"]);
+    assert_eq!(status, 0);
+    for name in ["softmax", "rand_normal", "conv2d", "tile2d"] {
+        assert!(out.lines().any(|l| l.starts_with(&format!("  {name} "))), "{name} is not in\n{out}");
+    }
+    let (status, out, _) = folder.taffeta(&["doc", "exp"]);
+    assert!(status == 0 && out.contains("part of the language"), "{out}");
+    let (status, out, err) = folder.taffeta(&["doc", "sofmax"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(err.contains("the library has no `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
+    assert_eq!(folder.taffeta(&["doc", "_axes"]).0, 1);
+    assert_eq!(folder.taffeta(&["doc", "softmax", "more"]).0, 2);
+}
+
+#[test]
+fn warnings_leave_the_status_alone() {
+    let folder = Folder::new(&[
+        (
+            "w.ft",
+            "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i]\n    return s\n",
+        ),
+        (
+            "e.ft",
+            "def f(x: f64[n]) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        s += x[i] + q\n    return s\n",
+        ),
+    ]);
+    let (status, out, err) = folder.taffeta(&["check", "w.ft"]);
+    assert_eq!((status, out.as_str()), (0, "w.ft: no errors in 1 entry\n"));
+    assert!(err.contains("type::narrowing") && err.contains("1 warning\n"), "{err}");
+    let (status, out, _) = folder.taffeta(&["check", "w.ft", "--json"]);
+    assert!(status == 0 && out.contains("\"severity\":\"warning\""), "{out}");
+    let (status, _, err) = folder.taffeta(&["check", "e.ft"]);
+    assert!(status == 1 && err.contains("1 error\n"), "{err}");
+}
+
+#[test]
 fn wrong_usage_is_status_2() {
     let folder = folder();
     for args in [
@@ -214,6 +256,30 @@ fn programs_are_formatted() {
     assert_eq!(text, "def f(x: f32[n]) -> f32[n]:\n    y = x + 1  # more\n    return y\n");
     assert_eq!(folder.succeeds(&["fmt", "--check", "ugly.ft", "good.ft"]), "");
     assert!(folder.fails(&["fmt", "bad.ft"]).contains("bad.ft:1"));
+}
+
+#[test]
+fn codes_are_explained() {
+    let folder = folder();
+    let (status, out, err) = folder.taffeta(&["explain", "schedule::dependence"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("schedule::dependence\n\n") && out.contains("witness"), "{out}");
+    // As it is copied from a diagnostic.
+    assert_eq!(folder.taffeta(&["explain", "[schedule::dependence]"]).1, out);
+    let (status, all, _) = folder.taffeta(&["explain"]);
+    assert_eq!(status, 0);
+    for code in taffeta_ast::codes::groups().flat_map(|g| g.codes) {
+        assert!(all.contains(&format!("\n  {} ", code.name)), "{} is not listed:\n{all}", code.name);
+    }
+    for (wrong, help) in [
+        ("shape::mismatsch", "did you mean `shape::mismatch`?"),
+        ("overflow", "codes with it: `shape::overflow`, `size::overflow`"),
+        ("nothing::like::it", "`taffeta explain` lists all of them"),
+    ] {
+        let (status, out, err) = folder.taffeta(&["explain", wrong]);
+        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+        assert!(err.contains("command::code") && err.contains(help), "{err}");
+    }
 }
 
 /// Strings are the author's, byte for byte, in files and on standard output.

@@ -15,6 +15,10 @@ def converted(value, dtype):
 
 def store(base, index, value):
     """base[index] = value; the right-hand side is read in full before."""
+    if base.declared is not None:
+        base.declared.store(value)
+    if base.open:  # the run with the type that is found will say whether it fits
+        value = Tensor(array(value, base.dtype), base.dtype, value.dims if isinstance(value, Tensor) else ())
     value = converted(value, base.dtype)
     if not isinstance(base.a[index], np.ndarray) and value.ndim:
         raise TaffetaError("a tensor does not go into one element")

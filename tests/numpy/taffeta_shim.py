@@ -17,8 +17,8 @@ import taffeta_libop_more  # noqa: F401  (registers operators)
 from taffeta_builtins import Builtins
 from taffeta_libop import OPERATORS
 from taffeta_places import converted, filled, numpy_index, store, viewed_dims
-from taffeta_values import (BOOL, DTYPES, UNARY, DType, Tensor, Weak, TaffetaError, array, binary, choose, condition, declared_type,
-                         invert, is_weak, negate, number, result, same, to_type, unary)
+from taffeta_values import (BOOL, DTYPES, F32, F64, I32, I64, UNARY, Declared, DType, Tensor, Weak, TaffetaError, array, binary, choose,
+                            condition, declared_type, invert, is_weak, negate, number, result, same, to_type, unary, weak_type)
 
 sys.setrecursionlimit(50000)  # a call of a template takes a dozen of Python's
 LIBOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "libop", "ops")
@@ -71,6 +71,39 @@ def names_written_again(node):
                     leaf = leaf.value
                 count[leaf.id] = count.get(leaf.id, 0) + weight
     return {name for name, times in count.items() if times > 1}
+
+
+class Types:
+    """The types of names that are declared from weak values: what this run has stored into them, and what it assumes.
+
+    A declaration is known by its place in the text and the calls and static rounds that lead there.
+    """
+
+    def __init__(self):
+        self.assumed, self.found, self.settled = {}, {}, set()
+
+    def learn(self):
+        """Takes over what a run has stored; whether that is news. Where nothing is, open names are f32 or i32."""
+        open_ones = {site: d for site, d in self.found.items() if site not in self.settled}
+        new = {site: d.dtype() for site, d in open_ones.items() if d.dtype() not in (None, self.assumed.get(site))}
+        if not new:
+            new = {site: {I64: I32, F64: F32}[d.kind] for site, d in open_ones.items() if site not in self.assumed}
+            self.settled.update(new)
+        self.assumed.update(new)
+        return bool(new)
+
+
+TYPES = Types()
+
+
+def table_item(values, index):
+    """An element of a list of numbers, which are weak as the literals are."""
+    a = np.array(values)
+    dtype = {"b": BOOL, "i": I64, "f": F64}[a.dtype.kind]
+    table = Tensor(a.astype(dtype.np), dtype, list(a.shape), is_open=dtype is not BOOL)
+    at, _ = numpy_index(table, index)
+    part = np.asarray(table.a[at])
+    return Weak(part.item()) if part.ndim == 0 else Tensor(part, dtype, is_open=table.open)
 
 
 class NoGradients(Exception):
@@ -142,10 +175,12 @@ class Return(Exception):
 class Frame:
     """One call of a function: its blocks, innermost last, each with its names."""
 
-    def __init__(self, function, module):
-        self.function, self.module = function, module
+    def __init__(self, function, module, path=()):
+        self.function, self.module, self.path = function, module, path
         self.blocks = [{}]
         self.params = {}  # name -> "view", "read" or "inout"
+        self.unrolled = ()  # which rounds of static loops are run
+        self.calling = None  # where the call stands that is evaluated
 
     # ---- names
 
@@ -192,8 +227,12 @@ class Frame:
         pass
 
     def do_Expr(self, node):
-        if not isinstance(node.value, ast.Constant):
-            self.eval(node.value)
+        value = node.value
+        # What is printed is compared between the interpreter and C; NumPy writes numbers in another way.
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
+            return
+        if not isinstance(value, ast.Constant):
+            self.eval(value)
 
     def do_Assert(self, node):
         if not number(self.eval(node.test)):
@@ -221,9 +260,12 @@ class Frame:
         call = node.iter
         kind = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
         if kind == "static":
-            for v in self.eval(call.args[0]):
+            before = self.unrolled
+            for k, v in enumerate(self.eval(call.args[0])):
+                self.unrolled = before + (k,)
                 self.blocks[-1].update(zip(names, v if len(names) > 1 else [v]))
                 self.run(node.body)
+            self.unrolled = before
             return
         if kind == "ndrange":
             ranges = [r if isinstance(r, range) else range(number(r)) for r in map(self.eval, call.args)]
@@ -261,7 +303,7 @@ class Frame:
         name = target.id
         block = self.find(name)
         if block is None:
-            self.blocks[-1][name] = self.declared(name, value)
+            self.blocks[-1][name] = self.declared(name, value, target)
         elif isinstance(block[name], Tensor):
             if name in self.params:
                 raise TaffetaError(f"`{name} = …` of a parameter: write {name}[...] = …")
@@ -271,14 +313,21 @@ class Frame:
         else:
             block[name] = value
 
-    def declared(self, name, value):
+    def declared(self, name, value, target):
         """What a new name stands for: its own copy of a tensor; a weak value where it is never written again."""
         if isinstance(value, Tensor):
             return value.copy()
-        if is_weak(value) and name in self.function.written_again:
-            dtype = declared_type(value)
+        if not is_weak(value) or name not in self.function.written_again:
+            return value
+        dtype = declared_type(value)
+        if dtype is BOOL:
             return Tensor(array(value, dtype), dtype)
-        return value
+        # Its type is that of what the run before stored into it (see `run`).
+        site = (self.path, self.unrolled, self.module.path, target.lineno, target.col_offset)
+        found = TYPES.found.setdefault(site, Declared(weak_type(value)))
+        known = TYPES.assumed.get(site)
+        dtype = known or dtype
+        return Tensor(array(value, dtype), dtype, declared=found, is_open=known is None)
 
     def do_AnnAssign(self, node):
         if self.find(node.target.id) is not None:
@@ -297,9 +346,14 @@ class Frame:
         else:
             base, index, gathered = self.place(node.target)
         old = Tensor(np.asarray(base.a[index]).copy(), base.dtype)
+        old.open = base.open
         if op not in ("+", "-", "*", "|", "&"):
             store(base, index, binary(op, old, value))
             return
+        if base.declared is not None:
+            base.declared.store(value)
+        if base.open:
+            value = Tensor(array(value, base.dtype), base.dtype, value.dims if isinstance(value, Tensor) else ())
         value = converted(value, base.dtype)
         if gathered:
             repeated = {"+": np.add, "-": np.subtract, "*": np.multiply, "|": np.bitwise_or, "&": np.bitwise_and}[op]
@@ -432,16 +486,17 @@ class Frame:
     def eval_Subscript(self, node):
         base = self.eval(node.value)
         if isinstance(base, (tuple, list, str, range)):
-            index = self.eval(node.slice)
-            if isinstance(index, (Weak, Tensor)):
-                raise TaffetaError("the index of a static list must be static")
-            return base[index]
+            items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            index = [self.eval(n) for n in items]
+            if len(index) > 1 or isinstance(index[0], (Weak, Tensor)):
+                return table_item(base, index)
+            return base[index[0]]
         if isinstance(base, DType):
             raise TaffetaError("a type is no value here")
         base, index, gathered = self.place(node)
         a = np.asarray(base.a[index])
         dims = [Weak(n) for n in a.shape] if gathered else viewed_dims(base, index)
-        return Tensor(a, base.dtype, dims)
+        return Tensor(a, base.dtype, dims, base.declared, base.open)
 
     def eval_Call(self, node):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "shape":
@@ -460,6 +515,7 @@ class Frame:
         if name in BUILTINS and not hidden and not pair:
             return self.builtin(name, node.args, keywords)
         args = [self.eval(a) for a in node.args]
+        self.calling = (node.lineno, node.col_offset)
         return self.call_value(self.look_up(name), args, {k: self.eval(v) for k, v in keywords.items()})
 
     def call_value(self, function, args, keywords):
@@ -467,7 +523,7 @@ class Frame:
             return function(*args, **keywords)
         if not isinstance(function, Function):
             raise TaffetaError("this is no function")
-        return call(function, args, keywords)[0]
+        return call(function, args, keywords, path=self.path + (self.unrolled, self.calling))[0]
 
     def builtin(self, name, nodes, keywords):
         if name == "select":
@@ -492,9 +548,9 @@ class Frame:
         return self.eval(node), []
 
 
-def call(function, args, keywords, outer_sizes=None):
+def call(function, args, keywords, outer_sizes=None, path=()):
     """Runs a function on values; gives its result and the expression after `return`."""
-    frame = Frame(function, function.module)
+    frame = Frame(function, function.module, path)
     scope = frame.blocks[0]
     names = [p.arg for p in function.params]
     if len(args) > len(names) or set(keywords) - set(names) or set(keywords) & set(names[:len(args)]):
@@ -537,6 +593,8 @@ def bind(frame, param, value, later):
         value = converted(value, dtype)
     if value.ndim != len(dims):
         raise TaffetaError(f"{param.arg} has {value.ndim} dimensions, not {len(dims)}")
+    if mode == "inout" and value.declared is not None:
+        value.declared.store(Tensor(np.zeros((), dtype.np), dtype))
     if value.dtype is not dtype:
         raise TaffetaError(f"{param.arg} is {value.dtype}, not {dtype}")
     known = []
@@ -557,7 +615,7 @@ def bind(frame, param, value, later):
     for length, n in zip(known, value.a.shape):
         if number(length) != n:
             raise TaffetaError(f"{param.arg}: a dimension is {n}, not {number(length)}")
-    return Tensor(value.a, dtype, known), mode
+    return Tensor(value.a, dtype, known, value.declared), mode
 
 
 def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>", libop="numpy"):
@@ -575,8 +633,22 @@ def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>
                 node = node.slice
             dtype = probe.annotation(node)[0]
             given[p.arg] = Tensor(np.array(to_type(inputs[p.arg], dtype)), dtype)
-    with np.errstate(all="ignore"):
-        value, node, frame = call(function, [], given, {k: Weak(v) for k, v in (sizes or {}).items()})
+    fresh = {k: v.a.copy() for k, v in given.items() if isinstance(v, Tensor)}
+    TYPES.assumed, TYPES.settled = {}, set()
+    while True:
+        TYPES.found = {}
+        for k, a in fresh.items():
+            given[k] = Tensor(a.copy(), given[k].dtype)
+        with np.errstate(all="ignore"):
+            try:
+                value, node, frame = call(function, [], given, {k: Weak(v) for k, v in (sizes or {}).items()})
+                error = None
+            except TaffetaError as e:
+                error = e
+        if not TYPES.learn():
+            break
+    if error is not None:
+        raise error
     out = {p: frame.blocks[0][p].a for p, mode in frame.params.items() if mode == "inout"}
     if value is None:
         return out

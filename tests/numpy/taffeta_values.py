@@ -54,10 +54,27 @@ class Weak:
         return f"Weak({self.v!r})"
 
 
+class Declared:
+    """A declaration of a name from a weak value: `stored` is the type in which everything typed that is stored meets."""
+
+    def __init__(self, kind):
+        self.kind, self.stored = kind, None
+
+    def store(self, value):
+        if isinstance(value, Tensor) and not value.open:
+            self.stored = value.dtype if self.stored is None else promote(self.stored, value.dtype)
+
+    def dtype(self):
+        """The type that the name has; None while nothing is known."""
+        return self.stored and weak_meeting(self.stored, self.kind)
+
+
 class Tensor:
-    def __init__(self, a, dtype, dims=None):
+    """`declared` is the declaration from a weak value that made it; while its type is `open`, it reads as that value."""
+
+    def __init__(self, a, dtype, dims=None, declared=None, is_open=False):
         assert isinstance(a, np.ndarray) and a.dtype == dtype.np, (type(a), dtype)
-        self.a, self.dtype = a, dtype
+        self.a, self.dtype, self.declared, self.open = a, dtype, declared, is_open
         if a.ndim == 0:
             self.dims = ()
             return
@@ -69,7 +86,7 @@ class Tensor:
         return self.a.ndim
 
     def copy(self):
-        return Tensor(self.a.copy(), self.dtype, self.dims)
+        return Tensor(self.a.copy(), self.dtype, self.dims, is_open=self.open)
 
 
 def tensor_of(a):
@@ -150,20 +167,30 @@ def promote(d, e):
     return F64
 
 
+def weak_meeting(dtype, kind):
+    """The type in which a typed operand meets a weak one, whose type would be `kind`."""
+    if kind is F64 and not dtype.is_float:
+        return F64
+    return I32 if kind is I64 and dtype is BOOL else dtype
+
+
+WEAK_KIND = {I32: I64, F32: F64}
+
+
+def is_open(v):
+    return isinstance(v, Tensor) and v.open
+
+
 def meeting_type(*values):
     """The type of the operands of one operation; weak ones take that of the typed ones."""
-    typed = [v.dtype for v in values if isinstance(v, Tensor)]
-    weak = [weak_type(v) for v in values if not isinstance(v, Tensor)]
+    typed = [v.dtype for v in values if isinstance(v, Tensor) and not v.open]
+    weak = [WEAK_KIND.get(v.dtype, v.dtype) if is_open(v) else weak_type(v) for v in values if is_open(v) or not isinstance(v, Tensor)]
     if not typed:
         return F64 if F64 in weak else I64 if I64 in weak else BOOL
     dtype = typed[0]
     for t in typed[1:]:
         dtype = promote(dtype, t)
-    if F64 in weak and not dtype.is_float:
-        return F64
-    if I64 in weak and dtype is BOOL:
-        return I32
-    return dtype
+    return weak_meeting(dtype, F64 if F64 in weak else I64 if I64 in weak else BOOL)
 
 
 def array(v, dtype):
@@ -177,7 +204,8 @@ def result(a, dtype, *operands):
     """Wraps what an operation gave: static from static operands, weak from weak ones, else a tensor."""
     a = np.asarray(a)
     if any(isinstance(v, Tensor) for v in operands):
-        return Tensor(to_type(a, dtype), dtype, broadcast_dims(*operands) if a.ndim else ())
+        open_still = all(v.open for v in operands if isinstance(v, Tensor))
+        return Tensor(to_type(a, dtype), dtype, broadcast_dims(*operands) if a.ndim else (), is_open=open_still)
     value = a.item()
     return value if all(is_static_number(v) for v in operands) else Weak(value)
 
@@ -279,7 +307,7 @@ def quick_binary(op, a, b):
         return None
     kinds = type(a), type(b)
     if kinds == (Tensor, Tensor):
-        if a.dtype is b.dtype and a.dtype in (I32, I64, F32, F64) and a.a.ndim == 0 and b.a.ndim == 0:
+        if not (a.open or b.open) and a.dtype is b.dtype and a.dtype in (I32, I64, F32, F64) and a.a.ndim == 0 and b.a.ndim == 0:
             return Tensor(np.asarray(QUICK[op](a.a, b.a)), BOOL if op in COMPARE else a.dtype, ())
         return None
     x, y = a.v if kinds[0] is Weak else a, b.v if kinds[1] is Weak else b

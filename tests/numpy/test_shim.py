@@ -74,6 +74,20 @@ def test_duplicates_accumulate():
     check(text, [1.5, 0, 0.75], i)
 
 
+def test_names_take_the_type_of_what_is_stored():
+    loop = "    for i in range(n):\n        for j in range(m):\n            "
+    check(F64X + "    t = 0.0\n" + loop + "t += x[i, j]\n    return t", 15, X, dtype="f8")
+    check(F32X + "    t = 0.0\n" + loop + "t = t + x[i, j]\n    return t", 15, X, dtype="f4")
+    check(F64X + "    t = 0.0\n    u = 0.0\n" + loop + "u += t\n            t += x[i, j]\n    return u", 20, X, dtype="f8")
+    check(F64X + "    c = 0\n" + loop + "if x[i, j] > 1:\n                c += 1\n    return c", 4, X, dtype="i4")
+    put = "def put(p, v):\n    p += v\n"
+    check(put + F64X + "    t = 0\n    put(t, x[0, 1])\n    t += 2\n    return t", 3, X, dtype="f8")
+    k = {"k": np.array([2**40, 1]), "h": np.array([1, 2], "f2")}
+    check("def t(k: i64[n]):\n    c = 0\n    for i in range(n):\n        c += k[i]\n    return c", 2**40 + 1, k, dtype="i8")
+    check("def t(h: f16[n]):\n    c = 0.0\n    for i in range(n):\n        c = c + h[i]\n    return c", 3, k, dtype="f2")
+    refuses(F64X + "    c = 0\n    for i in range(n):\n        c += 0.5\n    return c", "without a cast", X)
+
+
 def test_weak_numbers_take_the_type_they_meet():
     check(F32X + "    return 2 * x[0] + 0.1", np.float32(2) * np.arange(3, dtype="f4") + np.float32(0.1), X, dtype="f4")
     check(F32X + "    return sqrt(1.0 * m) * x[0]", (np.float32(np.sqrt(3.0)) * np.arange(3, dtype="f4")), X, dtype="f4")

@@ -76,9 +76,8 @@ fn golden(text: &str, key: &str) -> Vec<f64> {
 
 /// An entry of an example, compiled.
 fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Function {
-    let gradient =
-        wrt.map(|wrt| Gradient { wrt: wrt.iter().map(ToString::to_string).collect(), tape, ..Gradient::default() });
-    let options = Options { gradient, ..Options::default() }.backend(Backend::C);
+    let gradient = wrt.map(|wrt| Gradient::default().wrt(wrt).tape(tape));
+    let options = Options::default().gradient(gradient).backend(Backend::C);
     let program = Program::load(root().join("examples/adbench").join(file)).unwrap_or_else(|e| panic!("{e}"));
     program.compile(entry, &options).unwrap_or_else(|e| panic!("{file} {entry}: {e}"))
 }

@@ -59,7 +59,7 @@ impl<'p> Case<'p> {
 
     /// The command's static values and schedule.
     pub fn options(&self) -> Options {
-        let start = Options { schedule: self.schedule.clone(), ..Options::default() };
+        let start = Options::default().schedule(self.schedule.as_deref());
         self.statics.iter().fold(start, |options, (name, text)| {
             let value: StaticValue =
                 text.parse().unwrap_or_else(|e| panic!("{}: {}: {e}", self.program.name(), self.command));
@@ -70,14 +70,14 @@ impl<'p> Case<'p> {
     /// The command's inputs. The signature without compiled-in sizes says what they are.
     pub fn values(&self, signature: &Signature) -> Result<taffeta::inputs::Inputs, Error> {
         taffeta::inputs::read(signature, &self.inputs, &self.sizes)
-            .map_err(|faults| Error::Input(taffeta::locate::report(faults, &Default::default(), "")))
+            .map_err(|faults| Error::Input(taffeta::Report::from(faults)))
     }
 
     /// Compiles the entry. With `generic` no size is compiled in.
     pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, taffeta::inputs::Inputs), Error> {
         let file = taffeta::Program::load(&self.program.path)?;
         let mut options = self.options().backend(backend);
-        let plain = Options { schedule: None, ..options.clone() };
+        let plain = options.clone().schedule(None);
         let open = file.compile(&self.entry, &plain.clone().backend(Backend::Interp))?;
         if options.backend == Backend::Interp {
             options = plain;

@@ -18,6 +18,12 @@ use taffeta_schedule::Documentation;
 
 /// The page that is made of other files.
 const PRIMITIVES: &str = "reference/primitives.md";
+/// The page of the codes of diagnostics, which is made of the table in `ast`.
+const DIAGNOSTICS: &str = "reference/diagnostics.md";
+/// The page that is made of the operators' docstrings.
+const OPERATORS: &str = "reference/operators.md";
+/// Pages that are made of something else.
+const GENERATED: [&str; 3] = [PRIMITIVES, DIAGNOSTICS, OPERATORS];
 
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src")];
@@ -27,7 +33,7 @@ fn pages() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "md") && !path.ends_with(PRIMITIVES) {
+            } else if path.extension().is_some_and(|e| e == "md") && !GENERATED.iter().any(|g| path.ends_with(g)) {
                 pages.push(path);
             }
         }
@@ -183,6 +189,63 @@ fn the_page_of_primitives_is_made_of_their_files() {
     }
 }
 
+/// The page of the operators: families in the order of their files, with what their docstrings say.
+fn page_of_operators() -> String {
+    let mut out = String::from(
+        "# The operator library\n\nOperators are written in Taffeta (`libop/ops/`), inlined like any function, and visible without an import; a name\nof your own hides them. `taffeta doc NAME` shows one on the command line. This page is made of their docstrings, whose\nexamples are run by the tests.\n",
+    );
+    for (title, names) in taffeta_libop::families() {
+        write!(out, "\n## {}\n", title.trim_end_matches('.')).unwrap();
+        for name in names {
+            let d = taffeta_libop::document(name).unwrap();
+            let (text, example) = d.parts();
+            write!(out, "\n### `{}`\n\n{text}\n\n```python\n", d.signature).unwrap();
+            for line in example.lines() {
+                writeln!(out, "{}", line.strip_prefix("    ").unwrap_or(line)).unwrap();
+            }
+            out.push_str("```\n");
+        }
+    }
+    out
+}
+
+#[test]
+fn every_operator_is_in_the_reference() {
+    let mut stale = Vec::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(OPERATORS);
+    let page = current(&path, |_| page_of_operators(), &mut stale);
+    nothing_is_stale(&stale);
+    for name in taffeta_libop::names() {
+        assert!(page.contains(&format!("\n### `{name}(")), "`{name}` is not in the page of the operators");
+    }
+}
+
+/// The page of the codes: every group with its codes, as `taffeta explain` prints them.
+fn page_of_diagnostics() -> String {
+    let mut out = String::from(
+        "# Diagnostics\n\nWhat the code in brackets behind a diagnostic means. `taffeta explain CODE` prints the same, and codes \
+         do not\nchange their meaning. This page is made of the files in `ast/src/codes/`.\n",
+    );
+    for group in taffeta_ast::codes::groups() {
+        write!(out, "\n## {}\n", group.title).unwrap();
+        if !group.introduction.is_empty() {
+            write!(out, "\n{}\n", group.introduction).unwrap();
+        }
+        for code in group.codes {
+            write!(out, "\n### {}\n\n{}\n", code.name, code.text).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn the_page_of_diagnostics_is_made_of_the_table() {
+    let mut stale = Vec::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(DIAGNOSTICS);
+    current(&path, |_| page_of_diagnostics(), &mut stale);
+    nothing_is_stale(&stale);
+}
+
 /// The text of a primitive's example, which uses it, and whose scheduled program is shown.
 fn example(d: &Documentation, path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
@@ -213,7 +276,7 @@ fn outcome(
     backend: Backend,
     size: i64,
 ) -> Result<Vec<taffeta_ast::Value>, String> {
-    let options = Options { schedule: Some(schedule.to_string()), ..Options::default() }.backend(backend);
+    let options = Options::default().schedule(schedule).backend(backend);
     let function = program.compile(entry, &options).map_err(|e| e.to_string())?;
     let signature = function.signature();
     let sizes: Vec<_> = signature.sizes.iter().enumerate().map(|(k, s)| (s.name.clone(), size + k as i64)).collect();
@@ -232,7 +295,7 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
         assert!(all.iter().any(|(_, s)| s != "refused"), "the example of {} has no schedule", d.name);
         for (entry, schedule) in all {
             if schedule == "refused" {
-                let options = Options { schedule: Some(schedule), ..Options::default() };
+                let options = Options::default().schedule(schedule.as_str());
                 let refusal = program.scheduled(&entry, &options).err().map(|e| e.to_string()).unwrap_or_default();
                 assert!(refusal.contains("schedule::"), "{}: {entry} is not refused: {refusal}", d.name);
                 continue;

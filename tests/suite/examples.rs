@@ -191,7 +191,7 @@ fn attention_runs_on_cora() {
     );
     assert_eq!(list["y"].shape(), [2708, 8]);
     // 2708 x 1433 features by a library.
-    let dense = Options { schedule: Some("dense_by_library".into()), ..Options::default() };
+    let dense = Options::default().schedule("dense_by_library");
     let by_library = run_with(
         dense,
         "gat/gat.ft",
@@ -257,7 +257,7 @@ fn all_workers_of_a_program_may_compile_at_once() {
     let path = root().join("examples/matmul/matmul.ft");
     rayon::broadcast(|_| {
         let program = Program::load(&path).unwrap_or_else(|e| panic!("{e}"));
-        let options = Options { schedule: Some("fast".into()), ..Options::default() };
+        let options = Options::default().schedule("fast");
         program.lowered("matmul", &options).unwrap_or_else(|e| panic!("{e}"));
         assert!(program.check().is_empty());
     });

@@ -6,7 +6,7 @@ use crate::differential::all_programs;
 use crate::programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use taffeta::{Backend, Gradient, Options, Tape, Timings};
+use taffeta::{Backend, Gradient, Options, Tape};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::{Buffer, DType, Func, Value};
@@ -45,8 +45,8 @@ fn dot(a: &[Value], b: &[Value]) -> f64 {
 /// The program, with inputs for it.
 fn logical(case: &Case<'_>) -> (Func, Inputs) {
     let file = taffeta::Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
-    let plain = Options { schedule: None, ..case.options() };
-    let func = file.logical(&case.entry, &plain, &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"));
+    let plain = case.options().schedule(None);
+    let func = file.logical(&case.entry, &plain).unwrap_or_else(|e| panic!("{e}"));
     let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
     let sizes = function.signature().sizes.iter().map(|s| s.name.clone()).zip(inputs.sizes).collect();
     (func, Inputs { sizes, params: inputs.values })
@@ -56,8 +56,7 @@ fn logical(case: &Case<'_>) -> (Func, Inputs) {
 fn unlike(func: &Func) -> Option<String> {
     let text = taffeta_ast::print::func(func);
     let again = taffeta::Program::from_source("printed.ft", &text).map_err(|e| e.to_string());
-    let again = again
-        .and_then(|p| p.logical(&func.name, &Options::default(), &mut Timings::default()).map_err(|e| e.to_string()));
+    let again = again.and_then(|p| p.logical(&func.name, &Options::default()).map_err(|e| e.to_string()));
     match again {
         // `x.grad` is called `x_grad` in the text.
         Ok(again) if taffeta_ast::print::func(&again) == text => None,
@@ -179,10 +178,10 @@ fn transposed(case: &Case<'_>) -> Outcome {
 fn compiled(case: &Case<'_>) -> Result<(), String> {
     let run = |backend, tape: &Tape| -> Result<Vec<Named>, taffeta::Error> {
         let file = taffeta::Program::load(&case.program.path)?;
-        let gradient = Some(Gradient { wrt: Vec::new(), tape: tape.clone(), ..Gradient::default() });
+        let gradient = Some(Gradient::default().tape(tape.clone()));
         // The interpreter differentiates the program as it is written, C after its schedule.
         let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
-        let options = Options { schedule, gradient, ..case.options() }.backend(backend);
+        let options = case.options().schedule(schedule.as_deref()).gradient(gradient).backend(backend);
         let function = file.compile(&case.entry, &options)?;
         let mut given = case.inputs.clone();
         // A gradient has seeds of its own among its inputs, which are given.
@@ -191,7 +190,7 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
             seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
         given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
         let inputs = taffeta::inputs::read(function.signature(), &given, &case.sizes)
-            .map_err(|faults| taffeta::Error::Input(taffeta::locate::report(faults, &Default::default(), "")))?;
+            .map_err(|faults| taffeta::Error::Input(taffeta::Report::from(faults)))?;
         let ran = function.run(inputs.values, &inputs.sizes, 4)?;
         let names = function.signature().params().chain(function.signature().results()).map(|t| t.name.clone());
         Ok(names.zip(ran.params.into_iter().chain(ran.results)).collect())
@@ -265,7 +264,7 @@ def threads(s):
     let x: Vec<f64> = (0..500).map(|k| f64::from(k * 7919 % 500) / 500.0).collect();
     let run = |schedule: Option<&str>| {
         let gradient = Some(Gradient::default());
-        let options = Options { schedule: schedule.map(str::to_string), gradient, ..Options::default() };
+        let options = Options::default().schedule(schedule).gradient(gradient);
         let function = program.compile("extremes", &options).unwrap_or_else(|e| panic!("{e}"));
         let values = vec![
             Value::new(vec![500], Buffer::F64(x.clone())).expect("as many"),

@@ -2,7 +2,7 @@
 //! the interpreter and compiled C agree, and what is printed is the same program.
 
 use crate::programs::root;
-use taffeta::{Backend, Options, Program, Timings};
+use taffeta::{Backend, Options, Program};
 use taffeta_ast::{Buffer, DType, Value};
 
 fn value(dtype: DType, shape: &[usize], data: &[f64]) -> Value {
@@ -37,9 +37,8 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
     let dtype = if single { DType::F32 } else { DType::F64 };
     let found = run(&program, "J", Backend::C, params.to_vec(), sizes);
     let interpreted = run(&program, "J", Backend::Interp, params.to_vec(), sizes);
-    let printed = taffeta_ast::print::func(
-        &program.logical("J", &Options::default(), &mut Timings::default()).unwrap_or_else(|e| panic!("{e}")),
-    );
+    let printed =
+        taffeta_ast::print::func(&program.logical("J", &Options::default()).unwrap_or_else(|e| panic!("{e}")));
     let again = Program::from_source("printed.ft", &printed).unwrap_or_else(|e| panic!("{printed}\n{e}"));
     let reread = run(&again, "J", Backend::C, params.to_vec(), sizes);
     for ((a, b), c) in found.iter().zip(&interpreted).zip(&reread) {

@@ -5,7 +5,10 @@ mod adbench;
 mod case;
 #[path = "../cli/mod.rs"]
 mod cli;
+mod codes;
 mod corpus;
+mod custom_vjp;
+mod custom_vjp_budgets;
 mod differential;
 mod docs;
 #[path = "../../codegen/tests/compiled/driver.rs"]
@@ -16,10 +19,9 @@ mod jacobian;
 mod libop;
 mod logistic;
 mod memory;
-mod own_budgets;
-mod own_gradients;
 mod pairs;
 mod polybench;
+mod prints;
 mod programs;
 mod python;
 mod random;

@@ -40,9 +40,9 @@ const CASES: [Case; 4] = [
 fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Result<(u64, u64), String> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(case.file);
     let program = Program::load(&path).map_err(|e| e.to_string())?;
-    let sizes = case.sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
-    let gradient = Some(Gradient { tape: tape.clone(), memory, ..Gradient::default() });
-    let options = Options { gradient, sizes, ..Options::default() };
+    let sizes = case.sizes.iter().map(|(n, v)| (n.to_string(), *v));
+    let gradient = Some(Gradient::default().tape(tape.clone()).memory(memory));
+    let options = Options::default().gradient(gradient).sizes(sizes);
     let (_, explanation) = program.explained(case.entry, &options).map_err(|e| e.to_string())?;
     let predicted = explanation.peak.map_err(|missing| format!("{}: {missing:?} is missing", case.entry))?;
     let function = program.compile(case.entry, &options).map_err(|e| e.to_string())?;
@@ -51,7 +51,7 @@ fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Resu
         function.signature().params().map(|p| (p.name.clone(), given(&p.name))).collect();
     let sizes: Vec<(String, i64)> = case.sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
     let inputs = taffeta::inputs::read(function.signature(), &inputs, &sizes)
-        .map_err(|faults| taffeta::locate::report(faults, &Default::default(), case.entry).to_string())?;
+        .map_err(|faults| taffeta::Report::from(faults).to_string())?;
     let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
     Ok((predicted, ran.usage.scratch.expect("C measures it") as u64))
 }
@@ -112,11 +112,11 @@ def step(x: inout[f64[a]], steps: f64[b]) -> f64:
     let run = |budget: &str, sized: bool| {
         let program = Program::from_source("step.ft", &text(budget)).map_err(|e| e.to_string())?;
         let known = [("a", 5000), ("b", 200)].map(|(n, v)| (n.to_string(), v));
-        let sizes = if sized { known.clone().into() } else { Default::default() };
-        let function = program.compile("step", &Options { sizes, ..Options::default() }).map_err(|e| e.to_string())?;
+        let sizes = known.clone().into_iter().filter(|_| sized);
+        let function = program.compile("step", &Options::default().sizes(sizes)).map_err(|e| e.to_string())?;
         let given = ["x", "steps"].map(|n| (n.to_string(), "rand".to_string()));
         let inputs = taffeta::inputs::read(function.signature(), &given, &known)
-            .map_err(|faults| taffeta::locate::report(faults, &Default::default(), "step").to_string())?;
+            .map_err(|faults| taffeta::Report::from(faults).to_string())?;
         let ran = function.run(inputs.values, &inputs.sizes, 1).map_err(|e| e.to_string())?;
         Ok::<_, String>((ran.params[0].clone(), ran.usage.scratch.expect("C measures it")))
     };

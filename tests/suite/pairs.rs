@@ -20,9 +20,9 @@ enum Outcome {
 
 fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let file = Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
-    let gradient = Some(Gradient { tape: tape.clone(), ..Gradient::default() });
+    let gradient = Some(Gradient::default().tape(tape.clone()));
     let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
-    let options = Options { schedule, gradient, ..case.options() }.backend(backend);
+    let options = case.options().schedule(schedule.as_deref()).gradient(gradient).backend(backend);
     let both = match file.compile(&case.entry, &options) {
         Ok(both) => both,
         Err(e) if file.differentiate(&case.entry, &options).is_err() => {
@@ -256,8 +256,8 @@ fn what_does_not_belong_together_is_refused() {
     assert!(message(&pair.backward(&tape).run().unwrap_err()).contains("`y.grad: f64[n]` is missing"));
     assert!(message(&pair.forward().input("a", a.view()).run().unwrap_err()).contains("`x: f64[m]` is missing"));
     // Tangents are no matter of two passes.
-    let forward = Gradient { mode: taffeta::Mode::Forward, ..Gradient::default() };
-    let e = program.differentiate("product", &Options { gradient: Some(forward), ..Options::default() });
+    let forward = Gradient::default().mode(taffeta::Mode::Forward);
+    let e = program.differentiate("product", &Options::default().gradient(forward));
     assert_eq!(e.err().map(|e| e.report().diagnostics[0].code.to_string()).as_deref(), Some("grad::pair"));
 }
 
@@ -285,9 +285,8 @@ fn a_tape_may_outlive_its_arrays() {
 fn pairs_of_other_inputs_are_other_programs() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
     let names = |wrt: &[&str]| -> Vec<String> {
-        let wrt = wrt.iter().map(ToString::to_string).collect();
-        let gradient = Some(Gradient { wrt, ..Gradient::default() });
-        let pair = program.differentiate("product", &Options { gradient, ..Options::default() });
+        let gradient = Gradient::default().wrt(wrt);
+        let pair = program.differentiate("product", &Options::default().gradient(gradient));
         let pair = pair.unwrap_or_else(|e| panic!("{e}"));
         pair.backward_signature().results().map(|t| t.name.clone()).collect()
     };
@@ -300,7 +299,7 @@ fn pairs_of_other_inputs_are_other_programs() {
 /// the tape has.
 fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], seed: f64) -> usize {
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
-    let whole = Options { gradient: options.gradient.clone().or_else(|| Some(Gradient::default())), ..options.clone() };
+    let whole = options.clone().gradient(options.gradient.clone().or_else(|| Some(Gradient::default())));
     let one = program.compile("f", &whole).unwrap_or_else(|e| panic!("{e}"));
     let mut call = inputs.iter().fold(one.call(), |call, (name, value)| call.value(name, value));
     for r in one.signature().params().filter(|p| p.name.ends_with(".grad")) {
@@ -374,8 +373,8 @@ def f(x: f64[n], k: f64[n]) -> f64:
 ";
     let inputs = [("x", floats(12)), ("k", floats(12))];
     let within = |memory: Option<u64>, backend: Backend| {
-        let gradient = Some(Gradient { memory, ..Gradient::default() });
-        let options = Options { gradient, ..Options::default().backend(backend).size("n", 12) };
+        let gradient = Some(Gradient::default().memory(memory));
+        let options = Options::default().backend(backend).size("n", 12).gradient(gradient);
         both_times_the_same(heat, &options, &inputs, 0.5)
     };
     for backend in [Backend::Interp, Backend::C] {
@@ -403,8 +402,8 @@ def f(x: f64[n]) -> (f64, f64[n]):
 ";
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let within = |memory: Option<u64>| {
-        let gradient = Some(Gradient { memory, ..Gradient::default() });
-        let options = Options { gradient, ..Options::default().backend(Backend::Interp).size("n", 100) };
+        let gradient = Some(Gradient::default().memory(memory));
+        let options = Options::default().backend(Backend::Interp).size("n", 100).gradient(gradient);
         let pair = program.differentiate("f", &options)?;
         let x = floats(100);
         let (_, tape) = pair.forward().value("x", &x).run()?;
@@ -429,7 +428,7 @@ def f(y: inout[f64[n]], x: f64):
 back = vjp(f, wrt=[\"x\"])
 ";
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options { gradient: Some(Gradient::default()), ..Options::default() };
+    let options = Options::default().gradient(Gradient::default());
     let pair = program.differentiate("back", &options).unwrap_or_else(|e| panic!("{e}"));
     let (mut y, mut dy) = (arr1(&[1.0, 2.0]), arr1(&[3.0, 5.0]));
     // x.grad = sum y dy, and dy becomes dy x.

@@ -28,7 +28,7 @@ struct Prepared {
 fn prepare(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
     let mut timings = Timings::default();
     let file = taffeta::Program::load(&case.program.path)?;
-    let logical = file.logical(&case.entry, &case.options(), &mut timings)?;
+    let logical = file.logical(&case.entry, &case.options())?;
     let Ok(inputs) = case.values(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
     let func = Func { name: format!("entry_{k}"), ..logical };
     let lowered = pipeline::lowered(&func, &taffeta::Options::default(), &mut timings)

@@ -35,7 +35,7 @@
 use super::substitute;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_ast::stmt::MessagePart;
+use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A copy in which nothing stands for something else. Its origins are derived by this transformation, in this role.
@@ -109,6 +109,18 @@ impl Copier {
         }
     }
 
+    fn part(&self, p: &PrintPart) -> PrintPart {
+        let new = p.map(&mut |t| self.name(t), &mut |e| self.expr(e));
+        match (p, new) {
+            (PrintPart::Tensor { tensor: old, .. }, PrintPart::Tensor { tensor, at, shape }) => {
+                let before = self.tensors.get(old).map_or(&[][..], |(_, before)| before);
+                let at = before.iter().map(|a| a.index.clone()).chain(at).collect();
+                PrintPart::Tensor { tensor, at, shape }
+            }
+            (_, new) => new,
+        }
+    }
+
     /// The copy of a statement.
     pub fn stmt(&mut self, s: &Stmt) -> Stmt {
         let kind = match s.kind() {
@@ -142,6 +154,7 @@ impl Copier {
                 let (tensor, indices) = self.element(tensor, indices);
                 StmtKind::ReduceTo { tensor, indices, op: *op, value: self.expr(value) }
             }
+            StmtKind::Print { parts } => StmtKind::Print { parts: parts.iter().map(|p| self.part(p)).collect() },
             StmtKind::Assert { cond, message, kind } => {
                 let part = |p: &MessagePart| match p {
                     MessagePart::Value(e) => MessagePart::Value(self.expr(e)),
@@ -154,7 +167,6 @@ impl Copier {
                 StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
             }
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
-            StmtKind::Structured { tensor, step } => StmtKind::Structured { tensor: self.name(tensor), step: *step },
         };
         let new = Stmt::new(kind, s.origin().derive(self.step, self.role));
         self.ids.insert(s.id(), new.id());

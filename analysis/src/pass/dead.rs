@@ -29,7 +29,7 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! **Leaves alone**: parameters and results, calls of outside functions and what they are given, `while`, structured
+//! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`, structured
 //! tensors.
 
 use crate::query::walk::{Visitor, walk};
@@ -77,9 +77,8 @@ impl Reads {
                 StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
                     through.get_mut(tensor).unwrap_or(&mut roots).extend(reads);
                 }
-                StmtKind::Structured { tensor, .. } => roots.extend(reads.chain([tensor.clone()])),
                 StmtKind::Eval { args, .. } => roots.extend(reads.chain(args.iter().cloned())),
-                _ => roots.extend(reads),
+                kind => roots.extend(reads.chain(kind.printed().into_iter().cloned())),
             }
         });
         Reads { roots, through }

@@ -1,6 +1,6 @@
 //! Constant folding of floats: exactly what the program would compute, in the type of the expression, or nothing.
 //!
-//! Only operations that IEEE 754 rounds correctly are folded; `exp`, `sin` and their like differ between libraries. A
+//! Only operations that IEEE 754 rounds correctly are folded (`OpInfo::exact`). A
 //! result that is NaN is left to the program, so that nothing depends on how a NaN is written; so are `min` and `max`
 //! of zeros of both signs.
 
@@ -12,25 +12,8 @@ use taffeta_ast::{DType, Expr};
 /// The value of an operator on constants of a floating-point type.
 pub(super) fn fold(op: Op, args: &[Expr]) -> Option<Expr> {
     let values: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
-    let exact = op.is_comparison()
-        || matches!(
-            op,
-            Op::Min
-                | Op::Max
-                | Op::Add
-                | Op::Sub
-                | Op::Mul
-                | Op::Div
-                | Op::Abs
-                | Op::Sqrt
-                | Op::Floor
-                | Op::Ceil
-                | Op::Trunc
-                | Op::Round
-                | Op::IsNan
-        );
     let dtype = args.first()?.dtype();
-    if !exact || !dtype.is_float() {
+    if !op.info().exact || !dtype.is_float() {
         return None;
     }
     match (op, &values[..]) {

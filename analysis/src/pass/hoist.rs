@@ -2,7 +2,8 @@
 //!
 //! **Does**:
 //! - An assertion whose condition does not depend on the loop moves in front of the outermost loop that allows it,
-//!   under the condition that the loops and branches around it would have reached it (`n <= 0 or …`).
+//!   under the condition that the loops and branches around it would have reached it (`n <= 0 or …`). It does not
+//!   leave a loop that prints: what is printed before the program stops stays the same.
 //! - An expression that is costly (a division, a transcendental function), cannot stop the program and does not depend
 //!   on the loop is computed once into a scalar in front of the outermost loop that allows it.
 //!
@@ -40,7 +41,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::expr::ExprKind;
 use taffeta_ast::op::Op;
-use taffeta_ast::stmt::{MessagePart, Role};
+use taffeta_ast::stmt::{AssertKind, MessagePart, Role};
 use taffeta_ast::{Expr, Extent, Func, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The program with assertions and costly expressions moved.
@@ -181,8 +182,9 @@ impl Hoister {
     fn assertions(&mut self, stmt: &Stmt, bounds: [&Expr; 3], variant: &mut Variant) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut guards = Vec::new();
-        if let Some(guard) = self.runs(bounds)
-            && let StmtKind::For { body, .. } = stmt.kind()
+        if let StmtKind::For { body, .. } = stmt.kind()
+            && !effects::prints(body)
+            && let Some(guard) = self.runs(bounds)
         {
             self.under(guard, body, &mut guards, variant, &mut out);
         }
@@ -224,7 +226,9 @@ impl Hoister {
                     self.under(cond.negate(), o, guards, variant, out);
                 }
             }
-            StmtKind::Assert { cond, message, kind } if !self.moved.contains(&stmt.id()) => {
+            StmtKind::Assert { cond, message, kind }
+                if *kind != AssertKind::Finite && !self.moved.contains(&stmt.id()) =>
+            {
                 let shown = message.iter().filter_map(|p| match p {
                     MessagePart::Value(e) => Some(e),
                     MessagePart::Text(_) => None,
@@ -319,17 +323,15 @@ impl Costly {
     }
 }
 
+/// Operators of that cost are worth a name.
+const COSTLY: u32 = 4;
+
 /// Whether the operation itself takes many times what an addition takes.
 fn is_costly(e: &Expr) -> bool {
     let ExprKind::Apply(op, args) = e.kind() else { return false };
-    match op {
-        Op::FloorDiv | Op::Mod => args[1].as_literal().is_none(),
-        Op::Div | Op::Pow | Op::Sqrt | Op::Rsqrt => true,
-        Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log1p => true,
-        Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Atan2 => true,
-        Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Erf => true,
-        _ => false,
-    }
+    // A division by a constant becomes a multiplication and shifts.
+    let constant = matches!(op, Op::FloorDiv | Op::Mod) && args[1].as_literal().is_some();
+    op.info().cost >= COSTLY && !constant
 }
 
 /// What the scalar of an expression is called.

@@ -4,7 +4,7 @@
 //! in what loops say of their reductions.
 //!
 //! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, given to an
-//! outside function in it or structured.
+//! outside function in it or structured; of those that a print shows, new indices only come before the old ones.
 //!
 //! **Ensures**: ids, origins and everything that is bound stay.
 //!
@@ -23,6 +23,7 @@
 
 use super::substitute;
 use rustc_hash::FxHashMap;
+use taffeta_ast::stmt::PrintPart;
 use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
 
 /// The statement with new tensors for old ones, and new indices made from the old ones.
@@ -51,9 +52,32 @@ fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Acc
             }
             s.with_kind(StmtKind::For { iter, extent, props, body })
         }
+        StmtKind::Print { parts } => {
+            s.with_kind(StmtKind::Print { parts: parts.into_iter().map(|p| shown(p, names, indices)).collect() })
+        }
         _ => s.clone(),
     };
     here.map(&mut |c| targets(c, names, indices), &mut Expr::clone)
+}
+
+/// A part of a print: indices before those that it has.
+fn shown(
+    part: PrintPart,
+    names: &FxHashMap<Symbol, Symbol>,
+    indices: &dyn Fn(Vec<Access>) -> Vec<Access>,
+) -> PrintPart {
+    match part {
+        PrintPart::Tensor { tensor, at, shape } if names.contains_key(&tensor) => {
+            let (first, below) = (at.len(), shape.len());
+            let probes = shape.iter().map(|_| Expr::var(&Symbol::new("below")));
+            let old: Vec<Access> = at.into_iter().chain(probes).map(Access::from).collect();
+            let new = indices(old.clone());
+            debug_assert!(new.ends_with(&old[first..]), "a print shows the dimensions that it showed");
+            let at = new[..new.len() - below].iter().map(|a| a.index.clone()).collect();
+            PrintPart::Tensor { tensor: names[&tensor].clone(), at, shape }
+        }
+        part => part,
+    }
 }
 
 #[cfg(test)]

@@ -91,7 +91,8 @@ impl Simplifier {
                 self.facts.declare(tensor);
                 let body = self.stmt(body);
                 self.facts.pop(mark);
-                stmt.map(&mut |_| body.clone(), &mut |e| self.expr(e))
+                // A size that wraps stops the program, and must go on to do so.
+                stmt.map(&mut |_| body.clone(), &mut |e| if self.facts.is_exact(e) { self.expr(e) } else { e.clone() })
             }
             _ => stmt.map(&mut Stmt::clone, &mut |e| self.expr(e)),
         }

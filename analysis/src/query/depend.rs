@@ -17,6 +17,8 @@
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
 use super::Context;
+use super::definition::Definitions;
+pub use super::instance::Relation;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Linear;
 use super::point::Assumptions;
@@ -24,25 +26,6 @@ use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
-
-/// In which iteration of a loop the sink is, as seen from the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relation {
-    /// In the same one.
-    Same,
-    /// In a later one.
-    Later,
-    /// In an earlier one.
-    Earlier,
-    /// In any.
-    Any,
-}
-
-impl Relation {
-    pub(super) fn allows(self, other: Relation) -> bool {
-        self == other || self == Relation::Any
-    }
-}
 
 /// Which of both runs first in the program as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +116,8 @@ pub struct Witness {
     pub assumed: Vec<(Expr, i64)>,
     /// Whether this happens in every run with these sizes (and what is assumed), and is not only not excluded.
     pub exact: bool,
+    /// A subscript of the element that was not understood: then nothing else in the witness says anything.
+    pub opaque: Option<Expr>,
 }
 
 /// A pair of references that touch one element, one of them writing it.
@@ -162,6 +147,7 @@ impl Dependence {
 pub struct Dependences<'f> {
     func: &'f Func,
     all: Vec<Reference>,
+    definitions: Definitions,
 }
 
 /// Pairs of which fewer are not worth several threads.
@@ -170,12 +156,16 @@ const FEW: usize = 16;
 impl<'f> Dependences<'f> {
     /// Collects the references.
     pub fn new(func: &'f Func) -> Dependences<'f> {
-        Dependences { func, all: references(func) }
+        Dependences { func, all: references(func), definitions: Definitions::of(func) }
     }
 
     /// The program.
     pub fn func(&self) -> &'f Func {
         self.func
+    }
+
+    pub(super) fn definitions(&self) -> &Definitions {
+        &self.definitions
     }
 
     /// All references, in the order of the text.
@@ -187,14 +177,14 @@ impl<'f> Dependences<'f> {
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
         let pairs = self.pairs(ask);
         if pairs.len() < FEW {
-            let mut prover = Prover::new(self.func);
+            let mut prover = Prover::new(self.func, &self.definitions);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
         taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
-                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.pair(a, b, ask))
+                .map_init(|| Prover::new(self.func, &self.definitions), |prover, (a, b)| prover.pair(a, b, ask))
                 .find_map_first(|found| found)
         })
     }
@@ -206,7 +196,10 @@ impl<'f> Dependences<'f> {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
-                .map_init(|| Prover::new(self.func), |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+                .map_init(
+                    || Prover::new(self.func, &self.definitions),
+                    |prover, (a, b)| prover.cases(a, b, ask, usize::MAX),
+                )
                 .collect()
         });
         found.into_iter().flatten().collect()
@@ -215,7 +208,7 @@ impl<'f> Dependences<'f> {
     /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as
     /// far.
     pub fn distances(&self, d: &Dependence) -> Vec<Option<i64>> {
-        let mut prover = Prover::new(self.func);
+        let mut prover = Prover::new(self.func, &self.definitions);
         let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
         let common = d.source.site.common(&d.sink.site);
         let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
@@ -255,7 +248,9 @@ pub(super) struct Conflict {
     pub(super) assumed: Assumptions,
     pub(super) source: Instance,
     pub(super) sink: Instance,
+    /// The indices of the source's element, and of the sink's.
     element: Option<Vec<Expr>>,
+    other: Option<Vec<Expr>>,
 }
 
 /// What decides about pairs, on one thread.
@@ -264,11 +259,13 @@ pub(super) struct Prover<'f> {
     pub(super) ctx: Context,
     names: Names,
     writes: Writes,
+    definitions: Definitions,
 }
 
 impl<'f> Prover<'f> {
-    pub(super) fn new(func: &'f Func) -> Prover<'f> {
-        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default() }
+    pub(super) fn new(func: &'f Func, definitions: &Definitions) -> Prover<'f> {
+        let definitions = definitions.clone();
+        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default(), definitions }
     }
 
     fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
@@ -315,7 +312,7 @@ impl<'f> Prover<'f> {
         extra: Option<&Extra<'_>>,
     ) -> Option<Witness> {
         self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], s.element)
+            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
         })
     }
 
@@ -334,7 +331,8 @@ impl<'f> Prover<'f> {
         let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
-        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, unstable, assumed: Assumptions::default() };
+        let (definitions, assumed) = (&self.definitions, Assumptions::default());
+        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, definitions, unstable, assumed };
         pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
         pair.enter_rest(&a.site.path[common..], &mut source);
         pair.enter_rest(&b.site.path[common..], &mut sink);
@@ -343,14 +341,15 @@ impl<'f> Prover<'f> {
         for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
             pair.suppose(&cond, true);
         }
-        let element = here.clone();
+        let (element, other) = (here.clone(), there.clone());
         pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
             pair.assumed.impossible |= pair.ctx.differ(&x, &y);
             pair.suppose(&x.equals(&y), true);
+            pair.ctx.assume_congruent(&x, &y);
         }
         let assumed = pair.assumed;
-        let answer = f(self, Conflict { mark, assumed, source, sink, element });
+        let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
         self.ctx.pop(mark);
         answer
     }
@@ -362,7 +361,7 @@ impl<'f> Prover<'f> {
         mark: super::Mark,
         assumed: &Assumptions,
         instances: [&Instance; 2],
-        element: Option<Vec<Expr>>,
+        elements: [(Option<Vec<Expr>>, &Reference); 2],
     ) -> Option<Witness> {
         let symbol = |e: &Expr| match e.kind() {
             taffeta_ast::ExprKind::Var(s) => Some(s.clone()),
@@ -379,6 +378,9 @@ impl<'f> Prover<'f> {
             }
         }
         let point = self.ctx.point(mark, assumed, &first)?;
+        let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
+        let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
+        let [(element, _), _] = elements;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)
@@ -413,7 +415,7 @@ impl<'f> Prover<'f> {
                 assumed.push(shown);
             }
         }
-        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact })
+        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact && opaque.is_none(), opaque })
     }
 }
 

@@ -8,7 +8,7 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     let mut out = FxHashSet::default();
     stmt.walk(&mut |s| match s.kind() {
-        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } | StmtKind::Structured { tensor, .. } => {
+        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
             out.insert(tensor.clone());
         }
         StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
@@ -21,23 +21,24 @@ pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// The tensors that a statement loads from or passes to a call or to structured lowering. Reductions count as writes
-/// alone.
+/// The tensors that a statement loads from, prints or passes to a call. Reductions count as writes alone.
 pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
         match s.kind() {
-            StmtKind::Structured { tensor, .. } => {
-                out.insert(tensor.clone());
-            }
             StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
-            _ => {}
+            kind => out.extend(kind.printed().into_iter().cloned()),
         }
         for e in s.kind().exprs() {
             expr_reads(e, &mut seen, &mut out);
         }
     });
     out
+}
+
+/// Whether a statement writes lines while the program runs.
+pub fn prints(stmt: &Stmt) -> bool {
+    matches!(stmt.kind(), StmtKind::Print { .. }) || stmt.kind().children().into_iter().any(prints)
 }
 
 /// Adds the tensors that an expression loads from. `seen` keeps shared operands from being visited twice.

@@ -6,11 +6,30 @@
 //! load of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
 
 use super::Context;
-use super::depend::Relation;
+use super::definition::Definitions;
 use super::point::Assumptions;
 use super::reference::{Reference, Site, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+
+/// In which iteration of a loop the sink is, as seen from the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// In the same one.
+    Same,
+    /// In a later one.
+    Later,
+    /// In an earlier one.
+    Earlier,
+    /// In any.
+    Any,
+}
+
+impl Relation {
+    pub(super) fn allows(self, other: Relation) -> bool {
+        self == other || self == Relation::Any
+    }
+}
 
 /// Which of the two instances of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +63,8 @@ pub(super) struct Instance {
 pub(super) struct Pair<'a> {
     pub(super) ctx: &'a mut Context,
     pub(super) names: &'a mut Names,
+    /// What names of integers stand for.
+    pub(super) definitions: &'a Definitions,
     /// Tensors whose elements may change between the evaluations that the question is about.
     pub(super) unstable: FxHashSet<Symbol>,
     /// What was supposed and is no fact.
@@ -239,6 +260,10 @@ impl Pair<'_> {
                 Some(v) => Expr::raw(v.kind().clone(), e.dtype()),
                 None => e.clone(),
             },
+            ExprKind::Load(t, _) if self.definitions.value(t).is_some() => {
+                let value = self.definitions.value(t).cloned().unwrap_or_else(|| e.clone());
+                self.rename_in(&value, instance, done)
+            }
             ExprKind::Load(t, _) if self.unstable.contains(t) => {
                 let own = self.names.value(e, t, instance);
                 Expr::load(&own, Vec::new(), e.dtype())

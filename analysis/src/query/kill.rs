@@ -14,7 +14,8 @@
 
 use super::Context;
 use super::context::{Def, Key};
-use super::depend::{Dependences, Relation};
+use super::depend::Dependences;
+use super::instance::Relation;
 use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
 use super::linear::Atom;
 use super::point::{Assumptions, System};
@@ -47,7 +48,8 @@ impl Dependences<'_> {
         }
         let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
         let mark = ctx.mark();
-        let mut pair = Pair { ctx: &mut ctx, names: &mut names, unstable: changing, assumed: Assumptions::default() };
+        let (definitions, assumed) = (self.definitions(), Assumptions::default());
+        let mut pair = Pair { ctx: &mut ctx, names: &mut names, definitions, unstable: changing, assumed };
         let mut here = Instance::new(Side::Shared);
         pair.enter_rest(&read.site.path, &mut here);
         let Some(element) = pair.execute(read, &mut here) else { return false };

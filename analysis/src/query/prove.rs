@@ -5,9 +5,9 @@ use super::entail::QUICK;
 use super::interval::{Congruence, INFINITY, Interval};
 use super::linear::Linear;
 use super::lower::range_of;
-use taffeta_ast::expr::{Literal, Modifier};
+use taffeta_ast::expr::Literal;
 use taffeta_ast::op::Op;
-use taffeta_ast::{Access, Expr, ExprKind, Symbol};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Symbol};
 
 /// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would
 /// be visited once for every way to them.
@@ -79,9 +79,9 @@ impl Context {
 
     fn may_stop_node(&mut self, e: &Expr) -> bool {
         match e.kind() {
-            ExprKind::Load(t, indices) => indices.iter().enumerate().any(|(k, a)| {
-                a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(t, k, &a.index)
-            }),
+            ExprKind::Load(t, indices) => {
+                indices.iter().enumerate().any(|(k, a)| self.may_stop(&a.index) || !self.in_range(t, k, &a.index))
+            }
             ExprKind::Apply(op, args) if op.is_lazy() => {
                 self.may_stop(&args[0])
                     || self.guarded(&args[0], *op != Op::Or, |c| c.may_stop(&args[1]))
@@ -92,16 +92,13 @@ impl Context {
                     || (op.info().may_fail_on_int && e.dtype().is_int() && !self.has_value(*op, &args[0], &args[1]))
             }
             ExprKind::Cast(inner) => (inner.dtype().is_float() && e.dtype().is_int()) || self.may_stop(inner),
-            ExprKind::Limit(inner, _) => self.may_stop(inner),
-            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Missing | ExprKind::Measure(..) => false,
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => false,
         }
     }
 
     /// Whether addressing an element of a tensor that is alive may stop the program.
     pub fn element_may_stop(&mut self, tensor: &Symbol, indices: &[Access]) -> bool {
-        indices.iter().enumerate().any(|(k, a)| {
-            a.modifier != Modifier::None || self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index)
-        })
+        indices.iter().enumerate().any(|(k, a)| self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index))
     }
 
     /// Whether `0 <= index < dim` is proved for dimension `k` of a tensor that is alive, if the index has a value.
@@ -131,6 +128,49 @@ impl Context {
             let dividend = self.linear(a);
             self.holds(&dividend.plus_constant(-range.lo - 1))
         }
+    }
+
+    /// Whether the mathematical value of `Σ c · e + constant`, over i64 expressions that have a value here, is proved to
+    /// be an i64. (The expressions themselves may wrap: they are what the program computes.)
+    pub fn sum_fits(&mut self, terms: &[(&Expr, i64)], constant: i128) -> bool {
+        if self.unreachable {
+            return true;
+        }
+        let mut sum = Some(Linear::constant(constant));
+        for (e, c) in terms {
+            let l = self.linear(e);
+            sum = sum.and_then(|s| s.combine(1, &l, i128::from(*c)));
+        }
+        sum.is_some_and(|l| self.lies_in(&l, range_of(DType::I64)))
+    }
+
+    /// Whether the mathematical value of `a * b` is proved to be an i64.
+    pub fn product_fits(&mut self, a: &Expr, b: &Expr) -> bool {
+        let (a, b) = (self.linear(a), self.linear(b));
+        self.unreachable || self.product(&a, &b).is_some_and(|l| self.lies_in(&l, range_of(DType::I64)))
+    }
+
+    /// Whether no operation of an integer expression or a condition is one that may wrap here.
+    pub fn is_exact(&mut self, e: &Expr) -> bool {
+        if self.unreachable || e.children().is_empty() {
+            return true;
+        }
+        let exact = match e.kind() {
+            ExprKind::Apply(Op::Min | Op::Max | Op::Select, _) => true,
+            ExprKind::Apply(op, args) if e.dtype() == DType::I64 => match op {
+                Op::Add => self.sum_fits(&[(&args[0], 1), (&args[1], 1)], 0),
+                Op::Sub => self.sum_fits(&[(&args[0], 1), (&args[1], -1)], 0),
+                Op::Neg | Op::Abs => self.sum_fits(&[(&args[0], -1)], 0),
+                Op::Mul => self.product_fits(&args[0], &args[1]),
+                Op::FloorDiv | Op::Mod => !args[1].as_int().is_none_or(|d| d < 1),
+                _ => false,
+            },
+            ExprKind::Apply(..) => !e.dtype().is_int(),
+            ExprKind::Cast(inner) => inner.dtype().is_int() && e.dtype() == DType::I64,
+            ExprKind::Load(..) => return true,
+            _ => false,
+        };
+        exact && e.children().into_iter().all(|c| self.is_exact(c))
     }
 
     /// Whether two integers are proved to differ by reasoning about products, which isl cannot do: `i*m + j` is not

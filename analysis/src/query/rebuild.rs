@@ -78,10 +78,8 @@ impl Context {
 fn cost(e: &Expr) -> u32 {
     fn add(e: &Expr, total: &mut u32) {
         use taffeta_ast::ExprKind;
-        use taffeta_ast::op::Op;
         *total += match e.kind() {
-            ExprKind::Apply(Op::FloorDiv | Op::Mod, _) => 6,
-            ExprKind::Apply(..) => 2,
+            ExprKind::Apply(op, _) => 1 + op.info().cost.min(5),
             _ => 1,
         };
         for c in e.children() {

@@ -136,7 +136,7 @@ pub struct Reference {
     pub tensor: Symbol,
     /// What is done to the element.
     pub kind: Use,
-    /// Which element; `None` if it may be any of them (an outside function).
+    /// Which element; `None` if it may be any of them (an outside function, a print of a tensor).
     pub indices: Option<Vec<Expr>>,
     /// Conditions under which the element is touched, within the statement: `x[i - 1] if i > 0 else 0`.
     pub guards: Vec<(Expr, bool)>,
@@ -251,8 +251,7 @@ impl Collector {
                     self.add(&site, t, Use::Write, None);
                 }
             }
-            StmtKind::Structured { tensor, .. } => self.add(&site, tensor, Use::Write, None),
-            _ => {}
+            kind => kind.printed().into_iter().for_each(|t| self.add(&site, t, Use::Read, None)),
         }
     }
 

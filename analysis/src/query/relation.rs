@@ -5,7 +5,8 @@
 //! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
 //! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
 
-use super::depend::{Conflict, DependenceKind, Dependences, Prover, Relation, kind_of, orders};
+use super::depend::{Conflict, DependenceKind, Dependences, Prover, kind_of, orders};
+use super::instance::Relation;
 use super::linear::{Atom, Linear};
 use super::reference::{Reference, Step, Use};
 use crate::isl::Row;
@@ -65,7 +66,11 @@ impl Dependences<'_> {
             edges.into_iter().map(related).collect()
         };
         let found: Vec<Vec<Related>> = taffeta_ast::pool::run(|| {
-            pairs.into_par_iter().with_min_len(4).map_init(|| Prover::new(self.func()), pair).collect()
+            pairs
+                .into_par_iter()
+                .with_min_len(4)
+                .map_init(|| Prover::new(self.func(), self.definitions()), pair)
+                .collect()
         });
         found.into_iter().flatten().collect()
     }

@@ -2,8 +2,8 @@
 //! tree" means.
 
 use super::Func;
-use crate::expr::{Access, Expr, ExprKind, Modifier};
-use crate::stmt::{Extent, LoopProps, Message, MessagePart, Stmt, StmtKind, Tensor};
+use crate::expr::{Access, Expr, ExprKind};
+use crate::stmt::{Extent, LoopProps, Message, MessagePart, PrintPart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
@@ -65,15 +65,7 @@ impl Matcher {
     }
 
     fn accesses(&self, a: &[Access], b: &[Access]) -> bool {
-        a.len() == b.len()
-            && a.iter().zip(b).all(|(x, y)| {
-                let modifier = match (&x.modifier, &y.modifier) {
-                    (Modifier::Window(l1, h1), Modifier::Window(l2, h2)) => self.expr(l1, l2) && self.expr(h1, h2),
-                    (Modifier::Offset(d1), Modifier::Offset(d2)) => self.expr(d1, d2),
-                    (m1, m2) => m1 == m2,
-                };
-                modifier && x.protocol == y.protocol && self.expr(&x.index, &y.index)
-            })
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.protocol == y.protocol && self.expr(&x.index, &y.index))
     }
 
     fn expr(&self, a: &Expr, b: &Expr) -> bool {
@@ -83,7 +75,6 @@ impl Matcher {
                 (ExprKind::Load(t, i), ExprKind::Load(u, j)) => self.symbol(t, u) && self.accesses(i, j),
                 (ExprKind::Apply(p, x), ExprKind::Apply(q, y)) => p == q && self.exprs(x, y),
                 (ExprKind::Cast(x), ExprKind::Cast(y)) => self.expr(x, y),
-                (ExprKind::Limit(x, s), ExprKind::Limit(y, t)) => s == t && self.expr(x, y),
                 (ExprKind::Measure(m, x), ExprKind::Measure(n, y)) => m == n && self.symbol(x, y),
                 (x, y) => x == y,
             }
@@ -128,12 +119,14 @@ impl Matcher {
             (Assert { cond: c, message: m, kind: k }, Assert { cond: d, message: n, kind: l }) => {
                 k == l && self.message(m, n) && self.expr(c, d)
             }
+            (Print { parts: p }, Print { parts: q }) => {
+                p.len() == q.len() && p.iter().zip(q).all(|(a, b)| self.part(a, b))
+            }
             (Assume { cond: c }, Assume { cond: d }) => self.expr(c, d),
             (Eval { function: f, args: x }, Eval { function: g, args: y }) => {
                 f == g && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t))
             }
             (While { cond: c, body: x }, While { cond: d, body: y }) => self.expr(c, d) && self.stmt(x, y),
-            (Structured { tensor: t, step: s }, Structured { tensor: u, step: r }) => s == r && self.symbol(t, u),
             _ => false,
         }
     }
@@ -145,6 +138,17 @@ impl Matcher {
                 (MessagePart::Value(x), MessagePart::Value(y)) => self.expr(x, y),
                 _ => false,
             })
+    }
+
+    fn part(&self, a: &PrintPart, b: &PrintPart) -> bool {
+        match (a, b) {
+            (PrintPart::Text(s), PrintPart::Text(t)) => s == t,
+            (PrintPart::Value(x), PrintPart::Value(y)) => self.expr(x, y),
+            (PrintPart::Tensor { tensor: t, at: i, shape: m }, PrintPart::Tensor { tensor: u, at: j, shape: n }) => {
+                self.symbol(t, u) && self.exprs(i, j) && self.exprs(m, n)
+            }
+            _ => false,
+        }
     }
 
     fn extent(&self, a: &Extent, b: &Extent) -> bool {

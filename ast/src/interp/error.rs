@@ -46,6 +46,11 @@ pub enum ErrorKind {
         /// The size.
         size: i64,
     },
+    /// A size of a tensor wraps around, or it has more than [`MAX_SIZE`](crate::value::MAX_SIZE) elements.
+    SizeOverflow {
+        /// The tensor's name.
+        tensor: String,
+    },
     /// A tensor is too large for this machine.
     TooLarge {
         /// The tensor's name.
@@ -96,8 +101,9 @@ impl ErrorKind {
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
             }
+            ErrorKind::Assert { kind: AssertKind::Finite, .. } => "run::nonfinite",
             ErrorKind::Uninitialised { .. } => "run::uninitialised",
-            ErrorKind::NegativeSize { .. } | ErrorKind::TooLarge { .. } => "run::size",
+            ErrorKind::NegativeSize { .. } | ErrorKind::SizeOverflow { .. } | ErrorKind::TooLarge { .. } => "run::size",
             ErrorKind::Shape { .. } => "run::shape",
             ErrorKind::Input(_) => "run::input",
             ErrorKind::Unsupported(_) => "run::unsupported",
@@ -121,6 +127,9 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::NegativeSize { tensor, dim, size } => {
                 write!(f, "dimension {dim} of `{tensor}` has the negative size {size}")
+            }
+            ErrorKind::SizeOverflow { tensor } => {
+                write!(f, "the size of `{tensor}` overflows: a tensor has at most 2^47 elements")
             }
             ErrorKind::TooLarge { tensor, shape } => {
                 write!(f, "`{tensor}` of shape {} does not fit in memory", Subscript(shape))

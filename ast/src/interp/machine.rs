@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
-use crate::value::{Buffer, Value, element_count};
+use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 
 /// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(super) struct Machine<'a> {
     pub cells: Vec<Cell>,
     /// Sizes and iterators.
     pub vars: Vec<i64>,
+    /// Takes the lines that are printed.
+    pub lines: &'a mut dyn FnMut(&str),
 }
 
 /// Errors are rare and big: boxed, they keep results small.
@@ -86,6 +88,11 @@ impl Machine<'_> {
                 let message = self.message(message).map_err(at)?;
                 Err(at(Box::new(ErrorKind::Assert { kind: *kind, message })))
             }
+            CodeKind::Print { parts } => {
+                let line = self.message(parts).map_err(at)?;
+                (self.lines)(&line);
+                Ok(())
+            }
             CodeKind::Assume { cond } => {
                 if self.truth(cond).map_err(at)? {
                     Ok(())
@@ -122,13 +129,15 @@ impl Machine<'_> {
         let name = || tensor.symbol.name().to_string();
         let mut sizes = Vec::with_capacity(shape.len());
         for (dim, node) in shape.iter().enumerate() {
-            let size = self.int(node)?;
+            let size = self.size(slot, node)?;
             if size < 0 {
                 return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim, size }));
             }
             sizes.push(size);
         }
         let too_large = || Box::new(ErrorKind::TooLarge { tensor: name(), shape: sizes.clone() });
+        let count = sizes.iter().try_fold(1i64, |count, n| count.checked_mul((*n).max(1)).filter(|c| *c <= MAX_SIZE));
+        count.ok_or_else(|| Box::new(ErrorKind::SizeOverflow { tensor: name() }))?;
         let extents: Vec<usize> = sizes.iter().map(|n| *n as usize).collect();
         let len = element_count(&extents).ok_or_else(too_large)?;
         let cell = &mut self.cells[slot];
@@ -145,6 +154,34 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// A size of the tensor of a slot: computed without wrapping, unlike all other integers.
+    pub fn size(&self, slot: usize, node: &Node) -> Run<i64> {
+        let checked = match node {
+            Node::Binary(op @ (Op::Add | Op::Sub | Op::Mul), DType::I64, args) => {
+                let (a, b) = (self.size(slot, &args[0])?, self.size(slot, &args[1])?);
+                match op {
+                    Op::Add => a.checked_add(b),
+                    Op::Sub => a.checked_sub(b),
+                    _ => a.checked_mul(b),
+                }
+            }
+            Node::Binary(op, DType::I64, args) if !op.is_comparison() => {
+                let [a, b] = [&args[0], &args[1]].map(|n| self.size(slot, n).map(|v| Literal::Int(i128::from(v))));
+                match scalar::apply(*op, DType::I64, &[a?, b?])? {
+                    Literal::Int(v) => i64::try_from(v).ok(),
+                    _ => return mismatch(),
+                }
+            }
+            Node::Unary(Op::Neg, DType::I64, a) => self.size(slot, a)?.checked_neg(),
+            Node::Select(args) => Some(self.size(slot, if self.truth(&args[0])? { &args[1] } else { &args[2] })?),
+            other => Some(self.int(other)?),
+        };
+        checked.ok_or_else(|| {
+            let tensor = self.tensors[slot].symbol.name().to_string();
+            Box::new(ErrorKind::SizeOverflow { tensor })
+        })
+    }
+
     fn range(&mut self, begin: &Node, end: &Node, step: &Node) -> Run<(i64, i64, i64)> {
         let (begin, end, step) = (self.int(begin)?, self.int(end)?, self.int(step)?);
         if step == 0 { Err(Box::new(ErrorKind::ZeroStep)) } else { Ok((begin, end, step)) }
@@ -156,9 +193,24 @@ impl Machine<'_> {
             match part {
                 Part::Text(t) => text.push_str(t),
                 Part::Value(node, dtype) => text.push_str(&show::value(self.eval(node)?, *dtype)),
+                Part::Tensor { slot, at, shape } => text.push_str(&self.shown(*slot, at, shape)?),
             }
         }
         Ok(text)
+    }
+
+    /// The elements of a tensor below its first indices.
+    fn shown(&self, slot: usize, at: &[Node], shape: &[Node]) -> Run<String> {
+        let shape = shape.iter().map(|n| Ok(self.int(n)?.max(0) as usize)).collect::<Run<Vec<usize>>>()?;
+        let dtype = self.tensors[slot].dtype;
+        let below: usize = self.cells[slot].shape.iter().skip(at.len()).product::<i64>().max(0) as usize;
+        // On flat buffers nothing stands where no elements begin.
+        let flat = at.len() + shape.len() != self.tensors[slot].ndim();
+        if flat && shape.contains(&0) {
+            return Ok("[]".to_string());
+        }
+        let start = self.offset(slot, at)? * below;
+        show::tensor(&shape, &mut |k| Ok(show::value(self.read(slot, start + k)?, dtype)))
     }
 
     /// The place of an element in memory.

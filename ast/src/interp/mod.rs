@@ -6,8 +6,8 @@
 //! - `resolve`: symbols to slots. `machine`: statements and expressions.
 //! - [`show`]: how values print in messages.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, index modifiers, loops over the
-//! reals, library calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, loops over the reals, library
+//! calls.
 
 mod error;
 mod machine;
@@ -46,12 +46,22 @@ pub struct Outputs {
     pub unwritten: Vec<Vec<usize>>,
 }
 
-/// Runs a program.
+/// Runs a program. What it prints is left out: see [`run_printing`].
 ///
 /// # Errors
 ///
 /// Inputs that do not fit the declarations, and whatever stops the program.
 pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
+    run_printing(func, inputs, &mut |_| {})
+}
+
+/// Runs a program. `lines` is given what it prints, when it prints it: a line at a time (which the elements of a tensor
+/// may break into several), without the end of the line.
+///
+/// # Errors
+///
+/// Inputs that do not fit the declarations, and whatever stops the program.
+pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -> Result<Outputs, RuntimeError> {
     let nowhere = |kind: ErrorKind| RuntimeError { origin: Origin::none(), kind: Box::new(kind) };
     let program = resolve::program(func)?;
     let sizes = sizes(func, inputs).map_err(nowhere)?;
@@ -60,7 +70,7 @@ pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
     vars.resize(program.vars, 0);
     let mut cells: Vec<Cell> = inputs.params.iter().cloned().map(Cell::given).collect();
     cells.extend(program.tensors[cells.len()..].iter().map(|t| Cell::empty(t.dtype)));
-    let mut machine = Machine { tensors: &program.tensors, cells, vars };
+    let mut machine = Machine { tensors: &program.tensors, cells, vars, lines };
 
     let (params, results) = program.interface.split_at(func.params.len());
     for (slot, shape) in params.iter().enumerate() {
@@ -134,7 +144,7 @@ impl Machine<'_> {
     fn check_shape(&mut self, slot: usize, declared: &[resolve::Node]) -> Result<(), Box<ErrorKind>> {
         let tensor: &Tensor = self.tensors[slot];
         for (dim, node) in declared.iter().enumerate() {
-            let (expected, found) = (self.int(node)?, self.cells[slot].size(dim));
+            let (expected, found) = (self.size(slot, node)?, self.cells[slot].size(dim));
             if expected != found {
                 let (param, declared) = (tensor.symbol.name().to_string(), print::expr(&tensor.shape[dim]));
                 return Err(Box::new(ErrorKind::Shape { param, dim, declared, expected, found }));

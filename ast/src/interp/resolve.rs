@@ -3,10 +3,10 @@
 
 use super::error::{ErrorKind, RuntimeError};
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Literal, Modifier};
+use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
 use crate::op::Op;
-use crate::stmt::{AssertKind, Extent, MessagePart, Origin, Stmt, StmtKind, Tensor};
+use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use crate::validate::fits;
 use rustc_hash::FxHashMap;
@@ -46,6 +46,7 @@ pub(super) enum CodeKind<'a> {
     Store { slot: usize, indices: Box<[Node]>, value: Node },
     Reduce { slot: usize, indices: Box<[Node]>, op: Op, value: Node },
     Assert { cond: Node, message: Vec<Part<'a>>, kind: AssertKind },
+    Print { parts: Vec<Part<'a>> },
     Assume { cond: Node },
     While { cond: Node, body: Block<'a> },
 }
@@ -55,6 +56,12 @@ pub(super) enum CodeKind<'a> {
 pub(super) enum Part<'a> {
     Text(&'a str),
     Value(Node, DType),
+    /// The elements of a tensor below its first indices, with the sizes that they are shown with.
+    Tensor {
+        slot: usize,
+        at: Box<[Node]>,
+        shape: Box<[Node]>,
+    },
 }
 
 /// A whole program, resolved.
@@ -202,6 +209,10 @@ impl<'a> Resolver<'a> {
                 let message = message.iter().map(|p| self.part(p)).collect::<Resolved<_>>().map_err(at)?;
                 CodeKind::Assert { cond, message, kind: *kind }
             }
+            StmtKind::Print { parts } => {
+                let parts = parts.iter().map(|p| self.printed(p)).collect::<Resolved<_>>().map_err(at)?;
+                CodeKind::Print { parts }
+            }
             StmtKind::Assume { cond } => CodeKind::Assume { cond: self.typed(cond, DType::Bool).map_err(at)? },
             StmtKind::While { cond, body } => {
                 let cond = self.typed(cond, DType::Bool).map_err(at)?;
@@ -212,7 +223,6 @@ impl<'a> Resolver<'a> {
             }
             StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
             StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
-            StmtKind::Structured { .. } => return Err(at(ErrorKind::Unsupported("structured tensors"))),
         };
         Ok(Code { origin: s.origin(), kind })
     }
@@ -224,12 +234,21 @@ impl<'a> Resolver<'a> {
         })
     }
 
+    fn printed(&self, p: &'a PrintPart) -> Resolved<Part<'a>> {
+        Ok(match p {
+            PrintPart::Text(t) => Part::Text(t),
+            PrintPart::Value(e) => Part::Value(self.expr(e)?, e.dtype()),
+            PrintPart::Tensor { tensor, at, shape } => {
+                let Some(&slot) = self.slots.get(tensor) else {
+                    return malformed(format!("`{tensor}` is not a tensor that is alive here"));
+                };
+                Part::Tensor { slot, at: self.indices(at)?, shape: self.indices(shape)? }
+            }
+        })
+    }
+
     fn accesses(&self, accesses: &[Access]) -> Resolved<Box<[Node]>> {
-        let one = |a: &Access| match a.modifier {
-            Modifier::None => self.typed(&a.index, DType::I64),
-            _ => Err(ErrorKind::Unsupported("index modifiers")),
-        };
-        accesses.iter().map(one).collect()
+        accesses.iter().map(|a| self.typed(&a.index, DType::I64)).collect()
     }
 
     /// Expressions of type i64.
@@ -260,8 +279,6 @@ impl<'a> Resolver<'a> {
             }
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype())?,
             ExprKind::Cast(inner) => Node::Cast(inner.dtype(), e.dtype(), Box::new(self.expr(inner)?)),
-            ExprKind::Missing => return Err(ErrorKind::Unsupported("missing values")),
-            ExprKind::Limit(..) => return Err(ErrorKind::Unsupported("limits")),
             ExprKind::Measure(..) => return Err(ErrorKind::Unsupported("measures")),
         })
     }

@@ -1,5 +1,5 @@
 //! The value of every operator and conversion on constants: one definition for the interpreter, for folding in the
-//! smart constructors and for the simplifier. What it computes is written down in [`crate::op`]; generated C computes
+//! smart constructors, for the simplifier and for static values. What it computes is written down in [`crate::op`]; generated C computes
 //! the same.
 //!
 //! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type,
@@ -110,56 +110,76 @@ fn boolean(op: Op, a: bool, b: bool) -> Option<Literal> {
 }
 
 fn unary_int(op: Op, dtype: DType, a: i128) -> Option<Literal> {
-    let value = match op {
+    exact_unary(op, a).map(|value| Literal::Int(wrap_to(value, dtype)))
+}
+
+/// The value of an operator on an integer before it is wrapped to a type; `None` where it does not take it.
+pub fn exact_unary(op: Op, a: i128) -> Option<i128> {
+    Some(match op {
         Op::Neg => -a,
         Op::BitNot => !a,
         Op::Abs => a.abs(),
         Op::Sign => a.signum(),
         _ => return None,
-    };
-    Some(Literal::Int(wrap_to(value, dtype)))
+    })
+}
+
+/// An integer as an operator computes it, before it is wrapped to a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exact {
+    /// The value.
+    Value(i128),
+    /// It has more than 128 bits.
+    Overflow,
+}
+
+/// The value of an operator on integers of at most 65 bits before it is wrapped to a type; `None` where it gives none
+/// (comparisons) or does not take them.
+pub fn exact_int(op: Op, a: i128, b: i128) -> Result<Option<Exact>, Fault> {
+    let checked = |value: Option<i128>| value.map_or(Exact::Overflow, Exact::Value);
+    Ok(Some(match op {
+        Op::Add => Exact::Value(a + b),
+        Op::Sub => Exact::Value(a - b),
+        Op::Mul => match (i64::try_from(a), i64::try_from(b)) {
+            // A checked product of 128 bits is a slow call.
+            (Ok(_), Ok(_)) => Exact::Value(a * b),
+            _ => checked(a.checked_mul(b)),
+        },
+        Op::FloorDiv | Op::Mod if b == 0 => return Err(Fault::DivisionByZero),
+        Op::FloorDiv => Exact::Value(floor_div(a, b)),
+        Op::Mod => Exact::Value(a - b * floor_div(a, b)),
+        Op::Pow if b < 0 => return Err(Fault::NegativeExponent(b)),
+        Op::Pow => checked(u32::try_from(b).ok().and_then(|b| a.checked_pow(b))),
+        Op::Shl | Op::Shr if b < 0 => return Err(Fault::NegativeShift(b)),
+        Op::Shl => checked(u32::try_from(b).ok().filter(|b| *b < 127).and_then(|b| a.checked_mul(1i128 << b))),
+        Op::Shr => Exact::Value(a >> b.min(127)),
+        Op::Min => Exact::Value(a.min(b)),
+        Op::Max => Exact::Value(a.max(b)),
+        Op::BitAnd => Exact::Value(a & b),
+        Op::BitOr => Exact::Value(a | b),
+        Op::BitXor => Exact::Value(a ^ b),
+        _ => return Ok(None),
+    }))
 }
 
 fn int(op: Op, dtype: DType, a: i128, b: i128) -> Result<Option<Literal>, Fault> {
-    // Operands have at most 64 bits: sums are exact, products are exact modulo 2^128, and so right after wrapping.
-    let value = match op {
-        Op::Add => a + b,
-        Op::Sub => a - b,
-        Op::Mul => a.wrapping_mul(b),
-        Op::FloorDiv | Op::Mod => {
-            check_division(dtype, a, b)?;
-            let quotient = floor_div(a, b);
-            if op == Op::Mod { a - b * quotient } else { quotient }
+    let wrapped = |value: i128| Ok(Some(Literal::Int(wrap_to(value, dtype))));
+    match op {
+        Op::FloorDiv | Op::Mod if b == -1 && dtype.int_range().is_some_and(|(lo, _)| a == lo) => {
+            return Err(Fault::DivisionOverflow(a, dtype));
         }
-        Op::Pow if b < 0 => return Err(Fault::NegativeExponent(b)),
-        Op::Pow => power(a, b),
-        Op::Shl | Op::Shr if b < 0 => return Err(Fault::NegativeShift(b)),
-        Op::Shl => {
-            if b >= dtype.size() as i128 * 8 {
-                0
-            } else {
-                a << b
-            }
-        }
-        Op::Shr => a >> b.min(127),
-        Op::Min => a.min(b),
-        Op::Max => a.max(b),
-        Op::BitAnd => a & b,
-        Op::BitOr => a | b,
-        Op::BitXor => a ^ b,
-        _ => return Ok(compare(op, Some(a.cmp(&b)))),
-    };
-    Ok(Some(Literal::Int(wrap_to(value, dtype))))
-}
-
-fn check_division(dtype: DType, a: i128, b: i128) -> Result<(), Fault> {
-    if b == 0 {
-        return Err(Fault::DivisionByZero);
+        // What is shifted out is lost, whatever is wrapped.
+        Op::Shl if b >= dtype.size() as i128 * 8 => return wrapped(0),
+        // Wrapping needs the lowest bits alone, which are right modulo 2^128.
+        Op::Pow if b >= 0 => return wrapped(power(a, b)),
+        _ => {}
     }
-    if b == -1 && dtype.int_range().is_some_and(|(lo, _)| a == lo) {
-        return Err(Fault::DivisionOverflow(a, dtype));
+    match exact_int(op, a, b)? {
+        Some(Exact::Value(value)) => wrapped(value),
+        // Products alone can have more bits here.
+        Some(Exact::Overflow) => wrapped(a.wrapping_mul(b)),
+        None => Ok(compare(op, Some(a.cmp(&b)))),
     }
-    Ok(())
 }
 
 /// Floor of `a / b`, for `b` not zero and operands of at most 65 bits.

@@ -3,6 +3,8 @@
 //! - Integers in decimal; `bool` as `True` and `False`.
 //! - Floats: the first of `%.6g`, `%.7g`, … `%.17g` of C that reads back as the same number of the type (`f16` and
 //!   `bf16` as `f32`); `inf`, `-inf`, and `nan` without a sign.
+//! - Tensors as NumPy prints them, but for the columns, which are not aligned: brackets for each dimension, lines for
+//!   all but the last one, and of more than 1000 elements the first three and the last three of each dimension.
 
 use crate::dtype::DType;
 use crate::expr::Literal;
@@ -14,6 +16,59 @@ pub fn value(v: Literal, dtype: DType) -> String {
         Literal::Int(i) => i.to_string(),
         Literal::Float(f) => float(f, dtype),
     }
+}
+
+/// Tensors of more elements are not shown whole,
+const MOST_SHOWN: usize = 1000;
+/// but so many elements from either end of each dimension.
+const EDGE: usize = 3;
+
+/// The text of a tensor; `element` gives that of an element by its place in row-major order.
+///
+/// # Errors
+///
+/// What `element` finds.
+pub fn tensor<E>(shape: &[usize], element: &mut dyn FnMut(usize) -> Result<String, E>) -> Result<String, E> {
+    if shape.contains(&0) {
+        return Ok("[]".to_string());
+    }
+    let all = shape.iter().fold(1usize, |n, d| n.saturating_mul(*d)) <= MOST_SHOWN;
+    let mut out = String::new();
+    below(shape, 0, 0, all, element, &mut out)?;
+    Ok(out)
+}
+
+fn below<E>(
+    shape: &[usize],
+    dim: usize,
+    start: usize,
+    all: bool,
+    element: &mut dyn FnMut(usize) -> Result<String, E>,
+    out: &mut String,
+) -> Result<(), E> {
+    let Some(&size) = shape.get(dim) else {
+        out.push_str(&element(start)?);
+        return Ok(());
+    };
+    let stride: usize = shape[dim + 1..].iter().product();
+    let rest = shape.len() - dim - 1;
+    let next = if rest == 0 { " ".to_string() } else { "\n".repeat(rest) + &" ".repeat(dim + 1) };
+    out.push('[');
+    let mut k = 0;
+    while k < size {
+        if k > 0 {
+            out.push_str(&next);
+        }
+        if !all && k == EDGE && size > 2 * EDGE {
+            out.push_str("...");
+            k = size - EDGE;
+            continue;
+        }
+        below(shape, dim + 1, start + k * stride, all, element, out)?;
+        k += 1;
+    }
+    out.push(']');
+    Ok(())
 }
 
 fn float(f: f64, dtype: DType) -> String {

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Literal, Measure, Modifier, Protocol, Side};
+use crate::expr::{Access, Expr, ExprKind, Literal, Measure, Protocol};
 use crate::op::{Form, Op};
 use crate::symbol::Symbol;
 
@@ -69,9 +69,6 @@ fn expr(e: &Expr, names: &Names) -> Bound {
         ExprKind::Load(tensor, indices) => (element(tensor, indices, names), ATOM),
         ExprKind::Apply(op, args) => apply(*op, args, names),
         ExprKind::Cast(inner) => (format!("cast({}, {})", typed(inner, names).0, e.dtype()), ATOM),
-        ExprKind::Missing => ("missing".to_string(), ATOM),
-        ExprKind::Limit(x, Side::Above) => (format!("limit({}, +1)", expr(x, names).0), ATOM),
-        ExprKind::Limit(x, Side::Below) => (format!("limit({}, -1)", expr(x, names).0), ATOM),
         ExprKind::Measure(Measure::Lebesgue, x) => (format!("d({})", names.text(x)), ATOM),
         ExprKind::Measure(Measure::Counting, x) => (format!("count({})", names.text(x)), ATOM),
     }
@@ -150,16 +147,10 @@ fn float(f: f64, dtype: DType) -> String {
 
 fn access(a: &Access, names: &Names) -> String {
     let index = expected(&a.index, names);
-    let index = match a.protocol {
+    match a.protocol {
         Protocol::Default => index,
         Protocol::Walk => format!("walk({index})"),
         Protocol::Gallop => format!("gallop({index})"),
         Protocol::Locate => format!("locate({index})"),
-    };
-    match &a.modifier {
-        Modifier::None => index,
-        Modifier::Window(lo, hi) => format!("window({}, {})[{index}]", expected(lo, names), expected(hi, names)),
-        Modifier::Offset(d) => format!("offset({})[{index}]", expected(d, names)),
-        Modifier::Permit => format!("permit({index})"),
     }
 }

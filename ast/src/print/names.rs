@@ -6,12 +6,12 @@ use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Words of Python and Taffeta that the text uses or the grammar keeps, besides operators and types.
-const RESERVED: [&str; 53] = [
+const RESERVED: [&str; 54] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "assume", "cast", "coalesce", "count",
-    "d", "empty", "format", "gallop", "inf", "inout", "label", "len", "nan", "ndrange", "pi", "range", "reals",
-    "static",
+    "d", "empty", "format", "gallop", "inf", "inout", "label", "len", "nan", "ndrange", "pi", "print", "range",
+    "reals", "static",
 ];
 
 /// The symbols that are visible at one point of the text.

@@ -7,7 +7,7 @@ use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
-    AssertKind, Extent, Lifecycle, LoopProps, Memory, Message, MessagePart, Origin, Parallel, Sharing, Stmt, StmtKind,
+    AssertKind, Extent, LoopProps, Memory, Message, MessagePart, Origin, Parallel, PrintPart, Sharing, Stmt, StmtKind,
     Tensor,
 };
 use crate::symbol::Symbol;
@@ -82,7 +82,7 @@ impl Printer {
         };
         s.walk(&mut |s| match s.kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => seen(tensor),
-            _ => {}
+            kind => kind.printed().into_iter().for_each(&mut seen),
         });
         s.walk_exprs(&mut |e| match e.kind() {
             ExprKind::Var(symbol) | ExprKind::Load(symbol, _) => seen(symbol),
@@ -155,21 +155,18 @@ impl Printer {
                     AssertKind::Program => "",
                     AssertKind::Index => "  # index",
                     AssertKind::Arithmetic => "  # arithmetic",
+                    AssertKind::Finite => "  # finite",
                 };
                 self.line(&format!("assert {}{}{who}", standalone(cond, &self.names), self.message(message)));
+            }
+            StmtKind::Print { parts } => {
+                let text = format!("print({})", self.printed(parts));
+                self.line(&text);
             }
             StmtKind::Assume { cond } => self.line(&format!("assume({})", standalone(cond, &self.names))),
             StmtKind::Eval { function, args } => {
                 let args: Vec<String> = args.iter().map(|a| self.names.text(a)).collect();
                 self.line(&format!("{function}({})", args.join(", ")));
-            }
-            StmtKind::Structured { tensor, step } => {
-                let step = match step {
-                    Lifecycle::Declare => "declare",
-                    Lifecycle::Append => "append",
-                    Lifecycle::Freeze => "freeze",
-                };
-                self.line(&format!("{step}({})", self.names.text(tensor)));
             }
         }
     }
@@ -261,6 +258,28 @@ impl Printer {
             (true, _) => String::new(),
             (_, true) => format!(", f\"{text}\""),
             (_, false) => format!(", \"{text}\""),
+        }
+    }
+
+    /// `"text"` or `f"text {value}"`; nothing for an empty line.
+    fn printed(&self, parts: &[PrintPart]) -> String {
+        let values = parts.iter().any(|p| !matches!(p, PrintPart::Text(_)));
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                PrintPart::Text(t) if values => text.push_str(&escape(t).replace('{', "{{").replace('}', "}}")),
+                PrintPart::Text(t) => text.push_str(&escape(t)),
+                PrintPart::Value(e) => text.push_str(&format!("{{{}}}", standalone(e, &self.names))),
+                PrintPart::Tensor { tensor, at, .. } => {
+                    let at: Vec<Access> = at.iter().cloned().map(Access::from).collect();
+                    text.push_str(&format!("{{{}}}", element(tensor, &at, &self.names)));
+                }
+            }
+        }
+        match (parts.is_empty(), values) {
+            (true, _) => String::new(),
+            (_, true) => format!("f\"{text}\""),
+            (_, false) => format!("\"{text}\""),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A run here is slow and takes nothing from the interpreter but the values of operators, so that neither is the
 //! other's mistake. Elements that were never written are 0: who reads what is asked, not whether it makes sense.
 
-use crate::expr::{Access, Expr, ExprKind, Literal, Modifier};
+use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
 use crate::interp::{Inputs, scalar};
 use crate::op::{Op, ReduceOp};
@@ -230,7 +230,15 @@ impl Machine {
                 self.executed(s, holds.map(|_| touched))?;
                 holds.filter(|h| *h)?;
             }
-            StmtKind::For { .. } | StmtKind::Eval { .. } | StmtKind::Structured { .. } => return None,
+            StmtKind::Print { .. } => {
+                // A print of a tensor reads elements that no expression names.
+                if !s.kind().printed().is_empty() {
+                    return None;
+                }
+                let read: Option<Vec<_>> = s.kind().exprs().into_iter().map(|e| self.eval(e, &mut touched)).collect();
+                self.executed(s, read.map(|_| touched))?;
+            }
+            StmtKind::For { .. } | StmtKind::Eval { .. } => return None,
         }
         Some(())
     }
@@ -277,8 +285,7 @@ impl Machine {
         let cell = self.cells.get(tensor)?;
         let (mut offset, mut element) = (0, Vec::new());
         for (a, size) in indices.iter().zip(&cell.shape) {
-            let index = Some(self.int(&a.index, touched)?)
-                .filter(|i| a.modifier == Modifier::None && (0..*size).contains(i))?;
+            let index = Some(self.int(&a.index, touched)?).filter(|i| (0..*size).contains(i))?;
             offset = offset * size + index;
             element.push(index);
         }
@@ -324,7 +331,7 @@ impl Machine {
                     scalar::apply(*op, args.last()?.dtype(), &values).ok()?
                 }
             },
-            ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => return None,
+            ExprKind::Measure(..) => return None,
         })
     }
 }

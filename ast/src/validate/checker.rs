@@ -2,10 +2,10 @@
 
 use super::{Invalid, Invariant, Violation};
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Modifier};
+use crate::expr::{Access, Expr, ExprKind};
 use crate::func::{Func, ParamMode};
 use crate::op::{Op, ReduceOp};
-use crate::stmt::{Extent, Origin, Role, Stmt, StmtId, StmtKind, Tensor};
+use crate::stmt::{Extent, Origin, PrintPart, Role, Stmt, StmtId, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -166,6 +166,7 @@ impl<'a> Checker<'a> {
                 self.condition(cond);
                 s.kind().exprs().into_iter().skip(1).for_each(|e| self.expr(e));
             }
+            StmtKind::Print { parts } => parts.iter().for_each(|p| self.part(p)),
             StmtKind::Assume { cond } => self.condition(cond),
             StmtKind::Store { tensor, indices, value } => self.write(tensor, indices, value),
             StmtKind::ReduceTo { tensor, indices, op, value } => {
@@ -174,7 +175,25 @@ impl<'a> Checker<'a> {
                 self.require(fits, Invariant::Reduction, || format!("{op:?} of {}", value.dtype()));
             }
             StmtKind::Eval { args, .. } => args.iter().for_each(|a| self.alive(a)),
-            StmtKind::Structured { tensor, .. } => self.alive(tensor),
+        }
+    }
+
+    fn part(&mut self, part: &'a PrintPart) {
+        match part {
+            PrintPart::Text(_) => {}
+            PrintPart::Value(e) => self.expr(e),
+            PrintPart::Tensor { tensor, at, shape } => {
+                at.iter().for_each(|e| self.integer(e, "an index"));
+                shape.iter().for_each(|e| self.integer(e, "a size"));
+                if let Some((t, _)) = self.tensor(tensor) {
+                    // On flat buffers one index says where the elements begin.
+                    let flat = t.ndim() <= 1 && at.len() == t.ndim();
+                    self.require(flat || at.len() + shape.len() == t.ndim(), Invariant::Dimensions, || {
+                        let given = at.len() + shape.len();
+                        format!("{given} dimensions of `{tensor}`, which has {}", t.ndim())
+                    });
+                }
+            }
         }
     }
 
@@ -215,11 +234,6 @@ impl<'a> Checker<'a> {
             self.require(real || a.index.dtype() == DType::I64, Invariant::Index, || {
                 format!("an index of `{symbol}` is {}", a.index.dtype())
             });
-            match &a.modifier {
-                Modifier::Window(lo, hi) => [lo, hi].into_iter().for_each(|e| self.integer(e, "a window's end")),
-                Modifier::Offset(d) => self.integer(d, "an offset"),
-                Modifier::None | Modifier::Permit => {}
-            }
         }
         let (tensor, writable) = self.tensor(symbol)?;
         self.require(indices.len() == tensor.ndim(), Invariant::Dimensions, || {
@@ -232,11 +246,7 @@ impl<'a> Checker<'a> {
     fn is_real(&self, e: &Expr) -> bool {
         let mut real = false;
         e.walk(&mut |e| {
-            real |= match e.kind() {
-                ExprKind::Var(s) => self.vars.get(s) == Some(&DType::F64),
-                ExprKind::Limit(..) => true,
-                _ => false,
-            };
+            real |= matches!(e.kind(), ExprKind::Var(s) if self.vars.get(s) == Some(&DType::F64));
         });
         real && e.dtype() == DType::F64
     }
@@ -266,12 +276,11 @@ impl<'a> Checker<'a> {
                     format!("`{}` of {} gives {dtype}", op.info().name, types.join(", "))
                 });
             }
-            ExprKind::Cast(inner) | ExprKind::Limit(inner, _) => self.expr(inner),
+            ExprKind::Cast(inner) => self.expr(inner),
             ExprKind::Measure(_, symbol) => {
                 let real = self.vars.get(symbol) == Some(&DType::F64);
                 self.require(real, Invariant::Scope, || format!("{symbol:?} is no iterator over the reals"));
             }
-            ExprKind::Missing => {}
         }
     }
 }

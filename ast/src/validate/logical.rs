@@ -20,7 +20,7 @@
 //! - `Interface`: shapes of parameters and results mention sizes only.
 //! - `Format`: a format has one level for each dimension.
 //! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither.
-//! - `LogicalOnly`: there is no `While` and no `Structured`.
+//! - `LogicalOnly`: there is no `While`.
 
 use super::checker::Checker;
 use super::{Invalid, Invariant};
@@ -35,7 +35,7 @@ use crate::stmt::StmtKind;
 pub fn logical(func: &Func) -> Result<(), Invalid> {
     let mut checker = Checker::new(func);
     func.body.walk(&mut |s| {
-        if matches!(s.kind(), StmtKind::While { .. } | StmtKind::Structured { .. }) {
+        if matches!(s.kind(), StmtKind::While { .. }) {
             checker.violation(Invariant::LogicalOnly, s.origin(), "a statement that only structured lowering makes");
         }
     });

@@ -1,17 +1,16 @@
 //! What a program keeps to that C can be printed from: everything of the logical list but `LogicalOnly`, and
 //!
 //! - `Flat`: every tensor is dense and has at most one dimension.
-//! - `Plain`: there is no `Missing`, `Limit`, `Measure`, index modifier, loop over the reals, `Eval`, `While` or
-//!   `Structured`.
+//! - `Plain`: there is no `Measure`, loop over the reals, `Eval` or `While`.
 //! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of
 //!   constant length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel
 //!   loop.
 
 use super::checker::Checker;
 use super::{Invalid, Invariant};
-use crate::expr::{Access, Expr, ExprKind, Modifier};
+use crate::expr::{Expr, ExprKind};
 use crate::func::Func;
-use crate::stmt::{Extent, Memory, Origin, Stmt, StmtKind, Tensor};
+use crate::stmt::{Extent, Memory, Origin, PrintPart, Stmt, StmtKind, Tensor};
 
 /// Checks the invariants above.
 ///
@@ -34,15 +33,15 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
             flat(checker, tensor, s.origin());
             placed(checker, func, tensor, parallel, s);
         }
-        StmtKind::For { extent: Extent::Reals, .. }
-        | StmtKind::Eval { .. }
-        | StmtKind::While { .. }
-        | StmtKind::Structured { .. } => {
+        StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } | StmtKind::While { .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
         }
         StmtKind::For { props, .. } => parallel |= props.parallel.is_some(),
-        StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } if modified(indices) => {
-            checker.violation(Invariant::Plain, s.origin(), "an index modifier");
+        StmtKind::Print { parts } => {
+            let begins = |p: &PrintPart| !matches!(p, PrintPart::Tensor { at, .. } if at.len() != 1);
+            if !parts.iter().all(begins) {
+                checker.violation(Invariant::Flat, s.origin(), "a tensor is shown that is no flat buffer");
+            }
         }
         _ => {}
     }
@@ -55,16 +54,9 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
 }
 
 fn check_expr(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
-    let found = match e.kind() {
-        ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => "an expression that C has no form for",
-        ExprKind::Load(_, indices) if modified(indices) => "an index modifier",
-        _ => return,
-    };
-    checker.violation(Invariant::Plain, s.origin(), found);
-}
-
-fn modified(indices: &[Access]) -> bool {
-    indices.iter().any(|a| a.modifier != Modifier::None)
+    if matches!(e.kind(), ExprKind::Measure(..)) {
+        checker.violation(Invariant::Plain, s.origin(), "an expression that C has no form for");
+    }
 }
 
 fn flat(checker: &mut Checker<'_>, t: &Tensor, origin: &Origin) {

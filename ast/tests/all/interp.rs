@@ -1,6 +1,7 @@
 //! Whole programs through the interpreter: what they compute, and how each kind of error is told.
 
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
+use taffeta_ast::expr::Measure;
 use taffeta_ast::interp::{ErrorKind, Inputs, Outputs, RuntimeError, run};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{
@@ -267,8 +268,8 @@ fn what_is_not_there_yet_is_refused() {
         props: Default::default(),
         body: Stmt::nop(),
     });
-    let missing = Expr::raw(taffeta_ast::ExprKind::Missing, DType::Bool);
-    refused(StmtKind::Assume { cond: missing });
+    let measure = taffeta_ast::ExprKind::Measure(Measure::Counting, Symbol::new("x"));
+    refused(StmtKind::Assume { cond: Expr::raw(measure, DType::F64).equals(&Expr::float(0.0, DType::F64)) });
 }
 
 #[test]

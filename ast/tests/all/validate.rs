@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
-use taffeta_ast::expr::{Access, Literal, Measure, Modifier};
+use taffeta_ast::expr::{Access, Literal, Measure};
 use taffeta_ast::format::{Format, LevelKind};
-use taffeta_ast::stmt::{Lifecycle, Memory, Role};
+use taffeta_ast::stmt::{Memory, Role};
 use taffeta_ast::validate::{Invalid, Invariant, logical, lowered};
 use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, Parallel, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
@@ -144,11 +144,6 @@ fn index() {
     broken(Invariant::Index, |_, y, _| store(y, [&Expr::literal(Literal::Int(0), DType::I32)], &zero()));
     broken(Invariant::Index, |_, y, _| store(y, [&zero()], &zero()));
     broken(Invariant::Index, |_, _, _| looped(&Symbol::new("i"), &zero(), Stmt::nop()));
-    broken(Invariant::Index, |_, y, _| {
-        let mut a = Access::from(Expr::int(0));
-        a.modifier = Modifier::Offset(zero());
-        synthetic(StmtKind::Store { tensor: y.symbol.clone(), indices: vec![a], value: zero() })
-    });
 }
 
 #[test]
@@ -239,9 +234,6 @@ fn role() {
 #[test]
 fn logical_only() {
     broken(Invariant::LogicalOnly, |_, _, _| synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }));
-    broken(Invariant::LogicalOnly, |_, y, _| {
-        synthetic(StmtKind::Structured { tensor: y.symbol.clone(), step: Lifecycle::Freeze })
-    });
 }
 
 /// A local tensor in a place.
@@ -284,16 +276,13 @@ fn plain_only() {
         [Invariant::Plain]
     );
     assert_eq!(
-        found(|_, y, _| store(y, [&Expr::int(0)], &Expr::raw(ExprKind::Missing, DType::F64))),
-        [Invariant::Plain]
-    );
-    assert_eq!(
-        found(|x, y, _| {
-            let mut a = Access::from(Expr::int(0));
-            a.modifier = Modifier::Permit;
-            store(y, [&Expr::int(0)], &Expr::load(&x.symbol, vec![a], DType::F64))
+        found(|_, y, _| {
+            let x = Symbol::new("x");
+            let measure = Expr::raw(ExprKind::Measure(Measure::Counting, x.clone()), DType::F64);
+            let body = store(y, [&Expr::int(0)], &measure);
+            synthetic(StmtKind::For { iter: x, extent: Extent::Reals, props: LoopProps::default(), body })
         }),
-        [Invariant::Plain]
+        [Invariant::Plain, Invariant::Plain]
     );
 }
 

@@ -2,7 +2,8 @@
 //! what is computed again.
 
 mod check;
+mod inverted;
+mod layers;
 mod memory;
 mod programs;
 mod random;
-mod undone;

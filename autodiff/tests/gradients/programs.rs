@@ -90,6 +90,70 @@ fn numbers_of_steps_that_are_given() {
     }
 }
 
+/// Loops whose begin or end is at an end of i64, or beyond the other one.
+#[test]
+fn loops_at_the_ends_of_i64() {
+    let (min, max, half) = (i64::MIN, i64::MAX, 1i64 << 62);
+    let ranges = [
+        (min, min + 3, 1),
+        (max - 3, max, 1),
+        (0, min, 1),
+        (1, min, 1),
+        (half, -half - 1, 1),
+        (max, max - 3, -1),
+        (min + 3, min, -1),
+        (-1, max, -1),
+        (min, min + 9, 4),
+        (max - 9, max, 4),
+        (min, max, half),
+        (max, min, -half),
+        (max, min, min),
+    ];
+    let body = "        for i in range(n):
+            y[i] = sin(y[i] * y[i]) + x[i] * (t % 8)
+    return y
+";
+    for (begin, end, step) in ranges {
+        let number = |v: i64| if v == min { "(-9223372036854775807 - 1)".to_string() } else { v.to_string() };
+        let head = "    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = x[i]
+";
+        let scalar = |v: i64| Value::new(vec![], Buffer::I64(vec![v])).expect("one");
+        let text = format!(
+            "def f(x: f64[n]) -> f64[n]:
+{head}    for t in range({}, {}, {}):
+{body}",
+            number(begin),
+            number(end),
+            number(step)
+        );
+        // What is kept of iterations is counted from the begin, in 64 bits.
+        let kept = i128::from(end).abs_diff(i128::from(begin)) < 1 << 63 || (end < begin) == (step > 0);
+        if kept {
+            check(&text, &[floats_of(&[3], 1)], &[]);
+        }
+        let text = format!(
+            "def f(x: f64[n], begin: i64, end: i64) -> f64[n]:
+{head}    for t in range(begin, end, {}):
+{body}",
+            number(step)
+        );
+        if kept {
+            check(&text, &[floats_of(&[3], 1), scalar(begin), scalar(end)], &[]);
+        }
+        let text = format!(
+            "def f(x: f64[n], begin: i64, end: i64, step: i64) -> f64[n]:
+{head}    for t in range(begin, end, step):
+        for i in range(n):
+            y[i] = y[i] + x[i] * (t % 8)
+    return y
+"
+        );
+        check(&text, &[floats_of(&[3], 1), scalar(begin), scalar(end), scalar(step)], &[]);
+    }
+}
+
 #[test]
 fn reductions_of_every_kind() {
     for (op, init) in [

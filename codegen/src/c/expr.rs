@@ -55,7 +55,7 @@ impl Emitter<'_> {
             ExprKind::Cast(inner) => self.cast(inner, e.dtype()),
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype()),
             // Refused before lowering; the validator has seen to it that there is none.
-            ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
+            ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
         }
     }
 
@@ -310,6 +310,10 @@ impl Emitter<'_> {
             Op::Add => format!("wf_dim_add({})", dims.join(", ")),
             Op::Sub => format!("wf_dim_sub({})", dims.join(", ")),
             Op::Mul => format!("wf_dim_mul({})", dims.join(", ")),
+            Op::Select => {
+                let cond = self.expr(&args[0]);
+                format!("({cond} ? {} : {})", dims[1], dims[2])
+            }
             // Of the other operators none can leave the range by itself.
             _ => {
                 let value = self.expr(e);

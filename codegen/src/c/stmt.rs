@@ -19,7 +19,9 @@ use crate::signature::{Site, SourceRange};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
-use taffeta_ast::{DType, Expr, Extent, Origin, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{
+    Access, DType, Expr, Extent, Origin, PrintPart, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor,
+};
 
 /// How a tensor's elements are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,12 +157,15 @@ impl<'a> Emitter<'a> {
                 self.show(s);
                 self.assert(s, cond, message, *kind);
             }
+            StmtKind::Print { parts } => {
+                self.show(s);
+                self.print(parts);
+            }
             // An assumption is for the analysis. Refused before lowering: library calls, reals, structured tensors.
             StmtKind::Assume { .. }
             | StmtKind::While { .. }
             | StmtKind::Eval { .. }
-            | StmtKind::For { extent: Extent::Reals, .. }
-            | StmtKind::Structured { .. } => {}
+            | StmtKind::For { extent: Extent::Reals, .. } => {}
         }
     }
 
@@ -314,6 +319,7 @@ impl<'a> Emitter<'a> {
             AssertKind::Program => "TAFFETA_ERROR_ASSERT",
             AssertKind::Index => "TAFFETA_ERROR_INDEX",
             AssertKind::Arithmetic => "TAFFETA_ERROR_ARITHMETIC",
+            AssertKind::Finite => "TAFFETA_ERROR_NONFINITE",
         };
         let cond = self.text(cond);
         let negated = match cond.text.strip_prefix('!') {
@@ -350,6 +356,35 @@ impl<'a> Emitter<'a> {
             d if d.is_unsigned_int() => ("%llu", format!("(unsigned long long){}", text.at(prec::UNARY))),
             _ => ("%lld", format!("(long long){}", text.at(prec::UNARY))),
         }
+    }
+
+    /// Puts a line together and prints it.
+    fn print(&mut self, parts: &[PrintPart]) {
+        let line = self.names.fresh("line");
+        self.out.open("{");
+        self.out.line(format!("wf_line {line} = {{NULL, 0, 0}};"));
+        for part in parts {
+            match part {
+                PrintPart::Text(text) => {
+                    self.out.line(format!("wf_line_text(&{line}, {}, {});", string(text), text.len()));
+                }
+                PrintPart::Value(e) => {
+                    let (conversion, value) = self.shown_value(e);
+                    self.out.line(format!("wf_line_value(&{line}, \"{conversion}\", {value});"));
+                }
+                PrintPart::Tensor { tensor, at, shape } => {
+                    let first: Vec<Access> = at.iter().cloned().map(Access::from).collect();
+                    let first = self.element(tensor, &first).text;
+                    let dims: Vec<String> = shape.iter().map(|d| self.expr(d)).collect();
+                    let dtype = types::abi(self.dtypes[tensor]);
+                    let (count, dims) = (dims.len(), dims.join(", "));
+                    let dims = format!("(const int64_t[]){{{dims}}}");
+                    self.out.line(format!("wf_line_tensor(&{line}, &{first}, {dtype}, {count}, {dims});"));
+                }
+            }
+        }
+        self.out.line(format!("wf_print(ctx, &{line});"));
+        self.out.close("}");
     }
 
     /// Records an error and leaves.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::{Access, Literal};
 use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, PrintPart, Stmt, StmtKind, Symbol, Tensor};
 
 /// The program with its assertions, and those that shapes of parameters and results need before anything is computed.
 pub(super) struct Checked {
@@ -123,6 +123,15 @@ fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) 
                 })
                 .collect();
             found.guarded(cond, false, &values);
+        }
+        StmtKind::Print { parts } => {
+            for part in parts {
+                if let PrintPart::Tensor { tensor, at, .. } = part {
+                    let at: Vec<Access> = at.iter().cloned().map(Access::from).collect();
+                    found.access(tensor, &at);
+                }
+            }
+            s.kind().exprs().into_iter().for_each(|e| found.expr(e));
         }
         // Nobody evaluates an assumption.
         StmtKind::Assume { .. } => {}

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::expr::Access;
 use taffeta_ast::format::Format;
-use taffeta_ast::{Expr, ExprKind, Func, Param, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Func, Param, PrintPart, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     let mut pass = Pass { shapes: FxHashMap::default() };
@@ -60,11 +60,24 @@ impl Pass {
                 op: *op,
                 value: self.expr(value),
             }),
+            StmtKind::Print { parts } => {
+                s.with_kind(StmtKind::Print { parts: parts.iter().map(|p| self.shown(p)).collect() })
+            }
             _ => {
                 let exprs = s.map(&mut Stmt::clone, &mut |e| self.expr(e));
                 exprs.map(&mut |inner| self.stmt(inner), &mut Expr::clone)
             }
         }
+    }
+
+    /// Elements from where they begin, with the sizes that they are shown with.
+    fn shown(&self, part: &PrintPart) -> PrintPart {
+        let part = part.map(&mut Symbol::clone, &mut |e| self.expr(e));
+        let PrintPart::Tensor { tensor, at, shape } = &part else { return part };
+        let zeros = shape.iter().map(|_| Expr::int(0));
+        let first: Vec<Access> = at.iter().cloned().chain(zeros).map(Access::from).collect();
+        let at = self.flat(tensor, &first).into_iter().map(|a| a.index).collect();
+        PrintPart::Tensor { tensor: tensor.clone(), at, shape: shape.clone() }
     }
 
     fn indices(&self, tensor: &Symbol, indices: &[Access]) -> Vec<Access> {

@@ -5,6 +5,7 @@
 
 mod checks;
 mod flatten;
+mod in_order;
 mod invariants;
 mod lanes;
 mod parallel;
@@ -107,6 +108,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let signature = Signature::of(func, &options.sizes);
     let func = specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?;
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
+
+    // Before the passes that make vectors of loops.
+    let func = in_order::run(&func);
 
     // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
     // prover can decide; a flat index could be in range although a dimension is not.

@@ -13,7 +13,7 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Func, Param, Stmt, Symbol, Tensor};
+use taffeta_ast::{DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Op, Param, Stmt, StmtKind, Symbol, Tensor};
 
 type Known = FxHashMap<Symbol, Expr>;
 
@@ -27,15 +27,13 @@ pub fn body(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnos
     if known.is_empty() {
         return Ok(func.clone());
     }
-    Ok(func.with_body(statement(&func.body, &mut |e| replace(e, &known))))
+    Ok(func.with_body(statement(&func.body, &known)))
 }
 
 /// The program with these sizes compiled into the shapes of parameters and results.
 pub(super) fn interface(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let known = known(func, sizes)?;
-    let declare = |t: &Arc<Tensor>| {
-        Arc::new(Tensor { shape: t.shape.iter().map(|e| replace(e, &known)).collect(), ..(**t).clone() })
-    };
+    let declare = |t: &Arc<Tensor>| Arc::new(Tensor { shape: shape(t, &known), ..(**t).clone() });
     let params = func.params.iter().map(|p| Param { tensor: declare(&p.tensor), mode: p.mode }).collect();
     let results = func.results.iter().map(declare).collect();
     Ok(Func { params, results, ..func.clone() })
@@ -47,7 +45,7 @@ fn known(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Known, Diagnosti
         let Some(size) = func.sizes.iter().find(|s| s.name() == name) else {
             let have: Vec<&str> = func.sizes.iter().map(Symbol::name).collect();
             let have = if have.is_empty() { "none".to_string() } else { have.join(", ") };
-            return Err(Diagnostic::new("lower::unknown-size", format!("`{}` has no size `{name}`", func.name))
+            return Err(Diagnostic::new("lower::unknown_size", format!("`{}` has no size `{name}`", func.name))
                 .help(format!("its sizes are: {have}"))
                 .into());
         };
@@ -70,8 +68,61 @@ fn replace(e: &Expr, known: &Known) -> Expr {
 /// `TAFFETA_MAX_SIZE` of the run-time header: below it, index arithmetic in 64 bits cannot overflow unnoticed.
 pub(crate) const MAX_SIZE: i64 = taffeta_analysis::query::MAX_SIZE;
 
-fn statement(s: &Stmt, replace: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
-    // Two closures cannot borrow `replace` at once, so expressions and statements are mapped one after the other.
-    let exprs = s.map(&mut Stmt::clone, &mut *replace);
-    exprs.map(&mut |inner| statement(inner, &mut *replace), &mut Expr::clone)
+fn statement(s: &Stmt, known: &Known) -> Stmt {
+    if let StmtKind::VarDef { tensor, body } = s.kind() {
+        let tensor = Arc::new(Tensor { shape: shape(tensor, known), ..(**tensor).clone() });
+        return s.with_kind(StmtKind::VarDef { tensor, body: statement(body, known) });
+    }
+    s.map(&mut |inner| statement(inner, known), &mut |e| replace(e, known))
+}
+
+/// The sizes of a tensor. One that overflows is the least integer, which is no size.
+fn shape(t: &Tensor, known: &Known) -> Vec<Expr> {
+    t.shape
+        .iter()
+        .map(|e| if exact(e, known) == Exact::Overflows { Expr::int(i64::MIN) } else { replace(e, known) })
+        .collect()
+}
+
+/// An integer as mathematicians compute it.
+#[derive(PartialEq)]
+enum Exact {
+    Is(i128),
+    Unknown,
+    Overflows,
+}
+
+fn exact(e: &Expr, known: &Known) -> Exact {
+    if let ExprKind::Var(s) = e.kind() {
+        return known.get(s).and_then(Expr::as_int).map_or(Exact::Unknown, |v| Exact::Is(v.into()));
+    }
+    if let Some(c) = e.as_int() {
+        return Exact::Is(c.into());
+    }
+    let ExprKind::Apply(op, args) = e.kind() else { return Exact::Unknown };
+    if e.dtype() != DType::I64 || *op == Op::Select {
+        // Of the operands of `select`, one is not computed.
+        return Exact::Unknown;
+    }
+    let mut values = Vec::new();
+    for a in args {
+        match exact(a, known) {
+            Exact::Is(v) => values.push(v),
+            Exact::Unknown => {}
+            Exact::Overflows => return Exact::Overflows,
+        }
+    }
+    let value = match (op, values[..].len() == args.len()) {
+        (_, false) => None,
+        (Op::Add, _) => values[0].checked_add(values[1]),
+        (Op::Sub, _) => values[0].checked_sub(values[1]),
+        (Op::Mul, _) => values[0].checked_mul(values[1]),
+        (Op::Neg, _) => values[0].checked_neg(),
+        _ => replace(e, known).as_int().map(i128::from),
+    };
+    match value {
+        None => Exact::Unknown,
+        Some(v) if i64::try_from(v).is_ok() => Exact::Is(v),
+        Some(_) => Exact::Overflows,
+    }
 }

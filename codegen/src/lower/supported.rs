@@ -3,7 +3,6 @@
 //! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
 //! integer loops and plain operators only.
 
-use taffeta_ast::expr::Modifier;
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
@@ -33,27 +32,16 @@ fn statement(s: &Stmt, found: &mut Vec<Diagnostic>) {
         StmtKind::VarDef { tensor: t, .. } => tensor(t, span, found),
         StmtKind::For { extent: Extent::Reals, .. } => found.push(refuse("a loop over the reals", span)),
         StmtKind::Eval { function, .. } => found.push(refuse(format!("the library call `{function}`"), span)),
-        StmtKind::While { .. } | StmtKind::Structured { .. } => found.push(refuse("a structured tensor's loop", span)),
+        StmtKind::While { .. } => found.push(refuse("a structured tensor's loop", span)),
         _ => {}
     }
     for e in s.kind().exprs() {
         e.walk(&mut |e| expression(e, span, found));
     }
-    if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind()
-        && indices.iter().any(|a| a.modifier != Modifier::None)
-    {
-        found.push(refuse("an index modifier", span));
-    }
 }
 
 fn expression(e: &Expr, span: Span, found: &mut Vec<Diagnostic>) {
-    match e.kind() {
-        ExprKind::Missing | ExprKind::Limit(..) | ExprKind::Measure(..) => {
-            found.push(refuse("an expression over the reals", span));
-        }
-        ExprKind::Load(_, indices) if indices.iter().any(|a| a.modifier != Modifier::None) => {
-            found.push(refuse("an index modifier", span));
-        }
-        _ => {}
+    if matches!(e.kind(), ExprKind::Measure(..)) {
+        found.push(refuse("a measure over the reals", span));
     }
 }

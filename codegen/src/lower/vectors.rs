@@ -249,6 +249,8 @@ fn accesses(s: &Stmt, see: &mut dyn FnMut(&Symbol, &[Access])) {
     if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
         see(tensor, indices);
     }
+    // Many elements: what is printed is in memory.
+    s.kind().printed().into_iter().for_each(|t| see(t, &[]));
     for e in s.kind().exprs() {
         e.walk(&mut |e| {
             if let ExprKind::Load(t, indices) = e.kind() {

@@ -103,7 +103,7 @@ int main(void) {
     args[0].shape = wide;
     args[1].shape = tall;
     args[2].shape = none;
-    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SIZE, "`b` has more elements than fit in memory");
+    expect(&ctx, taffeta_matmul(&ctx, args, 3, NULL), TAFFETA_ERROR_SIZE, "the size of `b` overflows: a tensor has at most 2^47 elements");
     RESET();
     int64_t sizes[3] = {2, 3, -1};
     expect(&ctx, taffeta_matmul(&ctx, args, 3, sizes), TAFFETA_OK, "");

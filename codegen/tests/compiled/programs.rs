@@ -119,7 +119,7 @@ impl Builder {
             params: self.params,
             results: self.results,
             body: Stmt::seq(body, Origin::none()),
-            own_gradients: Vec::new(),
+            custom_vjps: Vec::new(),
         };
         taffeta_ast::validate::logical(&func).expect("the program keeps to the rules of the tree");
         func

@@ -2,10 +2,10 @@
 
 use super::broadcast::show;
 use super::func::{is_entry, is_static_annotation};
-use super::report::counted;
+use super::report::{counted, quotable};
 use super::scope::Role;
 use super::value::{Lazy, Value};
-use super::{Elab, R};
+use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
@@ -150,7 +150,25 @@ impl Elab<'_> {
     /// A size: an integer expression over sizes and constants.
     pub(crate) fn size(&mut self, e: &syntax::Expr) -> R<Expr> {
         let v = self.eval(e)?;
+        if let ExprKind::Name(name) = &e.kind
+            && !v.is_tensor()
+            && v.dtype().is_none()
+        {
+            return self.hidden_size(name, &v, e.span);
+        }
         self.as_size(&v, e.span)
+    }
+
+    /// A name in a shape that stands for something else in this file.
+    fn hidden_size(&mut self, name: &str, v: &Value, span: Span) -> R<Expr> {
+        let found = v.describe();
+        let message = format!("`{name}` is {found} here, which hides a size of that name");
+        let d = Diagnostic::new("shape::type", message).at(span).help("give the size another name");
+        let d = match v {
+            Value::Function(f) => d.label(self.function(*f).name.span, "defined here"),
+            _ => d,
+        };
+        Err(self.report(d))
     }
 
     /// A value as a size.
@@ -249,26 +267,29 @@ impl Elab<'_> {
                 );
             };
             if shape.len() != a.dims.len() {
-                let found = v.describe();
+                let (found, what) = (v.describe(), self.quote(*at));
+                let rank = counted(a.dims.len() as i128, "dimension");
                 return self.error(
                     "call::argument",
                     *at,
-                    format!(
-                        "`{name}` of `{}` has {}, and this is {found}",
-                        f.name.text,
-                        counted(a.dims.len() as i128, "dimension")
-                    ),
+                    format!("{what} is {found}, and the parameter `{name}` of `{}` has {rank}", f.name.text),
                 );
             }
-            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
             let role = self.frame().find(name).map_or(Role::Param(None), |(_, b)| b.role);
+            if let (true, Role::Param(Some((frame, site)))) = (a.inout && self.is_nameable(v), role) {
+                return Err(Stop::Restart { frame, site });
+            }
+            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
             self.bind(name, converted, role, p.name.span);
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 match &dim.kind {
                     ExprKind::Name(size) if !self.is_bound_in_shape(size) => {
                         self.bind(size, Value::weak(n.clone()), Role::Size, dim.span);
                     }
-                    _ => later.push((dim, n.clone(), *at, format!("dimension {d} of `{name}`"))),
+                    _ => {
+                        let what = format!("dimension {d} of {}", self.quote_argument(*at, name, &f.name.text));
+                        later.push((dim, n.clone(), *at, what));
+                    }
                 }
             }
         }
@@ -277,6 +298,15 @@ impl Elab<'_> {
             self.same_size(&expected, &n, &what, at)?;
         }
         Ok(())
+    }
+
+    /// An argument as messages name it: what the user wrote, and the parameter that it is for.
+    pub(crate) fn quote_argument(&self, at: Span, param: &str, function: &str) -> String {
+        let text = self.program.sources().text(at);
+        if self.in_library(at.file) || !quotable(text) {
+            return format!("`{param}` of `{function}`");
+        }
+        if text == param { format!("`{text}`") } else { format!("`{text}` (`{param}` of `{function}`)") }
     }
 
     pub(crate) fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {
@@ -291,6 +321,9 @@ impl Elab<'_> {
     }
 
     fn converted_argument(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span, read_only: bool) -> R<Value> {
+        if let (Value::Tensor(view), true) = (v, a.inout) {
+            self.note_stored(&view.tensor.symbol, a.dtype);
+        }
         if let Value::Tensor(view) = v
             && view.tensor.dtype == a.dtype
         {
@@ -311,6 +344,9 @@ impl Elab<'_> {
         }
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
         let expr = self.stored(&l, a.dtype, at)?;
+        if !l.weak {
+            self.warn_conversion(&format!("the parameter `{name}`"), l.expr.dtype(), a.dtype, at);
+        }
         if expr.as_literal().is_some() || l.expr.dtype() == a.dtype {
             return Ok(Value::Lazy(Lazy { expr, weak: false, ..l }));
         }
@@ -359,6 +395,10 @@ impl Elab<'_> {
             } else {
                 let Some(l) = value.lazy() else { return self.not_a_result(value, k, annotation.span) };
                 let expr = self.stored(&l, a.dtype, annotation.span)?;
+                if !l.weak {
+                    let what = format!("the result of `{}`", f.name.text);
+                    self.warn_conversion(&what, l.expr.dtype(), a.dtype, annotation.span);
+                }
                 Value::Lazy(Lazy { expr, weak: false, ..l })
             });
         }

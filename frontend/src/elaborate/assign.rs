@@ -36,7 +36,13 @@ fn within(e: &Expr, left: &mut usize) -> bool {
 impl Elab<'_> {
     /// `targets = value`
     pub(crate) fn assign(&mut self, targets: &[syntax::Expr], value: &syntax::Expr) -> R<()> {
-        let v = self.eval(value)?;
+        let v = match targets {
+            [target] => match self.logical_update(target, value)? {
+                Some(v) => v,
+                None => self.eval(value)?,
+            },
+            _ => self.eval(value)?,
+        };
         match targets {
             [one] => self.assign_to(one, v, value.span),
             many => self.unpack(many, &v, value.span),
@@ -147,12 +153,12 @@ impl Elab<'_> {
                 self.write(view, &v, site, span)
             }
             (Role::Named, old) => {
-                let again = b.site == site && (v.is_static() || v.is_weak_scalar());
+                let again = b.site == site && (v.is_static() || self.is_nameable(&v));
                 if scope == innermost && (again || (v.is_static() && old.is_static())) {
                     self.bind(name, v, Role::Named, b.site);
                     return Ok(());
                 }
-                if old.is_weak_scalar() {
+                if self.is_nameable(old) {
                     return Err(Stop::Restart { frame: self.frame().id, site: b.site });
                 }
                 let found = old.describe();
@@ -202,7 +208,7 @@ impl Elab<'_> {
 
     /// A name that is new here.
     fn declare_name(&mut self, name: &str, site: Span, v: Value, span: Span) -> R<()> {
-        let assigned_again = self.frame().tensor_sites.contains(&site) || self.frame().looped.contains(name);
+        let assigned_again = self.frame().must_be_tensor(name, site);
         if let Value::Lazy(l) = &v
             && l.weak
             && !within(&l.expr, &mut { MAX_NAMED })
@@ -214,7 +220,8 @@ impl Elab<'_> {
                 format!("make it a tensor: `{name}: i64 = …`"),
             );
         }
-        if (v.is_static() && !v.is_weak_scalar()) || (v.is_weak_scalar() && !assigned_again) {
+        let nameable = self.is_nameable(&v);
+        if (v.is_static() && !nameable) || (nameable && !assigned_again) {
             self.bind(name, v, Role::Named, site);
             return Ok(());
         }
@@ -235,10 +242,14 @@ impl Elab<'_> {
             Value::Tuple(items) => self.bind_sequence(name, site, &items, false),
             Value::List(items) => self.bind_sequence(name, site, &items, true),
             v => match v.lazy() {
-                Some(l) => {
-                    let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
-                    self.declare_tensor(name, site, dtype, l.shape.clone(), &v, span)
+                Some(l) if l.weak => {
+                    self.check_shape(&l.shape, span)?;
+                    let view = self.weak_local(name, site, &l, span)?;
+                    self.write(&view, &v, site, span)?;
+                    self.bind(name, Value::Tensor(view), Role::Local, site);
+                    Ok(())
                 }
+                Some(l) => self.declare_tensor(name, site, l.expr.dtype(), l.shape.clone(), &v, span),
                 None => {
                     self.bind(name, v, Role::Named, site);
                     Ok(())
@@ -252,7 +263,7 @@ impl Elab<'_> {
         let mut kept = Vec::with_capacity(items.len());
         for v in items {
             kept.push(match v {
-                Value::Lazy(l) if !(l.weak && l.shape.is_empty()) => {
+                Value::Lazy(l) if !self.is_nameable(v) => {
                     let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
                     let mut view = self.materialise(l, dtype, name);
                     view.owned = false;
@@ -374,9 +385,9 @@ impl Elab<'_> {
         match (role, value) {
             (Role::Poisoned, _) => Err(Stop::Reported),
             (_, Value::Tensor(view)) => Ok(view),
-            (Role::Named, v) if v.is_weak_scalar() => Err(Stop::Restart { frame: self.frame().id, site }),
+            (Role::Named, v) if self.is_nameable(&v) => Err(Stop::Restart { frame: self.frame().id, site }),
             (Role::Param(Some((frame, site))), _) => Err(Stop::Restart { frame, site }),
-            (Role::Param(None), v) if v.is_weak_scalar() => self.error_help(
+            (Role::Param(None), v) if self.is_nameable(&v) => self.error_help(
                 "assign::value",
                 span,
                 format!("`{name}` is a value here, not a tensor that could be written"),
@@ -441,6 +452,7 @@ impl Elab<'_> {
         let target = &self.fixed_place(target);
         let injective = is_injective(target);
         if injective && let Some((op, value)) = super::reduce::recognise(target, &element) {
+            self.warn_narrow_sum(target, op, span);
             let value = self.unaliased(target, value);
             self.emit_reduce(target, op, &value);
             return Ok(());
@@ -485,7 +497,16 @@ impl Elab<'_> {
         self.check_assignable(&l, target, site, span)?;
         let expr = stretch(&l, &target.shape);
         l = Lazy { shape: target.shape.clone(), expr, weak: l.weak };
-        self.stored(&l, target.tensor.dtype, span)
+        let dtype = target.tensor.dtype;
+        if target.open && l.weak {
+            // The walk with the type that is found will say whether it fits.
+            return Ok(l.expr.cast(dtype));
+        }
+        if !l.weak {
+            self.note_stored(&target.tensor.symbol, l.expr.dtype());
+            self.warn_narrowing(target, l.expr.dtype(), site, span);
+        }
+        self.stored(&l, dtype, span)
     }
 
     /// Checks that a value's shape broadcasts to the target's.

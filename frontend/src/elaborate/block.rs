@@ -21,7 +21,7 @@ pub(crate) enum Item {
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) items: Vec<Item>,
-    /// How many declarations were made in it (those that were taken back count too).
+    /// How many declarations were made in it.
     pub(crate) declared: usize,
     /// Sizes that an assertion in this block made equal.
     pub(crate) equal: Vec<(Expr, Expr)>,
@@ -35,7 +35,8 @@ pub(crate) struct Mark {
     pub(crate) depth: usize,
     pub(crate) items: usize,
     facts: (usize, usize),
-    own_calls: usize,
+    custom_vjp_calls: usize,
+    declared: usize,
 }
 
 /// Folds items into one statement.
@@ -82,7 +83,13 @@ impl Elab<'_> {
     pub(crate) fn mark(&self) -> Mark {
         let block = self.block();
         let facts = (block.equal.len(), block.nonnegative.len());
-        Mark { depth: self.blocks.len(), items: block.items.len(), facts, own_calls: self.own_calls.len() }
+        Mark {
+            depth: self.blocks.len(),
+            items: block.items.len(),
+            facts,
+            custom_vjp_calls: self.custom_vjp_calls.len(),
+            declared: block.declared,
+        }
     }
 
     pub(crate) fn block(&self) -> &Block {
@@ -101,9 +108,10 @@ impl Elab<'_> {
     /// Takes back everything that was emitted since `mark`.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         self.blocks.truncate(mark.depth);
-        self.own_calls.truncate(mark.own_calls);
+        self.custom_vjp_calls.truncate(mark.custom_vjp_calls);
         let block = self.block_mut();
         block.items.truncate(mark.items);
+        block.declared = mark.declared;
         block.equal.truncate(mark.facts.0);
         block.nonnegative.truncate(mark.facts.1);
     }

@@ -3,6 +3,7 @@
 //! Only a dimension that is the literal 1 stretches. Sizes that are provably equal need nothing, provably different
 //! ones are an error, and the rest is compared by an `assert` in the program.
 
+use super::report::{base, quotable};
 use super::value::Lazy;
 use super::{Elab, R, axis};
 use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
@@ -76,11 +77,32 @@ fn has_load(e: &Expr) -> bool {
 }
 
 impl Elab<'_> {
-    /// The source text of an operand, as a message shows it.
+    /// The source text of an operand, as a message shows it; in the library, what the user wrote for it.
     pub(crate) fn quote(&self, span: Span) -> String {
         let text = self.program.sources().text(span);
-        let plain = !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '"', '\'', '{', '}', '\\', '`']);
-        if plain { format!("`{text}`") } else { "an operand".to_string() }
+        if self.in_library(span.file)
+            && let Some(argument) = base(text).and_then(|name| self.argument_of(name))
+        {
+            return argument;
+        }
+        if quotable(text) { format!("`{text}`") } else { "an operand".to_string() }
+    }
+
+    /// Whether a condition on sizes holds for none of them, as far as it is known here.
+    pub(crate) fn surely_false(&self, c: &Expr) -> bool {
+        let ExprKind::Apply(op, args) = c.kind() else { return false };
+        let less = |a: &Expr, b: &Expr| self.is_nonnegative(&b.minus(a).minus(&Expr::int(1)));
+        let at_most = |a: &Expr, b: &Expr| self.is_nonnegative(&b.minus(a));
+        let sizes = || args.iter().all(|a| a.dtype() == taffeta_ast::DType::I64);
+        match (op, args.as_slice()) {
+            (Op::And, [a, b]) => self.surely_false(a) || self.surely_false(b),
+            (Op::Or, [a, b]) => self.surely_false(a) && self.surely_false(b),
+            (Op::Eq, [a, b]) if sizes() => self.equal(a, b) == Some(false),
+            (Op::Ne, [a, b]) if sizes() => self.equal(a, b) == Some(true),
+            (Op::Lt, [a, b]) | (Op::Gt, [b, a]) if sizes() => at_most(b, a),
+            (Op::Le, [a, b]) | (Op::Ge, [b, a]) if sizes() => less(b, a),
+            _ => false,
+        }
     }
 
     /// Whether two sizes are equal, as far as it is known here.

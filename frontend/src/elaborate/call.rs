@@ -4,12 +4,13 @@
 //! (values of sizes are passed as they are), so that what the callee writes cannot change it.
 
 use super::block::{Item, Mark, reads};
+use super::declared::fingerprint;
 use super::expr::value_reads;
 use super::func::{FuncRef, is_static_annotation};
 use super::scope::Role;
 use super::stmt::Flow;
 use super::value::{StaticType, Value, View};
-use super::{Elab, MAX_DEPTH, R, Stop};
+use super::{Elab, MAX_DEPTH, R};
 use crate::syntax::{self, ExprKind, Function};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -85,9 +86,7 @@ impl Elab<'_> {
             },
             Value::Tensor(view) => Value::Tensor(self.pinned(view)),
             Value::Lazy(l) => {
-                let mut read = FxHashSet::default();
-                reads(&l.expr, &mut read);
-                if l.shape.is_empty() && read.is_empty() {
+                if l.shape.is_empty() && (self.reads_tables_alone(&l.expr) && (l.weak || !l.reads())) {
                     return Value::Lazy(l);
                 }
                 let dtype = if l.weak { default_type(l.expr.dtype()) } else { l.expr.dtype() };
@@ -267,7 +266,7 @@ impl Elab<'_> {
         let f = self.function(target);
         if self.schedule.is_some() {
             self.callable_in_schedule(target, &args, span)?;
-        } else if super::own::decorator(f).is_some() {
+        } else if super::custom_vjp::decorator(f).is_some() {
             let name = &f.name.text;
             let message = format!("`{name}` is the gradient of another function, and is not called by programs");
             return self.error_help("call::decorated", span, message, "call a function that both have in common");
@@ -288,7 +287,7 @@ impl Elab<'_> {
             );
         }
         if self.differentiated
-            && let Some(own) = self.own_gradient(target)?
+            && let Some(own) = self.custom_vjp(target)?
         {
             return self.call_with_gradient(&own, args, span);
         }
@@ -298,10 +297,13 @@ impl Elab<'_> {
         self.shared_chain = None;
         let here = self.span;
         let mark = self.mark();
-        let result = self.restarting(|this, sites| {
+        let call = fingerprint(target, &bound);
+        let places: Arc<[Span]> = bound.iter().map(|(_, at)| *at).collect();
+        let result = self.restarting(Some(call), |this, findings| {
             let looped = this.looped_names(target);
             let id = this.push_frame(target.module, looped);
-            this.frame_mut().tensor_sites = sites.clone();
+            this.frame_mut().findings = findings.clone();
+            this.frame_mut().called = Some((target, places.clone()));
             let result = this.inline(f, &bound);
             (id, result)
         });
@@ -309,30 +311,6 @@ impl Elab<'_> {
         self.shared_chain = None;
         self.span = here;
         result.map(|v| self.owning(v, mark))
-    }
-
-    /// Runs `attempt`, again for as long as it finds names that must be tensors. `attempt` opens one frame and says
-    /// which.
-    pub(crate) fn restarting<T>(
-        &mut self,
-        mut attempt: impl FnMut(&mut Self, &FxHashSet<Span>) -> (usize, R<T>),
-    ) -> R<T> {
-        let mut sites: FxHashSet<Span> = FxHashSet::default();
-        let mark = self.mark();
-        let (frames, reported, calls) = (self.frames.len(), self.diagnostics.len(), self.chain.len());
-        loop {
-            let (id, result) = attempt(self, &sites);
-            self.frames.truncate(frames);
-            match result {
-                Err(Stop::Restart { frame, site }) if frame == id && sites.insert(site) => {
-                    self.roll_back(mark);
-                    self.diagnostics.truncate(reported);
-                    self.chain.truncate(calls);
-                    self.shared_chain = None;
-                }
-                result => return result,
-            }
-        }
     }
 
     /// Gives every parameter its argument or default.
@@ -413,8 +391,12 @@ impl Elab<'_> {
             let text = self.program.sources().text(*at);
             let origin = caller
                 .and_then(|c| c.find(text).map(|(_, b)| (c.id, b)))
-                .filter(|(_, b)| b.role == Role::Named && v.is_weak_scalar())
-                .map(|(id, b)| (id, b.site));
+                .filter(|_| self.is_nameable(v))
+                .and_then(|(id, b)| match b.role {
+                    Role::Named => Some((id, b.site)),
+                    Role::Param(origin) => origin,
+                    _ => None,
+                });
             // From here on the parameter is a way to reach a temporary.
             let v = match v {
                 Value::Tensor(view) => Value::Tensor(View { owned: false, ..view.clone() }),

@@ -107,6 +107,7 @@ impl Elab<'_> {
             );
         };
         let dtype = meet(&[&la, &lb]);
+        let open = [&la, &lb].iter().any(|l| !self.reads_tables_alone(&l.expr)) && la.weak && lb.weak;
         // A temporary is typed, even if both operands are weak: 64 bits keep their value.
         let shape = self.broadcast(&[(&la.shape, a.span), (&lb.shape, b.span)], span)?;
         let temp = self.local("t", dtype, shape.clone());
@@ -124,7 +125,7 @@ impl Elab<'_> {
         let then = arms.pop().expect("two arms were made");
         self.emit(StmtKind::If { cond, then, otherwise });
         let mut view = super::value::View::whole(&temp, true);
-        view.owned = true;
+        (view.owned, view.open) = (true, open);
         Ok(Value::Tensor(view))
     }
 

@@ -26,20 +26,33 @@ pub(crate) fn elaborate(
     hooks: &dyn Hooks,
     differentiated: bool,
 ) -> Result<Func, Diagnostics> {
-    let main = program.modules.first().ok_or_else(|| unknown_entry(program, name))?;
+    warned(program, name, statics, hooks, differentiated).0
+}
+
+/// Likewise, with warnings.
+pub(crate) fn warned(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+    differentiated: bool,
+) -> (Result<Func, Diagnostics>, Vec<Diagnostic>) {
+    let alone = |result| (result, Vec::new());
+    let unknown = || alone(Err(unknown_entry(program, name)));
+    let Some(main) = program.modules.first() else { return unknown() };
     match main.globals.get(name) {
         Some(Global::Function(item)) => {
             let target = FuncRef { module: ModuleId(0), item: *item };
             let within = differentiated.then(Vec::new);
-            elaborate_function(program, target, statics, hooks, within)
+            function_warned(program, target, statics, hooks, within)
         }
         Some(Global::Assign(item)) => match &main.module.items[*item] {
             Item::Assign { value, .. } if grad::gradient_target(value).is_some() => {
-                grad::elaborate(program, name, statics, hooks, differentiated)
+                alone(grad::elaborate(program, name, statics, hooks, differentiated))
             }
-            _ => Err(unknown_entry(program, name)),
+            _ => unknown(),
         },
-        Some(Global::Imported(..) | Global::Missing) | None => Err(unknown_entry(program, name)),
+        Some(Global::Imported(..) | Global::Missing) | None => unknown(),
     }
 }
 
@@ -65,28 +78,39 @@ pub(crate) fn elaborate_function(
     hooks: &dyn Hooks,
     within: Option<Vec<FuncRef>>,
 ) -> Result<Func, Diagnostics> {
+    function_warned(program, target, statics, hooks, within).0
+}
+
+fn function_warned(
+    program: &Program,
+    target: FuncRef,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+    within: Option<Vec<FuncRef>>,
+) -> (Result<Func, Diagnostics>, Vec<Diagnostic>) {
     let mut e = Elab::new(program, hooks);
     e.differentiated = within.is_some();
     e.within = within.unwrap_or_default();
     let f = e.function(target);
     let looped = Arc::new(super::stmt::looped_names(&f.body));
-    let result = e.restarting(|e, sites| {
+    let result = e.restarting(None, |e, findings| {
         e.blocks = vec![block::Block::default()];
         e.inputs.clear();
         e.renames.clear();
         let id = e.push_frame(target.module, looped.clone());
-        e.frame_mut().tensor_sites = sites.clone();
+        e.frame_mut().findings = findings.clone();
         let result = e.whole(target, statics);
         (id, result)
     });
-    match result {
+    let result = match result {
         Ok(func) if e.diagnostics.is_empty() => Ok(func),
         Ok(_) => Err(Diagnostics(e.diagnostics)),
         Err(_) => {
             debug_assert!(!e.diagnostics.is_empty(), "a failure has a diagnostic");
             Err(Diagnostics(e.diagnostics))
         }
-    }
+    };
+    (result, e.warnings)
 }
 
 impl Elab<'_> {
@@ -118,7 +142,7 @@ impl Elab<'_> {
             let mode = if a.inout { ParamMode::InOut } else { ParamMode::In };
             params.push(Param { tensor, mode });
         }
-        let own = if self.differentiated { self.own_gradient(target)? } else { None };
+        let own = if self.differentiated { self.custom_vjp(target)? } else { None };
         let returned = match own {
             // A program that has its own gradient is a call of itself.
             Some(own) => {
@@ -135,10 +159,11 @@ impl Elab<'_> {
         let results = self.results(f, returned, &params, &mut sizes)?;
         let origin = Origin::source(f.name.span);
         let items = std::mem::take(&mut self.block_mut().items);
+        let items = self.with_tables(items);
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
         let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
-        let own_gradients = std::mem::take(&mut self.own_calls);
-        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, own_gradients })
+        let custom_vjps = std::mem::take(&mut self.custom_vjp_calls);
+        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, custom_vjps })
     }
 
     fn check_form(&mut self, f: &Function) -> R<()> {
@@ -150,7 +175,7 @@ impl Elab<'_> {
                     format!("`{}` is a schedule, not an entry", f.name.text),
                 );
             }
-            if super::own::decorator(f).is_none() {
+            if super::custom_vjp::decorator(f).is_none() {
                 return self.unsupported(d.span, "this decorator");
             }
             if self.within.is_empty() {
@@ -468,6 +493,9 @@ fn rename_stmt(s: &Stmt, renames: &Renames) -> Stmt {
                 value: value.clone(),
             })
         }
+        StmtKind::Print { parts } => s.with_kind(StmtKind::Print {
+            parts: parts.iter().map(|p| p.map(&mut |t| symbol(t), &mut Expr::clone)).collect(),
+        }),
         _ => s,
     }
 }

@@ -162,6 +162,7 @@ impl Elab<'_> {
         let mut view = View::whole(&temp, true);
         self.store(&temp, &l.shape, &view.indices, &l.expr.clone().cast(dtype));
         view.owned = true;
+        view.open = l.weak && !self.reads_tables_alone(&l.expr);
         view
     }
 
@@ -429,6 +430,7 @@ impl View {
             writable: self.writable,
             gathered: self.gathered || gathered,
             owned: false,
+            open: self.open,
         }
     }
 }

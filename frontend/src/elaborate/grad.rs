@@ -178,6 +178,17 @@ impl Elab<'_> {
                     let found = v.describe();
                     return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
                 }
+                (Some(key), ..) => {
+                    let known = match kind {
+                        GradientKind::Jacobian => &["wrt", "out"][..],
+                        _ => &["wrt", "out", "tape", "memory"],
+                    };
+                    let help = match super::nearest(key, known.iter().copied()) {
+                        Some(near) if near != key => format!("did you mean `{near}`?"),
+                        _ => takes,
+                    };
+                    return self.error_help("call::arguments", at, format!("`{name}` has no parameter `{key}`"), help);
+                }
                 _ => return self.error("call::arguments", at, takes),
             }
         }
@@ -228,6 +239,11 @@ impl Elab<'_> {
     /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
         let name = self.function(g.target.innermost()).name.text.clone();
+        // Walks of the caller that are repeated ask for the same again.
+        let asked = format!("{g:?} {:?} {:?}", self.differentiated, self.within);
+        if let Some(known) = self.gradients.get(&asked).filter(|_| g.memory.is_none()).cloned() {
+            return self.splice(&known, args, span);
+        }
         let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, (self.differentiated, &self.within));
         let sized = request.map(|r| {
             // Only a budget asks how large anything is.
@@ -242,7 +258,11 @@ impl Elab<'_> {
                 }
                 Err(stop)
             }
-            Ok(func) => self.splice(&func, args, span),
+            Ok(func) => {
+                let func = Arc::new(func);
+                self.gradients.insert(asked, func.clone());
+                self.splice(&func, args, span)
+            }
         }
     }
 

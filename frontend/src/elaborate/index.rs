@@ -49,7 +49,12 @@ impl Elab<'_> {
         match &of {
             Value::Tuple(values) | Value::List(values) => {
                 let list = matches!(of, Value::List(_));
-                return self.sequence_item(&values.clone(), list, items, span);
+                let values = values.clone();
+                // In a schedule everything is static.
+                if self.schedule.is_none() && !matches!(items, [one] if !self.is_open_item(one)?) {
+                    return self.table_item(&values, of_span, items, span);
+                }
+                return self.sequence_item(&values, list, items, span);
             }
             Value::Str(text) => {
                 let characters: Vec<Value> = text.chars().map(|c| Value::str(c.to_string())).collect();
@@ -357,12 +362,25 @@ impl Elab<'_> {
                 Ok(if k < 0 { n.plus(&Expr::int(k)) } else { Expr::int(k) })
             }
             v => match v.lazy() {
+                Some(l) if l.shape.is_empty() && self.is_outside(&l.expr, n) => {
+                    let (k, n) = (show(&l.expr), show(n));
+                    let message = format!("index {k} is out of range: the dimension has size {n}");
+                    self.error("index::range", span, message)
+                }
                 Some(l) => Ok(l.expr.cast(DType::I64)),
                 None => {
                     self.error("index::type", span, format!("an index is an integer, and this is {}", v.describe()))
                 }
             },
         }
+    }
+
+    /// Whether an index that is evaluated in any case is out of range whatever the sizes are, as far as that is plain to
+    /// see. (A loop of no iterations never evaluates its indices.)
+    fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
+        self.blocks.len() == 1
+            && k.dtype() == DType::I64
+            && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
     }
 
     /// A bound of a slice.

@@ -96,6 +96,7 @@ pub(crate) fn show(v: &Value) -> Option<String> {
     };
     Some(match v {
         Value::Int(i) => i.to_string(),
+        Value::Float(x) if x.is_nan() => "nan".into(),
         Value::Float(x) => format!("{x:?}"),
         Value::Bool(true) => "True".into(),
         Value::Bool(false) => "False".into(),

@@ -4,8 +4,8 @@
 //! tensors, shapes and types inferred, array expressions expanded into loops. It expands and does not improve.
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
-//! `expr`, `operator`, `broadcast`, `index`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `reduce`
-//! (statements), `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
+//! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `declared`,
+//! `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole programs), `schedule`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
 //! report comes of it), and elaboration goes on with the next statement.
@@ -18,6 +18,8 @@ mod broadcast;
 mod builtin;
 mod call;
 mod choice;
+mod custom_vjp;
+mod declared;
 mod entry;
 mod expr;
 mod func;
@@ -25,7 +27,7 @@ mod grad;
 mod index;
 mod literal;
 mod operator;
-mod own;
+mod print;
 mod reduce;
 mod report;
 mod schedule;
@@ -33,7 +35,9 @@ mod scope;
 mod splice;
 mod static_eval;
 mod stmt;
+mod table;
 mod value;
+mod warn;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +49,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use scope::Frame;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use taffeta_ast::func::OwnGradient;
+use taffeta_ast::func::CustomVjp;
 use taffeta_ast::stmt::CallSite;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 use value::Value;
@@ -118,13 +122,23 @@ pub(crate) struct Elab<'p> {
     /// noted.
     differentiated: bool,
     /// Those calls.
-    own_calls: Vec<OwnGradient>,
+    custom_vjp_calls: Vec<CustomVjp>,
     /// The functions whose gradients this is a part of.
     within: Vec<FuncRef>,
     /// What is known of functions and their own gradients.
-    own_gradients: FxHashMap<FuncRef, Option<Arc<own::Own>>>,
+    custom_vjps: FxHashMap<FuncRef, Option<Arc<custom_vjp::CustomVjpRule>>>,
     /// Where a schedule is evaluated, not a program.
     schedule: Option<schedule::Running<'p>>,
+    /// What is noted of names that are declared from weak values.
+    notes: declared::Notes,
+    /// What walks of functions have found, by the types of their arguments.
+    found: FxHashMap<u64, declared::Findings>,
+    /// Lists that are indexed while the program runs.
+    tables: table::Tables,
+    /// Gradients that were made for calls in this program.
+    gradients: FxHashMap<String, Arc<Func>>,
+    /// What is right, and may not be what was meant.
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'p> Elab<'p> {
@@ -148,10 +162,15 @@ impl<'p> Elab<'p> {
             looped: FxHashMap::default(),
             globals: FxHashMap::default(),
             differentiated: false,
-            own_calls: Vec::new(),
+            custom_vjp_calls: Vec::new(),
             within: Vec::new(),
-            own_gradients: FxHashMap::default(),
+            custom_vjps: FxHashMap::default(),
             schedule: None,
+            notes: declared::Notes::default(),
+            found: FxHashMap::default(),
+            tables: table::Tables::default(),
+            gradients: FxHashMap::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -202,6 +221,20 @@ pub(crate) fn entry(
     with_stack(|| entry::elaborate(program, name, statics, hooks, false))
 }
 
+/// Everything that there is to say about an entry: mistakes, or warnings where there are none.
+pub(crate) fn check(
+    program: &Program,
+    name: &str,
+    statics: &BTreeMap<String, StaticValue>,
+    hooks: &dyn Hooks,
+) -> Vec<Diagnostic> {
+    let found = with_stack(|| {
+        let (result, warnings) = entry::warned(program, name, statics, hooks, false);
+        result.map(|_| warnings)
+    });
+    found.unwrap_or_else(|d| d.0)
+}
+
 /// Elaborates an entry that is going to be differentiated.
 pub(crate) fn differentiable(
     program: &Program,
@@ -214,12 +247,12 @@ pub(crate) fn differentiable(
 
 /// Everything that is wrong with the own gradient at a place of the main file; nothing if there is none.
 pub(crate) fn gradient_faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<Diagnostic> {
-    with_stack(|| Ok(own::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
+    with_stack(|| Ok(custom_vjp::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
 }
 
 /// Whether a function is the gradient of another one: `@gradient(f)`.
-pub fn is_own_gradient(f: &crate::syntax::Function) -> bool {
-    own::decorator(f).is_some()
+pub fn is_custom_vjp(f: &crate::syntax::Function) -> bool {
+    custom_vjp::decorator(f).is_some()
 }
 
 /// Elaborates an entry and applies a schedule function.

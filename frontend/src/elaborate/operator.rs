@@ -13,6 +13,11 @@ use taffeta_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
 pub(crate) fn meet(operands: &[&Lazy]) -> DType {
     let typed = operands.iter().filter(|l| !l.weak).map(|l| l.expr.dtype()).reduce(DType::promote);
     let weak = operands.iter().filter(|l| l.weak).map(|l| l.expr.dtype().kind()).max();
+    meeting(typed, weak)
+}
+
+/// The type in which a typed operand meets a weak one of that kind.
+pub(crate) fn meeting(typed: Option<DType>, weak: Option<Kind>) -> DType {
     match (typed, weak) {
         (Some(t), None | Some(Kind::Bool)) => t,
         (Some(t), Some(Kind::Int)) => {

@@ -1,39 +1,94 @@
 //! Reductions: augmented assignments, and stores that combine an element with a value.
 
+use super::block::Item;
 use super::expr::binary_op;
 use super::scope::Role;
 use super::value::{Value, View};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind};
-use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span};
+use rustc_hash::FxHashSet;
+use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span, StmtKind};
 
-/// `x[i] op v` or `v op x[i]` as a value for `x[i]`, with the operator and `v`.
+/// A value for `x[i]` that combines `x[i]` with others by one operator, with the operator and the others: `x[i] op v`,
+/// `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Not where the others read `x[i]` again.
+///
+/// The others are combined first: a sum is thus reassociated, and `x[i] or v` evaluates `v` also where `x[i]` decides.
 pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr)> {
-    let E::Apply(op, args) = element.kind() else { return None };
-    let reduce = match (op, element.dtype()) {
-        (Op::Add, _) => ReduceOp::Add,
-        (Op::Mul, _) => ReduceOp::Mul,
-        (Op::Min, _) => ReduceOp::Min,
-        (Op::Max, _) => ReduceOp::Max,
-        (Op::And, _) => ReduceOp::And,
-        (Op::Or, _) => ReduceOp::Or,
-        (Op::BitAnd, DType::Bool) => ReduceOp::And,
-        (Op::BitOr, DType::Bool) => ReduceOp::Or,
-        (Op::BitAnd, _) => ReduceOp::BitAnd,
-        (Op::BitOr, _) => ReduceOp::BitOr,
+    let E::Apply(op, _) = element.kind() else { return None };
+    let (op, reduce) = match (op, element.dtype()) {
+        (Op::Add | Op::Sub, _) => (Op::Add, ReduceOp::Add),
+        (Op::Mul, _) => (Op::Mul, ReduceOp::Mul),
+        (Op::Min, _) => (Op::Min, ReduceOp::Min),
+        (Op::Max, _) => (Op::Max, ReduceOp::Max),
+        (Op::And, _) => (Op::And, ReduceOp::And),
+        (Op::Or, _) => (Op::Or, ReduceOp::Or),
+        (Op::BitAnd, DType::Bool) => (Op::BitAnd, ReduceOp::And),
+        (Op::BitOr, DType::Bool) => (Op::BitOr, ReduceOp::Or),
+        (Op::BitAnd, _) => (Op::BitAnd, ReduceOp::BitAnd),
+        (Op::BitOr, _) => (Op::BitOr, ReduceOp::BitOr),
         _ => return None,
     };
     let is_target = |e: &Expr| match e.kind() {
         E::Load(t, at) => *t == target.tensor.symbol && at.iter().zip(&target.indices).all(|(a, b)| a.index == *b),
         _ => false,
     };
-    match (is_target(&args[0]), is_target(&args[1])) {
-        // `x[i] or v` evaluates `v` only if it has to; a reduction always does.
-        (true, _) if op.is_lazy() && args[1].may_fail() => None,
-        (true, _) => Some((reduce, args[1].clone())),
-        (_, true) => Some((reduce, args[0].clone())),
-        _ => None,
+    let others = match (op, element.kind()) {
+        // A product of several factors is not: its rounding would change.
+        (Op::Mul, E::Apply(_, args)) => match (is_target(&args[0]), is_target(&args[1])) {
+            (true, _) => args[1].clone(),
+            (_, true) => args[0].clone(),
+            _ => return None,
+        },
+        _ => others(op, element, &is_target)??,
+    };
+    let mut again = false;
+    others.walk(&mut |e| again |= is_target(e));
+    (!again).then_some((reduce, others))
+}
+
+/// What is combined with the target by `op` in `e`, if the target is one of the operands (alone: `Some(None)`).
+#[expect(clippy::option_option, reason = "whether it is there, and whether it is alone")]
+fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option<Expr>> {
+    if is_target(e) {
+        return Some(None);
     }
+    let E::Apply(here, args) = e.kind() else { return None };
+    let [a, b] = args.as_slice() else { return None };
+    let combined = |x: &Expr, y: &Expr| Expr::apply(*here, vec![x.clone(), y.clone()]);
+    if *here == Op::Sub && op == Op::Add {
+        return others(op, a, is_target)
+            .map(|rest| Some(rest.map_or_else(|| Expr::apply(Op::Neg, vec![b.clone()]), |rest| combined(&rest, b))));
+    }
+    if *here != op {
+        return None;
+    }
+    if let Some(rest) = others(op, a, is_target) {
+        return Some(Some(rest.map_or_else(|| b.clone(), |rest| combined(&rest, b))));
+    }
+    others(op, b, is_target).map(|rest| Some(rest.map_or_else(|| a.clone(), |rest| combined(a, &rest))))
+}
+
+/// Whether statements write nothing but what they declare.
+fn only_temporaries(items: &[Item]) -> bool {
+    let mut declared = FxHashSet::default();
+    let mut written = FxHashSet::default();
+    for item in items {
+        match item {
+            Item::Def(t, _) => {
+                declared.insert(t.symbol.clone());
+            }
+            Item::Stmt(s) => s.walk(&mut |s| match s.kind() {
+                StmtKind::VarDef { tensor, .. } => {
+                    declared.insert(tensor.symbol.clone());
+                }
+                StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                    written.insert(tensor.clone());
+                }
+                _ => {}
+            }),
+        }
+    }
+    written.is_subset(&declared)
 }
 
 impl Elab<'_> {
@@ -91,10 +146,42 @@ impl Elab<'_> {
         if op == BinOp::Sub {
             element = Expr::apply(Op::Neg, vec![element]);
         }
+        self.warn_narrow_sum(&place, reduce, span);
         let place = self.fixed_place(&place);
         let element = self.unaliased(&place, element);
         self.emit_reduce(&place, reduce, &element);
         Ok(())
+    }
+
+    /// The value of `y or f(x)` that is stored into `y`, where `f(x)` takes statements that write nothing but their own
+    /// temporaries: as a reduction evaluates it, in any case. Nothing where it is not of that form.
+    pub(crate) fn logical_update(&mut self, target: &syntax::Expr, value: &syntax::Expr) -> R<Option<Value>> {
+        let (op, first, rest) = match &value.kind {
+            ExprKind::And(items) => (Op::And, &items[0], &items[1..]),
+            ExprKind::Or(items) => (Op::Or, &items[0], &items[1..]),
+            _ => return Ok(None),
+        };
+        let sources = self.program.sources();
+        if self.schedule.is_some() || sources.text(target.span) != sources.text(first.span) {
+            return Ok(None);
+        }
+        let mark = self.mark();
+        let left = self.eval(first)?;
+        if !matches!(&left, Value::Tensor(view) if view.shape.is_empty()) || left.dtype() != Some(DType::Bool) {
+            self.roll_back(mark);
+            return Ok(None);
+        }
+        self.open_block();
+        let right = self.logical(op, rest, value.span);
+        let items = self.blocks.pop().expect("the block that was opened above").items;
+        let right = right?;
+        if items.is_empty() || !only_temporaries(&items) {
+            self.roll_back(mark);
+            return Ok(None);
+        }
+        self.block_mut().items.extend(items);
+        let right_span = rest.last().map_or(value.span, |e| e.span);
+        self.apply(op, &[(left, first.span), (right, right_span)], value.span).map(Some)
     }
 
     /// `k += 1` where `k` is static and stays so.

@@ -12,6 +12,17 @@ pub(crate) fn counted(n: i128, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Whether a text of the program can stand in a message.
+pub(crate) fn quotable(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '"', '\'', '{', '}', '\\', '`'])
+}
+
+/// The name in `x` or `x[i, j]`.
+pub(crate) fn base(text: &str) -> Option<&str> {
+    let (name, rest) = text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()));
+    (!name.is_empty() && (rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']')))).then_some(name)
+}
+
 /// Whether two diagnostics are of one mistake in the text, which may have been reached by different calls.
 pub(crate) fn same_mistake(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.message == b.message && a.labels == b.labels
@@ -49,6 +60,42 @@ impl Elab<'_> {
         Stop::Reported
     }
 
+    /// What the user wrote for a name in the library, or for a part of what the name stands for: the argument that was
+    /// passed, and the operator's parameter.
+    pub(crate) fn argument_of(&self, name: &str) -> Option<String> {
+        let mut name = name.to_string();
+        for frame in self.frames.iter().rev() {
+            let (target, places) = frame.called.as_ref()?;
+            let f = self.function(*target);
+            let k = f.params.iter().position(|p| p.name.text == name)?;
+            let at = places[k];
+            let text = self.program.sources().text(at);
+            if !self.in_library(at.file) {
+                let parameter = format!("`{name}` of `{}`", f.name.text);
+                return Some(match quotable(text) {
+                    true if text == name => format!("`{text}`"),
+                    true => format!("`{text}` ({parameter})"),
+                    false => parameter,
+                });
+            }
+            name = base(text)?.to_string();
+        }
+        None
+    }
+
+    /// A text of the library with the names of parameters in it (`` `a` ``) replaced by what the user wrote.
+    pub(crate) fn in_users_words(&self, text: &str) -> String {
+        let pieces: Vec<&str> = text.split('`').collect();
+        if pieces.len() < 3 || !self.in_library(self.span.file) {
+            return text.to_string();
+        }
+        let quoted = |(k, piece): (usize, &&str)| match k % 2 {
+            0 => (*piece).to_string(),
+            _ => self.argument_of(piece).unwrap_or_else(|| format!("`{piece}`")),
+        };
+        pieces.iter().enumerate().map(quoted).collect()
+    }
+
     /// Records an error with a place.
     pub(crate) fn error<T>(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> R<T> {
         Err(self.report(Diagnostic::new(code, message).at(span)))
@@ -70,7 +117,7 @@ impl Elab<'_> {
         self.error("unsupported", span, format!("{what} is not supported yet"))
     }
 
-    fn in_library(&self, file: FileId) -> bool {
+    pub(crate) fn in_library(&self, file: FileId) -> bool {
         self.program.modules.iter().any(|m| m.file == file && m.prelude)
     }
 }

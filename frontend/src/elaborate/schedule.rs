@@ -243,7 +243,7 @@ pub fn schedule_target(f: &Function) -> Option<String> {
 pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
     let name = &f.name.text;
     let decorator = f.decorators.first()?;
-    if super::own::decorator(f).is_some() && schedule_target(f).is_none() {
+    if super::custom_vjp::decorator(f).is_some() && schedule_target(f).is_none() {
         return None;
     }
     if schedule_target(f).is_none() {

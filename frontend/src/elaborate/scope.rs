@@ -1,6 +1,7 @@
 //! Names: the frames of inlined calls, their scopes, and how a name is found.
 
 use super::builtin::Builtin;
+use super::declared::{Declared, Findings};
 use super::func::FuncRef;
 use super::value::{StaticType, Value};
 use super::{Elab, R, Stop};
@@ -48,8 +49,14 @@ pub(crate) struct Frame {
     pub(crate) id: usize,
     pub(crate) module: ModuleId,
     pub(crate) scopes: Vec<Scope>,
-    /// Declarations that must be tensors, since their names are assigned again.
-    pub(crate) tensor_sites: FxHashSet<Span>,
+    /// What walks before this one have found.
+    pub(crate) findings: Findings,
+    /// Names that were declared from weak values.
+    pub(crate) declared: Vec<Declared>,
+    /// The function that is called, and where its arguments stand, in the order of its parameters.
+    pub(crate) called: Option<(FuncRef, Arc<[Span]>)>,
+    /// How often such declarations were come by.
+    pub(crate) visits: FxHashMap<Span, u32>,
     /// Names of blocks that have ended, and where they were declared.
     pub(crate) ended: FxHashMap<String, Span>,
     /// Names that must be tensors, as far as the text tells at once.
@@ -80,7 +87,10 @@ impl<'p> Elab<'p> {
             id,
             module,
             scopes: vec![Scope::default()],
-            tensor_sites: FxHashSet::default(),
+            findings: Findings::default(),
+            declared: Vec::new(),
+            called: None,
+            visits: FxHashMap::default(),
             ended: FxHashMap::default(),
             looped,
         });
@@ -232,7 +242,6 @@ impl<'p> Elab<'p> {
             return d.help("it works on schedules: call it in a function under `@schedule(…)`");
         }
         match name {
-            "print" => d.help("programs do not print: return the value, and see it with `taffeta run`"),
             "np" | "numpy" | "torch" | "math" => d.help("write the operator's name alone: `exp(x)`, `sum(x, axis=0)`"),
             "int" | "float" => d.help("convert with `cast(x, i64)` or `cast(x, f64)`"),
             _ => d,

@@ -9,7 +9,7 @@ use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_ast::stmt::{CallSite, Role};
+use taffeta_ast::stmt::{CallSite, Extent, LoopProps, PrintPart, Role};
 use taffeta_ast::{
     Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
@@ -78,12 +78,16 @@ impl Elab<'_> {
                 Some(slot) if slots[slot].is_none() => slots[slot] = Some((v, at)),
                 _ => {
                     let all = names.join(", ");
-                    return self.error_help(
-                        "call::arguments",
-                        at,
-                        format!("`{}` has no place for this argument", func.name),
-                        format!("its parameters are {all}"),
-                    );
+                    let near = key.as_ref().and_then(|key| super::nearest(key, names.iter().copied()));
+                    let help = match near.filter(|near| Some(*near) != key.as_deref()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("its parameters are {all}"),
+                    };
+                    let message = match &key {
+                        Some(key) if slot.is_none() => format!("`{}` has no parameter `{key}`", func.name),
+                        _ => format!("`{}` has no place for this argument", func.name),
+                    };
+                    return self.error_help("call::arguments", at, message, help);
                 }
             }
         }
@@ -123,7 +127,10 @@ impl Elab<'_> {
                     ExprKind::Var(s) if !meaning.scalars.contains_key(s) => {
                         meaning.scalars.insert(s.clone(), found);
                     }
-                    _ => later.push((expected, found, *at, format!("dimension {d} of `{name}`"))),
+                    _ => {
+                        let what = format!("dimension {d} of {}", self.quote_argument(*at, name, &func.name));
+                        later.push((expected, found, *at, what));
+                    }
                 }
             }
         }
@@ -142,6 +149,9 @@ impl Elab<'_> {
     /// The view that a parameter stands for: the argument's, or that of a converted copy.
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
+        if let (Value::Tensor(view), ParamMode::InOut) = (v, p.mode) {
+            self.note_stored(&view.tensor.symbol, p.tensor.dtype);
+        }
         if let Value::Tensor(view) = v
             && view.tensor.dtype == p.tensor.dtype
         {
@@ -219,6 +229,7 @@ impl Meaning {
                 let then = self.stmt(then);
                 StmtKind::If { cond, then, otherwise: otherwise.as_ref().map(|o| self.stmt(o)) }
             }
+            StmtKind::Print { parts } => return self.printed(s, parts),
             _ => {
                 let copy = s.map(&mut Stmt::clone, &mut |e| self.expr(e));
                 copy.kind().clone()
@@ -227,6 +238,37 @@ impl Meaning {
         let new = Stmt::new(kind, self.origin(s.origin()));
         self.ids.insert(s.id(), new.id());
         new
+    }
+
+    /// A print. What shows no whole part of a tensor here is copied to where it does.
+    fn printed(&mut self, s: &Stmt, parts: &[PrintPart]) -> Stmt {
+        let origin = self.origin(s.origin());
+        let mut temporaries = Vec::new();
+        let mut part = |p: &PrintPart| match p {
+            PrintPart::Tensor { tensor, at, shape } if self.tensors.contains_key(tensor) => {
+                let view = &self.tensors[tensor];
+                let at = at.iter().map(|e| self.expr(e));
+                let place: Vec<Expr> = at.chain((0..shape.len()).map(|d| axis::var(shape.len(), d))).collect();
+                let indices: Vec<Expr> = view.indices.iter().map(|e| axis::substitute(e, &place)).collect();
+                let shape: Vec<Expr> = shape.iter().map(|n| self.expr(n)).collect();
+                let view = View { shape, indices, ..view.clone() };
+                super::print::shown(&view).unwrap_or_else(|| {
+                    let symbol = Symbol::new("shown");
+                    let (shape, dtype) = (view.shape.clone(), view.tensor.dtype);
+                    let temporary = Arc::new(Tensor::dense(symbol.clone(), dtype, shape.clone(), Role::Local));
+                    temporaries.push((temporary, view));
+                    PrintPart::Tensor { tensor: symbol, at: Vec::new(), shape }
+                })
+            }
+            p => p.map(&mut Symbol::clone, &mut |e| self.expr(e)),
+        };
+        let parts = parts.iter().map(&mut part).collect();
+        let print = Stmt::new(StmtKind::Print { parts }, origin.clone());
+        self.ids.insert(s.id(), print.id());
+        temporaries.into_iter().rev().fold(print, |inner, (tensor, view)| {
+            let body = Stmt::seq([copied(&tensor, &view, &origin), inner], origin.clone());
+            Stmt::new(StmtKind::VarDef { tensor, body }, origin.clone())
+        })
     }
 
     fn target(&self, tensor: &Symbol, indices: Vec<Access>) -> (Symbol, Vec<Access>) {
@@ -247,6 +289,23 @@ impl Meaning {
             Origin::Derived { step, role, from } => Origin::Derived { step, role, from: Arc::new(self.origin(from)) },
         }
     }
+}
+
+/// The elements of a view, into a tensor of its shape.
+fn copied(to: &Tensor, view: &View, origin: &Origin) -> Stmt {
+    let iters: Vec<Symbol> = (0..to.ndim()).map(|d| Symbol::new(format!("{}.d{d}", to.symbol))).collect();
+    let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
+    let from = view.indices.iter().map(|e| axis::substitute(e, &at));
+    let kind = StmtKind::Store {
+        tensor: to.symbol.clone(),
+        indices: at.iter().cloned().map(Access::from).collect(),
+        value: view.tensor.load(from),
+    };
+    let copy = Stmt::new(kind, origin.clone());
+    iters.into_iter().zip(&to.shape).rev().fold(copy, |body, (iter, end)| {
+        let extent = Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
+        Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
+    })
 }
 
 /// The indices of a view's tensor for an element of the view.

@@ -1,9 +1,11 @@
-//! Arithmetic on static values: numbers as Python computes them (integers exactly, floats as f64), sequences, strings
-//! and types.
+//! Arithmetic on static values: numbers (integers exactly, floats as f64; the values are those of the operators' table,
+//! `ast::interp::scalar`), sequences, strings and types.
 
+use super::broadcast::keeps_integers;
 use super::value::Value;
 use crate::syntax::CmpOp;
 use std::cmp::Ordering;
+use taffeta_ast::interp::scalar::{self, Exact, Fault};
 use taffeta_ast::{DType, Expr, Literal, Op, Span};
 
 /// The longest static sequence.
@@ -19,9 +21,11 @@ pub(crate) fn operator(op: Op, args: &[(Value, Span)]) -> Option<Result<Value, S
     }
     let values: Vec<&Value> = args.iter().map(|a| &a.0).collect();
     match values.as_slice() {
-        [Value::Bool(a)] if op == Op::Not => Some(Ok(Value::Bool(!a))),
-        [Value::Bool(a), Value::Bool(b)] => bools(op, *a, *b).map(|b| Ok(Value::Bool(b))),
-        [Value::Int(a)] => int_unary(op, *a).map(checked),
+        // `~True` would be a number in Python: the general case says what it is here.
+        [Value::Bool(_)] if op == Op::BitNot => None,
+        [Value::Bool(a)] => evaluated(op, DType::Bool, &[Literal::Bool(*a)]).map(Ok),
+        [Value::Bool(a), Value::Bool(b)] => evaluated(op, DType::Bool, &[Literal::Bool(*a), Literal::Bool(*b)]).map(Ok),
+        [Value::Int(a)] => int_unary(op, *a),
         [Value::Int(a), Value::Int(b)] => int_binary(op, *a, *b),
         all if all.iter().all(|v| matches!(v, Value::Int(_) | Value::Float(_))) => {
             let f: Vec<f64> = all.iter().filter_map(|v| number(v)).collect();
@@ -39,118 +43,56 @@ fn number(v: &Value) -> Option<f64> {
     }
 }
 
-fn bools(op: Op, a: bool, b: bool) -> Option<bool> {
-    Some(match op {
-        Op::And | Op::BitAnd => a & b,
-        Op::Or | Op::BitOr => a | b,
-        Op::BitXor | Op::Ne => a != b,
-        Op::Eq => a == b,
-        _ => return None,
+/// The value that the table gives, as a static one.
+fn evaluated(op: Op, dtype: DType, args: &[Literal]) -> Option<Value> {
+    Some(match scalar::apply(op, dtype, args).ok()? {
+        Literal::Bool(b) => Value::Bool(b),
+        Literal::Int(i) => Value::Int(i),
+        Literal::Float(f) => Value::Float(f),
     })
 }
 
 /// Static integers are those of `i64` and `u64`.
-fn checked(v: Option<i128>) -> Result<Value, String> {
+fn checked(v: Exact) -> Result<Value, String> {
     match v {
-        Some(i) if i >= i128::from(i64::MIN) && i <= i128::from(u64::MAX) => Ok(Value::Int(i)),
+        Exact::Value(i) if i >= i128::from(i64::MIN) && i <= i128::from(u64::MAX) => Ok(Value::Int(i)),
         _ => Err("this static integer does not fit in 64 bits".to_string()),
     }
 }
 
-fn int_unary(op: Op, a: i128) -> Option<Option<i128>> {
-    Some(Some(match op {
-        Op::Neg => -a,
-        Op::BitNot => !a,
-        Op::Abs => a.abs(),
-        Op::Sign => a.signum(),
-        Op::Floor | Op::Ceil | Op::Round | Op::Trunc => a,
-        _ => return None,
-    }))
+fn int_unary(op: Op, a: i128) -> Option<Result<Value, String>> {
+    if keeps_integers(op) {
+        return Some(Ok(Value::Int(a)));
+    }
+    scalar::exact_unary(op, a).map(|v| checked(Exact::Value(v)))
 }
 
 fn int_binary(op: Op, a: i128, b: i128) -> Option<Result<Value, String>> {
-    let truth = |b: bool| Some(Ok(Value::Bool(b)));
-    Some(checked(match op {
-        Op::Add => a.checked_add(b),
-        Op::Sub => a.checked_sub(b),
-        Op::Mul => a.checked_mul(b),
-        Op::FloorDiv | Op::Mod if b == 0 => return Some(Err("division by zero".to_string())),
-        Op::FloorDiv => Some(floor_div(a, b)),
-        Op::Mod => Some(a - b * floor_div(a, b)),
-        Op::Pow if b < 0 => {
-            return Some(Err("an integer has no negative power: write `2.0 ** -1`".to_string()));
-        }
-        Op::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        Op::Min => Some(a.min(b)),
-        Op::Max => Some(a.max(b)),
-        Op::BitAnd => Some(a & b),
-        Op::BitOr => Some(a | b),
-        Op::BitXor => Some(a ^ b),
-        Op::Shl | Op::Shr if b < 0 => return Some(Err("a shift by a negative number".to_string())),
-        Op::Shl => u32::try_from(b).ok().filter(|b| *b < 64).and_then(|b| a.checked_mul(1i128 << b)),
-        Op::Shr => Some(a >> b.min(100)),
-        Op::Eq => return truth(a == b),
-        Op::Ne => return truth(a != b),
-        Op::Lt => return truth(a < b),
-        Op::Le => return truth(a <= b),
-        Op::Gt => return truth(a > b),
-        Op::Ge => return truth(a >= b),
-        Op::Div => {
-            return Some(Ok(Value::Float(a as f64 / b as f64)));
-        }
-        _ => return floats(op, &[a as f64, b as f64]).map(Ok),
-    }))
-}
-
-fn floor_div(a: i128, b: i128) -> i128 {
-    let q = a / b;
-    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+    match scalar::exact_int(op, a, b) {
+        Ok(Some(v)) => Some(checked(v)),
+        Ok(None) if op.is_comparison() => evaluated(op, DType::I64, &[Literal::Int(a), Literal::Int(b)]).map(Ok),
+        Ok(None) => floats(op, &[a as f64, b as f64]).map(Ok),
+        Err(Fault::NegativeExponent(_)) => Some(Err("an integer has no negative power: write `2.0 ** -1`".to_string())),
+        Err(Fault::NegativeShift(_)) => Some(Err("a shift by a negative number".to_string())),
+        Err(fault) => Some(Err(fault.to_string())),
+    }
 }
 
 /// Operators on floats of which the value is the same everywhere. The others (`exp`, `sin`, `erf` …) are left to the
 /// program, which computes them as it computes those of tensors.
 fn floats(op: Op, v: &[f64]) -> Option<Value> {
-    let nan = v.iter().any(|x| x.is_nan());
-    Some(match op {
-        Op::Add => Value::Float(v[0] + v[1]),
-        Op::Sub => Value::Float(v[0] - v[1]),
-        Op::Mul => Value::Float(v[0] * v[1]),
-        Op::Div => Value::Float(v[0] / v[1]),
-        Op::Neg => Value::Float(-v[0]),
-        Op::Abs => Value::Float(v[0].abs()),
-        Op::Sqrt => Value::Float(v[0].sqrt()),
-        Op::Floor => Value::Float(v[0].floor()),
-        Op::Ceil => Value::Float(v[0].ceil()),
-        Op::Trunc => Value::Float(v[0].trunc()),
-        Op::Round => Value::Float(v[0].round_ties_even()),
-        Op::Min if nan => Value::Float(f64::NAN),
-        Op::Max if nan => Value::Float(f64::NAN),
-        Op::Min => Value::Float(v[0].min(v[1])),
-        Op::Max => Value::Float(v[0].max(v[1])),
-        Op::Eq => Value::Bool(v[0] == v[1]),
-        Op::Ne => Value::Bool(v[0] != v[1]),
-        Op::Lt => Value::Bool(v[0] < v[1]),
-        Op::Le => Value::Bool(v[0] <= v[1]),
-        Op::Gt => Value::Bool(v[0] > v[1]),
-        Op::Ge => Value::Bool(v[0] >= v[1]),
-        Op::IsNan => Value::Bool(v[0].is_nan()),
-        _ => return None,
-    })
+    let args: Vec<Literal> = v.iter().map(|f| Literal::Float(*f)).collect();
+    op.info().exact.then(|| evaluated(op, DType::F64, &args)).flatten()
 }
 
 /// An operator on constants of one floating-point type, rounded to it: constants are folded whether they are typed or
 /// not, so that a printed program, whose constants have no types, folds the same ones.
 pub(crate) fn typed_floats(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
-    let constant = |e: &Expr| match e.as_literal()? {
-        Literal::Float(f) => Some(f),
-        _ => None,
-    };
-    let v: Vec<f64> = args.iter().map(constant).collect::<Option<_>>()?;
-    match floats(op, &v)? {
-        Value::Float(f) => Some(Expr::float(f, dtype)),
-        Value::Bool(b) => Some(Expr::bool(b)),
-        _ => None,
+    let values: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
+    if !op.info().exact || !values.iter().all(|v| matches!(v, Literal::Float(_))) {
+        return None;
     }
+    Some(Expr::literal(scalar::apply(op, dtype, &values).ok()?, op.result(dtype)))
 }
 
 /// `+` and `*` on sequences and strings.

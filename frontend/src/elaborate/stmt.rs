@@ -151,9 +151,10 @@ impl Elab<'_> {
                 return Ok(Flow::Return(v));
             }
             StmtKind::Expr(e) => match &e.kind {
-                ExprKind::Call { .. } => {
-                    self.eval(e)?;
-                }
+                ExprKind::Call { .. } => match self.printed(e) {
+                    Some(args) => self.print(args)?,
+                    None => drop(self.eval(e)?),
+                },
                 ExprKind::Ellipsis => {}
                 _ => {
                     return self.error_help(
@@ -330,6 +331,13 @@ impl Elab<'_> {
                 return self.error("assert::failed", span, text);
             }
             Condition::Open(_) if self.schedule.is_some() => return self.open_condition(span),
+            Condition::Open(c) if self.fails_wherever_it_stands(&c, cond.span) => {
+                let text = match message {
+                    Some(m) => self.message_text(m)?,
+                    None => format!("{} does not hold", self.quote(cond.span)),
+                };
+                return self.error("assert::failed", span, text);
+            }
             Condition::Open(c) => c,
         };
         let message = match message {
@@ -338,6 +346,14 @@ impl Elab<'_> {
         };
         self.emit(Tree::Assert { cond: c, message, kind: AssertKind::Program });
         Ok(())
+    }
+
+    /// Whether an assertion fails whatever the sizes are. In a loop or under a condition it may never be reached: the
+    /// user may mean that; sizes that an operator compares must agree there too, as those of array expressions.
+    fn fails_wherever_it_stands(&self, c: &Expr, span: Span) -> bool {
+        let compares = matches!(c.kind(), taffeta_ast::ExprKind::Apply(taffeta_ast::Op::Eq, _));
+        let reached = self.blocks.len() == 1 || (compares && self.in_library(span.file));
+        reached && self.surely_false(c)
     }
 
     /// A message as far as it is known when compiling.
@@ -359,6 +375,7 @@ impl Elab<'_> {
         for p in parts {
             let v = self.eval(p)?;
             if let Some(text) = super::literal::show(&v) {
+                let text = if matches!(p.kind, ExprKind::Str(_)) { self.in_users_words(&text) } else { text };
                 match out.last_mut() {
                     Some(MessagePart::Text(t)) => t.push_str(&text),
                     _ => out.push(MessagePart::Text(text)),

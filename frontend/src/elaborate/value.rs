@@ -85,6 +85,8 @@ pub(crate) struct View {
     pub(crate) gathered: bool,
     /// Whether this is the only way to reach a tensor without a name: binding it needs no copy.
     pub(crate) owned: bool,
+    /// Whether its type is not known yet in this walk (see `declared`): reading it gives a weak value.
+    pub(crate) open: bool,
 }
 
 /// An elementwise value: its element as an expression over the axes.
@@ -92,7 +94,7 @@ pub(crate) struct View {
 pub(crate) struct Lazy {
     pub(crate) shape: Vec<Expr>,
     pub(crate) expr: Expr,
-    /// Made of literals, sizes and iterators alone.
+    /// Made of literals, sizes and iterators alone, or of names whose type is not known yet in this walk.
     pub(crate) weak: bool,
 }
 
@@ -107,6 +109,7 @@ impl View {
             writable,
             gathered: false,
             owned: false,
+            open: false,
         }
     }
 
@@ -128,6 +131,14 @@ impl Lazy {
     /// A scalar.
     pub(crate) fn scalar(expr: Expr, weak: bool) -> Lazy {
         Lazy { shape: Vec::new(), expr, weak }
+    }
+
+    /// Whether it reads tensors.
+    pub(crate) fn reads(&self) -> bool {
+        fn any(e: &Expr) -> bool {
+            matches!(e.kind(), ExprKind::Load(..)) || e.children().into_iter().any(any)
+        }
+        any(&self.expr)
     }
 }
 
@@ -154,7 +165,7 @@ impl Value {
             Value::Int(i) => Lazy::scalar(Expr::raw(ExprKind::Const(Literal::Int(*i)), DType::I64), true),
             Value::Float(f) => Lazy::scalar(Expr::float(*f, DType::F64), true),
             Value::Bool(b) => Lazy::scalar(Expr::bool(*b), true),
-            Value::Tensor(v) => Lazy { shape: v.shape.clone(), expr: v.load(), weak: false },
+            Value::Tensor(v) => Lazy { shape: v.shape.clone(), expr: v.load(), weak: v.open },
             Value::Lazy(l) => l.clone(),
             _ => return None,
         })
@@ -180,7 +191,7 @@ impl Value {
     pub(crate) fn is_weak_scalar(&self) -> bool {
         match self {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => true,
-            Value::Lazy(l) => l.weak && l.shape.is_empty(),
+            Value::Lazy(l) => l.weak && l.shape.is_empty() && !l.reads(),
             _ => false,
         }
     }

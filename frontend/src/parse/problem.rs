@@ -210,9 +210,7 @@ impl StopPoint<'_, '_> {
             }
             (Wanted::More, _) if self.open.is_some() => format!("is a comma missing before `{found}`?"),
             (Wanted::More, "if" | "for") if !next.is_empty() => "write the statement on a line of its own".into(),
-            (Wanted::More, _) if previous == "print" => {
-                "there is no output while a program runs: return the value".into()
-            }
+            (Wanted::More, _) if previous == "print" => "`print` is a function: `print(\"x is\", x)`".into(),
             (Wanted::More, _) => format!("is an operator missing before `{found}`, or the end of the line?"),
         }
     }

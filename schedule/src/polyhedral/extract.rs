@@ -103,8 +103,13 @@ fn normalised(s: &Stmt) -> (Stmt, bool) {
     let inside = if changed { inside } else { s.clone() };
     let Some(l) = Loop::of(&inside) else { return (inside, changed) };
     let plain = matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == taffeta_ast::LoopProps::default());
+    let apart = match (l.begin.as_int(), l.end.as_int()) {
+        (Some(begin), Some(end)) => i128::from(end) - i128::from(begin),
+        _ => 0,
+    };
+    let fits = apart.abs() <= i128::from(i64::MAX / 2);
     match (l.length(), l.step.as_int()) {
-        (Some(length), Some(step)) if step != 1 && plain => {
+        (Some(length), Some(step)) if step != 1 && plain && fits => {
             let body = tree::substitute(&l.body, &l.iter, &l.value(&Expr::var(&l.iter)));
             (l.with(Expr::int(0), length, Expr::int(1), body), true)
         }
@@ -300,12 +305,12 @@ impl Extractor {
     fn term(&mut self, e: &Expr) -> Result<Term, String> {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
-        if sum.constant.abs() > LARGEST_NUMBER {
+        if sum.constant.unsigned_abs() > LARGEST_NUMBER.unsigned_abs() {
             return Err(not_affine());
         }
         let mut parts = vec![(1, Term::Number(sum.constant))];
         for (e, c) in &sum.terms {
-            if c.abs() > LARGEST_COEFFICIENT {
+            if c.unsigned_abs() > LARGEST_COEFFICIENT.unsigned_abs() {
                 return Err(not_affine());
             }
             parts.push((*c, self.atom(e)?));
@@ -336,7 +341,7 @@ impl Extractor {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         if self.is_invariant(e) {
             let text = taffeta_ast::print::expr(e);
-            return Err(format!("`{text}` may be so large that sums of it overflow, and is bounded by no `assert`"));
+            return Err(format!("sums of `{text}` may overflow: {}", self.missing_bound(e)));
         }
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
         if e.dtype() != DType::I64 {
@@ -353,6 +358,18 @@ impl Extractor {
             (Op::Min, _) => Ok(Term::Least(vec![self.term(&a[0])?, self.term(&a[1])?])),
             (Op::Max, _) => Ok(Term::Greatest(vec![self.term(&a[0])?, self.term(&a[1])?])),
             _ => Err(not_affine()),
+        }
+    }
+
+    /// Which bound of an integer is missing, and how to write it.
+    fn missing_bound(&mut self, e: &Expr) -> String {
+        let range = self.facts.bounds(e).interval;
+        let (text, limit) = (taffeta_ast::print::expr(e), i128::from(MAX_SIZE));
+        let (low, high) = (format!("{} <= {text}", range.lo.max(0)), format!("{text} <= {}", range.hi.min(1_000_000)));
+        match (range.lo < -limit, range.hi > limit) {
+            (true, false) => format!("it has no lower bound; write `assert {low}` before the loops"),
+            (false, true) => format!("it has no upper bound; write, say, `assert {high}` before the loops"),
+            _ => format!("it has no bounds; write, say, `assert {low} and {high}` before the loops"),
         }
     }
 

@@ -4,8 +4,10 @@ use super::extract::Model;
 use crate::affine;
 use crate::eliminate_guards;
 use crate::tree;
+use rustc_hash::FxHashSet;
 use taffeta_analysis::pass::copy;
 use taffeta_analysis::polyhedral::{self, Dimension, Term, Tree};
+use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
 
@@ -19,7 +21,8 @@ pub struct Made {
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none.
+/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none, or what it found
+/// may wrap.
 pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], step: &'static str) -> Option<Made> {
     let tree = polyhedral::generate(&model.region, order, dimensions)?;
     let origin = model.leaves.first().and_then(|l| l.loops.first()).map_or(Origin::none(), |l| l.stmt.origin().clone());
@@ -27,15 +30,40 @@ pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], ste
     let new = b.stmt(&tree);
     let (uses, loops) = (b.uses, b.loops);
     let mut moved: Vec<(StmtId, Vec<StmtId>)> = Vec::new();
-    for (leaf, used) in model.leaves.iter().zip(uses) {
+    for (leaf, used) in model.leaves.iter().zip(&uses) {
         if !used.contains(&leaf.stmt.id()) {
-            moved.push((leaf.stmt.id(), used));
+            moved.push((leaf.stmt.id(), used.clone()));
         }
     }
     let func = tree::replace(&model.func, model.root, &new);
+    if !is_exact(&func, &new, &uses) {
+        return None;
+    }
     let eliminated = eliminate_guards::run(&func, new.id());
     moved.extend(eliminated.moved);
     Some(Made { func: eliminated.func, loops, moved })
+}
+
+/// Whether no bound of the loops and no condition around the leaves may wrap: isl computes with mathematical integers.
+fn is_exact(func: &Func, new: &Stmt, leaves: &[Vec<StmtId>]) -> bool {
+    fn visit(s: &Stmt, facts: &mut Context, leaves: &FxHashSet<StmtId>) -> bool {
+        if leaves.contains(&s.id()) {
+            return true;
+        }
+        let exact = match s.kind() {
+            StmtKind::For { extent: Extent::Range { begin, end, .. }, .. } => {
+                facts.is_exact(begin) && facts.is_exact(end)
+            }
+            StmtKind::If { cond, .. } => facts.is_exact(cond),
+            StmtKind::Seq(_) => true,
+            _ => return true,
+        };
+        let mut inside = exact;
+        walk::inside(s, facts, &mut |c, facts| inside = inside && visit(c, facts, leaves));
+        inside
+    }
+    let leaves = leaves.iter().flatten().copied().collect();
+    walk::at(func, new.id()).is_some_and(|mut facts| visit(new, &mut facts, &leaves))
 }
 
 struct Builder<'m> {

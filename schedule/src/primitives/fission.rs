@@ -11,7 +11,7 @@ use crate::{expand, order};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
-use taffeta_analysis::query::{effects, walk};
+use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
@@ -91,8 +91,9 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
     }
     // 2. Nothing special, and iterations can be counted.
     super::require_unmarked(2, target)?;
-    let Some(length) = target.length() else {
-        return Err(Refusal::illegal(2, format!("the step of `{}` is no constant", target.iter))
+    let mut facts = walk::at(func, target.stmt.id()).unwrap_or_else(|| Context::new(func));
+    let Some(length) = target.trip_count(&mut facts) else {
+        return Err(Refusal::illegal(2, format!("the step of `{}` is not a constant", target.iter))
             .label(target.stmt.origin().span(), "this loop"));
     };
     // 3. The bounds are evaluated again.
@@ -215,15 +216,11 @@ impl Plan {
     }
 }
 
-/// Whether a tensor is an argument of an outside function, or structured.
+/// Whether a tensor is an argument of an outside function.
 fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
-        found |= match s.kind() {
-            StmtKind::Eval { args, .. } => args.contains(tensor),
-            StmtKind::Structured { tensor: t, .. } => t == tensor,
-            _ => false,
-        }
+        found |= matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor));
     });
     found
 }

@@ -63,7 +63,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     super::require_unmarked(2, &one)?;
     super::require_unmarked(2, &two)?;
     let (Some(n), Some(m)) = (one.length(), two.length()) else {
-        return Err(both(Refusal::illegal(2, "the step of a loop is no constant")));
+        return Err(both(Refusal::illegal(2, "the step of a loop is not a constant")));
     };
     // 3. Beside each other.
     let (order, at) = beside(s.func(), &block, p, q)?;
@@ -92,9 +92,20 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         });
     }
     // 6. Assumptions.
-    match block::assumes(&two.body) {
-        true => Err(block::assumption(6, &two.stmt)),
-        false => Ok(plan),
+    if block::assumes(&two.body) {
+        return Err(block::assumption(6, &two.stmt));
+    }
+    // 7. Iterators of one loop in all iterations of the other one.
+    match plan.fits() {
+        true => Ok(plan),
+        false => {
+            let text = format!("`{}` and `{}` may run so far apart that 64 bits cannot count it", one.iter, two.iter);
+            let help = "bound what the loops run over: `assert n <= 1000000` before them";
+            Err(Refusal::illegal(7, text)
+                .label(one.stmt.origin().span(), "the first loop")
+                .label(two.stmt.origin().span(), "the second loop")
+                .help(help))
+        }
     }
 }
 
@@ -176,6 +187,32 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
 }
 
 impl Plan {
+    /// Whether nothing wraps that the fused loop computes: its range, and the iterator of either loop in any iteration
+    /// of the other one.
+    fn fits(&self) -> bool {
+        let Plan { one, two, shift, lengths: [n, m], func, .. } = self;
+        if *shift == 0 && [&one.begin, &one.end, &one.step] == [&two.begin, &two.end, &two.step] {
+            return true;
+        }
+        let Some(mut facts) = walk::at(func, one.stmt.id()) else { return false };
+        let (s, t) = (one.step.as_int().unwrap_or(1), two.step.as_int().unwrap_or(1));
+        let shift = i128::from(*shift);
+        let span = |l: &Loop, facts: &mut Context| {
+            let by = i128::from(l.step.as_int().unwrap_or(0));
+            facts.sum_fits(&[(&l.end, 1), (&l.begin, -1)], by) && facts.sum_fits(&[(&l.begin, 1), (&l.end, -1)], by)
+        };
+        span(one, &mut facts)
+            && span(two, &mut facts)
+            && facts.sum_fits(&[(m, 1)], shift)
+            // From the first iteration of both to the last one, each counted by the other one's step.
+            && facts.sum_fits(&[(&one.begin, 1)], shift.min(0) * i128::from(s))
+            && facts.sum_fits(&[(&one.begin, 1), (n, s)], 0)
+            && facts.sum_fits(&[(&one.begin, 1), (m, s)], shift * i128::from(s))
+            && facts.sum_fits(&[(&two.begin, 1)], (shift.min(0) - shift) * i128::from(t))
+            && facts.sum_fits(&[(&two.begin, 1), (n, t)], -shift * i128::from(t))
+            && facts.sum_fits(&[(&two.begin, 1), (m, t)], 0)
+    }
+
     /// One loop. `facts` hold before both of them.
     fn fused(&self, facts: &mut Context) -> Stmt {
         let Plan { one, two, shift, lengths: [n, m], .. } = self;

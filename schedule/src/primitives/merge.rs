@@ -7,7 +7,7 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
-use taffeta_analysis::query::{effects, walk};
+use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::{Expr, Extent, LoopProps, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -49,8 +49,9 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     // 3. Iterations can be counted.
     super::require_unmarked(3, outer)?;
     super::require_unmarked(3, inner)?;
-    let (Some(n), Some(m)) = (outer.length(), inner.length()) else {
-        return refuse(3, "the step of a loop is no constant".into());
+    let mut facts = walk::at(s.func(), outer.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let (Some(n), Some(m)) = (outer.trip_count(&mut facts), inner.trip_count(&mut facts)) else {
+        return refuse(3, "the step of a loop is not a constant".into());
     };
     // 4. The same bounds, which are evaluated in the body.
     super::require_invariant_bounds(4, outer)?;
@@ -63,9 +64,17 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     super::reorder::evaluated(s, &chain, &nest, 4, &|_, _| true)?;
     // Two negative lengths would make a positive one.
     let zero = Expr::int(0);
-    let mut facts = walk::at(s.func(), outer.stmt.id());
-    let mut natural = |e: &Expr| facts.as_mut().is_some_and(|f| f.prove(&zero.less_eq(e)));
-    let length = if natural(&n) || natural(&m) { n.times(&m) } else { n.times(&m.max_with(&zero)) };
+    let natural = |e: &Expr, facts: &mut Context| facts.prove(&zero.less_eq(e));
+    let m_natural = if natural(&n, &mut facts) || natural(&m, &mut facts) { m.clone() } else { m.max_with(&zero) };
+    // (Which is 0 where `m` is negative, and `n * m` otherwise.)
+    let length = if facts.product_fits(&n, &m) {
+        n.times(&m_natural)
+    } else {
+        // More iterations than 64 bits can count never end, so they may as well be fewer.
+        let n = n.max_with(&zero);
+        let most = Expr::int(i64::MAX).floor_div(&n.max_with(&Expr::int(1)));
+        n.times(&m.max_with(&zero).min_with(&most))
+    };
     Ok(Plan { nest, inner: m, length })
 }
 

@@ -57,6 +57,14 @@ struct Plan {
     constants: Vec<i64>,
     inverse: Matrix,
     bounds: Vec<Constraint>,
+    /// The new loops: the loop of the nest that each one takes the place of, its iterator, begin and end.
+    loops: Vec<NewLoop>,
+}
+
+struct NewLoop {
+    statement: usize,
+    iter: Symbol,
+    range: (Expr, Expr),
 }
 
 fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Refusal> {
@@ -91,7 +99,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         }
     }
     // 5. Bounds.
-    let mut plan = Plan { nest, map, constants, inverse, bounds: Vec::new() };
+    let mut plan = Plan { nest, map, constants, inverse, bounds: Vec::new(), loops: Vec::new() };
     let written = effects::writes(&plan.nest.loops[0].body);
     for k in 0..plan.nest.loops.len() {
         let l = &plan.nest.loops[k];
@@ -110,6 +118,16 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         let text = "the coefficients of the new bounds are too large";
         return Err(Refusal::illegal(5, text).label(at(&plan.nest.loops[0]), "the nest"));
     }
+    let iters: Vec<(usize, Symbol)> = plan.new_iterators();
+    let facts = walk::at(s.func(), plan.nest.loops[0].stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let names: Vec<Symbol> = iters.iter().map(|(_, i)| i.clone()).collect();
+    let Some(ranges) = ranges(facts, &plan.bounds, &names) else {
+        let text = "a new index may not fit in 64 bits";
+        let help = "bound what the loops run over: `assert n <= 1000000` before them";
+        return Err(Refusal::illegal(5, text).label(at(&plan.nest.loops[0]), "the nest").help(help));
+    };
+    let made = iters.into_iter().zip(ranges);
+    plan.loops = made.map(|((statement, iter), range)| NewLoop { statement, iter, range }).collect();
     // 6. Dependences, in the perfect nest in its old order.
     let old: Vec<usize> = (0..plan.nest.loops.len()).collect();
     let before = tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &plan.nest.build(&old, &[]));
@@ -190,6 +208,23 @@ impl Plan {
         })
     }
 
+    /// The iterators of the new loops, each with the loop of the nest whose place it takes. A new index that is an old
+    /// iterator keeps the loop; the other loops take the other places in their order.
+    fn new_iterators(&self) -> Vec<(usize, Symbol)> {
+        let loops = &self.nest.loops;
+        let kept: Vec<Option<usize>> = (0..loops.len()).map(|k| self.itself(k)).collect();
+        let mut free = (0..loops.len()).filter(|l| !kept.contains(&Some(*l)));
+        let named = |k: usize| {
+            let used = loops.iter().zip(&self.map[k]).filter(|(_, c)| **c != 0).map(|(l, _)| l.iter.name());
+            Symbol::new(used.collect::<Vec<_>>().join("~"))
+        };
+        let place = |(k, old): (usize, &Option<usize>)| match old {
+            Some(l) => (*l, loops[*l].iter.clone()),
+            None => (free.next().unwrap_or(0), named(k)),
+        };
+        kept.iter().enumerate().map(place).collect()
+    }
+
     /// The loop of the nest that a new index is the iterator of.
     fn itself(&self, k: usize) -> Option<usize> {
         let old = self.map[k].iter().position(|c| *c == 1)?;
@@ -208,50 +243,35 @@ fn parts(e: &Expr, op: Op) -> Vec<Option<Affine>> {
 
 fn apply(s: &Schedule, plan: &Plan) -> Change {
     let loops = &plan.nest.loops;
-    let count = loops.len();
-    // A new index that is an old iterator keeps the loop; the other loops take the other places in their order.
-    let kept: Vec<Option<usize>> = (0..count).map(|k| plan.itself(k)).collect();
-    let mut free = (0..count).filter(|l| !kept.contains(&Some(*l)));
-    let statements: Vec<&Loop> = kept.iter().map(|k| &loops[k.or_else(|| free.next()).unwrap_or(0)]).collect();
-    let iters: Vec<Symbol> = (0..count)
-        .map(|k| match kept[k] {
-            Some(l) => loops[l].iter.clone(),
-            None => {
-                let used = loops.iter().zip(&plan.map[k]).filter(|(_, c)| **c != 0).map(|(l, _)| l.iter.name());
-                Symbol::new(used.collect::<Vec<_>>().join("~"))
-            }
-        })
-        .collect();
     let mut body = plan.nest.core.clone();
     for (l, row) in loops.iter().zip(&plan.inverse) {
         let mut sum = Affine::constant(0);
-        for ((u, c), k) in iters.iter().zip(row).zip(&plan.constants) {
+        for ((new, c), k) in plan.loops.iter().zip(row).zip(&plan.constants) {
             if *c != 0 {
-                sum.terms.push((Expr::var(u), *c));
+                sum.terms.push((Expr::var(&new.iter), *c));
                 sum.constant = sum.constant.wrapping_sub(c.wrapping_mul(*k));
             }
         }
         body = tree::substitute(&body, &l.iter, &sum.expr());
     }
-    let facts = walk::at(s.func(), loops[0].stmt.id()).unwrap_or_else(|| Context::new(s.func()));
-    let ranges = ranges(facts, &plan.bounds, &iters);
-    for (k, (begin, end)) in ranges.into_iter().enumerate().rev() {
+    for new in plan.loops.iter().rev() {
+        let (begin, end) = new.range.clone();
         let extent = Extent::Range { begin, end, step: Expr::int(1) };
-        let kind = StmtKind::For { iter: iters[k].clone(), extent, props: LoopProps::default(), body };
-        body = statements[k].stmt.with_kind(kind);
+        let kind = StmtKind::For { iter: new.iter.clone(), extent, props: LoopProps::default(), body };
+        body = loops[new.statement].stmt.with_kind(kind);
     }
     for (stmt, tensor) in plan.nest.declared.iter().rev() {
         body = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
     }
-    let made: Vec<StmtId> = statements.iter().map(|l| l.stmt.id()).collect();
+    let made: Vec<StmtId> = plan.loops.iter().map(|new| loops[new.statement].stmt.id()).collect();
     Change::new(
         tree::replace(s.func(), loops[0].stmt.id(), &body),
         Value::List(made.into_iter().map(Value::from).collect()),
     )
 }
 
-/// Begin and end of each new loop, from the outside in.
-fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Vec<(Expr, Expr)> {
+/// Begin and end of each new loop, from the outside in; `None` if one of them may wrap.
+fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option<Vec<(Expr, Expr)>> {
     let levels = polyhedron::levels(bounds, iters.len());
     let mut out = Vec::new();
     for (k, level) in levels.iter().enumerate() {
@@ -261,8 +281,20 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Vec<(E
             let mut others = c.rest.clone();
             others.terms.splice(0..0, (0..k).filter(|j| c.new[*j] != 0).map(|j| (Expr::var(&iters[j]), c.new[j])));
             let own = c.new[k];
+            let terms: Vec<(&Expr, i64)> = others.terms.iter().map(|(e, c)| (e, *c)).collect();
+            let constant = i128::from(others.constant);
+            // Both the sum that is divided and, for a multiple of 1, the bound itself.
+            let fits = if own > 0 {
+                let negative: Option<Vec<_>> = terms.iter().map(|(e, c)| Some((*e, c.checked_neg()?))).collect();
+                negative.is_some_and(|t| facts.sum_fits(&t, i128::from(own) - 1 - constant))
+            } else {
+                own > i64::MIN && facts.sum_fits(&terms, constant - i128::from(own))
+            };
+            if !fits {
+                return None;
+            }
             if own > 0 {
-                let negated = Affine::constant(0).plus(&others, -1).unwrap_or(others);
+                let negated = Affine::constant(0).plus(&others, -1)?;
                 lower.push(affine::tidy(&tree::ceil_div(&negated.expr(), own)));
             } else {
                 upper.push(affine::tidy(&others.expr().floor_div(&Expr::int(-own)).plus(&Expr::int(1))));
@@ -274,7 +306,7 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Vec<(E
         facts.enter_loop(&iters[k], &extent, &Stmt::nop());
         out.push((begin, end));
     }
-    out
+    Some(out)
 }
 
 /// The least or largest one of some bounds. What is proved not to matter is left out.

@@ -104,7 +104,7 @@ pub(crate) const LENGTH: Entry = Entry {
     doc: "",
     run: Run::Query(|s, args| {
         let l = s.loop_(args.need("loop")?)?;
-        let constant = l.length().and_then(|n| n.as_int());
+        let constant = l.constant_trip_count();
         Ok(constant.map_or(Value::None, |n| Value::Int(n.max(0))))
     }),
 };

@@ -9,9 +9,9 @@ use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependence;
-use taffeta_analysis::query::{effects, walk};
+use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reorder",
@@ -58,7 +58,7 @@ fn check(s: &Schedule, wanted: &[Loop]) -> Result<Plan, Refusal> {
     }
     // 4. Bounds.
     let plan = Plan { nest, order };
-    plan.bounds()?;
+    plan.bounds(s)?;
     let place = |k: usize| plan.order.iter().position(|o| *o == k).unwrap_or(k);
     evaluated(s, &chain, &plan.nest, 4, &|inner, outer| place(inner) < place(outer))?;
     // 6. Dependences, in the perfect nest in its old order.
@@ -72,7 +72,7 @@ fn check(s: &Schedule, wanted: &[Loop]) -> Result<Plan, Refusal> {
 }
 
 fn apply(s: &Schedule, plan: &Plan) -> Change {
-    let hulls = plan.bounds().unwrap_or_default();
+    let hulls = plan.bounds(s).unwrap_or_default();
     let new = plan.nest.build(&plan.order, &hulls);
     Change::new(tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &new), Value::None)
 }
@@ -234,7 +234,8 @@ impl Wrapper {
                         l.iter
                     )))
             };
-            let Some(length) = l.length() else { return refuse(format!("the step of `{}` is no constant", l.iter)) };
+            let length = facts.as_mut().and_then(|f| l.trip_count(f));
+            let Some(length) = length else { return refuse(format!("the step of `{}` is not a constant", l.iter)) };
             let runs = Expr::int(1).less_eq(&length);
             if !facts.as_mut().is_some_and(|f| f.prove(&runs)) {
                 return refuse(format!("the nest is not perfect, and `{}` may not run at all", l.iter));
@@ -263,7 +264,7 @@ impl Wrapper {
 impl Plan {
     /// New bounds for loops whose bounds mention iterators that are inside of them in the new order, with the
     /// conditions that keep their iterations to the old ones.
-    fn bounds(&self) -> Result<Vec<Hull>, Refusal> {
+    fn bounds(&self, s: &Schedule) -> Result<Vec<Hull>, Refusal> {
         let loops = &self.nest.loops;
         let place = |k: usize| self.order.iter().position(|o| *o == k).unwrap_or(k);
         let mut out = Vec::new();
@@ -282,9 +283,44 @@ impl Plan {
                 );
                 Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop")
             };
-            out.push(Hull { position: k, ..hull.ok_or_else(refused)? });
+            let hull = Hull { position: k, ..hull.ok_or_else(refused)? };
+            if !self.covers(s, &hull, &iters) {
+                let text =
+                    format!("the bounds of `{}` over all iterations of the loop that it would leave may wrap", l.iter);
+                return Err(Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop"));
+            }
+            out.push(hull);
         }
         Ok(out)
+    }
+
+    /// Whether the bounds of a hull surely have every old iteration between them: that is proved, or they do not wrap.
+    fn covers(&self, s: &Schedule, hull: &Hull, crossed: &[&Symbol]) -> bool {
+        let Some(mut facts) = walk::at(s.func(), self.nest.loops[0].stmt.id()) else { return false };
+        let loops = &self.nest.loops[..=hull.position];
+        let enter = |l: &Loop, facts: &mut Context| {
+            let extent = Extent::Range { begin: l.begin.clone(), end: l.end.clone(), step: l.step.clone() };
+            facts.enter_loop(&l.iter, &extent, &l.body);
+        };
+        let inside = facts.scoped(|facts| {
+            loops.iter().for_each(|l| enter(l, facts));
+            let (i, up) = (Expr::var(&loops[hull.position].iter), loops[hull.position].step.as_int() > Some(0));
+            let (from, to) = match up {
+                true => (hull.begin.less_eq(&i), i.less(&hull.end)),
+                false => (i.less_eq(&hull.begin), hull.end.less(&i)),
+            };
+            facts.prove(&from) && facts.prove(&to)
+        });
+        inside || {
+            let (within, others): (Vec<&Loop>, Vec<&Loop>) =
+                loops[..hull.position].iter().partition(|l| crossed.contains(&&l.iter));
+            others.into_iter().for_each(|l| enter(l, &mut facts));
+            let ends = |l: &Loop, facts: &mut Context| {
+                let step = i128::from(l.step.as_int().unwrap_or(0));
+                facts.sum_fits(&[(&l.end, 1), (&l.begin, -1)], -step) && facts.sum_fits(&[(&l.end, 1)], -step)
+            };
+            within.into_iter().all(|l| ends(l, &mut facts)) && facts.is_exact(&hull.begin) && facts.is_exact(&hull.end)
+        }
     }
 
     fn hull(&self, l: &Loop, crossed: &[&Loop]) -> Option<Hull> {

@@ -7,8 +7,8 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_analysis::query::walk;
-use taffeta_ast::{Expr, Stmt};
+use taffeta_analysis::query::{Context, walk};
+use taffeta_ast::{Expr, Extent, Stmt, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reverse",
@@ -28,18 +28,34 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 /// The loop the other way round.
 fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
     // 1. Iterations can be counted.
-    let (Some(length), Some(step)) = (l.length(), l.step.as_int().and_then(i64::checked_neg)) else {
-        return Err(Refusal::illegal(1, format!("the step of `{}` is no constant", l.iter))
+    let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let (Some(length), Some(step)) = (l.trip_count(&mut facts), l.step.as_int().and_then(i64::checked_neg)) else {
+        return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", l.iter))
             .label(l.stmt.origin().span(), "this loop"));
     };
     // 2. Dependences.
     if let Some(d) = carried(&Dependences::new(s.func()), &l.stmt) {
         return Err(Refusal::dependence(2, format!("iterations of `{}` depend on each other", l.iter), d));
     }
-    let last = l.value(&length.minus(&Expr::int(1)));
+    // One step before the begin, and one before the end, must be integers of 64 bits.
+    let [before, behind] = [&l.begin, &l.end].map(|e| facts.sum_fits(&[(e, 1)], i128::from(step)));
     let end = l.begin.minus(&l.step);
-    let short = |e: Expr| walk::at(s.func(), l.stmt.id()).map_or(e.clone(), |mut facts| facts.shorten(&e));
-    Ok(l.with(short(last), short(end), Expr::int(step), l.body.clone()))
+    if before && behind {
+        let last = l.value(&length.minus(&Expr::int(1)));
+        return Ok(l.with(facts.shorten(&last), facts.shorten(&end), Expr::int(step), l.body.clone()));
+    }
+    if before && step.abs() == 1 {
+        let stop = if step < 0 { l.end.max_with(&l.begin) } else { l.end.min_with(&l.begin) };
+        return Ok(l.with(stop.minus(&l.step), facts.shorten(&end), Expr::int(step), l.body.clone()));
+    }
+    // 3. Otherwise iterations are counted, by bounds that are evaluated in the body.
+    super::require_invariant_bounds(3, l)?;
+    let number = Symbol::new(format!("{}~k", l.iter));
+    let value = l.value(&length.minus(&Expr::int(1)).minus(&Expr::var(&number)));
+    let body = tree::substitute(&l.body, &l.iter, &value);
+    let StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(l.stmt.clone()) };
+    let extent = Extent::Range { begin: Expr::int(0), end: length, step: Expr::int(1) };
+    Ok(l.stmt.with_kind(StmtKind::For { iter: number, extent, props: props.clone(), body }))
 }
 
 fn apply(s: &Schedule, l: &Loop, new: &Stmt) -> Change {

@@ -4,8 +4,9 @@ use super::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
+use crate::trip_count;
 use crate::value::{Args, Value};
-use taffeta_analysis::query::walk;
+use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::{Expr, Extent, LoopProps, Stmt, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -35,22 +36,40 @@ enum By {
     Parts(i64),
 }
 
+/// Iterations of the inner loop, of the outer one, or of the shift, that may be left out by a guard in each; more of
+/// them are left out by the bounds of the loops.
+const MOST_GUARDED: i64 = 1 << 16;
+
 struct Plan {
     target: Loop,
-    outer: Expr,
+    /// Iterations of the outer loop.
+    outer: [Expr; 2],
+    /// Iterations of the inner loop before it is cut to what there is.
     inner: Expr,
     /// The number of the iteration is `outer * inner length + inner - shift`.
     shift: i64,
-    /// Whether iterations must be kept from running over the end.
-    guarded: bool,
     length: Expr,
+    tail: Tail,
+}
+
+/// What keeps iterations from running over the ends.
+enum Tail {
+    /// There are none: the length is a multiple.
+    Whole,
+    /// A guard.
+    Guard,
+    /// The bounds of the inner loop.
+    Bounds,
 }
 
 fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal> {
     let at = target.stmt.origin().span();
     // 1. A constant step.
-    let Some(length) = target.length() else {
-        return Err(Refusal::illegal(1, format!("the step of `{}` is no constant", target.iter)).label(at, "this loop"));
+    let mut facts = walk::at(s.func(), target.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let Some(length) = target.trip_count(&mut facts) else {
+        return Err(
+            Refusal::illegal(1, format!("the step of `{}` is not a constant", target.iter)).label(at, "this loop")
+        );
     };
     // 2. Nothing special.
     super::require_unmarked(2, &target)?;
@@ -59,41 +78,75 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     if shift < 0 {
         return Err(Refusal::usage(format!("`shift` is at least 0, and this is {shift}")));
     }
+    let (By::Factor(whole) | By::Parts(whole)) = by;
+    // 4. Numbers of iterations, shifted, are integers of 64 bits.
+    let fits = facts.sum_fits(&[(&length, 1)], i128::from(shift) + i128::from(whole) - 1);
+    if shift > 0 && !fits {
+        let text =
+            format!("the number of iterations of `{}` and the shift may not fit in 64 bits together", target.iter);
+        let help = "leave `shift` out, or bound the loop: `assert n <= 1000000` before it";
+        return Err(Refusal::illegal(4, text).label(at, "this loop").help(help));
+    }
     let shifted = length.plus(&Expr::int(shift));
-    let (outer, inner, whole) = match by {
-        By::Factor(f) => (tree::ceil_div(&shifted, f), Expr::int(f), f),
-        By::Parts(p) => (Expr::int(p), tree::ceil_div(&shifted, p), p),
+    let count = trip_count::ceil_div(&mut facts, &shifted, whole);
+    let (outer, inner) = match by {
+        By::Factor(f) => (count, Expr::int(f)),
+        By::Parts(p) => (Expr::int(p), count),
     };
     let multiple = shifted.modulo(&Expr::int(whole)).equals(&Expr::int(0));
-    let guarded = !walk::at(s.func(), target.stmt.id()).is_some_and(|mut facts| {
-        // A negative length is no iteration, but would be a multiple as well.
-        facts.prove(&multiple) && facts.prove(&Expr::int(0).less_eq(&length))
-    });
-    Ok(Plan { target, outer, inner, shift, guarded, length })
+    // A negative length is no iteration, but would be a multiple as well.
+    let exact = facts.prove(&multiple) && facts.prove(&Expr::int(0).less_eq(&length));
+    let small = shift <= MOST_GUARDED && fits && (exact && matches!(by, By::Factor(_)) || whole <= MOST_GUARDED);
+    let zero = Expr::int(0);
+    let (outer, tail) = match small {
+        true => ([zero, outer], if exact { Tail::Whole } else { Tail::Guard }),
+        false => {
+            // Nothing is in the first outer iterations where they are shifted away.
+            let before = match shift {
+                0 => zero,
+                _ => Expr::int(shift).floor_div(&inner.max_with(&Expr::int(1))),
+            };
+            // Of more parts than there are iterations, most have none.
+            let end = if outer.as_int() == Some(whole) { outer.min_with(&shifted) } else { outer };
+            ([before, end], Tail::Bounds)
+        }
+    };
+    Ok(Plan { target, outer, inner, shift, length, tail })
 }
 
 fn apply(s: &Schedule, plan: &Plan) -> Change {
-    let Plan { target, outer, inner, shift, guarded, length } = plan;
+    let Plan { target, outer, inner, shift, length, tail } = plan;
     let origin = target.stmt.origin();
     let (o, i) = (Symbol::new(format!("{}~o", target.iter)), Symbol::new(format!("{}~i", target.iter)));
-    let number = Expr::var(&o).times(inner).plus(&Expr::var(&i)).minus(&Expr::int(*shift));
+    let first = Expr::var(&o).times(inner);
+    let number = first.plus(&Expr::var(&i)).minus(&Expr::int(*shift));
     let mut body = tree::substitute(&target.body, &target.iter, &target.value(&number));
-    if *guarded {
-        body = Stmt::new(
-            StmtKind::If { cond: number.less(length), then: body, otherwise: None },
-            origin.derive("split", "tail"),
-        );
+    let guard = |cond: Expr, body, role| {
+        Stmt::new(StmtKind::If { cond, then: body, otherwise: None }, origin.derive("split", role))
+    };
+    let zero = Expr::int(0);
+    let mut bounds = [zero.clone(), inner.clone()];
+    match tail {
+        Tail::Bounds => {
+            let left = length.plus(&Expr::int(*shift)).minus(&first);
+            bounds = [zero.max_with(&Expr::int(*shift).minus(&first)), inner.min_with(&left)];
+            if *shift == 0 {
+                bounds[0] = zero;
+            }
+        }
+        Tail::Whole | Tail::Guard => {
+            if matches!(tail, Tail::Guard) {
+                body = guard(number.less(length), body, "tail");
+            }
+            if *shift > 0 {
+                body = guard(zero.less_eq(&number), body, "head");
+            }
+        }
     }
-    if *shift > 0 {
-        body = Stmt::new(
-            StmtKind::If { cond: Expr::int(0).less_eq(&number), then: body, otherwise: None },
-            origin.derive("split", "head"),
-        );
-    }
-    let range = |end: &Expr| Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
+    let range = |[begin, end]: &[Expr; 2]| Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
     // The inner loop is the old one, so that what pointed at it still does.
     let inside =
-        target.stmt.with_kind(StmtKind::For { iter: i, extent: range(inner), props: LoopProps::default(), body });
+        target.stmt.with_kind(StmtKind::For { iter: i, extent: range(&bounds), props: LoopProps::default(), body });
     let kind = StmtKind::For { iter: o, extent: range(outer), props: LoopProps::default(), body: inside.clone() };
     let outside = Stmt::new(kind, origin.derive("split", "outer"));
     let made = Value::List(vec![outside.id().into(), inside.id().into()]);

@@ -6,7 +6,7 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
 use taffeta_analysis::pass::copy;
-use taffeta_analysis::query::{effects, walk};
+use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::{Expr, Stmt, StmtId, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -55,9 +55,11 @@ pub(crate) struct Copies {
 pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
     // 1. A small constant length.
-    let Some(length) = l.length() else { return refuse(1, format!("the step of `{}` is no constant", l.iter)) };
-    let mut facts = walk::at(s.func(), l.stmt.id());
-    let constant = facts.as_mut().and_then(|f| f.constant(&length)).unwrap_or(length).as_int();
+    let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
+    let Some(length) = l.trip_count(&mut facts) else {
+        return refuse(1, format!("the step of `{}` is not a constant", l.iter));
+    };
+    let constant = facts.constant(&length).unwrap_or(length).as_int();
     let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MOST) else {
         let found = constant.map_or("is no constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
         return refuse(1, format!("the length of `{}` {found}", l.iter))

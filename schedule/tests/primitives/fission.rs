@@ -221,7 +221,7 @@ def f(y: inout[f32[n]], k: i32):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::illegal (2): the step of `i` is no constant
+            schedule::illegal (2): the step of `i` is not a constant
               `for i in range(0, n, k + 1):` this loop
         "#]],
     );

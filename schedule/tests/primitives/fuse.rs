@@ -265,7 +265,7 @@ def f(x: inout[f32[n]], k: i32):
         x[j] = 2
 ",
         expect![[r#"
-            schedule::illegal (2): the step of a loop is no constant
+            schedule::illegal (2): the step of a loop is not a constant
               `for i in range(0, n, k + 1):` the first loop
               `for j in range(n):` the second loop
         "#]],

@@ -11,6 +11,7 @@ mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
 mod confirm;
+mod ends;
 mod figures;
 mod fission;
 mod fuse;
@@ -28,6 +29,7 @@ mod separate_tail;
 mod set_mem_type;
 mod specialize;
 mod split;
+mod subscripts;
 mod suggestions;
 mod swap;
 mod tile;

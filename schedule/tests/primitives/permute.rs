@@ -88,7 +88,7 @@ def f(x: inout[f32[n]], t: f32[steps]):
         expect![[r#"
             for k_i in range(1, n + steps - 2):
                 for k in range(max(0, k_i - n + 2), min(steps, k_i)):
-                    x[k_i - k] = x[k_i - k - 1] + x[k_i - k] + x[k_i - k + 1]
+                    x[k_i - k] += x[k_i - k - 1] + x[k_i - k + 1]
         "#]],
     );
 }

@@ -78,7 +78,7 @@ def f(x: inout[f32[n]], k: i32):
 ",
         |s| call(s, "reverse", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the step of `i` is no constant
+            schedule::illegal (1): the step of `i` is not a constant
               `for i in range(0, n, k + 1):` this loop
         "#]],
     );

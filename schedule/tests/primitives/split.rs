@@ -121,9 +121,9 @@ def f(x: inout[f32[n]], k: i64):
         steps,
         |s| call(s, "split", args!["i", 4]).map(drop),
         expect![[r#"
-        schedule::illegal (1): the step of `i` is no constant
-          `for i in range(0, n, k):` this loop
-    "#]],
+            schedule::illegal (1): the step of `i` is not a constant
+              `for i in range(0, n, k):` this loop
+        "#]],
     );
     refused(
         SCALE,

@@ -54,7 +54,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]]):
         |s| call(s, "swap", args![list(&["k", "j", "i"])]).map(drop),
         expect![[r#"
             for k in range(n):
-                z[k] = z[k] - 1.0
+                z[k] += -1.0
             for j in range(n):
                 y[j] += 1.0
             for i in range(n):

@@ -353,7 +353,7 @@ def f(x: inout[f32[n, m]], last: i64):
         &["i", "j"],
         &[4, 4],
         expect![[r#"
-            schedule::illegal (3): the region is not affine: `last` may be so large that sums of it overflow, and is bounded by no `assert`
+            schedule::illegal (3): the region is not affine: sums of `last` may overflow: it has no bounds; write, say, `assert 0 <= last and last <= 1000000` before the loops
               `for i in range(last):` this statement
         "#]],
     );

@@ -196,9 +196,9 @@ def f(p: i64[n + 1], x: inout[i64[n + 1]]):
         },
         expect![[r#"
             schedule::dependence (100): the loop `i` runs in any order since an earlier step, and would not be allowed to
-              `x[p[n]] = max(x[p[n]], i)` updates `x.partial[p[n] - max(p[n], 0)]` at i = 0, then updates `x.partial[p[n] - max(p[n], 0)]` at i = 1
+              `x[p[n]] = max(x[p[n]], i)` updates `x.partial[p[n] - max(p[n], 0)]`, then updates `x.partial[p[n] - max(p[n], 0)]`
               note: what is read was written before (RAW), carried by the loop `i`
-              note: the element is x.partial[0] with n = 2, as far as could be found out
+              note: the subscript `p[n] - max(p[n], 0)` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= p[n] and p[n] < n`
               note: the shape of what it reduces into is read, and may be another one where partial results are made
               help: take that step first, and make loops parallel at the end
         "#]],
@@ -211,12 +211,12 @@ def f(p: i64[n + 1], x: inout[i64[n + 1]]):
             call(s, "cache_reduction", args!["i", "x"]).map(drop)
         },
         expect![[r#"
-            x_partial = empty((max(min(p[n] + 1, n + 1) - max(p[n], 0), 0),), i64)
-            for x.partial.d0 in range(max(min(p[n] + 1, n + 1) - max(p[n], 0), 0)):
+            x_partial = empty((max(min(p[n] + 1, n + 1), max(p[n], 0)) - max(p[n], 0),), i64)
+            for x.partial.d0 in range(max(min(p[n] + 1, n + 1), max(p[n], 0)) - max(p[n], 0)):
                 x_partial[x.partial.d0] = -9223372036854775807 - 1
             for i in range(n):  # parallel, atomic(x_partial max)
                 x_partial[p[n] - max(p[n], 0)] = max(x_partial[p[n] - max(p[n], 0)], i)
-            for x.partial.back.d0 in range(max(min(p[n] + 1, n + 1) - max(p[n], 0), 0)):
+            for x.partial.back.d0 in range(max(min(p[n] + 1, n + 1), max(p[n], 0)) - max(p[n], 0)):
                 x[max(p[n], 0) + x.partial.back.d0] = max(x[max(p[n], 0) + x.partial.back.d0], x_partial[x.partial.back.d0])
         "#]],
     );

@@ -8,7 +8,7 @@ use crate::query::interval::{Congruence, INFINITY, Interval};
 use crate::query::linear::Linear;
 use crate::query::prove::complement;
 use taffeta_ast::op::Op;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
 
 impl Context {
     /// A size: between 0 and [`MAX_SIZE`].
@@ -242,7 +242,7 @@ impl Context {
         let stored = self.linear(&value);
         self.wrote([tensor]);
         let element = Expr::load(tensor, indices.clone(), value.dtype());
-        let moved = indices.iter().flat_map(Access::exprs).any(|e| self.loads(e).contains(tensor));
+        let moved = indices.iter().any(|a| self.loads(&a.index).contains(tensor));
         if !moved {
             let now = self.linear(&element);
             self.compare(Op::Eq, true, &now, &stored);

@@ -30,6 +30,7 @@ pub(crate) enum Builtin {
     Zip,
     Reversed,
     Label,
+    Print,
     Grad,
     ValueAndGrad,
     Vjp,
@@ -59,6 +60,7 @@ impl Builtin {
         ("zip", Builtin::Zip),
         ("reversed", Builtin::Reversed),
         ("label", Builtin::Label),
+        ("print", Builtin::Print),
         ("grad", Builtin::Grad),
         ("value_and_grad", Builtin::ValueAndGrad),
         ("vjp", Builtin::Vjp),
@@ -117,6 +119,12 @@ impl Elab<'_> {
                 "`label` is a statement of its own",
                 "put `label(\"L1\")` on the line before the statement that it names",
             ),
+            Builtin::Print => self.error_help(
+                "syntax::print",
+                span,
+                "`print` is a statement of its own, and has no value",
+                "put it on a line of its own",
+            ),
             Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp | Builtin::Jacobian => {
                 self.gradient_call(b, args, span)
             }
@@ -145,11 +153,15 @@ impl Elab<'_> {
                 Some(key) => names.iter().position(|n| n == key).unwrap_or(N),
             };
             if slot >= N {
-                let d = match key {
+                let d = match &key {
                     Some(key) => Diagnostic::new("call::arguments", format!("`{name}` has no parameter `{key}`")),
                     None => Diagnostic::new("call::arguments", format!("`{name}` takes at most {N} arguments")),
                 };
-                let d = d.at(at).help(format!("its parameters are {}", names.join(", ")));
+                let near = key.as_ref().and_then(|key| crate::elaborate::nearest(key, names));
+                let d = d.at(at).help(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("its parameters are {}", names.join(", ")),
+                });
                 return Err(self.report(d));
             }
             if out[slot].replace((v, at)).is_some() {

@@ -67,7 +67,7 @@ impl Elab<'_> {
         if module.prelude && !module.schedules {
             return self.not_for_schedules(&format!("`{name}` is an operator on tensors"), span);
         }
-        if super::super::own::decorator(f).is_some() {
+        if super::super::custom_vjp::decorator(f).is_some() {
             return self.not_for_schedules(&format!("`{name}` is a gradient"), span);
         }
         if f.decorators.is_empty() {

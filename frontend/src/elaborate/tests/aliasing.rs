@@ -87,9 +87,9 @@ fn an_element_that_all_read() {
             def f(x: inout[f32[n]]):
                 t = empty((n,), f32)
                 for t.d0 in range(n):
-                    t[t.d0] = x[t.d0] - x[0]
+                    t[t.d0] = -x[0]
                 for x.d0 in range(n):
-                    x[x.d0] = t[x.d0]
+                    x[x.d0] += t[x.d0]
                 t_1 = empty((n,), f32)
                 for t.d0 in range(n):
                     t_1[t.d0] = x[t.d0] / x[0]

@@ -168,7 +168,7 @@ def f(x: f64[p], y: f64[q]):
         expect![[r#"
             def f(x: f64[p], y: f64[q]) -> f64:
                 out = empty((), f64)
-                assert p == q, f"dimension 0 of `b`, expected and found: {p} and {q}"
+                assert p == q, f"dimension 0 of `y` (`b` of `dot`), expected and found: {p} and {q}"
                 out = 0.0
                 for i in range(p):
                     out += x[i] * y[i]

@@ -116,7 +116,7 @@ fn shapes_of_a_gradients_arguments_are_checked() {
         "f",
         expect![[r#"
             vjp of loss as loss wrt ["w", "x"]
-            [shape::mismatch] dimension 1 of `x` is 4, and 3 is expected
+            [shape::mismatch] dimension 1 of `y` (`x` of `loss`) is 4, and 3 is expected
               at t.ft:9 `y`
         "#]],
     );

@@ -2,6 +2,7 @@
 
 mod aliasing;
 mod calls;
+mod declared;
 mod diagnostics;
 mod gradients;
 mod indexing;
@@ -13,6 +14,7 @@ mod schedule_selectors;
 mod schedule_values;
 mod schedules;
 mod statements;
+mod tables;
 mod types;
 
 use super::NoHooks;
@@ -29,6 +31,10 @@ const LIBRARY: &[(&str, &str)] = &[
     (
         "total",
         "def total(x):\n    s = full((), 0, x.dtype)\n    for i in range(x.shape[0]):\n        s += x[i]\n    return s\n",
+    ),
+    (
+        "paired",
+        "def paired(a, b):\n    return _paired(a, b)\n\ndef _paired(x, y):\n    assert x.shape[0] == y.shape[0], f\"paired: `x` has {x.shape[0]} elements, and `y` {y.shape[0]}\"\n    return x[0] + y[0]\n",
     ),
     ("relu", "def relu(x):\n    return max(x, 0)\n"),
     ("sum", "def sum(x):\n    return total(x)\n"),

@@ -82,7 +82,7 @@ fn reductions() {
                     p *= x[i]
                     lo = min(lo, x[i])
                     hi = max(hi, x[i])
-                    some = some or b[i]
+                    some |= b[i]
                     every &= b[i]
                     bits |= k[i]
                     mask &= k[i]
@@ -327,4 +327,36 @@ fn a_label_before_nothing() {
               help: write it before the statement
         "#]],
     );
+}
+
+#[test]
+fn prints_show_texts_scalars_and_tensors() {
+    check(
+        "def shown(name: static, t):
+    print(name, t.ndim, t)
+    if t.ndim > 0:
+        print(\"{\", t[0])
+
+def f(x: f32[n, m], k: i32) -> f32[m]:
+    print()
+    print(\"a\", 1 + 1, f\"b{k + 1}c\", 2.5, nan)
+    shown(\"x\", x)
+    for i in range(n):
+        shown(\"row\", x[i])
+        print(x[i, 1:], x[i] > 0.5, n)
+    y = x[k] * 2.0
+    print(y)
+    return y
+",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn prints_that_are_refused() {
+    let refused = |line: &str, expect| check(&format!("def f(x: f32[n]):\n    {line}\n    return x\n"), expect);
+    refused("print(x, end=\"\")", expect![[r#""#]]);
+    refused("y = print(x)", expect![[r#""#]]);
+    refused("print(f)", expect![[r#""#]]);
+    refused("print(range(3))", expect![[r#""#]]);
 }

@@ -265,3 +265,45 @@ fn constants() {
         "#]],
     );
 }
+
+/// Static values are those that the interpreter, the simplifier and C compute.
+#[test]
+fn static_values_follow_the_table() {
+    check(
+        "Z = max(0.0, -0.0)
+Y = min(-0.0, 0.0)
+W = max([-0.0, 0.0])
+
+def f(x: f64[n]):
+    return x + 1 / Z, x + 1 / Y, x + 1 / W, x + min(nan, 1.0), x + 7 // -2, x + -7 % 3, x + (1 << 40), x + sign(-2.5)
+",
+        expect![[r#"
+            def f(x: f64[n]) -> (f64[n], f64[n], f64[n], f64[n], f64[n], f64[n], f64[n], f64[n]):
+                out = empty((n,), f64)
+                out1 = empty((n,), f64)
+                out2 = empty((n,), f64)
+                out3 = empty((n,), f64)
+                out4 = empty((n,), f64)
+                out5 = empty((n,), f64)
+                out6 = empty((n,), f64)
+                out7 = empty((n,), f64)
+                for out.d0 in range(n):
+                    out[out.d0] = x[out.d0] + -inf
+                for out1.d0 in range(n):
+                    out1[out1.d0] = x[out1.d0] + inf
+                for out2.d0 in range(n):
+                    out2[out2.d0] = x[out2.d0] + inf
+                for out3.d0 in range(n):
+                    out3[out3.d0] = x[out3.d0] + nan
+                for out4.d0 in range(n):
+                    out4[out4.d0] = x[out4.d0] + -4.0
+                for out5.d0 in range(n):
+                    out5[out5.d0] = x[out5.d0] + 2.0
+                for out6.d0 in range(n):
+                    out6[out6.d0] = x[out6.d0] + 1099511627776.0
+                for out7.d0 in range(n):
+                    out7[out7.d0] = x[out7.d0] + -1.0
+                return out, out1, out2, out3, out4, out5, out6, out7
+        "#]],
+    );
+}

@@ -140,7 +140,7 @@ def n(x):
               help: is an operator missing before `pass`, or the end of the line?
             syntax::unexpected: expected an operator, a comma or the end of the line, found `x`
               35:11 `x`
-              help: there is no output while a program runs: return the value
+              help: `print` is a function: `print("x is", x)`
             syntax::unexpected: expected an operator, a comma or a closing bracket, found `=`
               36:9 `=`
               help: `==` compares; `=` assigns, on a line of its own

@@ -79,7 +79,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
         expect![[r#"
             [call::arguments] `zeros` has no parameter `type`
               at t.ft:2 `f32`
-              help: its parameters are shape, dtype
+              help: did you mean `dtype`?
         "#]],
     );
     check(
@@ -162,7 +162,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x[0])
 ",
         expect![[r#"
-            [call::argument] `a` of `g` has 1 dimension, and this is a scalar
+            [call::argument] `x[0]` is a scalar, and the parameter `a` of `g` has 1 dimension
               at t.ft:5 `x[0]`
               note: in `g`, called at t.ft:5
         "#]],
@@ -175,7 +175,7 @@ def f(x: f32[3], y: f32[5]):
     return g(x, y)
 ",
         expect![[r#"
-            [shape::mismatch] dimension 0 of `c` is 5, and 4 is expected
+            [shape::mismatch] dimension 0 of `y` (`c` of `g`) is 5, and 4 is expected
               at t.ft:5 `y`
               note: in `g`, called at t.ft:5
         "#]],

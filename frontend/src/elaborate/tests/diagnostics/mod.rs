@@ -6,5 +6,6 @@ mod shapes;
 mod statements;
 mod types;
 mod unsupported;
+mod words;
 
 use super::{check, check_file};

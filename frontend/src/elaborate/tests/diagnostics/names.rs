@@ -35,16 +35,6 @@ fn unknown_names() {
     );
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
-    print(x)
-",
-        expect![[r#"
-            [name::unknown] there is no `print` here
-              at t.ft:2 `print`
-              help: programs do not print: return the value, and see it with `taffeta run`
-        "#]],
-    );
-    check(
-        "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return np.sum(x)
 ",
         expect![[r#"

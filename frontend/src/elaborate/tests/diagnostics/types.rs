@@ -146,9 +146,9 @@ fn literals() {
     return s
 ",
         expect![[r#"
-            [type::literal] 3000000000 does not fit in `i32`, which goes from -2147483648 to 2147483647
+            [type::literal] 3000000000 does not fit in `i32`, the type of `s`, which goes from -2147483648 to 2147483647
               at t.ft:2 `3000000000`
-              help: convert the other operand to a wider type with `cast`
+              help: say its type: `s: i64 = 3000000000`
         "#]],
     );
 }

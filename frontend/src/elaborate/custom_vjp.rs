@@ -6,7 +6,7 @@
 //! belong to.
 //!
 //! A call of `f` is inlined like any other. Only where the program is going to be differentiated does it become a step
-//! of its own, between copies of its arguments and results, that the tree keeps a note of ([`OwnGradient`]).
+//! of its own, between copies of its arguments and results, that the tree keeps a note of ([`CustomVjp`]).
 
 use super::call::Arg;
 use super::func::{FuncRef, is_static_annotation, is_typed};
@@ -19,14 +19,14 @@ use crate::syntax::{self, ExprKind, Function, Item};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use taffeta_ast::func::{OwnGradient, SubTensor, Takes};
+use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
 use taffeta_ast::stmt::CallSite;
 use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind as TreeKind, Func, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
 /// A function with the backward pass that the program gives for it.
-pub(crate) struct Own {
+pub(crate) struct CustomVjpRule {
     pub(crate) forward: Func,
     backward: Arc<Func>,
     takes: Vec<Takes>,
@@ -102,8 +102,8 @@ impl Elab<'_> {
     }
 
     /// The gradient that the program gives for a function.
-    pub(crate) fn own_gradient(&mut self, f: FuncRef) -> R<Option<Arc<Own>>> {
-        match self.own_gradients.get(&f) {
+    pub(crate) fn custom_vjp(&mut self, f: FuncRef) -> R<Option<Arc<CustomVjpRule>>> {
+        match self.custom_vjps.get(&f) {
             Some(known) => Ok(known.clone()),
             None => self.find_gradient(f, true),
         }
@@ -111,7 +111,7 @@ impl Elab<'_> {
 
     /// Likewise, for the first time. Gradients that are of nothing are mistakes, wherever they stand, where `all` are
     /// to be right.
-    fn find_gradient(&mut self, f: FuncRef, all: bool) -> R<Option<Arc<Own>>> {
+    fn find_gradient(&mut self, f: FuncRef, all: bool) -> R<Option<Arc<CustomVjpRule>>> {
         let program = self.program;
         let mut found: Option<FuncRef> = None;
         for (m, data) in program.modules.iter().enumerate().filter(|(_, m)| !m.prelude) {
@@ -142,12 +142,12 @@ impl Elab<'_> {
             Some(gradient) => Some(Arc::new(self.matched(f, gradient)?)),
             None => None,
         };
-        self.own_gradients.insert(f, own.clone());
+        self.custom_vjps.insert(f, own.clone());
         Ok(own)
     }
 
     /// A function and its gradient, which fit each other.
-    fn matched(&mut self, f: FuncRef, gradient: FuncRef) -> R<Own> {
+    fn matched(&mut self, f: FuncRef, gradient: FuncRef) -> R<CustomVjpRule> {
         self.differentiable(f, gradient)?;
         let g = self.function(gradient);
         if self.within.contains(&f) {
@@ -170,7 +170,7 @@ impl Elab<'_> {
             let message = format!("no parameter of `{}` says what its sizes are", g.name.text);
             return self.error("gradient::shape", g.name.span, message);
         };
-        Ok(Own { forward, backward: Arc::new(backward), takes, gives, sizes })
+        Ok(CustomVjpRule { forward, backward: Arc::new(backward), takes, gives, sizes })
     }
 
     pub(crate) fn or_report<T>(&mut self, result: Result<T, Diagnostics>) -> R<T> {
@@ -347,7 +347,7 @@ impl Elab<'_> {
     }
 
     /// A call of a function that has its own gradient, in a program that is going to be differentiated.
-    pub(crate) fn call_with_gradient(&mut self, own: &Own, args: Vec<Arg>, span: Span) -> R<Value> {
+    pub(crate) fn call_with_gradient(&mut self, own: &CustomVjpRule, args: Vec<Arg>, span: Span) -> R<Value> {
         let func = &own.forward;
         let args = self.spliced_arguments(func, args, span)?;
         let site = CallSite { function: func.name.clone(), span };
@@ -383,7 +383,7 @@ impl Elab<'_> {
         let call = meaning.stmt(&func.body);
         let mut body = Vec::new();
         steps(&call, &mut body);
-        self.own_calls.push(OwnGradient {
+        self.custom_vjp_calls.push(CustomVjp {
             function: func.name.clone(),
             span,
             body,
@@ -430,7 +430,7 @@ impl Elab<'_> {
         if !self.differentiated {
             return;
         }
-        for call in &func.own_gradients {
+        for call in &func.custom_vjps {
             // What is no longer in the program was of no use; whether the rest is whole is asked when it is
             // differentiated.
             let exprs = |all: &[Expr]| all.iter().map(|e| meaning.expr(e)).collect();
@@ -439,7 +439,7 @@ impl Elab<'_> {
                 at: exprs(&p.at),
                 dtype: p.dtype,
             };
-            self.own_calls.push(OwnGradient {
+            self.custom_vjp_calls.push(CustomVjp {
                 body: call.body.iter().filter_map(|id| meaning.ids.get(id).copied()).collect(),
                 args: call.args.iter().map(here).collect(),
                 results: call.results.iter().map(here).collect(),

@@ -4,26 +4,17 @@
 //! innermost loop around its declaration where that costs less than to write and read all values: arithmetic of its
 //! statements, per element, against the bytes of an element.
 
-use crate::Tape;
+use crate::data::{Choice, Home, Plan};
 use crate::extent::{self, Ranges};
 use crate::facts::{Declared, Facts};
-use crate::plan::Plan;
-use crate::values::Home;
+use crate::request::Tape;
 use rustc_hash::FxHashMap;
-use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 
 /// Operations that take as long as an element of a tape costs on its way to memory and back.
 const WORTH_A_TAPE: f64 = 16.0;
 /// A guess of how often a loop runs whose length is not known.
 const USUAL_LENGTH: f64 = 64.0;
-
-/// Where a tensor that is declared in a loop is at home, and why.
-#[derive(Clone)]
-pub(crate) struct Choice {
-    pub home: Home,
-    pub why: String,
-}
 
 /// The homes of the tensors that are declared in loops.
 pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<Symbol, Choice> {
@@ -52,7 +43,7 @@ fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool
     if plan.states.contains(symbol) {
         return (false, "the state of a loop that runs in segments".into());
     }
-    if plan.again.contains(symbol) {
+    if plan.recomputed.contains(symbol) {
         return (false, "a tape of it is more than the budget has room for".into());
     }
     let listed = |names: &[String]| names.iter().any(|n| n == symbol.name());
@@ -92,14 +83,8 @@ fn operations(e: &Expr) -> f64 {
     let inner: f64 = e.children().into_iter().map(operations).sum();
     let own = match e.kind() {
         ExprKind::Load(..) => 1.0,
-        ExprKind::Apply(op, _) => match op {
-            _ if !e.dtype().is_float() => 0.25,
-            Op::Div | Op::Sqrt | Op::Rsqrt => 4.0,
-            Op::Exp | Op::Exp2 | Op::Log | Op::Log2 | Op::Sigmoid | Op::Tanh => 8.0,
-            Op::Expm1 | Op::Log1p | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan => 12.0,
-            Op::Atan2 | Op::Sinh | Op::Cosh | Op::Erf | Op::Pow => 16.0,
-            _ => 1.0,
-        },
+        ExprKind::Apply(..) if !e.dtype().is_float() => 0.25,
+        ExprKind::Apply(op, _) => f64::from(op.info().cost),
         _ => 0.0,
     };
     inner + own

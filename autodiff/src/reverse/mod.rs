@@ -11,43 +11,122 @@
 //! that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. What statements read comes
 //! back by `values`.
 
+mod custom_vjp;
+mod invert;
+mod replay;
+
+use crate::custom_vjp::Calls;
+use crate::data::{BackwardInfo, Home, Kept, Saved, Snapshot, ValueSource};
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
-use crate::own::Calls;
-use crate::replay::Replayed;
-use crate::tidy::Made;
-use crate::values::{Home, Kept, Place, Snapshot, Values};
+use crate::values::Values;
 use crate::{build, extent, partials};
+use replay::Replayed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_ast::func::CustomVjp;
 use taffeta_ast::op::Op;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{
-    Access, DType, Diagnostic, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtId, StmtKind,
-    Symbol, Tensor,
+    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtId,
+    StmtKind, Symbol, Tensor,
 };
 
-/// What makes the backward pass.
-pub(crate) struct Reverse<'a, 'f> {
+/// What a backward pass is made from.
+pub(crate) struct Forward<'a, 'f> {
     pub facts: &'a Facts<'f>,
+    /// Calls that have their own gradients.
+    pub calls: &'a Calls,
     /// Tensors that have adjoints.
     pub active: FxHashSet<Symbol>,
+    /// The adjoints of parameters and results.
     pub adjoints: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is no end for it.
-    pub initial: FxHashSet<Symbol>,
     pub values: Values,
-    /// What the program's iterators are called here.
-    pub iters: FxHashMap<Symbol, Expr>,
-    /// The part of the program that is being run again, if one is.
-    pub replayed: Option<Replayed>,
+    /// What comes before the backward pass: zeros, and seeds.
+    pub first: Vec<Stmt>,
+    /// Whether the gradient says which calls in it have their own gradients.
+    pub differentiable: bool,
+    pub origin: &'a Origin,
+}
+
+/// Both passes.
+pub(crate) struct Passes {
+    pub body: Stmt,
+    pub info: BackwardInfo,
     /// Adjoints that the backward pass writes.
     pub written: FxHashSet<Symbol>,
+    /// What it reads of the forward pass.
+    pub values: Values,
+    /// Calls in it that have their own gradients.
+    pub calls: Vec<CustomVjp>,
+}
+
+/// The forward pass of a program and its backward pass.
+///
+/// # Errors
+///
+/// `grad::…` where a value is needed of which it is not known how many there are.
+pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
+    let Forward { facts, calls, active, adjoints, values, first, differentiable, origin } = from;
+    let mut reverse = Reverse {
+        facts,
+        active,
+        adjoints,
+        initial: facts.func.params.iter().map(|p| p.tensor.symbol.clone()).collect(),
+        values,
+        iters: FxHashMap::default(),
+        replayed: None,
+        written: FxHashSet::default(),
+        marks: Vec::new(),
+        calls,
+        calls_done: FxHashSet::default(),
+        calls_made: Vec::new(),
+        info: BackwardInfo::default(),
+        problems: Vec::new(),
+    };
+    let back = reverse.stmt(&facts.func.body);
+    let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
+    let back = invert::begin(facts, &reverse.values.inverted, back, origin);
+    reverse.info.backward = match back.kind() {
+        StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
+        _ => [back.id()].into_iter().collect(),
+    };
+    let body = reverse.at_home(Home::Program, &facts.func.body, back);
+    if differentiable {
+        reverse.calls_of_forward_pass();
+    }
+    if !reverse.problems.is_empty() {
+        return Err(Diagnostics(reverse.problems));
+    }
+    let calls = if differentiable { reverse.calls_made } else { Vec::new() };
+    Ok(Passes { body, info: reverse.info, written: reverse.written, values: reverse.values, calls })
+}
+
+/// What makes the backward pass.
+struct Reverse<'a, 'f> {
+    facts: &'a Facts<'f>,
+    /// Tensors that have adjoints.
+    active: FxHashSet<Symbol>,
+    adjoints: FxHashMap<Symbol, Arc<Tensor>>,
+    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is no end for it.
+    initial: FxHashSet<Symbol>,
+    values: Values,
+    /// What the program's iterators are called here.
+    iters: FxHashMap<Symbol, Expr>,
+    /// The part of the program that is being run again, if one is.
+    replayed: Option<Replayed>,
+    /// Adjoints that the backward pass writes.
+    written: FxHashSet<Symbol>,
     /// What stands for expressions that are in terms of the backward pass already.
-    pub marks: Vec<(Expr, Expr)>,
+    marks: Vec<(Expr, Expr)>,
     /// Calls that have their own gradients.
-    pub calls: Calls,
-    pub made: Made,
-    pub problems: Vec<Diagnostic>,
+    calls: &'a Calls,
+    /// Those whose backward pass has been made.
+    calls_done: FxHashSet<usize>,
+    /// Calls in the gradient: those in its forward pass, and those that backward passes make.
+    calls_made: Vec<CustomVjp>,
+    info: BackwardInfo,
+    problems: Vec<Diagnostic>,
 }
 
 /// The element that a statement writes.
@@ -66,16 +145,11 @@ impl Target<'_> {
     }
 }
 
-/// The adjoint of a tensor, in the scope of that tensor.
-pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(Symbol::new(format!("{}.grad", t.symbol)), t.dtype, t.shape.clone(), role))
-}
-
 impl Reverse<'_, '_> {
     /// The backward pass of a statement; `None` if there is nothing to do.
-    pub fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+    fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
         if let Some(call) = self.calls.at(s.id()) {
-            return self.own(call, s);
+            return self.custom_vjp(call, s);
         }
         let origin = s.origin().derive("grad", "backward");
         match s.kind() {
@@ -100,8 +174,8 @@ impl Reverse<'_, '_> {
             StmtKind::Store { tensor, indices, value } if self.active.contains(tensor) => {
                 Some(self.store(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, value))
             }
-            StmtKind::ReduceTo { tensor, indices, value, .. } if self.values.undone.contains_key(tensor) => {
-                let in_turn = self.values.undone[tensor].first_in.is_none();
+            StmtKind::ReduceTo { tensor, indices, value, .. } if self.values.inverted.contains_key(tensor) => {
+                let in_turn = self.values.inverted[tensor].first_in.is_none();
                 in_turn.then(|| self.undo(s, tensor, indices, value))
             }
             StmtKind::ReduceTo { tensor, indices, op, value } if self.active.contains(tensor) => {
@@ -115,12 +189,12 @@ impl Reverse<'_, '_> {
         if self.active.contains(&tensor.symbol) {
             let shape = tensor.shape.iter().map(|d| self.renamed(d)).collect();
             let here = Tensor { shape, ..(**tensor).clone() };
-            self.adjoints.insert(tensor.symbol.clone(), adjoint(&here, Role::Adjoint));
+            self.adjoints.insert(tensor.symbol.clone(), build::adjoint(&here, Role::Adjoint));
         }
         let body = self.stmt(body)?;
         let Some(adjoint) = self.adjoints.get(&tensor.symbol) else { return Some(body) };
         let zeros = build::fill(adjoint, Literal::Float(0.0), &origin);
-        self.made.zeros.push((adjoint.symbol.clone(), zeros.id()));
+        self.info.zeros.push((adjoint.symbol.clone(), zeros.id()));
         let body = Stmt::seq([zeros, body], origin.clone());
         Some(Stmt::new(StmtKind::VarDef { tensor: adjoint.clone(), body }, origin))
     }
@@ -140,18 +214,22 @@ impl Reverse<'_, '_> {
             let extent = Extent::Range { begin, end, step };
             Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin.clone())
         };
-        if let Some(range) = extent::reversed([&begin, &end, &step]) {
+        let small = self.facts.loops.get(&s.id()).map_or([false; 3], |l| l.small);
+        if let Some(range) = extent::reversed([&begin, &end, &step], [small[0], small[1]]) {
             let turned = made(range, backwards, body);
-            self.made.forwards.insert(turned.id(), [begin, end, step]);
+            self.info.forwards.insert(turned.id(), [begin, end, step]);
             return Some(turned);
         }
-        // With a step that is not known, numbers of iterations are counted down.
+        // With a step that is not known, or near the ends of i64, numbers of iterations are counted down.
         let count = Symbol::new(format!("{iter}~k"));
         let value = begin.plus(&Expr::var(&count).times(&step));
         let body = taffeta_analysis::pass::substitute::variable(&body, &backwards, &value);
         let one = Expr::int(1);
         let sign = Expr::int(0).less(&step).select(&one, &Expr::int(-1));
-        let times = end.minus(&begin).plus(&step).minus(&sign).floor_div(&step);
+        let times = match small {
+            [true, true, true] => end.minus(&begin).plus(&step).minus(&sign).floor_div(&step),
+            _ => extent::trip_count([&begin, &end, &step]),
+        };
         Some(made([times.minus(&one), Expr::int(-1), Expr::int(-1)], count, body))
     }
 
@@ -239,7 +317,7 @@ impl Reverse<'_, '_> {
     fn is_last(&mut self, x: &Target<'_>, last: &[Snapshot]) -> Expr {
         let at = self.accesses(x.stmt.id(), x.indices);
         let one = |r: &mut Self, s: &Snapshot| {
-            let crate::values::Saved::Last { iteration, .. } = &s.saved else { unreachable!("they are of this kind") };
+            let Saved::Last { iteration, .. } = &s.saved else { unreachable!("they are of this kind") };
             let now = r.slots(&[*iteration]).swap_remove(0).index;
             r.in_snapshot(s, &at).equals(&now)
         };
@@ -305,7 +383,7 @@ impl Reverse<'_, '_> {
         added
     }
 
-    pub fn problem(&mut self, d: Diagnostic) {
+    fn problem(&mut self, d: Diagnostic) {
         if !self.problems.iter().any(|p| p.message == d.message && p.span() == d.span()) {
             self.problems.push(d);
         }
@@ -314,7 +392,7 @@ impl Reverse<'_, '_> {
     // ---- values of the forward pass
 
     /// An expression of a statement, as it is computed in the backward pass of that statement.
-    pub fn value(&mut self, stmt: StmtId, e: &Expr) -> Expr {
+    fn value(&mut self, stmt: StmtId, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or_else(|| e.clone()),
             ExprKind::Load(t, accesses) => {
@@ -332,7 +410,7 @@ impl Reverse<'_, '_> {
         }
     }
 
-    pub fn accesses(&mut self, stmt: StmtId, all: &[Access]) -> Vec<Access> {
+    fn accesses(&mut self, stmt: StmtId, all: &[Access]) -> Vec<Access> {
         all.iter().map(|a| a.map(&mut |e| self.value(stmt, e))).collect()
     }
 
@@ -344,12 +422,12 @@ impl Reverse<'_, '_> {
     fn element(&mut self, stmt: StmtId, what: &What, load: &Expr) -> Expr {
         let ExprKind::Load(_, accesses) = load.kind() else { unreachable!("elements are loads") };
         match self.values.find(self.facts, stmt, what) {
-            Ok(Place::Kept(kept)) => {
+            Ok(ValueSource::Kept(kept)) => {
                 let at = self.accesses(stmt, accesses);
                 self.in_kept(&kept, at, load.dtype())
             }
-            Ok(Place::Snapshot(snapshot)) => {
-                let whole = matches!(snapshot.saved, crate::values::Saved::Whole(_));
+            Ok(ValueSource::Snapshot(snapshot)) => {
+                let whole = matches!(snapshot.saved, Saved::Whole(_));
                 let at = if whole { self.accesses(stmt, accesses) } else { Vec::new() };
                 self.in_snapshot(&snapshot, &at)
             }
@@ -360,7 +438,7 @@ impl Reverse<'_, '_> {
         }
     }
 
-    pub fn in_kept(&mut self, kept: &Kept, at: Vec<Access>, dtype: DType) -> Expr {
+    fn in_kept(&mut self, kept: &Kept, at: Vec<Access>, dtype: DType) -> Expr {
         let all = self.slots(&kept.loops).into_iter().chain(at).collect();
         Expr::load(&kept.tensor.symbol, all, dtype)
     }
@@ -371,7 +449,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Which iteration of every loop this is: the version number.
-    pub fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
+    fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
         let slot = |r: &mut Self, l: &StmtId| {
             let facts = r.facts;
             let Loop { iter, begin, step, .. } = &facts.loops[l];
@@ -383,7 +461,7 @@ impl Reverse<'_, '_> {
     }
 
     /// An expression over sizes and iterators alone.
-    pub fn renamed(&self, e: &Expr) -> Expr {
+    fn renamed(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or(e),
             _ => e,

@@ -4,7 +4,7 @@
 use crate::programs::root;
 use std::collections::BTreeMap;
 use taffeta::inputs::Inputs;
-use taffeta::{Backend, Gradient, Mode, Options, Program, Sampling, Tape, Timings, Verdict};
+use taffeta::{Backend, Gradient, Mode, Options, Program, Sampling, Tape, Verdict};
 use taffeta_ast::{Buffer, DType, Value};
 
 pub(crate) fn program(text: &str) -> Program {
@@ -42,13 +42,13 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
     let without: String = text.lines().filter(|l| !l.starts_with("@gradient")).map(|l| format!("{l}\n")).collect();
     let without = program(&without);
     let single = params.iter().any(|v| v.dtype() == DType::F32);
-    let func = own.logical("loss", &Options::default(), &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"));
+    let func = own.logical("loss", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let named: BTreeMap<String, i64> =
         func.sizes.iter().map(|s| s.name().to_string()).zip(sizes.iter().copied()).collect();
     let of = |program: &Program, backend, tape, memory: Option<u64>| {
-        let gradient = Some(Gradient { tape, memory, ..Gradient::default() });
-        let options = Options { gradient, sizes: named.clone(), ..plain(backend) };
-        let func = program.logical("loss", &options, &mut Timings::default()).unwrap_or_else(|e| panic!("{e}"));
+        let gradient = Some(Gradient::default().tape(tape).memory(memory));
+        let options = plain(backend).gradient(gradient).sizes(named.clone());
+        let func = program.logical("loss", &options).unwrap_or_else(|e| panic!("{e}"));
         let seeded: Vec<Value> = params
             .iter()
             .cloned()
@@ -64,7 +64,7 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
         found
     };
     let expected = of(&without, Backend::Interp, Tape::Auto, None);
-    assert!(!own.own_gradients("loss", &Options::default()).expect("it elaborates").is_empty(), "nothing is tested");
+    assert!(!own.custom_vjps("loss", &Options::default()).expect("it elaborates").is_empty(), "nothing is tested");
     let peak = taken(&own, "loss", None, &named).expect("without a budget nothing is too much");
     let budgets =
         [peak * 3 / 4, peak / 2, peak / 4].into_iter().filter(|b| taken(&own, "loss", Some(*b), &named).is_ok());
@@ -91,8 +91,8 @@ pub(crate) fn taken(
     memory: Option<u64>,
     sizes: &BTreeMap<String, i64>,
 ) -> Result<u64, String> {
-    let gradient = Some(Gradient { memory, ..Gradient::default() });
-    let options = Options { gradient, sizes: sizes.clone(), ..Options::default() };
+    let gradient = Some(Gradient::default().memory(memory));
+    let options = Options::default().gradient(gradient).sizes(sizes.clone());
     match program.explained(entry, &options) {
         Ok((_, explanation)) => Ok(explanation.peak.expect("all sizes are known")),
         Err(e) if e.to_string().contains("in the thriftiest way that was found") => Err(e.to_string()),
@@ -468,14 +468,14 @@ fn tangents_and_schedules_before_gradients_are_refused() {
         let found = refused(&format!("{ROUNDED}\nJ = {call}\n"), "J", &Options::default());
         assert!(found.contains("`rounded` has its own gradient, which goes backwards, and no tangent"), "{found}");
     }
-    let forward = Some(Gradient { mode: Mode::Forward, ..Gradient::default() });
-    let found = refused(ROUNDED, "loss", &Options { gradient: forward, ..Options::default() });
+    let forward = Some(Gradient::default().mode(Mode::Forward));
+    let found = refused(ROUNDED, "loss", &Options::default().gradient(forward));
     assert!(found.contains("and no tangent"), "{found}");
     let scheduled = format!("{ROUNDED}\n@schedule(loss)\ndef fast(s):\n    s.parallelize(s.loops()[0])\n");
-    let options = Options { schedule: Some("fast".into()), ..Options::default() };
+    let options = Options::default().schedule("fast");
     let found = run(&program(&scheduled), "loss", &options, &[f64s(&[2], &[0.3, 1.6])], &[2]);
     assert_eq!(found, [[10.0]], "a schedule of the program itself knows nothing of gradients");
-    let found = refused(&scheduled, "loss", &Options { gradient: Some(Gradient::default()), ..options });
+    let found = refused(&scheduled, "loss", &options.gradient(Gradient::default()));
     assert!(found.contains("and a schedule comes before the gradient here"), "{found}");
 }
 
@@ -533,7 +533,7 @@ fn gradients_that_do_not_fit_are_refused() {
 /// A gradient stands beside its function, in a module that another file imports.
 #[test]
 fn gradients_come_with_modules() {
-    let folder = root().join("target/tmp/own_gradients");
+    let folder = root().join("target/tmp/custom_vjps");
     std::fs::create_dir_all(&folder).expect("a folder for tests");
     std::fs::write(folder.join("quantise.ft"), ROUNDED.split("\ndef loss").next().expect("text")).expect("written");
     let main = folder.join("main.ft");

@@ -2,21 +2,23 @@
 //! backward pass of the same iteration. Kept tensors are declared around both passes, and snapshots are made on the
 //! way.
 
+use super::Reverse;
 use crate::build;
+use crate::data::{Home, Kept, Saved, Snapshot};
 use crate::facts::What;
-use crate::reverse::Reverse;
-use crate::values::{Home, Kept, Saved, Snapshot};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{
+    Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, PrintPart, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 
 /// The forward pass that is being made.
 #[derive(Default)]
-pub(crate) struct Replayed {
+pub(super) struct Replayed {
     /// Tensors that it writes elsewhere than the program does.
-    pub tensors: FxHashMap<Symbol, Kept>,
+    pub(super) tensors: FxHashMap<Symbol, Kept>,
     /// Tensors that it reads and writes as the program does.
-    pub current: FxHashSet<Symbol>,
+    pub(super) current: FxHashSet<Symbol>,
     /// Copies that it makes.
     snapshots: Vec<Snapshot>,
     /// Those that are declared around both passes, and no longer where they were.
@@ -27,7 +29,7 @@ pub(crate) struct Replayed {
 
 impl Reverse<'_, '_> {
     /// Both passes of a home: `back` after what it needs of `body`.
-    pub fn at_home(&mut self, home: Home, body: &Stmt, back: Stmt) -> Stmt {
+    pub(super) fn at_home(&mut self, home: Home, body: &Stmt, back: Stmt) -> Stmt {
         let origin = body.origin().derive("grad", "forward");
         let kept: Vec<(Symbol, Kept)> =
             self.values.kept.iter().filter(|(_, h, _)| *h == home).map(|(t, _, k)| (t.clone(), k.clone())).collect();
@@ -56,7 +58,7 @@ impl Reverse<'_, '_> {
         replayed.tensors.extend(kept.into_iter().filter(|(t, k)| k.tensor.symbol != *t));
         replayed.snapshots = snapshots;
         self.replayed = Some(replayed);
-        let forward = self.again(body);
+        let forward = self.replay_stmt(body);
         self.replayed = None;
         let both = Stmt::seq(unchanged.into_iter().chain(forward).chain([back]), origin.clone());
         build::declared(declared, both, &origin)
@@ -113,13 +115,13 @@ impl Reverse<'_, '_> {
         });
     }
 
-    fn replay(&self) -> &Replayed {
+    fn replaying(&self) -> &Replayed {
         self.replayed.as_ref().expect("a forward pass is being made")
     }
 
     /// A statement of the forward pass, with the copies that are made before it.
-    fn again(&mut self, s: &Stmt) -> Option<Stmt> {
-        let copies: Vec<Snapshot> = self.replay().snapshots.iter().filter(|c| c.anchor == s.id()).cloned().collect();
+    fn replay_stmt(&mut self, s: &Stmt) -> Option<Stmt> {
+        let copies: Vec<Snapshot> = self.replaying().snapshots.iter().filter(|c| c.anchor == s.id()).cloned().collect();
         let origin = s.origin().derive("grad", "forward");
         let mut out: Vec<Stmt> = copies.iter().map(|c| self.copy(s.id(), c, &origin)).collect();
         out.extend(self.forward(s));
@@ -127,40 +129,40 @@ impl Reverse<'_, '_> {
     }
 
     fn forward(&mut self, s: &Stmt) -> Option<Stmt> {
-        let whole = self.replay().whole;
+        let whole = self.replaying().whole;
         let made = |kind| if whole { s.with_kind(kind) } else { Stmt::new(kind, s.origin().derive("grad", "again")) };
         let kind = match s.kind() {
             StmtKind::Seq(all) => {
-                let all: Vec<Stmt> = all.iter().filter_map(|s| self.again(s)).collect();
+                let all: Vec<Stmt> = all.iter().filter_map(|s| self.replay_stmt(s)).collect();
                 return (whole || !all.is_empty()).then(|| Stmt::seq(all, s.origin().clone()));
             }
             StmtKind::VarDef { tensor, body } => {
-                let replay = self.replay();
+                let replay = self.replaying();
                 let own = replay.tensors.get(&tensor.symbol).map(|k| k.tensor.clone());
                 if replay.hoisted.contains(&tensor.symbol) || (!whole && own.is_none()) {
-                    return self.again(body);
+                    return self.replay_stmt(body);
                 }
                 let own = own.unwrap_or_else(|| tensor.clone());
                 let shape = own.shape.iter().map(|d| self.renamed(d)).collect();
-                StmtKind::VarDef { tensor: Arc::new(Tensor { shape, ..(*own).clone() }), body: self.again(body)? }
+                StmtKind::VarDef { tensor: Arc::new(Tensor { shape, ..(*own).clone() }), body: self.replay_stmt(body)? }
             }
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
                 let [begin, end, step] = [begin, end, step].map(|e| self.value(s.id(), e));
                 let extent = Extent::Range { begin, end, step };
                 if whole {
-                    let body = self.again(body).unwrap_or_else(Stmt::nop);
+                    let body = self.replay_stmt(body).unwrap_or_else(Stmt::nop);
                     let props = if self.disturbed(s.id(), props) { LoopProps::default() } else { self.moved(props) };
                     return Some(made(StmtKind::For { iter: iter.clone(), extent, props, body }));
                 }
                 let fresh = iter.fresh();
                 self.iters.insert(iter.clone(), Expr::var(&fresh));
-                let body = self.again(body);
+                let body = self.replay_stmt(body);
                 self.iters.remove(iter);
                 StmtKind::For { iter: fresh, extent, props: LoopProps::default(), body: body? }
             }
             StmtKind::If { cond, then, otherwise } => {
-                let then = self.again(then);
-                let otherwise = otherwise.as_ref().and_then(|o| self.again(o));
+                let then = self.replay_stmt(then);
+                let otherwise = otherwise.as_ref().and_then(|o| self.replay_stmt(o));
                 if !whole && then.is_none() && otherwise.is_none() {
                     return None;
                 }
@@ -176,15 +178,34 @@ impl Reverse<'_, '_> {
                 StmtKind::ReduceTo { tensor, indices, op: *op, value: self.value(s.id(), value) }
             }
             _ if !whole => return None,
+            StmtKind::Print { parts } => {
+                StmtKind::Print { parts: parts.iter().map(|p| self.shown(s.id(), p)).collect() }
+            }
             _ => return Some(s.map(&mut Stmt::clone, &mut |e| self.value(s.id(), e))),
         };
         Some(made(kind))
     }
 
+    /// A part of a print, of a tensor that may be elsewhere now.
+    fn shown(&mut self, stmt: StmtId, part: &PrintPart) -> PrintPart {
+        let kept = match part {
+            PrintPart::Tensor { tensor, .. } => self.replaying().tensors.get(tensor).cloned(),
+            PrintPart::Text(_) | PrintPart::Value(_) => None,
+        };
+        let new = part.map(&mut Symbol::clone, &mut |e| self.value(stmt, e));
+        match (new, kept) {
+            (PrintPart::Tensor { at, shape, .. }, Some(kept)) => {
+                let slots = self.slots(&kept.loops).into_iter().map(|a| a.index);
+                PrintPart::Tensor { tensor: kept.tensor.symbol.clone(), at: slots.chain(at).collect(), shape }
+            }
+            (new, _) => new,
+        }
+    }
+
     /// Where a statement writes in this pass; `None` if it does not.
     fn target(&mut self, stmt: StmtId, tensor: &Symbol, indices: &[Access]) -> Option<(Symbol, Vec<Access>)> {
-        let kept = self.replay().tensors.get(tensor).cloned();
-        if kept.is_none() && !self.replay().whole {
+        let kept = self.replaying().tensors.get(tensor).cloned();
+        if kept.is_none() && !self.replaying().whole {
             return None;
         }
         let at = self.accesses(stmt, indices);
@@ -199,7 +220,7 @@ impl Reverse<'_, '_> {
         let shared = |t: &Symbol| props.reductions.iter().any(|r| r.tensor == *t);
         let within = |c: &&Snapshot| self.facts.around[&c.anchor].contains(&l);
         props.is_concurrent()
-            && self.replay().snapshots.iter().filter(within).any(|c| match &c.saved {
+            && self.replaying().snapshots.iter().filter(within).any(|c| match &c.saved {
                 Saved::Last { .. } => true,
                 Saved::Whole(t) => shared(t),
                 Saved::Value(e) => {
@@ -214,7 +235,7 @@ impl Reverse<'_, '_> {
     fn moved(&self, props: &LoopProps) -> LoopProps {
         let mut props = props.clone();
         for r in &mut props.reductions {
-            if let Some(kept) = self.replay().tensors.get(&r.tensor) {
+            if let Some(kept) = self.replaying().tensors.get(&r.tensor) {
                 r.tensor = kept.tensor.symbol.clone();
             }
         }
@@ -231,7 +252,7 @@ impl Reverse<'_, '_> {
                 let here = Tensor { shape, ..(*declared).clone() };
                 build::every(&here, origin, |at| {
                     let to = slots.into_iter().chain(at.clone()).collect();
-                    let from = match self.replay().tensors.get(t).cloned() {
+                    let from = match self.replaying().tensors.get(t).cloned() {
                         Some(kept) => self.in_kept(&kept, at, declared.dtype),
                         None => Expr::load(t, at, declared.dtype),
                     };

@@ -1,7 +1,7 @@
 //! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs
 //! again.
 
-use crate::own_gradients::{assert_near, f64s, plain, program, refused, run, some, taken};
+use crate::custom_vjp::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
 use taffeta::{Backend, Gradient, Options};
 use taffeta_ast::DType;
@@ -56,9 +56,8 @@ fn budgets_of_memory_leave_calls_in_one_piece() {
         let fits = taken(&own, "loss", memory, &BTreeMap::new());
         assert!(fits.is_ok(), "{percent} % of {peak} bytes: {fits:?}");
         for backend in [Backend::Interp, Backend::C] {
-            let gradient = Some(Gradient { memory, ..Gradient::default() });
-            let found =
-                run(&own, "loss", &Options { gradient, ..plain(backend) }, &[x.clone(), f64s(&[], &[1.0])], &[]);
+            let gradient = Some(Gradient::default().memory(memory));
+            let found = run(&own, "loss", &plain(backend).gradient(gradient), &[x.clone(), f64s(&[], &[1.0])], &[]);
             assert_near(found.last().expect("it has a gradient"), &expected);
         }
     }

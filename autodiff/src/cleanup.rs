@@ -8,7 +8,8 @@
 //!
 //! Each is asked of the dependence analysis of the gradient itself.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::data::BackwardInfo;
+use rustc_hash::FxHashSet;
 use taffeta_analysis::pass;
 use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
 use taffeta_analysis::query::effects;
@@ -16,28 +17,17 @@ use taffeta_analysis::query::reference::Reference;
 use taffeta_ast::validate::Invariant;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
 
-/// What is known of a gradient where it is made.
-#[derive(Default)]
-pub(crate) struct Made {
-    /// Backward loops, with the ranges that run through the same values forwards.
-    pub forwards: FxHashMap<StmtId, [Expr; 3]>,
-    /// Adjoints that are set to 0, by which statements.
-    pub zeros: Vec<(Symbol, StmtId)>,
-    /// Statements of the backward pass that no other one of it is around.
-    pub backward: FxHashSet<StmtId>,
-}
-
 /// The same gradient, shorter.
-pub(crate) fn run(func: &Func, made: &Made) -> Func {
-    // Dependences are asked of a program in which everything has its scope; `widened` would hide that something has
+pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
+    // Dependences are asked of a program in which everything has its scope; `widen_scopes` would hide that something has
     // none.
     debug_assert!(scoped(func), "{:?}", validate::logical(func));
-    let func = turned(func, made);
-    let func = stored(&func, made);
-    let adjoints = made.zeros.iter().map(|(t, _)| t.clone()).collect();
-    let func = func.with_body(joined(&func.body, &adjoints));
+    let func = forwards(func, info);
+    let func = sums_to_stores(&func, info);
+    let adjoints = info.zeros.iter().map(|(t, _)| t.clone()).collect();
+    let func = func.with_body(merge_sums(&func.body, &adjoints));
     let func = pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)));
-    func.with_body(widened(&func.body))
+    func.with_body(widen_scopes(&func.body))
 }
 
 /// Whether what is mentioned is declared there. (A pass of a pair may still have results that are as long as values
@@ -47,24 +37,24 @@ fn scoped(func: &Func) -> bool {
 }
 
 /// Declarations with scopes to the end of their blocks, as they are written: what ends earlier has no text.
-fn widened(s: &Stmt) -> Stmt {
-    let s = s.map(&mut widened, &mut Expr::clone);
+fn widen_scopes(s: &Stmt) -> Stmt {
+    let s = s.map(&mut widen_scopes, &mut Expr::clone);
     let StmtKind::Seq(all) = s.kind() else { return s };
     let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { .. });
     let Some(k) = all.iter().position(declares).filter(|k| k + 1 < all.len()) else { return s };
     let StmtKind::VarDef { tensor, body } = all[k].kind() else { return s };
     let rest = Stmt::seq([body.clone()].into_iter().chain(all[k + 1..].iter().cloned()), body.origin().clone());
-    let scope = all[k].with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: widened(&rest) });
+    let scope = all[k].with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: widen_scopes(&rest) });
     Stmt::seq(all[..k].iter().cloned().chain([scope]), s.origin().clone())
 }
 
 /// Backward loops that may run forwards, turned round.
-fn turned(func: &Func, made: &Made) -> Func {
+fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut free: FxHashSet<StmtId> = FxHashSet::default();
     let mut around: Vec<StmtId> = Vec::new();
     visit(&func.body, &mut around, &mut |l, around| {
-        if made.forwards.contains_key(&l) {
+        if info.forwards.contains_key(&l) {
             let relate = |s: &Stmt| match () {
                 () if s.id() == l => Relation::Later,
                 () if around.contains(&s.id()) => Relation::Same,
@@ -79,7 +69,7 @@ fn turned(func: &Func, made: &Made) -> Func {
     });
     func.with_body(edit(&func.body, &mut |s| match s.kind() {
         StmtKind::For { iter, props, body, .. } if free.contains(&s.id()) => {
-            let [begin, end, step] = made.forwards[&s.id()].clone();
+            let [begin, end, step] = info.forwards[&s.id()].clone();
             let extent = Extent::Range { begin, end, step };
             Some(s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: body.clone() }))
         }
@@ -88,11 +78,11 @@ fn turned(func: &Func, made: &Made) -> Func {
 }
 
 /// Sums that touch elements first, as stores.
-fn stored(func: &Func, made: &Made) -> Func {
+fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut stores: FxHashSet<StmtId> = FxHashSet::default();
     let mut gone: FxHashSet<StmtId> = FxHashSet::default();
-    for (adjoint, zeros) in &made.zeros {
+    for (adjoint, zeros) in &info.zeros {
         let all: Vec<&Reference> =
             dependences.references().iter().filter(|r| r.tensor == *adjoint && !r.site.inside(*zeros)).collect();
         for r in all.iter().filter(|r| matches!(r.site.stmt.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, tensor, value, .. } if tensor == adjoint && !effects::mentions(value, &[adjoint]))) {
@@ -144,8 +134,8 @@ fn covers(r: &Reference) -> bool {
 }
 
 /// Sums into scalar adjoints, put together with the store before them where nothing in between has to do with either.
-fn joined(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
-    let s = s.map(&mut |s| joined(s, adjoints), &mut Expr::clone);
+fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
+    let s = s.map(&mut |s| merge_sums(s, adjoints), &mut Expr::clone);
     let StmtKind::Seq(all) = s.kind() else { return s };
     let mut out: Vec<Stmt> = Vec::new();
     for next in all {

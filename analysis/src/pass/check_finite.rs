@@ -1,0 +1,298 @@
+//! Checks that no statement makes a NaN or an infinity.
+//!
+//! **Does**: puts an assertion before every store and reduction of a float that stops the program where the value is
+//! not finite although all that it is computed from is. Its message says which element, what was read, and in which
+//! iteration. A choice (`a if c else b`) becomes a branch around the assertions of its operands.
+//!
+//! **Requires**: a valid logical program. Scheduled ones and gradients are checked as they run.
+//!
+//! **Ensures**: a program that makes no such value computes what it did. Ids and origins stay, and the assertions have
+//! the places of what they check. They are not moved by other passes, so that in loops that run in order the first that
+//! fails is the first that was made.
+//!
+//! **Example**
+//!
+//! before
+//! ```text
+//! for i in range(n):
+//!     y[i] = x[i] / z
+//! ```
+//! after
+//! ```text
+//! for i in range(n):
+//!     assert abs(x[i] / z) < inf or not (abs(x[i]) < inf and abs(z) < inf), f"…"  # finite
+//!     y[i] = x[i] / z
+//! ```
+//!
+//! **Leaves alone**: what is copied, and constants: an `inf` that the program begins a minimum with is not made by an
+//! operation. Of a reduction whose iterations run in any order the value that is added is checked, but not the sum,
+//! which is in parts there. Loops with assertions in them are no matrix products of a library's, and not vectorised.
+
+use crate::query::effects;
+use std::sync::Arc;
+use taffeta_ast::op::Op;
+use taffeta_ast::stmt::{AssertKind, LoopProps, Message, MessagePart};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtKind, Symbol, print};
+
+/// More operands of one statement are not shown.
+const MOST_SHOWN: usize = 6;
+
+/// The program with its assertions.
+pub fn run(func: &Func) -> Func {
+    let body = Checks::default().stmt(&func.body);
+    func.with_body(body)
+}
+
+/// The loops around the present place.
+#[derive(Default)]
+struct Checks {
+    iters: Vec<Symbol>,
+    props: Vec<Arc<LoopProps>>,
+}
+
+/// What a statement writes.
+struct Target<'a> {
+    stmt: &'a Stmt,
+    tensor: &'a Symbol,
+    indices: &'a [Access],
+}
+
+impl Checks {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::For { iter, extent, props, body } => {
+                self.iters.extend(matches!(extent, Extent::Range { .. }).then(|| iter.clone()));
+                self.props.push(Arc::new(props.clone()));
+                let new = self.stmt(body);
+                self.props.pop();
+                self.iters.pop();
+                // What has checks in it is no product.
+                let props = LoopProps { library: props.library && new.same_node(body), ..props.clone() };
+                s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let checks = self.value(&Target { stmt: s, tensor, indices }, value);
+                self.before(s, checks)
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let at = Target { stmt: s, tensor, indices };
+                let shared = self.props.iter().any(|p| p.sharing(tensor, *op).is_some());
+                let checks = match shared {
+                    true => self.value(&at, value),
+                    false => self.reduction(&at, *op, value),
+                };
+                self.before(s, checks)
+            }
+            _ => s.map(&mut |c| self.stmt(c), &mut Expr::clone),
+        }
+    }
+
+    fn before(&self, s: &Stmt, checks: Option<Stmt>) -> Stmt {
+        Stmt::seq(checks.into_iter().chain([s.clone()]), s.origin().derive("check_finite", "group"))
+    }
+
+    /// The new element of a reduction. What is added may be a choice, which stays in the sum.
+    fn reduction(&self, at: &Target<'_>, op: ReduceOp, value: &Expr) -> Option<Stmt> {
+        let old = Expr::load(at.tensor, at.indices.to_vec(), value.dtype());
+        self.value(at, &Expr::apply(op.info().op, vec![old, value.clone()]))
+    }
+
+    /// The assertion before a value is stored; none where no operation in it can make what is not finite.
+    fn value(&self, at: &Target<'_>, value: &Expr) -> Option<Stmt> {
+        if !may_make(value) {
+            return None;
+        }
+        let origin = at.stmt.origin().derive("check_finite", "check");
+        if let ExprKind::Apply(Op::Select, args) = value.kind() {
+            let (then, otherwise) = (self.value(at, &args[1]), self.value(at, &args[2]));
+            let kind = StmtKind::If { cond: args[0].clone(), then: then.unwrap_or_else(Stmt::nop), otherwise };
+            return Some(Stmt::new(kind, origin));
+        }
+        let cond = finite(value).or(&operands(value).negate());
+        let message = self.message(at, value);
+        Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Finite }, origin))
+    }
+
+    /// `` `y[3]` becomes nan: x[3] = 0, z = 0 (i = 3) ``
+    fn message(&self, at: &Target<'_>, value: &Expr) -> Message {
+        let mut out = Parts(Vec::new());
+        out.text("`");
+        out.element(at.tensor, at.indices);
+        out.text("` becomes ");
+        out.value(value);
+        let mut loads = Vec::new();
+        unconditional(value, &mut loads);
+        for (k, load) in loads.iter().take(MOST_SHOWN).enumerate() {
+            let ExprKind::Load(t, indices) = load.kind() else { continue };
+            out.text(if k == 0 { ": " } else { ", " });
+            out.element(t, indices);
+            out.text(" = ");
+            out.value(load);
+        }
+        if loads.len() > MOST_SHOWN {
+            out.text(", …");
+        }
+        for (k, iter) in self.iters.iter().enumerate() {
+            out.text(&format!("{}{iter} = ", if k == 0 { " (" } else { ", " }));
+            out.value(&Expr::var(iter));
+        }
+        if !self.iters.is_empty() {
+            out.text(")");
+        }
+        out.0
+    }
+}
+
+/// A message that is put together.
+struct Parts(Message);
+
+impl Parts {
+    fn text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            Some(MessagePart::Text(t)) => t.push_str(text),
+            _ => self.0.push(MessagePart::Text(text.to_string())),
+        }
+    }
+
+    fn value(&mut self, e: &Expr) {
+        match e.as_literal() {
+            Some(Literal::Int(_)) => self.text(&print::expr(e)),
+            _ => self.0.push(MessagePart::Value(e.clone())),
+        }
+    }
+
+    fn element(&mut self, tensor: &Symbol, indices: &[Access]) {
+        self.text(tensor.name());
+        for (k, a) in indices.iter().enumerate() {
+            self.text(if k == 0 { "[" } else { ", " });
+            self.value(&a.index);
+        }
+        if !indices.is_empty() {
+            self.text("]");
+        }
+    }
+}
+
+/// Whether the value is neither NaN nor infinite.
+fn finite(e: &Expr) -> Expr {
+    let largest = Expr::float(f64::INFINITY, e.dtype());
+    Expr::apply(Op::Lt, vec![Expr::apply(Op::Abs, vec![e.clone()]), largest])
+}
+
+/// Whether all floats that the value is computed from are finite: elements and constants, of a choice those of the
+/// operand that is chosen.
+fn operands(e: &Expr) -> Expr {
+    if !e.dtype().is_float() {
+        return Expr::bool(true);
+    }
+    match e.kind() {
+        ExprKind::Const(Literal::Float(f)) => Expr::bool(f.is_finite()),
+        ExprKind::Load(..) => finite(e),
+        ExprKind::Apply(Op::Select, args) => {
+            let (then, otherwise) = (operands(&args[1]), operands(&args[2]));
+            if then == otherwise { then } else { args[0].select(&then, &otherwise) }
+        }
+        _ => {
+            let mut seen: Vec<Expr> = Vec::new();
+            for c in e.children() {
+                let cond = operands(c);
+                if !seen.contains(&cond) {
+                    seen.push(cond);
+                }
+            }
+            seen.iter().fold(Expr::bool(true), |all, c| all.and(c))
+        }
+    }
+}
+
+/// Whether an operation in the value can make what is not finite of what is.
+fn may_make(e: &Expr) -> bool {
+    if !e.dtype().is_float() {
+        return false;
+    }
+    match e.kind() {
+        ExprKind::Apply(op, args) => {
+            let keeps = matches!(
+                op,
+                Op::Neg
+                    | Op::Abs
+                    | Op::Min
+                    | Op::Max
+                    | Op::Select
+                    | Op::Sign
+                    | Op::Floor
+                    | Op::Ceil
+                    | Op::Round
+                    | Op::Trunc
+                    | Op::Sin
+                    | Op::Cos
+                    | Op::Tanh
+                    | Op::Atan
+                    | Op::Atan2
+                    | Op::Sigmoid
+                    | Op::Erf
+            );
+            !keeps || args.iter().any(may_make)
+        }
+        // Every integer type is in the range of f32.
+        ExprKind::Cast(inner) => {
+            let wide = matches!(e.dtype(), DType::F32 | DType::F64);
+            let narrows = inner.dtype().is_float() && inner.dtype().size() > e.dtype().size();
+            narrows || !wide && !inner.dtype().is_float() || may_make(inner)
+        }
+        _ => false,
+    }
+}
+
+/// The loads of numbers that are evaluated whatever the values are, each once.
+fn unconditional(e: &Expr, out: &mut Vec<Expr>) {
+    if effects::loads(e).is_empty() {
+        return;
+    }
+    match e.kind() {
+        ExprKind::Load(..) if !out.contains(e) => out.push(e.clone()),
+        ExprKind::Load(..) => {}
+        ExprKind::Apply(op, args) if op.is_lazy() => unconditional(&args[0], out),
+        _ => e.children().into_iter().for_each(|c| unconditional(c, out)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use taffeta_ast::build::{Builder, block, looped, reduce, store};
+    use taffeta_ast::{Origin, Parallel, Reduction, Sharing, validate};
+
+    /// A quotient, a choice, a copy, a constant and a sum that threads make together.
+    #[test]
+    fn example() {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let (x, z) = (b.input("x", DType::F64, [&n]), b.input("z", DType::F64, []));
+        let (y, s) = (b.inout("y", DType::F64, [&n]), b.inout("s", DType::F64, []));
+        let i = Symbol::new("i");
+        let at = Expr::var(&i);
+        let xi = x.load([at.clone()]);
+        let quotient = Expr::apply(Op::Div, vec![xi.clone(), z.load([])]);
+        let root = Expr::apply(Op::Sqrt, vec![xi.clone()]);
+        let choice = Expr::int(0).less(&at).select(&root, &Expr::float(f64::INFINITY, DType::F64));
+        let all = [
+            store(&y, [&at], &quotient),
+            store(&y, [&at], &choice),
+            store(&y, [&at], &xi),
+            reduce(&y, [&at], ReduceOp::Mul, &xi),
+            reduce(&s, [], ReduceOp::Add, &quotient),
+        ];
+        let mut body = looped(&i, &n, block(all));
+        if let StmtKind::For { iter, extent, body: inner, .. } = body.kind().clone() {
+            let reduction = Reduction { tensor: s.symbol.clone(), op: ReduceOp::Add, sharing: Sharing::Partial };
+            let props =
+                LoopProps { parallel: Some(Parallel::default()), reductions: vec![reduction], ..LoopProps::default() };
+            body = Stmt::new(StmtKind::For { iter, extent, props, body: inner }, Origin::none());
+        }
+        let f = run(&b.finish(body));
+        assert_eq!(validate::logical(&f), Ok(()));
+        expect![[r#""#]].assert_eq(&taffeta_ast::print::func(&f));
+    }
+}

@@ -1,0 +1,93 @@
+//! Integers that have a name and one value in all of its scope (`h: i64 = n // 2`, `p: i64 = 2 * i`): what they are made
+//! of, so that `y[h + i]` is understood as `y[n // 2 + i]`.
+
+use super::effects;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+
+/// Values with more nodes than this are not looked into.
+const MOST_NODES: usize = 64;
+
+/// The values of local integers without dimensions that are stored to once, on the straight way through their scope, and
+/// consist of iterators around it, sizes, and elements that nothing in the program writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Definitions(Arc<FxHashMap<Symbol, Expr>>);
+
+impl Definitions {
+    pub(super) fn of(func: &Func) -> Definitions {
+        let mut writes: FxHashMap<Symbol, usize> = FxHashMap::default();
+        func.body.walk(&mut |s| match s.kind() {
+            StmtKind::Seq(_) | StmtKind::VarDef { .. } | StmtKind::For { .. } | StmtKind::If { .. } => {}
+            StmtKind::Store { tensor, .. } => *writes.entry(tensor.clone()).or_default() += 1,
+            // Twice: it is not one store.
+            _ => effects::writes(s).into_iter().for_each(|t| *writes.entry(t).or_default() += 2),
+        });
+        let mut found = Search { writes, open: FxHashSet::default(), values: FxHashMap::default() };
+        found.visit(&func.body);
+        Definitions(Arc::new(found.values))
+    }
+
+    /// The value of a load, if it is of such a name.
+    pub(super) fn value(&self, tensor: &Symbol) -> Option<&Expr> {
+        self.0.get(tensor)
+    }
+}
+
+struct Search {
+    /// How often each tensor is written in the text of the program.
+    writes: FxHashMap<Symbol, usize>,
+    /// Names whose scope is around the present statement, with no loop and no branch in between.
+    open: FxHashSet<Symbol>,
+    values: FxHashMap<Symbol, Expr>,
+}
+
+impl Search {
+    fn visit(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Seq(all) => all.iter().for_each(|s| self.visit(s)),
+            StmtKind::VarDef { tensor, body } => {
+                if tensor.ndim() == 0 && tensor.dtype.is_int() {
+                    self.open.insert(tensor.symbol.clone());
+                }
+                self.visit(body);
+                self.open.remove(&tensor.symbol);
+            }
+            StmtKind::Store { tensor, value, .. } if self.open.contains(tensor) && self.writes[tensor] == 1 => {
+                if let Some(value) = self.fixed(value, &mut 0) {
+                    self.values.insert(tensor.clone(), value);
+                }
+            }
+            other => {
+                let open = std::mem::take(&mut self.open);
+                other.children().into_iter().for_each(|s| self.visit(s));
+                self.open = open;
+            }
+        }
+    }
+
+    /// The value in terms of what never changes; `None` if it is made of something else, or is too large.
+    fn fixed(&self, e: &Expr, nodes: &mut usize) -> Option<Expr> {
+        *nodes += 1;
+        if *nodes > MOST_NODES {
+            return None;
+        }
+        if let ExprKind::Load(t, _) = e.kind() {
+            if let Some(known) = self.values.get(t) {
+                known.walk(&mut |_| *nodes += 1);
+                return Some(known.clone());
+            }
+            if self.writes.contains_key(t) {
+                return None;
+            }
+        }
+        let mut sound = true;
+        let new = e.map_children(&mut |c| {
+            self.fixed(c, nodes).unwrap_or_else(|| {
+                sound = false;
+                c.clone()
+            })
+        });
+        sound.then_some(new)
+    }
+}

@@ -1,0 +1,135 @@
+//! Calls of functions whose backward pass the program gives itself (`@gradient(f)`).
+//!
+//! To everything else such a call is one step: its arguments are copies that nothing writes again, its results are
+//! written by it alone ([`CustomVjp`]). Here they are found, once for a request; their backward pass is made in
+//! `reverse/custom_vjp.rs`.
+
+use crate::request::Request;
+use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
+use taffeta_ast::{Diagnostic, Stmt, StmtId, StmtKind, Symbol};
+
+/// The calls of a program that have their own gradients, by the statements that they are made of.
+pub(crate) struct Calls {
+    pub all: Vec<CustomVjp>,
+    by_stmt: FxHashMap<StmtId, usize>,
+    /// Their arguments and results.
+    places: FxHashSet<Symbol>,
+}
+
+impl Calls {
+    fn new(all: Vec<CustomVjp>) -> Calls {
+        let by_stmt = all.iter().enumerate().flat_map(|(k, c)| c.body.iter().map(move |id| (*id, k))).collect();
+        let places = all.iter().flat_map(|c| c.args.iter().chain(&c.results)).map(|p| p.tensor.clone()).collect();
+        Calls { all, by_stmt, places }
+    }
+
+    /// The call that a statement of a call's body belongs to.
+    pub fn at(&self, stmt: StmtId) -> Option<usize> {
+        self.by_stmt.get(&stmt).copied()
+    }
+
+    /// Whether a statement is part of a call's body.
+    pub fn contain(&self, stmt: StmtId) -> bool {
+        self.by_stmt.contains_key(&stmt)
+    }
+
+    /// Whether a tensor is an argument or a result of a call.
+    pub fn is_place(&self, tensor: &Symbol) -> bool {
+        self.places.contains(tensor)
+    }
+
+    /// Calls `f` on every statement that is in no call's body.
+    pub fn walk_outside(&self, s: &Stmt, f: &mut dyn FnMut(&Stmt)) {
+        if self.contain(s.id()) {
+            return;
+        }
+        f(s);
+        for c in s.kind().children() {
+            self.walk_outside(c, f);
+        }
+    }
+
+    /// Refuses tangents through a call: what is given is its backward pass.
+    pub fn no_tangents(&self, active: &FxHashSet<Symbol>, request: &Request<'_>) -> Result<(), Diagnostic> {
+        for call in &self.all {
+            let moved = floats(&call.args).any(|p| active.contains(&p.tensor));
+            if moved && floats(&call.results).any(|p| active.contains(&p.tensor)) {
+                let message = format!("`{}` has its own gradient, which goes backwards, and no tangent", call.function);
+                let d = Diagnostic::new("gradient::tangent", message).at(call.span);
+                let name = request.kind.name();
+                return Err(asked(d, request, &format!("`{name}` is forward mode"))
+                    .help("use reverse mode (`vjp`), or call a function that has no gradient of its own"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Places that carry derivatives.
+pub(crate) fn floats(places: &[SubTensor]) -> impl Iterator<Item = &SubTensor> {
+    places.iter().filter(|p| p.dtype.is_float())
+}
+
+/// The calls that are still in the program. What was taken out with all its results is nothing to differentiate.
+///
+/// # Errors
+///
+/// A step in between has changed a call, so that it is not known what its gradient is of.
+pub(crate) fn find(request: &Request<'_>) -> Result<Calls, Diagnostic> {
+    let func = request.func;
+    let marked = func.custom_vjps.iter().flat_map(|c| c.body.iter().copied()).collect();
+    let mut writers: FxHashMap<Symbol, Vec<bool>> = FxHashMap::default();
+    let mut present: FxHashSet<StmtId> = FxHashSet::default();
+    collect(&func.body, &marked, false, &mut present, &mut writers);
+    let mut kept = Vec::new();
+    for call in &func.custom_vjps {
+        let written = |p: &SubTensor| writers.get(&p.tensor).map(Vec::as_slice).unwrap_or_default();
+        if call.results.iter().all(|p| written(p).is_empty()) {
+            continue;
+        }
+        let inside = call.results.iter().flat_map(&written).all(|inside| *inside);
+        let whole = call.takes.iter().all(|t| match t {
+            Takes::Argument(k) => !written(&call.args[*k]).is_empty(),
+            Takes::Result(k) => !written(&call.results[*k]).is_empty(),
+            Takes::Seed(_) => true,
+        });
+        if !inside || !whole || !call.body.iter().any(|id| present.contains(id)) {
+            let message = format!(
+                "the call of `{}` that has its own gradient was taken apart before it is differentiated",
+                call.function
+            );
+            let d = Diagnostic::new("gradient::apart", message).at(call.span);
+            let help = format!(
+                "it needs what the first gradient had no use for: let the gradient of `{}` take less of it",
+                call.function
+            );
+            return Err(asked(d, request, "differentiated again here").help(help));
+        }
+        kept.push(call.clone());
+    }
+    Ok(Calls::new(kept))
+}
+
+/// With the place where the derivative is asked for, if that is in a program.
+fn asked(d: Diagnostic, request: &Request<'_>, text: &str) -> Diagnostic {
+    if request.span.is_none() { d } else { d.label(request.span, text) }
+}
+
+/// Which statements there are, and for every tensor the statements that write it: whether each is in a call's body.
+fn collect(
+    s: &Stmt,
+    marked: &FxHashSet<StmtId>,
+    inside: bool,
+    present: &mut FxHashSet<StmtId>,
+    writers: &mut FxHashMap<Symbol, Vec<bool>>,
+) {
+    present.insert(s.id());
+    let inside = inside || marked.contains(&s.id());
+    if let StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } = s.kind() {
+        writers.entry(tensor.clone()).or_default().push(inside);
+    }
+    for c in s.kind().children() {
+        collect(c, marked, inside, present, writers);
+    }
+}

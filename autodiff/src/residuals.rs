@@ -1,0 +1,90 @@
+//! What a gradient keeps for its backward pass, as data: plans are judged by it, and people are told of it.
+
+use crate::data::{Decision, Home, Residual, Saved};
+use crate::facts::{Facts, What};
+use crate::recompute_policy;
+use crate::values::Values;
+use std::sync::Arc;
+use taffeta_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor};
+
+/// Everything that is kept, in the order in which it was first needed.
+pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
+    let mut out = Vec::new();
+    for (symbol, home, kept) in values.kept.iter().filter(|(t, ..)| !values.inverted.contains_key(t)) {
+        let choice = values.homes.get(symbol);
+        let (decision, why) = match (home, choice) {
+            (Home::Program, None) => (Decision::Unchanged, "nothing overwrites it".to_string()),
+            (Home::Program, Some(c)) => (Decision::Tape, c.why.clone()),
+            (Home::Body(_), Some(c)) => (Decision::Recompute, c.why.clone()),
+            (Home::Body(_), None) => unreachable!("tensors with a home in a loop are declared in it"),
+        };
+        let loops = kept.loops.clone();
+        out.push(residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new()));
+    }
+    let mut inverted: Vec<_> = values.inverted.iter().filter(|(t, _)| values.used.contains(t)).collect();
+    inverted.sort_by_key(|(t, _)| t.name().to_string());
+    for (symbol, inverted) in inverted {
+        let why = "integers that are added to: subtracted again, which is exact".to_string();
+        let place = (inverted.now.clone(), Vec::new(), Home::Program);
+        out.push(residual(facts, symbol, Decision::Inverted, why, place, Vec::new()));
+    }
+    for s in &values.snapshots {
+        let mut reads = Vec::new();
+        let mut of = |e: &Expr| {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(t, _) = e.kind() {
+                    reads.push(t.clone());
+                }
+            });
+        };
+        let (symbol, decision, why) = match &s.saved {
+            Saved::Whole(t) => {
+                reads.push(t.clone());
+                let what =
+                    facts.loops.get(&s.anchor).map_or("a statement".into(), |l| format!("the loop `{}`", l.iter));
+                (t.clone(), Decision::Copies, format!("overwritten later: all of it before {what}"))
+            }
+            Saved::Value(e) => {
+                of(e);
+                let symbol = match e.kind() {
+                    ExprKind::Load(t, _) => t.clone(),
+                    _ => facts.tensor_of(s.anchor, &What::Target),
+                };
+                (symbol, Decision::Copies, "overwritten later: the element before the statement".into())
+            }
+            Saved::Last { cond, .. } => {
+                of(cond);
+                let symbol = facts.tensor_of(s.anchor, &What::Target);
+                (symbol, Decision::Marks, "which iteration made it the least or the greatest".into())
+            }
+        };
+        let reads = reads.iter().map(|t| (facts.declared[t].tensor.clone(), facts.declared[t].loops.clone())).collect();
+        out.push(residual(facts, &symbol, decision, why, (s.tensor.clone(), s.loops.clone(), s.home), reads));
+    }
+    out
+}
+
+fn residual(
+    facts: &Facts<'_>,
+    symbol: &Symbol,
+    decision: Decision,
+    why: String,
+    (kept, loops, home): (Arc<Tensor>, Vec<StmtId>, Home),
+    reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
+) -> Residual {
+    let declared = &facts.declared[symbol];
+    let operations = recompute_policy::cost(facts, symbol);
+    let span = facts.writers(symbol).map(|s| s.origin().span()).min_by_key(|s| s.start).unwrap_or(Span::NONE);
+    Residual {
+        decision,
+        why,
+        tensor: declared.tensor.clone(),
+        kept,
+        loops,
+        home,
+        reads,
+        operations,
+        amount: None,
+        span,
+    }
+}

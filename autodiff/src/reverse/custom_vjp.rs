@@ -1,0 +1,140 @@
+//! The backward pass of a call that has its own gradient: the user's, with the values of arguments and results from
+//! where `values` has them.
+//!
+//! ```text
+//! x.own = backward(x, y, y.grad)
+//! x.grad += x.own
+//! ```
+
+use super::Reverse;
+use crate::build;
+use crate::data::Home;
+use std::sync::Arc;
+use taffeta_analysis::pass::copy::Copier;
+use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, Tensor};
+
+impl Reverse<'_, '_> {
+    /// The backward pass of the call that ends with a statement; `None` if it is made already, or if there is nothing
+    /// to do.
+    pub(super) fn custom_vjp(&mut self, k: usize, last: &Stmt) -> Option<Stmt> {
+        if !self.calls_done.insert(k) {
+            return None;
+        }
+        let call = &self.calls.all[k];
+        let has_adjoint = |r: &Self, p: &SubTensor| p.dtype.is_float() && r.active.contains(&p.tensor);
+        let moved = call.args.iter().any(|p| has_adjoint(self, p));
+        if !moved || !call.results.iter().any(|p| has_adjoint(self, p)) {
+            return None;
+        }
+        let (id, origin) = (last.id(), last.origin().derive("grad", "own"));
+        let adjoint = |t: &Tensor| Tensor { role: Role::Adjoint, ..t.clone() };
+        let mut copier = Copier::new("grad", "own");
+        copier.scalars = call.backward.sizes.iter().cloned().zip(call.sizes.iter().cloned()).collect();
+        let (mut declared, mut steps) = (Vec::new(), Vec::new());
+        for (p, takes) in call.backward.params.iter().zip(&call.takes) {
+            let (symbol, at) = match takes {
+                Takes::Argument(k) => (call.args[*k].tensor.clone(), &call.args[*k].at),
+                Takes::Result(k) => (call.results[*k].tensor.clone(), &call.results[*k].at),
+                Takes::Seed(k) if has_adjoint(self, &call.results[*k]) => {
+                    let place = &call.results[*k];
+                    (self.adjoints[&place.tensor].symbol.clone(), &place.at)
+                }
+                Takes::Seed(_) => {
+                    let none = copier.declare(&adjoint(&p.tensor));
+                    let none = self.here(id, &none);
+                    steps.push(build::fill(&none, Literal::Float(0.0), &origin));
+                    declared.push(none);
+                    continue;
+                }
+            };
+            let before = at.iter().cloned().map(Access::from).collect();
+            copier.tensors.insert(p.tensor.symbol.clone(), (symbol, before));
+        }
+        let given: Vec<Arc<Tensor>> = call.backward.results.iter().map(|t| copier.declare(&adjoint(t))).collect();
+        let given: Vec<Arc<Tensor>> = given.iter().map(|t| self.here(id, t)).collect();
+        let body = copier.stmt(&call.backward.body);
+        steps.push(self.through(id, &body));
+        for (t, k) in given.iter().zip(&call.gives) {
+            let x = &call.args[*k];
+            if !has_adjoint(self, x) {
+                continue;
+            }
+            let adjoint = self.adjoints[&x.tensor].symbol.clone();
+            let before: Vec<Access> = x.at.iter().map(|e| Access::from(self.value(id, e))).collect();
+            steps.push(build::every(t, &origin, |at| {
+                let value = Expr::load(&t.symbol, at.clone(), t.dtype);
+                let place = before.into_iter().chain(at).collect();
+                build::update(&adjoint, place, Some(ReduceOp::Add), value, &origin)
+            }));
+            self.written.insert(adjoint);
+        }
+        self.calls_inside(id, &call.backward, &copier);
+        declared.extend(given);
+        Some(build::declared(declared, Stmt::seq(steps, origin.clone()), &origin))
+    }
+
+    /// A declaration in the backward pass of a statement.
+    fn here(&mut self, id: StmtId, t: &Tensor) -> Arc<Tensor> {
+        Arc::new(Tensor { shape: t.shape.iter().map(|d| self.value(id, d)).collect(), ..t.clone() })
+    }
+
+    /// A statement in names of the program, in the backward pass of a statement.
+    fn through(&mut self, id: StmtId, s: &Stmt) -> Stmt {
+        let here = s.map(&mut Stmt::clone, &mut |e| self.value(id, e));
+        here.map(&mut |s| self.through(id, s), &mut Expr::clone)
+    }
+
+    /// The calls that a backward pass makes, for the gradient's own gradient.
+    fn calls_inside(&mut self, id: StmtId, backward: &Func, copier: &Copier) {
+        for call in &backward.custom_vjps {
+            let exprs = |r: &mut Self, all: &[Expr]| -> Vec<Expr> {
+                all.iter().map(|e| r.value(id, &copier.expr(e))).collect()
+            };
+            let place = |r: &mut Self, p: &SubTensor| {
+                let (tensor, _) = copier.tensors[&p.tensor].clone();
+                SubTensor { tensor, at: exprs(r, &p.at), dtype: p.dtype }
+            };
+            let args = call.args.iter().map(|p| place(self, p)).collect();
+            let results = call.results.iter().map(|p| place(self, p)).collect();
+            let sizes = exprs(self, &call.sizes);
+            let body = call.body.iter().map(|id| copier.ids[id]).collect();
+            self.calls_made.push(CustomVjp { body, args, results, sizes, ..call.clone() });
+        }
+    }
+
+    /// The calls of the forward pass, with their arguments and results where the gradient has them.
+    pub(super) fn calls_of_forward_pass(&mut self) {
+        for call in &self.calls.all {
+            let place = |r: &mut Self, p: &SubTensor| r.kept_place(p, call);
+            let args = call.args.iter().map(|p| place(self, p)).collect();
+            let results = call.results.iter().map(|p| place(self, p)).collect();
+            self.calls_made.push(CustomVjp { args, results, ..call.clone() });
+        }
+    }
+
+    fn kept_place(&mut self, p: &SubTensor, call: &CustomVjp) -> SubTensor {
+        let kept = self.values.kept.iter().find(|(t, home, _)| *t == p.tensor && *home == Home::Program);
+        let Some((_, _, kept)) = kept else { return p.clone() };
+        let (tensor, loops) = (kept.tensor.symbol.clone(), kept.loops.clone());
+        let mut at = Vec::new();
+        for l in &loops {
+            let l = &self.facts.loops[l];
+            let mut loads = false;
+            for e in [&l.begin, &l.step] {
+                e.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+            }
+            if loads {
+                let message = format!(
+                    "`{}` has its own gradient and is called in a loop whose bounds are read from a tensor; this gradient cannot be differentiated again",
+                    call.function
+                );
+                self.problem(Diagnostic::new("gradient::bounds", message).at(call.span));
+            }
+            at.push(Expr::var(&l.iter).minus(&l.begin).floor_div(&l.step));
+        }
+        at.extend(p.at.iter().cloned());
+        SubTensor { tensor, at, dtype: p.dtype }
+    }
+}

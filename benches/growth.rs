@@ -1,0 +1,230 @@
+//! How compile time grows with the program: `cargo bench --bench growth` (part of `make bench`).
+//!
+//! Programs of several shapes are made with 100, 200, 400 and 800 statements, and every stage of the compiler but the C
+//! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`, which is read off the
+//! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes to
+//! the terminal and, as JSON, to `target/bench/growth.json`.
+//!
+//! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its name.
+//! Times are processor time, of all threads: what else runs on the machine hardly changes them.
+
+#[path = "growth/shapes.rs"]
+mod shapes;
+
+use cpu_time::ProcessTime;
+use serde_json::{Value as Json, json};
+use shapes::{SHAPES, Shape};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use taffeta::{Gradient, Options, Program, Timings, pipeline};
+use taffeta_analysis::pass;
+use taffeta_ast::interp::Inputs;
+use taffeta_ast::span::FileId;
+use taffeta_ast::{Func, Value, interp};
+
+/// Statements (or loops, functions, steps: what the shape has many of).
+const SIZES: [usize; 4] = [100, 200, 400, 800];
+/// What 500 statements may take in one stage.
+const BAR_S: f64 = 1.0;
+/// A stage is repeated for about as long, and the shortest time counts.
+const REPEAT_S: f64 = 0.2;
+/// Where one size took longer, larger ones are not tried.
+const PATIENCE_S: f64 = 10.0;
+/// Exponents above this are flagged: 1 is linear, and `n log n` and caches come to little more.
+const STEEP: f64 = 1.3;
+/// What takes less at the largest size says nothing about growth.
+const NEGLIGIBLE_S: f64 = 0.005;
+
+/// What is timed: a name, and a function that prepares a program and gives what is to be repeated.
+type Stage = (&'static str, for<'a> fn(&'a Case<'a>) -> Option<Work<'a>>);
+type Work<'a> = Box<dyn FnMut() + 'a>;
+
+/// A program of one shape and size, with what the stages before have made of it.
+struct Case<'a> {
+    shape: &'a Shape,
+    text: &'a str,
+    path: &'a Path,
+    program: &'a Program,
+    func: &'a Func,
+}
+
+const STAGES: [Stage; 14] = [
+    ("parse", |c| {
+        Some(Box::new(|| {
+            black_box(taffeta_frontend::parse::parse(c.text, FileId(0)));
+        }))
+    }),
+    ("format", |c| {
+        Some(Box::new(|| {
+            assert!(taffeta_frontend::format::format(c.text, FileId(0)).is_ok(), "it is formatted");
+        }))
+    }),
+    ("elaborate", |c| {
+        Some(Box::new(|| {
+            black_box(logical(c.program, &Options::default()));
+        }))
+    }),
+    ("check", |c| Some(Box::new(|| assert!(c.program.check().is_empty(), "nothing is wrong")))),
+    ("deps", |c| {
+        Some(Box::new(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_taffeta"));
+            command.arg("deps").arg(c.path).arg("f").stdout(Stdio::null());
+            assert!(command.status().expect("taffeta starts").success(), "the dependences are printed");
+        }))
+    }),
+    ("schedule", |c| {
+        c.shape.scheduled.then(|| -> Work<'_> {
+            Box::new(|| {
+                let options = Options::default().schedule("steps");
+                black_box(logical(c.program, &options));
+            })
+        })
+    }),
+    ("grad", |c| {
+        let gradient = Gradient::default().wrt(["x"]);
+        Some(Box::new(move || {
+            let made = pipeline::gradient(c.func, &gradient, &BTreeMap::new(), &mut Timings::default());
+            black_box(made.unwrap_or_else(|d| panic!("{d:?}")));
+        }))
+    }),
+    ("simplify", |c| Some(Box::new(|| drop(black_box(pass::simplify::run(c.func)))))),
+    ("hoist", |c| Some(Box::new(|| drop(black_box(pass::hoist::run(c.func)))))),
+    ("dead code", |c| Some(Box::new(|| drop(black_box(pass::dead::run(c.func)))))),
+    ("validate", |c| Some(Box::new(|| taffeta_ast::validate::logical(c.func).expect("a valid program")))),
+    ("lower", |c| {
+        Some(Box::new(|| {
+            black_box(lowered(c.func));
+        }))
+    }),
+    ("emit C", |c| {
+        let lowered = lowered(c.func);
+        Some(Box::new(move || {
+            black_box(pipeline::c(&lowered, c.program.sources(), &mut Timings::default()));
+        }))
+    }),
+    ("interpreter", |c| {
+        // Of sizes at which hardly anything runs: what is left is making it ready.
+        let inputs = small_inputs(c.func);
+        Some(Box::new(move || {
+            let ran = interp::run(c.func, &inputs);
+            assert!(ran.is_ok(), "{:?}", ran.err());
+        }))
+    }),
+];
+
+fn logical(program: &Program, options: &Options) -> Func {
+    program.logical("f", options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn lowered(func: &Func) -> taffeta_codegen::Lowered {
+    pipeline::lowered(func, &Options::default(), &mut Timings::default()).unwrap_or_else(|d| panic!("{d:?}"))
+}
+
+/// Arrays with one element for every parameter.
+fn small_inputs(func: &Func) -> Inputs {
+    let sizes = func.sizes.iter().map(|s| (s.name().to_string(), 1)).collect();
+    let one = |t: &taffeta_ast::Tensor| Value::zeros(t.dtype, vec![1; t.shape.len()]).expect("one element");
+    Inputs { sizes, params: func.params.iter().map(|p| one(&p.tensor)).collect() }
+}
+
+fn main() {
+    // As deep as the compiler's own threads.
+    let work = std::thread::Builder::new().stack_size(512 << 20).spawn(measure_all).expect("a thread");
+    let rows = work.join().expect("the measurements");
+    let steep: Vec<&Json> = rows.iter().filter(|r| r["flag"] != "").collect();
+    println!("\n{} of {} rows are flagged", steep.len(), rows.len());
+    let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench");
+    std::fs::create_dir_all(&out).expect("target/bench can be made");
+    let path = out.join("growth.json");
+    std::fs::write(&path, serde_json::to_vec_pretty(&rows).expect("JSON")).expect("the results are written");
+    println!("written to {}", path.display());
+}
+
+fn measure_all() -> Vec<Json> {
+    let only = std::env::var("GROWTH_ONLY").unwrap_or_default();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let columns: Vec<String> = SIZES.iter().map(|n| format!("{n:>8}")).collect();
+    println!("{:<22}{:<13}{}   ms; exponent between sizes", "shape", "stage", columns.concat());
+    let mut rows = Vec::new();
+    for shape in SHAPES {
+        let mut seconds: Vec<Vec<Option<f64>>> = vec![Vec::new(); STAGES.len()];
+        let named = |stage: &str| only.split(',').any(|o| stage.contains(o) || shape.name.contains(o));
+        let wanted: Vec<bool> = STAGES.iter().map(|s| named(s.0)).collect();
+        if !wanted.contains(&true) {
+            continue;
+        }
+        for n in SIZES {
+            let text = (shape.text)(n);
+            let path = folder.path().join(format!("{n}.ft"));
+            std::fs::write(&path, &text).expect("the program is written");
+            let program = Program::load(&path).unwrap_or_else(|e| panic!("{}: {e}", shape.name));
+            let func = logical(&program, &Options::default());
+            let case = Case { shape, text: &text, path: &path, program: &program, func: &func };
+            for (k, (_, stage)) in STAGES.iter().enumerate() {
+                let patient = seconds[k].last().is_none_or(|s| s.is_some_and(|s| s < PATIENCE_S));
+                let work = if wanted[k] && patient { stage(&case) } else { None };
+                seconds[k].push(work.map(shortest));
+            }
+        }
+        for ((stage, _), seconds) in STAGES.iter().zip(&seconds).filter(|(_, s)| s[0].is_some()) {
+            let row = row(shape.name, stage, seconds);
+            println!("{}", line(&row));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The shortest of some runs.
+fn shortest(mut work: Work<'_>) -> f64 {
+    let begin = Instant::now();
+    let mut best = f64::INFINITY;
+    loop {
+        let start = ProcessTime::now();
+        work();
+        best = best.min(start.elapsed().as_secs_f64());
+        if begin.elapsed().as_secs_f64() >= REPEAT_S {
+            return best;
+        }
+    }
+}
+
+fn row(shape: &str, stage: &str, seconds: &[Option<f64>]) -> Json {
+    let measured: Vec<f64> = seconds.iter().copied().flatten().collect();
+    let exponents: Vec<f64> = measured.windows(2).map(|w| (w[1] / w[0]).log2()).collect();
+    let last = measured.last().copied().unwrap_or_default();
+    // Over the two largest steps: one alone is noisy, and the first ones are mostly what every program costs.
+    let steps = &exponents[exponents.len().saturating_sub(2)..];
+    let exponent = steps.iter().sum::<f64>() / steps.len() as f64;
+    // Between 400 and 800, by the exponent.
+    let at_500 = match measured.as_slice() {
+        [.., four, _] if measured.len() == SIZES.len() => four * (500.0f64 / 400.0).powf(exponent),
+        _ => f64::INFINITY,
+    };
+    let mut flags = Vec::new();
+    if last > NEGLIGIBLE_S && !(exponent <= STEEP) {
+        flags.push("steep");
+    }
+    if at_500 > BAR_S {
+        flags.push("slow");
+    }
+    json!({
+        "shape": shape, "stage": stage, "sizes": SIZES, "seconds": seconds, "exponents": exponents,
+        "exponent": exponent, "seconds_at_500": at_500, "bar": BAR_S, "flag": flags.join(", "),
+    })
+}
+
+fn line(row: &Json) -> String {
+    let text = |key: &str| row[key].as_str().unwrap_or("").to_string();
+    let list = |key: &str| row[key].as_array().cloned().unwrap_or_default();
+    let times: Vec<String> = list("seconds")
+        .iter()
+        .map(|s| s.as_f64().map_or(format!("{:>8}", "-"), |s| format!("{:>8.2}", s * 1e3)))
+        .collect();
+    let exponents: Vec<String> =
+        list("exponents").iter().map(|e| format!("{:>6.2}", e.as_f64().unwrap_or(f64::NAN))).collect();
+    format!("{:<22}{:<13}{}  {}  {}", text("shape"), text("stage"), times.concat(), exponents.concat(), text("flag"))
+}

@@ -1,0 +1,141 @@
+//! Programs that have many of something: statements in one nest, array statements, loops, functions, temporaries, steps
+//! of a schedule. Each has one entry `f` that is differentiable with respect to `x`.
+
+/// A family of programs.
+pub struct Shape {
+    /// What there is many of.
+    pub name: &'static str,
+    /// The program with so many of it.
+    pub text: fn(usize) -> String,
+    /// Whether it has a schedule `steps`.
+    pub scheduled: bool,
+}
+
+/// All of them.
+pub const SHAPES: &[Shape] = &[
+    Shape { name: "array statements", text: array_statements, scheduled: false },
+    Shape { name: "array results", text: array_results, scheduled: false },
+    Shape { name: "nest, own tensors", text: nest_of_tensors, scheduled: false },
+    Shape { name: "nest, one column each", text: nest_of_columns, scheduled: false },
+    Shape { name: "nest, one element", text: nest_of_updates, scheduled: false },
+    Shape { name: "nest, reductions", text: nest_of_reductions, scheduled: false },
+    Shape { name: "temporaries", text: temporaries, scheduled: false },
+    Shape { name: "loops", text: loops, scheduled: true },
+    Shape { name: "functions", text: functions, scheduled: false },
+    Shape { name: "entries", text: entries, scheduled: false },
+    Shape { name: "branches", text: branches, scheduled: false },
+    Shape { name: "splits of one loop", text: splits, scheduled: true },
+    Shape { name: "blocks of a nest", text: blocks, scheduled: true },
+];
+
+/// Lines made from 0 to `n`.
+fn lines(n: usize, line: impl Fn(usize) -> String) -> String {
+    (0..n).map(|k| line(k) + "\n").collect()
+}
+
+/// A chain of whole-array statements: each makes a tensor and reads the one before.
+fn array_statements(n: usize) -> String {
+    let chain = lines(n, |k| format!("    t{} = t{k} * 1.5 + x", k + 1));
+    format!("def f(x: f64[n]) -> f64[n]:\n    t0 = x * 2.0\n{chain}    return t{n}\n")
+}
+
+/// Whole-array statements that all write one tensor.
+fn array_results(n: usize) -> String {
+    let updates = lines(n, |k| format!("    y[:] = y * {k}.5 + x"));
+    format!("def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{updates}    return y\n")
+}
+
+/// One nest of two loops around the statements.
+fn nest(n: usize, before: &str, line: impl Fn(usize) -> String, after: &str) -> String {
+    let body = lines(n, |k| format!("            {}", line(k)));
+    format!(
+        "def f(x: f64[n, m]) -> f64[n, m]:\n    y = zeros((n, m), f64)\n{before}    for i in range(1, n):\n        \
+         for j in range(m):\n{body}{after}    return y\n"
+    )
+}
+
+/// Each statement writes a tensor of its own, and reads the one before.
+fn nest_of_tensors(n: usize) -> String {
+    let before = lines(n + 1, |k| format!("    t{k} = zeros((n, m), f64)"));
+    nest(n, &before, |k| format!("t{}[i, j] = t{k}[i, j] * 0.5 + x[i, j]", k + 1), &format!("    y[:, :] = t{n}\n"))
+}
+
+/// Each statement writes a column of one tensor, and reads the column before.
+fn nest_of_columns(n: usize) -> String {
+    let before = format!("    t = zeros((n, {}), f64)\n", n + 1);
+    nest(n, &before, |k| format!("t[i, {}] = t[i - 1, {k}] * 0.5 + x[i, j]", k + 1), "    y[:, 0] = t[:, 0]\n")
+}
+
+/// All statements write one element, each from what the one before left: every pair depends on each other.
+fn nest_of_updates(n: usize) -> String {
+    nest(n, "", |k| format!("y[i, j] = y[i, j] * {k}.5 + x[i, j]"), "")
+}
+
+/// All statements add to one element.
+fn nest_of_reductions(n: usize) -> String {
+    nest(n, "", |k| format!("y[i, j] += x[i, j] * {k}.5"), "")
+}
+
+/// A chain of scalars in a nest.
+fn temporaries(n: usize) -> String {
+    let chain = nest(n, "", |k| format!("t{} = t{k} * 0.5 + x[i, j]", k + 1), &format!("            y[i, j] = t{n}\n"));
+    chain.replacen("            t1 =", "            t0 = x[i, j]\n            t1 =", 1)
+}
+
+/// Loops one after the other, each split in the schedule.
+fn loops(n: usize) -> String {
+    let body = lines(n, |k| format!("    for i{k} in range(n):\n        y[i{k}] = y[i{k}] * 0.5 + x[i{k}]"));
+    let steps = lines(n, |k| format!("    outer{k}, inner{k} = s.split(\"i{k}\", 8)"));
+    format!(
+        "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{body}    return y\n\n\n@schedule(f)\ndef steps(s):\n{steps}"
+    )
+}
+
+/// Functions that call each other one level deep, all from one entry.
+fn functions(n: usize) -> String {
+    let definitions = lines(n, |k| format!("def g{k}(a, b):\n    c = a * {k}.5\n    return c + b\n\n"));
+    let calls = lines(n, |k| format!("        y[i] = g{k}(y[i], x[i])"));
+    format!(
+        "{definitions}def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n{calls}    return y\n"
+    )
+}
+
+/// As many entries: what `check` elaborates one by one.
+fn entries(n: usize) -> String {
+    let more = lines(n, |k| {
+        format!(
+            "\n\ndef e{k}(x: f64[n]) -> f64[n]:\n    y = empty((n,), f64)\n    for i in range(n):\n        y[i] = x[i] * {k}.5\n    return y"
+        )
+    });
+    format!("def f(x: f64[n]) -> f64[n]:\n    y = x * 2.0\n    return y\n{more}")
+}
+
+/// Statements under conditions of their own.
+fn branches(n: usize) -> String {
+    nest(n, "", |k| format!("if i > {k} and x[i, j] > 0.0:\n                y[i, j] = y[i, j] + x[i, j] * {k}.5"), "")
+}
+
+/// One loop that is split again and again: a nest as deep as there are steps.
+fn splits(n: usize) -> String {
+    format!(
+        "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        y[i] = x[i] * 2.0\n    \
+         return y\n\n\n@schedule(f)\ndef steps(s):\n    at = \"i\"\n    for k in range({n}):\n        at = s.split(at, 1)[0]\n"
+    )
+}
+
+/// A nest that is split, reordered, and made parallel in every one of several loops.
+fn blocks(n: usize) -> String {
+    let count = n / 4;
+    let body = lines(count, |k| {
+        format!("    for i{k} in range(n):\n        for j{k} in range(n):\n            y[i{k}] += x[j{k}] * {k}.5")
+    });
+    let steps = lines(count, |k| {
+        format!(
+            "    a{k}, b{k} = s.split(\"i{k}\", 32)\n    c{k}, d{k} = s.split(\"j{k}\", 8)\n    \
+             s.reorder([a{k}, c{k}, b{k}, d{k}])\n    s.parallelize(a{k})"
+        )
+    });
+    format!(
+        "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{body}    return y\n\n\n@schedule(f)\ndef steps(s):\n{steps}"
+    )
+}

@@ -1,0 +1,42 @@
+//! Vectorised loops that print, or that stop where a value is not finite, in order.
+//!
+//! *does*: takes the mark from vectorised loops with a statement in them that no lane can do by itself: a line is
+//! printed after the other, and the first value that is not finite is found. *requires*: nothing. *ensures*: ids and
+//! origins are kept.
+//!
+//! ```text
+//! for i in range(n):  # vectorize          for i in range(n):
+//!     y[i] = x[i] + 1.0             →          y[i] = x[i] + 1.0
+//!     print(y[i])                              print(y[i])
+//! ```
+//!
+//! *leaves alone*: that a loop is parallel; other loops.
+
+use taffeta_ast::stmt::AssertKind;
+use taffeta_ast::{Expr, Func, LoopProps, Stmt, StmtKind};
+
+pub(super) fn run(func: &Func) -> Func {
+    func.with_body(stmt(&func.body))
+}
+
+fn stmt(s: &Stmt) -> Stmt {
+    let s = s.map(&mut stmt, &mut Expr::clone);
+    match s.kind() {
+        StmtKind::For { iter, extent, props, body } if props.vectorize.is_some() && has_order(body) => {
+            let mut props = LoopProps { vectorize: None, ..props.clone() };
+            if !props.is_concurrent() {
+                props.reductions.clear();
+            }
+            let (iter, extent, body) = (iter.clone(), extent.clone(), body.clone());
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
+        _ => s,
+    }
+}
+
+fn has_order(s: &Stmt) -> bool {
+    match s.kind() {
+        StmtKind::Print { .. } | StmtKind::Assert { kind: AssertKind::Finite, .. } => true,
+        kind => kind.children().into_iter().any(has_order),
+    }
+}

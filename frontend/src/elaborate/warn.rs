@@ -1,0 +1,56 @@
+//! Warnings: programs that are right, and may not do what was meant. `taffeta check` shows them.
+
+use super::value::View;
+use super::{Elab, same_mistake};
+use taffeta_ast::{DType, Diagnostic, ReduceOp, Span};
+
+impl Elab<'_> {
+    /// Records a warning about the user's own text, once.
+    fn warn(&mut self, d: Diagnostic) {
+        if !self.in_library(d.span().file) && !self.warnings.iter().any(|known| same_mistake(known, &d)) {
+            self.warnings.push(d);
+        }
+    }
+
+    /// Warns where a tensor of a type that was asked for takes values of a wider one.
+    pub(crate) fn warn_narrowing(&mut self, target: &View, from: DType, site: Span, span: Span) {
+        if self.is_weakly_declared(&target.tensor.symbol) {
+            return;
+        }
+        // A result has no place of its own in the text but its annotation.
+        let name = if site == span { "the result".to_string() } else { self.quote(site) };
+        self.warn_conversion(&name, from, target.tensor.dtype, span);
+    }
+
+    /// Warns where values of type `from` become `to`, which does not hold them all.
+    pub(crate) fn warn_conversion(&mut self, name: &str, from: DType, to: DType, span: Span) {
+        if from.kind() != to.kind() || from.promote(to) == to {
+            return;
+        }
+        let lost = if to.is_float() { "rounds it" } else { "wraps it around" };
+        let message = format!("{name} is `{to}` and gets a value of type `{from}`, which {lost}");
+        let whole = match name.split_once('[') {
+            Some((tensor, _)) => format!("{tensor}`"),
+            None => name.to_string(),
+        };
+        let help = format!("declare {whole} with `{from}`, or write `cast(…, {to})` if this is meant");
+        self.warn(Diagnostic::warning("type::narrowing", message).at(span).help(help));
+    }
+
+    /// Warns where a name that got its type from what is added to it adds up in few bits.
+    pub(crate) fn warn_narrow_sum(&mut self, target: &View, op: ReduceOp, span: Span) {
+        let dtype = target.tensor.dtype;
+        if dtype.size() >= 4 || !matches!(op, ReduceOp::Add | ReduceOp::Mul) {
+            return;
+        }
+        let symbol = &target.tensor.symbol;
+        if target.open || !self.is_weakly_declared(symbol) {
+            return;
+        }
+        let name = symbol.name().to_string();
+        let message = format!("`{name}` has the type of what is stored into it, `{dtype}`, and adds up in it");
+        let wide = if dtype.is_float() { "f32" } else { "i64" };
+        let help = format!("declare it with a wider type: `{name}: {wide} = …`");
+        self.warn(Diagnostic::warning("type::narrow_sum", message).at(span).help(help));
+    }
+}

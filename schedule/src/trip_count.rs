@@ -1,0 +1,52 @@
+//! The number of a loop's iterations, for primitives that count them. Loops may begin and end anywhere in i64, where
+//! `end - begin` wraps.
+
+use crate::tree::{self, Loop};
+use taffeta_analysis::query::Context;
+use taffeta_ast::Expr;
+
+impl Loop {
+    /// The number of iterations of a loop with a constant step, computed without wrapping; at most 0 where the range is
+    /// empty. `facts` hold before the loop.
+    ///
+    /// 2^63 iterations and more count as 2^63 - 1: no run lasts that long, so nobody can tell.
+    pub fn trip_count(&self, facts: &mut Context) -> Option<Expr> {
+        let step = self.step.as_int().filter(|s| *s != 0)?;
+        let (low, high) = if step > 0 { (&self.begin, &self.end) } else { (&self.end, &self.begin) };
+        let step = step.checked_abs()?;
+        if facts.sum_fits(&[(high, 1), (low, -1)], 0) {
+            return Some(ceil_div(facts, &high.minus(low), step));
+        }
+        let (zero, one, most) = (Expr::int(0), Expr::int(1), Expr::int(i64::MAX));
+        if step == 1 {
+            let last = low.min_with(&zero).plus(&most);
+            return Some(high.max_with(low).min_with(&last).minus(low));
+        }
+        // high - low = step * (high // step - low // step) + (high % step - low % step)
+        let step = Expr::int(step);
+        let whole = high.floor_div(&step).minus(&low.floor_div(&step));
+        let rest = high.modulo(&step).minus(&low.modulo(&step));
+        Some(whole.min_with(&most.minus(&one)).plus(&rest.max_with(&zero).min_with(&one)))
+    }
+
+    /// The number of iterations, where it is a constant that fits i64.
+    pub fn constant_trip_count(&self) -> Option<i64> {
+        if let (Some(begin), Some(end)) = (self.begin.as_int(), self.end.as_int())
+            && end.checked_sub(begin).and_then(i64::checked_neg).is_none()
+        {
+            return None;
+        }
+        self.length()?.as_int()
+    }
+}
+
+/// `ceil(a / d)` for a positive constant, computed without wrapping.
+pub fn ceil_div(facts: &mut Context, a: &Expr, d: i64) -> Expr {
+    if d == 1 {
+        a.clone()
+    } else if facts.sum_fits(&[(a, 1)], i128::from(d) - 1) {
+        tree::ceil_div(a, d)
+    } else {
+        a.floor_div(&Expr::int(d)).plus(&a.modulo(&Expr::int(d)).min_with(&Expr::int(1)))
+    }
+}

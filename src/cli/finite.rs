@@ -1,0 +1,85 @@
+//! `taffeta run --check-finite`: what is said of a result that is not finite, where no statement was stopped.
+//!
+//! The program itself stops where a statement makes a NaN or an infinity of finite numbers
+//! (`taffeta_analysis::pass::check_finite`). What is left are inputs that are not finite already, constants of the
+//! program (`inf`), and sums whose parts threads add up in any order: for these the program runs again without its
+//! schedule.
+
+use super::args::{EntryArgs, ProgramArgs};
+use super::output::Failure;
+use super::session;
+use taffeta::ast::{DType, Diagnostic, Literal, Value, interp};
+use taffeta::codegen::signature::{Passing, Signature};
+use taffeta::{Gradient, Ran};
+
+/// An element that is not finite: the tensor's name with its indices, and its value.
+struct Element {
+    place: String,
+    value: f64,
+}
+
+/// Whether the results of a program that was run with checks are finite, or why they are not.
+pub fn check(
+    args: &ProgramArgs,
+    gradient: Option<Gradient>,
+    signature: &Signature,
+    given: (Vec<Value>, &[i64]),
+    ran: &Ran,
+) -> Result<(), Failure> {
+    let Some(found) = first_result(signature, ran) else { return Ok(()) };
+    let (inputs, sizes) = given;
+    let names = signature.params().map(|p| p.name.as_str());
+    if let Some(input) = names.zip(&inputs).find_map(|(name, v)| first(name, v)) {
+        let message = format!(
+            "`{}` is {}: no statement made it of finite numbers, but the input `{}` is {} already",
+            found.place,
+            shown(found.value),
+            input.place,
+            shown(input.value)
+        );
+        return Err(Diagnostic::new("run::nonfinite", message).into());
+    }
+    if matches!(args.of.schedule.as_deref(), None | Some("none")) {
+        // A constant of the program.
+        return Ok(());
+    }
+    let overflows = || {
+        let message = format!("`{}` is {} with this schedule", found.place, shown(found.value));
+        let d = Diagnostic::new("run::nonfinite", message);
+        Failure::from(d.help("a reduction whose iterations run in any order is not finite: add in a wider type"))
+    };
+    let plain = ProgramArgs { of: EntryArgs { schedule: None, ..args.of.clone() }, ..args.clone() };
+    let options = session::run_options(&plain, gradient)?.check_finite(true);
+    // A static parameter of the schedule is none of the program's.
+    let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
+    let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});
+    let again = function.run(inputs, sizes, args.threads)?;
+    if first_result(signature, &again).is_some() { Ok(()) } else { Err(overflows()) }
+}
+
+fn first_result(signature: &Signature, ran: &Ran) -> Option<Element> {
+    let written = signature.params().zip(&ran.params).filter(|(s, _)| s.passing == Passing::InOut);
+    written.chain(signature.results().zip(&ran.results)).find_map(|(s, v)| first(&s.name, v))
+}
+
+/// The first element that is not finite.
+fn first(name: &str, v: &Value) -> Option<Element> {
+    if !v.dtype().is_float() {
+        return None;
+    }
+    let data = v.data();
+    let k = (0..data.len()).find(|k| !data.get_f64(*k).is_finite())?;
+    let mut rest = k;
+    let mut indices: Vec<String> = Vec::new();
+    for size in v.shape().iter().rev() {
+        indices.push((rest % size).to_string());
+        rest /= size;
+    }
+    indices.reverse();
+    let place = if indices.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(", ")) };
+    Some(Element { place, value: data.get_f64(k) })
+}
+
+fn shown(value: f64) -> String {
+    interp::show::value(Literal::Float(value), DType::F64)
+}
