@@ -75,11 +75,15 @@ enum Command {
     Doctor(doctor::Args),
     /// Say what the code of a diagnostic means
     Explain(explain::Args),
+    // Help offers nothing that is refused.
     /// Convert between sparse storage formats (not supported yet)
+    #[command(hide = true)]
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
+    #[command(hide = true)]
     Tune(later::Args),
     /// Serve editors (not supported yet)
+    #[command(hide = true)]
     Lsp(later::Args),
 }
 
@@ -106,20 +110,15 @@ pub fn main() -> ExitCode {
 fn each_once(command: &Command) -> Result<(), clap::Error> {
     match command {
         Command::Run(a) => {
-            a.program.each_once("run")?;
+            a.program.of.each_once("run")?;
             args::once("run", "--out", &a.outputs)
         }
-        Command::Bench(a) => a.program.each_once("bench"),
-        Command::CheckGrad(a) => a.program.each_once("check-grad"),
-        Command::Show(a) => {
-            args::once("show", "--size", &a.sizes)?;
-            args::once("show", "--set", &a.statics)
-        }
-        Command::Build(a) => {
-            args::once("build", "--size", &a.sizes)?;
-            args::once("build", "--set", &a.statics)
-        }
-        Command::Grad(a) => args::once("grad", "--set", &a.statics),
+        Command::Bench(a) => a.program.of.each_once("bench"),
+        Command::CheckGrad(a) => a.program.of.each_once("check-grad"),
+        Command::Show(a) => a.of.each_once("show"),
+        Command::Build(a) => a.of.each_once("build"),
+        Command::Grad(a) => a.of.each_once("grad"),
+        Command::Deps(a) => a.of.each_once("deps"),
         _ => Ok(()),
     }
 }

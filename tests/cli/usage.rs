@@ -281,3 +281,19 @@ fn codes_are_explained() {
         assert!(err.contains("command::code") && err.contains(help), "{err}");
     }
 }
+
+/// Strings are the author's, byte for byte, in files and on standard output.
+#[test]
+fn strings_are_not_formatted() {
+    let doc = "\"\"\"Head \x0c of it   \n\n  \x1c tabs\t \n\x0c\n \x1f\x1b end  \"\"\"";
+    let text = format!("def f(x: f32[n]) -> f32[n]:\n  {doc}\n  y=x # more   \n  '''  \x1c\n\n  '''\n  return y\n");
+    let expected =
+        format!("def f(x: f32[n]) -> f32[n]:\n    {doc}\n    y = x  # more\n    '''  \x1c\n\n  '''\n    return y\n");
+    let folder = Folder::new(&[("f.ft", &text)]);
+    let (status, out, err) = super::finish_with(&mut folder.command(&["fmt", "-"]), text.as_bytes());
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert_eq!(out, expected);
+    assert_eq!(folder.taffeta(&["fmt", "f.ft"]).0, 0);
+    assert_eq!(std::fs::read_to_string(folder.path().join("f.ft")).expect("the file"), expected);
+    assert_eq!(folder.succeeds(&["fmt", "--check", "f.ft"]), "");
+}
