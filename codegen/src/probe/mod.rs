@@ -212,6 +212,7 @@ impl Part {
                 notes: d.notes.into_iter().filter(|n| !n.starts_with("log: ")).collect(),
                 help: Some("repair it, or set CC to another one, and look at what CFLAGS holds".to_string()),
                 labels: Vec::new(),
+                severity: d.severity,
             },
             _ => d,
         })?;
