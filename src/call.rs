@@ -301,7 +301,7 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// There is no such result, it is no scalar, or of another type.
+    /// There is no such result, it is not a scalar, or of another type.
     pub fn scalar<T: Element>(&self, name: &str) -> Result<T, Error> {
         let value = self.value(name)?;
         match (T::slice(value.data()), value.shape()) {

@@ -13,6 +13,7 @@
 //! element of many does not hide behind the others. *May touch*: it runs the program very often, and nothing else.
 
 mod difference;
+mod double;
 mod programs;
 
 use crate::error::{Error, Report};
@@ -125,6 +126,8 @@ pub struct DirectionCheck {
     pub modes_error: f64,
     /// What that means.
     pub verdict: Verdict,
+    /// They are apart, and the same program in f64 shows that rounding in f32 is why.
+    pub rounding: bool,
 }
 
 /// What was found about one input.
@@ -134,9 +137,9 @@ pub struct InputCheck {
     pub name: String,
     /// All that was compared.
     pub directions: Vec<DirectionCheck>,
-    /// The largest error of finite differences that is no disagreement.
+    /// The largest error of finite differences that is not a disagreement.
     pub differences_tolerance: f64,
-    /// The largest error between the modes that is no disagreement.
+    /// The largest error between the modes that is not a disagreement.
     pub modes_tolerance: f64,
 }
 
@@ -221,7 +224,13 @@ pub fn check_gradient(
         inputs,
         threads: sampling.threads,
     };
-    Checker { programs: &programs, precision, sampling }.run(&wrt)
+    let mut found = Checker { programs: &programs, precision, sampling }.run(&wrt)?;
+    let wrong = found.iter().any(|check| check.verdict().is_wrong());
+    // What a backward pass of the user's own does is not in the program that is computed again.
+    if wrong && precision == Precision::SINGLE && program.custom_vjps(entry, &plain)?.is_empty() {
+        double::second_opinion(&func, &reverse, inputs, sampling, &mut found);
+    }
+    Ok(found)
 }
 
 /// The parameters that are meant; there must be some, and results of floating-point numbers.
@@ -423,6 +432,7 @@ fn compare(
         differences_error: relative(apart, scale),
         modes_error: relative(modes, modes_scale),
         verdict,
+        rounding: false,
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};
 pub use crate::locate::Fault;
+use std::collections::BTreeMap;
 use taffeta_ast::{Diagnostic, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
@@ -66,12 +67,67 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     }
 }
 
+/// What is known of a call before all of its inputs are there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// Sizes.
+    pub sizes: BTreeMap<String, i64>,
+    /// Values of parameters that are single integers.
+    pub integers: BTreeMap<String, i64>,
+}
+
+/// What inputs say of a program before it runs, where not all of them need be there: sizes, and the values of parameters
+/// that are single integers. Generators have no shape of their own, and say nothing.
+pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Known, Vec<Fault>> {
+    let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
+    let params: Vec<&TensorSig> = signature.params().collect();
+    let sources = some_sources(signature, &params, given).map_err(all)?;
+    let mut bound = Sizes::given(signature, sizes).map_err(all)?;
+    let mut integers = BTreeMap::new();
+    let mut shapes = Vec::new();
+    for (param, source) in params.iter().zip(&sources) {
+        let value = match source {
+            None | Some(Source::Generator(_)) => None,
+            Some(source) => Some(io::read(source, &want(param, &bound)).map_err(|d| vec![d.into()])?),
+        };
+        integers.extend(value.as_ref().and_then(|v| integer(param, v)));
+        shapes.push(value.map(|v| v.shape().to_vec()));
+    }
+    bound.unify(signature, &shapes)?;
+    Ok(Known { sizes: bound.known(signature).collect(), integers })
+}
+
+/// The inputs that are single integers.
+pub fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
+    signature.params().zip(values).filter_map(|(t, v)| integer(t, v)).collect()
+}
+
+fn integer(t: &TensorSig, v: &Value) -> Option<(String, i64)> {
+    let single = t.shape.is_empty() && t.passing == Passing::In;
+    let number = single.then(|| v.data().get_int(0))??;
+    Some((t.name.clone(), i64::try_from(number).ok()?))
+}
+
 /// The source of each parameter, in order.
 fn sources(
     signature: &Signature,
     params: &[&TensorSig],
     given: &[(String, String)],
 ) -> Result<Vec<Source>, Vec<Diagnostic>> {
+    let found = some_sources(signature, params, given)?;
+    let missing: Vec<&TensorSig> = params.iter().zip(&found).filter(|(_, f)| f.is_none()).map(|(p, _)| *p).collect();
+    match missing.as_slice() {
+        [] => Ok(found.into_iter().flatten().collect()),
+        missing => Err(vec![missing_inputs(signature, missing)]),
+    }
+}
+
+/// The source of each parameter, in order, as far as they are given.
+fn some_sources(
+    signature: &Signature,
+    params: &[&TensorSig],
+    given: &[(String, String)],
+) -> Result<Vec<Option<Source>>, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut found: Vec<Option<Source>> = vec![None; params.len()];
     for (name, text) in given {
@@ -91,14 +147,7 @@ fn sources(
         }
     }
     // A name that was misspelt is missing too: one of the two messages is enough.
-    if errors.is_empty() {
-        let missing: Vec<&TensorSig> =
-            params.iter().zip(&found).filter(|(_, f)| f.is_none()).map(|(p, _)| *p).collect();
-        if !missing.is_empty() {
-            errors.push(missing_inputs(signature, &missing));
-        }
-    }
-    if errors.is_empty() { Ok(found.into_iter().flatten().collect()) } else { Err(errors) }
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
 /// What a reader is asked for, as far as it is known from the sizes that are given.

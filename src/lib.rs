@@ -28,6 +28,7 @@
 pub mod array;
 mod bind;
 pub mod call;
+pub mod doctor;
 pub mod error;
 pub mod function;
 pub mod gradcheck;
@@ -55,6 +56,7 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
+pub use store::conforming;
 /// What is known about programs: dependences, accesses, bounds.
 pub use taffeta_analysis as analysis;
 /// The tree: programs, types, diagnostics, the printer, the reference interpreter.

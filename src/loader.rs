@@ -63,6 +63,6 @@ pub(crate) fn text_by_name(name: &str) -> Option<String> {
             let mut files = taffeta_libop::files().chain(taffeta_libop::schedule_files());
             files.find(|(f, _)| *f == file).map(|(_, text)| text.to_string())
         }
-        None => std::fs::read_to_string(PathBuf::from(name)).ok(),
+        None => crate::io::read_text(&PathBuf::from(name)).ok(),
     }
 }

@@ -10,7 +10,7 @@ use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
 use taffeta_analysis::pass;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
@@ -73,7 +73,7 @@ fn by(
     let (schedule, statics) = (options.schedule.as_deref(), &options.statics);
     let plain = |timings: &mut Timings| -> Result<Func, Diagnostics> {
         let func = timings.measure("elaborate", || program.elaborate(entry, statics, compiler))?;
-        validated(taffeta_ast::validate::logical(&func), "elaboration")?;
+        valid(&func, "elaboration")?;
         Ok(func)
     };
     match schedule {
@@ -81,11 +81,13 @@ fn by(
         Some("auto") => Err(taffeta_schedule::no_automatic_schedule(Span::NONE).into()),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
-            timings.measure("schedule", || deep(|| scheduler::replay(file, func)))
+            let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
+            valid(schedule.func(), "a schedule")?;
+            Ok(schedule)
         }
         Some(name) => {
             let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, compiler)))?;
-            validated(taffeta_ast::validate::logical(&func), "a schedule")?;
+            valid(&func, "a schedule")?;
             let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
         }
@@ -116,7 +118,7 @@ fn noted(
 ) -> Result<Func, Diagnostics> {
     let noted = |timings: &mut Timings, statics: &BTreeMap<String, StaticValue>| -> Result<Func, Diagnostics> {
         let func = timings.measure("elaborate", || program.differentiable(entry, statics, compiler))?;
-        validated(taffeta_ast::validate::logical(&func), "elaboration")?;
+        valid(&func, "elaboration")?;
         Ok(func)
     };
     let statics = &options.statics;
@@ -214,6 +216,7 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             // Sizes first: every number that is known makes more conditions decidable.
             let func = taffeta_codegen::lower::specialise(func, &options.sizes)?;
             // Then what is decided disappears, so that checks are made for what is left alone.
+            validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
             // Lowering last: from here on there are no dimensions that one could prove anything about.
             taffeta_codegen::lower(&func, &options)
@@ -248,13 +251,11 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     program.check(&Compiler::default())
 }
 
-/// A tree that breaks its own rules is a mistake of the step before: found in tests and debug builds, where the
-/// validator runs, and reported as what it is.
-fn validated(result: Result<(), taffeta_ast::validate::Invalid>, step: &str) -> Result<(), Diagnostics> {
-    match result {
-        Err(e) if cfg!(debug_assertions) => {
-            Err(Diagnostic::new("internal::tree", format!("{step} made an invalid program: {e}")).into())
-        }
-        _ => Ok(()),
-    }
+/// A tree that breaks its own rules is a mistake of the stage before, and is reported as what it is: nothing after it
+/// would compute what the program says.
+fn valid(func: &Func, stage: &str) -> Result<(), Diagnostics> {
+    let start = std::time::Instant::now();
+    let result = deep(|| Ok(validate::stage(func, stage)?));
+    tracing::debug!(stage, ms = start.elapsed().as_secs_f64() * 1e3, "validated");
+    result
 }

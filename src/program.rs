@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap};
 use taffeta_autodiff::{Explanation, Tape};
-use taffeta_codegen::Lowered;
 use taffeta_codegen::c::CSource;
+use taffeta_codegen::{Lowered, Signature};
 use taffeta_frontend::StaticValue;
 use taffeta_frontend::program::{EntryInfo, Source};
 use taffeta_schedule::Schedule;
@@ -203,7 +203,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a file and what it imports.
+    /// Reads a file and what it imports; `-` is standard input.
     ///
     /// # Errors
     ///
@@ -232,11 +232,10 @@ impl Program {
     /// A file that cannot be read.
     pub fn open(path: &Path) -> Result<Program, Error> {
         let text = io::read_text(path).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
-        Ok(Program::read(Source {
-            name: path.display().to_string(),
-            path: Some(path.to_path_buf()),
-            text: text.into(),
-        }))
+        let name = path.display().to_string();
+        // What standard input imports lies in the current directory.
+        let path = (!io::is_stdin(path)).then(|| path.to_path_buf());
+        Ok(Program::read(Source { name, path, text: text.into() }))
     }
 
     fn read(main: Source) -> Program {
@@ -349,6 +348,50 @@ impl Program {
         let plain = Gradient { memory: None, ..gradient.clone() };
         let (func, _) = pipeline::gradient(&func, &plain, &options.sizes, timings).map_err(wrong)?;
         Ok((func, waits || gradient.memory.is_some()))
+    }
+
+    /// The options with what inputs say besides: the sizes that follow from them and from `sizes`, and, for a budget of
+    /// memory, the values of parameters that are single integers. Both are texts as after `--in` and `--size`
+    /// ([`crate::inputs`]); not every input need be there.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry; names that it does not have; inputs that do not fit it or each other.
+    pub fn with_inputs(
+        &self,
+        entry: &str,
+        options: &Options,
+        given: &[(String, String)],
+        sizes: &[(String, i64)],
+    ) -> Result<Options, Error> {
+        let mut options = options.clone();
+        if given.is_empty() && sizes.is_empty() {
+            return Ok(options);
+        }
+        self.entry(Some(entry))?;
+        let (func, _) = self.unsized_logical(entry, &options, &mut Timings::default())?;
+        let signature = Signature::of(&func, &Default::default());
+        let known = crate::inputs::known(&signature, given, sizes)
+            .map_err(|faults| Error::Input(locate::report(faults, &self.sources, entry)))?;
+        options.sizes.extend(known.sizes);
+        if let Some(gradient) = &mut options.gradient {
+            gradient.values.extend(known.integers);
+        }
+        Ok(options)
+    }
+
+    /// The logical program with its sizes compiled in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::logical`].
+    pub fn sized(&self, entry: &str, options: &Options) -> Result<Func, Error> {
+        let func = self.logical(entry, options)?;
+        if options.sizes.is_empty() {
+            return Ok(func);
+        }
+        let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
+        taffeta_codegen::lower::specialise(&func, &sizes).map_err(|d| Error::program(d, &self.sources))
     }
 
     /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as

@@ -78,7 +78,8 @@ pub(crate) fn run(request: ScheduleRequest<'_>, taken: &Mutex<Option<Schedule>>)
 
 /// Whether a schedule is named by a trace's file.
 pub(crate) fn is_trace(schedule: &str) -> bool {
-    Path::new(schedule).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+    let path = Path::new(schedule);
+    crate::io::is_stdin(path) || path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
 
 /// What a schedule is, for keys of caches: its name, or the text of the trace.

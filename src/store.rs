@@ -16,6 +16,7 @@ use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::cache::{self, Cache};
+use taffeta_codegen::probe;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, Signature};
 
@@ -57,6 +58,11 @@ impl Store {
         Ok(Store { cache: cache.limited(limit) })
     }
 
+    /// The cache itself.
+    pub fn into_cache(self) -> Cache {
+        self.cache
+    }
+
     /// The manifest with that key, if none of the files changed.
     pub fn manifest(&self, key: &str) -> Option<Manifest> {
         let dir = self.cache.get(key)?;
@@ -91,6 +97,9 @@ impl Store {
         }
         let source = make(timings)?;
         let toolchain = toolchain().map_err(system)?;
+        let toolchain = timings
+            .measure("probe", || probe::conforming(toolchain, options, &self.cache, &stamp()))
+            .map_err(system)?;
         for _ in 0..ATTEMPTS {
             let made = timings.measure("C compiler", || self.cache.make_library(key, &source, &toolchain, options));
             if let Some(compiled) = timings.measure("load", || made?.load()).map_err(system)? {
@@ -112,7 +121,7 @@ fn limit() -> Result<u64, Diagnostic> {
     })
 }
 
-/// Says what is no error. The command line prints warnings; other programs do with them what they do with events.
+/// Says what is not an error. The command line prints warnings; other programs do with them what they do with events.
 fn tell(d: &Diagnostic) {
     let more = d.help.iter().chain(&d.notes).map(|text| format!("\n  {text}"));
     tracing::warn!("{}{}", d.message, more.collect::<String>());
@@ -122,6 +131,17 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
     let failed = |e: String| Diagnostic::new("cache::write", format!("cannot write `{}`: {e}", path.display()));
     let text = serde_json::to_vec(value).map_err(|e| failed(e.to_string()))?;
     std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+}
+
+/// The compiler with the flags that make it compute rightly: it was asked, now or by a run before (see
+/// [`taffeta_codegen::probe`]). Without a cache that can be used it is asked each time.
+///
+/// # Errors
+///
+/// It does not work, or computes wrongly whatever is tried.
+pub fn conforming(toolchain: Toolchain, options: &CompileOptions) -> Result<Toolchain, Diagnostic> {
+    let (cache, _) = Cache::open()?;
+    probe::conforming(toolchain, options, &cache, &stamp())
 }
 
 /// What tells one build of Taffeta from another.

@@ -14,3 +14,8 @@ mod smt;
 #[cfg(test)]
 mod testing;
 pub mod tree;
+
+/// The versions of z3 and of isl, for people.
+pub fn versions() -> (String, String) {
+    (smt::version(), isl::tree::version())
+}

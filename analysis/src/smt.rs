@@ -25,6 +25,11 @@ thread_local! {
     };
 }
 
+/// z3's version.
+pub(crate) fn version() -> String {
+    z3::full_version().trim_start_matches("Z3 ").to_string()
+}
+
 /// A polynomial over integer unknowns: a constant, and terms with a coefficient and the positions of the factors.
 pub(crate) struct Polynomial {
     pub(crate) constant: i128,

@@ -190,7 +190,7 @@ def f(x: inout[f32[n, m]]):
 ",
         expect![[""]],
     );
-    // The remainder alone is no number of its own.
+    // The remainder alone is not a number of its own.
     check(
         "
 def f(x: inout[f32[m]], y: f32[n]):

@@ -13,7 +13,7 @@
 //!   in the type of the expression, with one rounding per operation.
 //! - A [`StmtKind::Print`] writes a line, once for each time that it is executed. Nothing but the lines' order depends
 //!   on a schedule: lines come in the order of the program where nothing is scheduled, and in whatever order the schedule
-//!   runs iterations otherwise. So printing is no dependence between statements, and never stands in the way of a
+//!   runs iterations otherwise. So printing is not a dependence between statements, and never stands in the way of a
 //!   schedule; but no pass may remove, repeat or move a print to where it is executed more or less often. It reads what
 //!   it shows. A line is whole: lines of different threads never mix.
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified

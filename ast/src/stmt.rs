@@ -399,7 +399,7 @@ pub enum StmtKind {
         /// Who asks.
         kind: AssertKind,
     },
-    /// Writes a line: the parts, one after the other. It is no error, and changes nothing.
+    /// Writes a line: the parts, one after the other. It is not an error, and changes nothing.
     Print {
         /// What is written.
         parts: Vec<PrintPart>,

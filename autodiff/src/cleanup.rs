@@ -9,13 +9,13 @@
 //! Each is asked of the dependence analysis of the gradient itself.
 
 use crate::data::BackwardInfo;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass;
 use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::Reference;
 use taffeta_ast::validate::Invariant;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
+use taffeta_ast::{Expr, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
 
 /// The same gradient, shorter.
 pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
@@ -38,19 +38,43 @@ fn scoped(func: &Func) -> bool {
 
 /// Declarations with scopes to the end of their blocks, as they are written: what ends earlier has no text.
 fn widen_scopes(s: &Stmt) -> Stmt {
-    let s = s.map(&mut widen_scopes, &mut Expr::clone);
-    let StmtKind::Seq(all) = s.kind() else { return s };
-    let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { .. });
-    let Some(k) = all.iter().position(declares).filter(|k| k + 1 < all.len()) else { return s };
-    let StmtKind::VarDef { tensor, body } = all[k].kind() else { return s };
-    let rest = Stmt::seq([body.clone()].into_iter().chain(all[k + 1..].iter().cloned()), body.origin().clone());
-    let scope = all[k].with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: widen_scopes(&rest) });
-    Stmt::seq(all[..k].iter().cloned().chain([scope]), s.origin().clone())
+    match s.kind() {
+        StmtKind::Seq(_) | StmtKind::VarDef { .. } => {}
+        _ => return s.map(&mut widen_scopes, &mut Expr::clone),
+    }
+    // Declarations around what comes next, each with what stands before it in its block.
+    let mut around: Vec<(Vec<Stmt>, Stmt)> = Vec::new();
+    let mut block: Vec<Stmt> = Vec::new();
+    let mut next = vec![s.clone()];
+    while let Some(s) = next.pop() {
+        match s.kind() {
+            StmtKind::Seq(all) => next.extend(all.iter().rev().cloned()),
+            StmtKind::VarDef { body, .. } => {
+                next.push(body.clone());
+                around.push((std::mem::take(&mut block), s));
+            }
+            _ => block.push(widen_scopes(&s)),
+        }
+    }
+    let mut body = Stmt::seq(block, s.origin().clone());
+    for (before, scope) in around.into_iter().rev() {
+        let StmtKind::VarDef { tensor, .. } = scope.kind() else { unreachable!("scopes are declarations") };
+        let scope = scope.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body });
+        body = Stmt::seq(before.into_iter().chain([scope]), s.origin().clone());
+    }
+    body
 }
 
 /// Backward loops that may run forwards, turned round.
 fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
+    let mut within: FxHashMap<StmtId, Vec<&Reference>> = FxHashMap::default();
+    for r in dependences.references() {
+        for (l, _) in r.site.loops().filter(|(l, _)| info.forwards.contains_key(&l.id()) && l.id() != r.site.stmt.id())
+        {
+            within.entry(l.id()).or_default().push(r);
+        }
+    }
     let mut free: FxHashSet<StmtId> = FxHashSet::default();
     let mut around: Vec<StmtId> = Vec::new();
     visit(&func.body, &mut around, &mut |l, around| {
@@ -60,9 +84,9 @@ fn forwards(func: &Func, info: &BackwardInfo) -> Func {
                 () if around.contains(&s.id()) => Relation::Same,
                 () => Relation::Any,
             };
-            let inside = |r: &Reference| r.site.stmt.id() != l && r.site.inside(l);
-            let ask = Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() };
-            if dependences.first(&ask).is_none() {
+            let ask = Ask { relate: &relate, ..Ask::default() };
+            let inside = within.get(&l).map(Vec::as_slice).unwrap_or_default();
+            if dependences.first_among(inside, &ask).is_none() {
                 free.insert(l);
             }
         }
@@ -83,13 +107,11 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     let mut stores: FxHashSet<StmtId> = FxHashSet::default();
     let mut gone: FxHashSet<StmtId> = FxHashSet::default();
     for (adjoint, zeros) in &info.zeros {
-        let all: Vec<&Reference> =
-            dependences.references().iter().filter(|r| r.tensor == *adjoint && !r.site.inside(*zeros)).collect();
-        for r in all.iter().filter(|r| matches!(r.site.stmt.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, tensor, value, .. } if tensor == adjoint && !effects::mentions(value, &[adjoint]))) {
-            let source = |a: &Reference| a.tensor == *adjoint && !a.site.inside(*zeros);
-            let sink = |b: &Reference| b.tensor == *adjoint && b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
-            let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
-            if covers(r) && dependences.first(&ask).is_none() {
+        let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !r.site.inside(*zeros)).collect();
+        for r in all.iter().filter(|r| is_sum_into(&r.site.stmt, adjoint) && covers(r)) {
+            let sink = |b: &Reference| b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
+            let ask = Ask { sink: &sink, commute: false, ..Ask::default() };
+            if dependences.first_among(&all, &ask).is_none() {
                 stores.insert(r.site.stmt.id());
                 gone.insert(*zeros);
                 break;
@@ -104,6 +126,16 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
         }
         _ => None,
     }))
+}
+
+/// Whether a statement adds to elements of a tensor what does not depend on that tensor.
+fn is_sum_into(s: &Stmt, adjoint: &Symbol) -> bool {
+    match s.kind() {
+        StmtKind::ReduceTo { op: ReduceOp::Add, tensor, value, .. } => {
+            tensor == adjoint && !effects::loads(value).contains(adjoint)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of
@@ -137,9 +169,20 @@ fn covers(r: &Reference) -> bool {
 fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
     let s = s.map(&mut |s| merge_sums(s, adjoints), &mut Expr::clone);
     let StmtKind::Seq(all) = s.kind() else { return s };
+    // What blocks touch is collected where it is asked for alone: blocks are nested as deep as there are declarations.
+    let is_sum = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, .. } => {
+            indices.is_empty() && adjoints.contains(tensor)
+        }
+        _ => false,
+    };
+    if !all.iter().any(is_sum) {
+        return s;
+    }
     let mut out: Vec<Stmt> = Vec::new();
+    let mut touched = Touched::default();
     for next in all {
-        if let Some(k) = joinable(&out, next, adjoints)
+        if let Some(k) = joinable(&out, next, adjoints, &touched)
             && let (StmtKind::Store { tensor, indices, value: first }, StmtKind::ReduceTo { value, .. }) =
                 (out[k].kind(), next.kind())
         {
@@ -147,33 +190,47 @@ fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
             let value = if zero { value.clone() } else { first.plus(value) };
             let kind = StmtKind::Store { tensor: tensor.clone(), indices: indices.clone(), value };
             out[k] = out[k].with_kind(kind);
+            touched.add(&out[k], k);
             continue;
         }
+        touched.add(next, out.len());
         out.push(next.clone());
     }
     if out.len() == all.len() { s } else { s.with_kind(StmtKind::Seq(out)) }
 }
 
-/// Which of the statements before `next` it can become a part of.
-fn joinable(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>) -> Option<usize> {
+/// Where in a block tensors are written and read last.
+#[derive(Default)]
+struct Touched {
+    written: FxHashMap<Symbol, usize>,
+    read: FxHashMap<Symbol, usize>,
+}
+
+impl Touched {
+    /// The statement at a position: it comes after those before, or has taken the place of one.
+    fn add(&mut self, s: &Stmt, k: usize) {
+        let note = |map: &mut FxHashMap<Symbol, usize>, t: Symbol| {
+            let last = map.entry(t).or_insert(k);
+            *last = k.max(*last);
+        };
+        effects::writes(s).into_iter().for_each(|t| note(&mut self.written, t));
+        effects::reads_by_others(s).into_iter().for_each(|t| note(&mut self.read, t));
+    }
+}
+
+/// Which of the statements before `next` it can become a part of: the store that nothing comes after that reads or
+/// writes the tensor, or writes what `next` reads.
+fn joinable(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>, touched: &Touched) -> Option<usize> {
     let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = next.kind() else { return None };
-    if !indices.is_empty() || !adjoints.contains(tensor) || effects::mentions(value, &[tensor]) {
+    let reads = effects::loads(value);
+    if !indices.is_empty() || !adjoints.contains(tensor) || reads.contains(tensor) {
         return None;
     }
-    let reads = effects::loads(value);
-    for (k, s) in before.iter().enumerate().rev() {
-        if let StmtKind::Store { tensor: t, value: first, .. } = s.kind()
-            && t == tensor
-        {
-            return (!effects::mentions(first, &[tensor])).then_some(k);
-        }
-        let mut touches = effects::writes(s).iter().any(|w| reads.contains(w) || w == tensor);
-        s.walk_exprs(&mut |e| touches |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor));
-        if touches {
-            return None;
-        }
-    }
-    None
+    let k = *touched.written.get(tensor)?;
+    let StmtKind::Store { tensor: stored, value: first, .. } = before[k].kind() else { return None };
+    let later = |at: Option<&usize>| at.is_some_and(|at| *at > k);
+    let disturbed = later(touched.read.get(tensor)) || reads.iter().any(|t| later(touched.written.get(t)));
+    (stored == tensor && !disturbed && !effects::loads(first).contains(tensor)).then_some(k)
 }
 
 /// Calls `f` on every loop, with the loops around it.

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol, poly};
 
-/// Differences of operands of `min` and `max` that are looked at.
-const MOST_PAIRS: usize = 16;
+/// Choices of operands of `min` and `max` that are looked at.
+const MOST_CHOICES: usize = 16;
 
 /// What stands around an expression that is to be bounded.
 #[derive(Default)]
@@ -17,26 +17,36 @@ pub(crate) struct Ranges<'a> {
     pub inputs: Option<&'a FxHashSet<Symbol>>,
 }
 
+impl Ranges<'_> {
+    /// The largest absolute values of the iterators, where they are known.
+    fn magnitudes(&self) -> FxHashMap<Symbol, Option<i64>> {
+        let of = |e: &Expr| magnitude(e, &FxHashMap::default());
+        let one =
+            |(s, [begin, end, _]): (&Symbol, &[Expr; 3])| (s.clone(), of(begin).zip(of(end)).map(|(a, b)| a.max(b)));
+        self.iters.iter().map(one).collect()
+    }
+}
+
 /// Most iterations of `range(begin, end, step)` inside loops with these ranges; `None` if the program's sizes do not
 /// say.
 pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>) -> Option<Expr> {
     let step = step.as_int().filter(|s| *s != 0)?;
     let (low, high) = if step > 0 { (begin, end) } else { (end, begin) };
+    if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
+        let (span, size) = (i128::from(high) - i128::from(low), i128::from(step.unsigned_abs()));
+        // Numbers of iterations are counted from the begin, in 64 bits.
+        i64::try_from(span).ok()?;
+        return i64::try_from((span.max(0) + size - 1) / size).ok().map(Expr::int);
+    }
     // A least upper end, and a greatest lower end: every pair of operands bounds the difference.
     let (highs, lows) = (operands(high, Op::Min), operands(low, Op::Max));
     let mut best: Vec<Expr> = Vec::new();
     for h in &highs {
-        for l in lows.iter().take(MOST_PAIRS / highs.len().max(1) + 1) {
-            if let Some(e) = distance(l, h, outer)
-                && !best.contains(&e)
-            {
-                best.push(e);
-            }
+        for l in lows.iter().take(MOST_CHOICES / highs.len().max(1) + 1) {
+            best.extend(distance(l, h, outer));
         }
     }
-    let constant = best.iter().filter_map(Expr::as_int).min();
-    best.retain(|e| e.as_int().is_none() || e.as_int() == constant);
-    let length = best.into_iter().reduce(|a, b| a.min_with(&b))?;
+    let length = tightest(best, true)?;
     let size = i64::try_from(step.unsigned_abs()).ok()?;
     Some(if size == 1 { length } else { length.plus(&Expr::int(size - 1)).floor_div(&Expr::int(size)) })
 }
@@ -63,9 +73,67 @@ pub(crate) fn operands(e: &Expr, op: Op) -> Vec<Expr> {
     }
 }
 
+/// Of a sum with minima and maxima in it, the sums that have one operand of each in their place, where each bounds it:
+/// `min(n, i + 5) - max(0, i - 4)` is at most `n - 0`, `n - (i - 4)`, `i + 5 - 0` and `i + 5 - (i - 4)`, of which the
+/// last one is 9. `None` if there is nothing to choose.
+fn choices(e: &Expr, upper: bool) -> Option<Vec<Expr>> {
+    let mut terms = Vec::new();
+    summands(e, true, &mut terms);
+    let options = |(positive, t): &(bool, Expr)| {
+        let op = if *positive == upper { Op::Min } else { Op::Max };
+        (*positive, operands(t, op))
+    };
+    let terms: Vec<(bool, Vec<Expr>)> = terms.iter().map(options).collect();
+    if terms.len() < 2 || terms.iter().all(|(_, all)| all.len() == 1) {
+        return None;
+    }
+    let mut sums = vec![Expr::int(0)];
+    for (positive, all) in &terms {
+        let add = |s: &Expr, t: &Expr| if *positive { s.plus(t) } else { s.minus(t) };
+        let room = (MOST_CHOICES / sums.len()).max(1);
+        sums = sums.iter().flat_map(|s| all.iter().take(room).map(move |t| add(s, t))).collect();
+    }
+    Some(sums.iter().map(poly::tidy).collect())
+}
+
+/// What an expression is the sum of; `positive` if it is added.
+fn summands(e: &Expr, positive: bool, out: &mut Vec<(bool, Expr)>) {
+    match e.kind() {
+        ExprKind::Apply(Op::Add, args) => args.iter().for_each(|a| summands(a, positive, out)),
+        ExprKind::Apply(Op::Sub, args) => {
+            summands(&args[0], positive, out);
+            summands(&args[1], !positive, out);
+        }
+        ExprKind::Apply(Op::Neg, args) => summands(&args[0], !positive, out),
+        _ => out.push((positive, e.clone())),
+    }
+}
+
+/// The tightest of several bounds: what another one is never above (below, for lower bounds) is left out.
+fn tightest(all: Vec<Expr>, upper: bool) -> Option<Expr> {
+    let mut best: Vec<Expr> = Vec::new();
+    let looser = |a: &Expr, b: &Expr| {
+        let difference = poly::tidy(&if upper { a.minus(b) } else { b.minus(a) });
+        difference.as_int().is_some_and(|d| d >= 0)
+    };
+    for e in all {
+        if !best.iter().any(|b| looser(&e, b)) {
+            best.retain(|b| !looser(b, &e));
+            best.push(e);
+        }
+    }
+    best.into_iter().reduce(|a, b| if upper { a.min_with(&b) } else { a.max_with(&b) })
+}
+
 /// A bound of an i64 expression (the greatest value if `upper`, else the least) over sizes alone.
 pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
     let both = |a: &Expr, b: &Expr, second: bool| Some((bound(a, upper, outer)?, bound(b, second, outer)?));
+    if let Some(sums) = choices(e, upper)
+        && magnitude(e, &outer.magnitudes()).is_some()
+    {
+        let all = sums.iter().filter_map(|sum| bound(sum, upper, outer)).collect();
+        return tightest(all, upper);
+    }
     match e.kind() {
         ExprKind::Const(_) => Some(e.clone()),
         ExprKind::Var(s) => match outer.iters.get(s) {
@@ -170,5 +238,10 @@ pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
     // high - low = size * (high // size - low // size) + (high % size - low % size)
     let whole = high.floor_div(&size).minus(&low.floor_div(&size));
     let rest = high.modulo(&size).minus(&low.modulo(&size));
-    whole.plus(&rest.max_with(&zero).min_with(&one))
+    let trips = whole.plus(&rest.max_with(&zero).min_with(&one));
+    // The least step, whose size is not an i64, fits twice between the ends of i64 at most.
+    let least = Expr::int(i64::MIN);
+    let again = zero.less_eq(begin).and(&end.less(&begin.plus(&least)));
+    let few = end.less(begin).select(&again.select(&Expr::int(2), &one), &zero);
+    step.equals(&least).select(&few, &trips)
 }

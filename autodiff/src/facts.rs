@@ -154,16 +154,22 @@ impl<'f> Facts<'f> {
             return *known;
         }
         let tensor = self.tensor_of(stmt, what);
-        let source = |r: &Reference| r.tensor == tensor && is(r, stmt, what);
-        let sink = |r: &Reference| r.tensor == tensor && r.kind.writes();
+        let source = |r: &Reference| is(r, stmt, what);
+        let sink = |r: &Reference| r.kind.writes();
         let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
-        // What a statement does to the element that it reads itself comes after the read, and is no pair of two
+        // What a statement does to the element that it reads itself comes after the read, and is not a pair of two
         // statements.
         let itself = !matches!(what, What::Reduced | What::Written)
-            && self.dependences.references().iter().any(|r| source(r) && self.writes_same(stmt, r));
-        let answer = itself || self.dependences.first(&later).is_some();
+            && self.dependences.of(&tensor).any(|r| source(r) && self.writes_same(stmt, r));
+        let answer = itself || self.depends(&tensor, &later);
         self.answers.borrow_mut().insert(key, answer);
         answer
+    }
+
+    /// Whether two references to a tensor are as the question allows.
+    fn depends(&self, tensor: &Symbol, ask: &Ask<'_>) -> bool {
+        let references: Vec<&Reference> = self.dependences.of(tensor).collect();
+        self.dependences.first_among(&references, ask).is_some()
     }
 
     /// Whether the statement writes the tensor of one of its own reads.
@@ -177,51 +183,49 @@ impl<'f> Facts<'f> {
     /// Whether something in the statement `within` may write the element before `stmt`, in the same execution of
     /// `within`.
     pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
-        let tensor = self.tensor_of(stmt, what);
         let outside = &self.around[&within];
-        let source = |r: &Reference| r.tensor == tensor && r.kind.writes() && r.site.inside(within);
-        let sink = |r: &Reference| r.tensor == tensor && is(r, stmt, what);
+        let source = |r: &Reference| r.kind.writes() && r.site.inside(within);
+        let sink = |r: &Reference| is(r, stmt, what);
         let relate = |l: &Stmt| if outside.contains(&l.id()) { Relation::Same } else { Relation::Any };
         let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
-        self.dependences.first(&ask).is_some()
+        self.depends(&self.tensor_of(stmt, what), &ask)
     }
 
     /// Whether something reads an element that a reduction is into before all such reductions are done.
     pub fn read_on_the_way(&self, stmt: StmtId) -> bool {
         let tensor = self.tensor_of(stmt, &What::Target);
-        let source = |r: &Reference| r.tensor == tensor && r.kind == Use::Read;
-        let sink = |r: &Reference| r.tensor == tensor && matches!(r.kind, Use::Reduce(_));
+        let source = |r: &Reference| r.kind == Use::Read;
+        let sink = |r: &Reference| matches!(r.kind, Use::Reduce(_));
         let ask = Ask { source: &source, sink: &sink, ..Ask::default() };
         // A reduction that reads its tensor besides is not ordered by itself.
-        let itself = self.dependences.references().iter().any(|r| source(r) && r.site.stmt.id() == stmt);
-        itself || self.dependences.first(&ask).is_some()
+        let itself = self.dependences.of(&tensor).any(|r| source(r) && r.site.stmt.id() == stmt);
+        itself || self.depends(&tensor, &ask)
     }
 
     /// Whether a statement may overwrite what an earlier one has written into its tensor.
     pub fn overwrites(&self, stmt: StmtId) -> bool {
-        let tensor = self.tensor_of(stmt, &What::Target);
-        let source = |r: &Reference| r.tensor == tensor && r.kind.writes();
-        let sink = |r: &Reference| r.tensor == tensor && r.kind.writes() && r.site.stmt.id() == stmt;
+        let source = |r: &Reference| r.kind.writes();
+        let sink = |r: &Reference| r.kind.writes() && r.site.stmt.id() == stmt;
         let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
-        self.dependences.first(&ask).is_some()
+        self.depends(&self.tensor_of(stmt, &What::Target), &ask)
     }
 
     /// Whether an element is stored after it was read or reduced into.
     pub fn stored_later(&self, tensor: &Symbol) -> bool {
-        let source = |r: &Reference| r.tensor == *tensor && r.kind != Use::Write;
-        let sink = |r: &Reference| r.tensor == *tensor && r.kind == Use::Write;
+        let source = |r: &Reference| r.kind != Use::Write;
+        let sink = |r: &Reference| r.kind == Use::Write;
         let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
-        self.dependences.first(&ask).is_some()
+        self.depends(tensor, &ask)
     }
 
     /// Whether an iteration of a loop reads an element after it has reduced into it.
     pub fn read_after(&self, tensor: &Symbol, l: StmtId) -> bool {
         let outside = &self.around[&l];
-        let source = |r: &Reference| r.tensor == *tensor && r.kind.writes() && r.site.inside(l);
-        let sink = |r: &Reference| r.tensor == *tensor && r.kind == Use::Read && r.site.inside(l);
+        let source = |r: &Reference| r.kind.writes() && r.site.inside(l);
+        let sink = |r: &Reference| r.kind == Use::Read && r.site.inside(l);
         let relate = |s: &Stmt| if s.id() == l || outside.contains(&s.id()) { Relation::Same } else { Relation::Any };
         let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
-        self.dependences.first(&ask).is_some()
+        self.depends(tensor, &ask)
     }
 
     /// The condition under which a statement reads an element at all, where it does not always.
@@ -232,7 +236,7 @@ impl<'f> Facts<'f> {
         let what = What::Loaded(load.clone());
         let tensor = self.tensor_of(stmt, &what);
         let mut any: Option<Expr> = None;
-        for r in self.dependences.references().iter().filter(|r| r.tensor == tensor && is(r, stmt, &what)) {
+        for r in self.dependences.of(&tensor).filter(|r| is(r, stmt, &what)) {
             let one = |(g, holds): &(Expr, bool)| if *holds { g.clone() } else { g.negate() };
             let all = r.guards.iter().map(one).reduce(|a, b| a.and(&b))?;
             any = Some(any.map_or(all.clone(), |o| o.or(&all)));

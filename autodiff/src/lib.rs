@@ -53,7 +53,7 @@ mod reverse;
 mod segments;
 mod values;
 
-pub use explain::{Explanation, Row};
+pub use explain::{Excess, Explanation, Row};
 pub use memory::amount;
 pub use pair::{Pair, Source};
 pub use request::{Kind, Request, Tape};
@@ -89,7 +89,7 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
         }
         Kind::Grad | Kind::ValueAndGrad | Kind::Vjp | Kind::ValueAndVjp => {
             let planned = plan::run(request, &calls, false, &|planned| Ok((planned, 0)))?;
-            let explanation = Explanation::new(&planned);
+            let explanation = Explanation::new(&planned, &request.sizes);
             (planned.func, explanation)
         }
     };
@@ -114,16 +114,6 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
 
 /// That what was made is a program.
 fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
-    if let Err(wrong) = taffeta_ast::validate::logical(func) {
-        let text = format!("{wrong:?}\n{}", taffeta_ast::print::func(func));
-        debug_assert!(false, "a derivative is not a valid program: {text}");
-        return Err(taffeta_ast::Diagnostic::new("internal::grad", "the derivative is not a valid program")
-            .at(span)
-            .help(
-                "this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed",
-            )
-            .note(text)
-            .into());
-    }
-    Ok(())
+    taffeta_ast::validate::stage(func, "differentiation")
+        .map_err(|d| d.at(span).note(taffeta_ast::print::func(func)).into())
 }

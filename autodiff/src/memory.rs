@@ -47,11 +47,11 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "kib" => 1024.0,
         "mib" => 1048576.0,
         "gib" => 1073741824.0,
-        _ => return Err(format!("`{}` is no unit of memory: there are KB, MB, GB, KiB, MiB and GiB", unit.trim())),
+        _ => return Err(format!("`{}` is not a unit of memory: there are KB, MB, GB, KiB, MiB and GiB", unit.trim())),
     };
     match number.parse::<f64>() {
         Ok(v) if v.is_finite() => Ok((v * scale) as u64),
-        _ => Err(format!("`{text}` is no amount of memory: write one like 512MB")),
+        _ => Err(format!("`{text}` is not an amount of memory: write one like 512MB")),
     }
 }
 

@@ -183,7 +183,7 @@ fn segmented(
     let (from, mut best) = (attempt.clone(), best);
     let Some(mut cut) = Cut::new(task, &from, &best.residuals, l) else { return Ok(best) };
     for levels in 1..=MOST_LEVELS {
-        // Where it is no longer known how many values there are, this is no plan.
+        // Where it is no longer known how many values there are, this is not a plan.
         let Ok(Some((next, made))) = cut.tried(task, &from, levels) else { break };
         let (Ok(new), Ok(old)) = (&made.peak, &best.peak) else { break };
         if new >= old {

@@ -32,6 +32,8 @@ pub(crate) struct Values {
     pub snapshots: Vec<Snapshot>,
     known: FxHashMap<(StmtId, What), usize>,
     whole: FxHashMap<(StmtId, Symbol), usize>,
+    /// Where a tensor stands in `kept`.
+    alive: FxHashMap<Symbol, usize>,
 }
 
 impl Values {
@@ -41,7 +43,9 @@ impl Values {
         let alive = |t: &Symbol| Kept { tensor: facts.declared[t].tensor.clone(), loops: Vec::new() };
         let mut kept: Vec<_> = inverted.keys().map(|t| (t.clone(), Home::Program, alive(t))).collect();
         kept.sort_by_key(|(t, ..): &(Symbol, Home, Kept)| t.name().to_string());
-        Values { homes, inverted, used, kept, snapshots, known: FxHashMap::default(), whole: FxHashMap::default() }
+        let alive = kept.iter().enumerate().map(|(k, (t, ..))| (t.clone(), k)).collect();
+        let (known, whole) = (FxHashMap::default(), FxHashMap::default());
+        Values { homes, inverted, used, kept, snapshots, known, whole, alive }
     }
 
     pub fn home(&self, tensor: &Symbol) -> Home {
@@ -68,8 +72,8 @@ impl Values {
 
     /// Keeps a tensor alive; `None` if it would have more values than can be told from the sizes.
     fn keep(&mut self, facts: &Facts<'_>, tensor: &Symbol) -> Option<Kept> {
-        if let Some((_, _, kept)) = self.kept.iter().find(|(t, ..)| t == tensor) {
-            return Some(kept.clone());
+        if let Some(k) = self.alive.get(tensor) {
+            return Some(self.kept[*k].2.clone());
         }
         let home = self.home(tensor);
         let declared = &facts.declared[tensor];
@@ -81,6 +85,7 @@ impl Values {
             let own = own_shape(facts, tensor)?;
             Kept { tensor: tape(facts, &name, declared.tensor.dtype, &loops, own)?, loops }
         };
+        self.alive.insert(tensor.clone(), self.kept.len());
         self.kept.push((tensor.clone(), home, kept.clone()));
         Some(kept)
     }

@@ -31,15 +31,19 @@
    them for -ffast-math alone. */
 #define TAFFETA_SIMD
 #define TAFFETA_SIMD_2_35
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if !defined(TAFFETA_NO_LIBMVEC) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 22)
 #undef TAFFETA_SIMD
 #define TAFFETA_SIMD __attribute__((simd("notinbranch"), const, nothrow))
+#define TAFFETA_LIBMVEC 1
 #endif
 #if __GLIBC_PREREQ(2, 35)
 #undef TAFFETA_SIMD_2_35
 #define TAFFETA_SIMD_2_35 TAFFETA_SIMD
 #endif
+#endif
+#ifndef TAFFETA_LIBMVEC
+#define TAFFETA_LIBMVEC 0
 #endif
 
 /* A kernel is a function of its own, so that its parameters' `restrict` counts and a profile shows it. */

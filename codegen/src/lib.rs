@@ -6,7 +6,8 @@
 //!
 //! - [`lower`](mod@lower) turns what may fail into assertions, places local tensors in memory and flattens accesses.
 //! - [`c`] prints C that a person can read; on a [`Lowered`] program it cannot fail.
-//! - [`toolchain`] finds and runs the C compiler, [`cache`] keeps what it made.
+//! - [`toolchain`] finds and runs the C compiler, [`probe`] asks whether it computes rightly, [`cache`] keeps what it
+//!   made.
 //! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside
 //!   (`include/taffeta.h`).
 //!
@@ -19,6 +20,7 @@ pub mod cache;
 pub mod call;
 pub mod load;
 pub mod lower;
+pub mod probe;
 pub mod signature;
 pub mod toolchain;
 

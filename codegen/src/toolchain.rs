@@ -53,6 +53,8 @@ pub struct Toolchain {
     /// Whether a variable of the environment names it.
     named: bool,
     identity: String,
+    /// What it needs to compute rightly (see [`crate::probe`]).
+    extra: Vec<String>,
 }
 
 impl Toolchain {
@@ -93,12 +95,24 @@ impl Toolchain {
             identity.push_str(&format!("|{name}={value}"));
         }
         identity.push_str(&cpu());
-        Ok(Toolchain { program, command: command.to_string(), named: wish.is_some(), identity })
+        Ok(Toolchain { program, command: command.to_string(), named: wish.is_some(), identity, extra: Vec::new() })
     }
 
     /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
     pub fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The compiler as the user wrote it.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// The same with more flags, after all others.
+    #[must_use]
+    pub fn with_flags(mut self, flags: &[String]) -> Toolchain {
+        self.extra.extend_from_slice(flags);
+        self
     }
 
     /// The compiler, or the wrapper that runs it.
@@ -221,6 +235,7 @@ impl Toolchain {
         made: &Path,
     ) -> Result<(), Diagnostic> {
         let tool = self.tool(dir)?;
+        let args = &self.extra.iter().map(OsString::from).chain(args.iter().cloned()).collect::<Vec<_>>()[..];
         let first = run(&mut command(tool.to_command(), dir, options, true, args), made)?;
         if first.ok() {
             return Ok(());

@@ -126,7 +126,7 @@ fn coordinates(path: &Path) -> Result<Vec<(usize, usize)>, Box<dyn Error>> {
         let mut numbers = line.split_whitespace().map(str::parse::<usize>);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(i)), Some(Ok(j))) if i > 0 && j > 0 => Ok((i, j)),
-            _ => Err(format!("{}: `{line}` is no place in a matrix", path.display())),
+            _ => Err(format!("{}: `{line}` is not a place in a matrix", path.display())),
         }
     });
     lines.next().ok_or_else(|| format!("{}: it is empty", path.display()))??; // the sizes

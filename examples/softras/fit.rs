@@ -87,7 +87,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
 /// Writes a picture beside the curve: `fit.svg`, `fit-target.png`.
 fn write(curve: &Path, what: &str, image: &ArrayD<f32>) -> Result<(), Box<dyn Error>> {
     let stem = curve.file_stem().map_or_else(Default::default, |s| s.to_string_lossy().into_owned());
-    let value = taffeta::array::argument(image.view()).to_value().ok_or("a picture that is no array")?;
+    let value = taffeta::array::argument(image.view()).to_value().ok_or("a picture that is not an array")?;
     let mut file = std::fs::File::create(curve.with_file_name(format!("{stem}-{what}.png")))?;
     Ok(taffeta::io::picture::write(&mut file, &value)?)
 }

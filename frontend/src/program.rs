@@ -31,7 +31,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source that is no file.
+    /// A source that is not a file.
     pub fn inline(name: impl Into<String>, text: impl Into<Arc<str>>) -> Source {
         Source { name: name.into(), path: None, text: text.into() }
     }

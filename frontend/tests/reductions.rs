@@ -61,3 +61,27 @@ fn sums_and_extrema_of_several_terms() {
     assert_eq!(ints("a[i] = v[i] & a[i] & 3"), "a[i] &= v[i] & 3");
     assert_eq!(ints("a[at[i]] = a[at[i]] - v[i]"), "a[cast(at[i], i64)] += -v[i]");
 }
+
+#[test]
+fn calls_in_and_and_or() {
+    let count = |functions: &str, body: &str| {
+        let text = format!(
+            "{functions}\ndef f(x: i32[n, m], y: inout[bool[n]], z: inout[i32[m]]):\n    for i in range(n):\n        {body}\n"
+        );
+        let program = Program::load(Source::inline("f.ft", text), &NoLoader);
+        let f: Func = program.elaborate("f", &Default::default(), &NoHooks).expect("it elaborates");
+        let mut found = 0;
+        f.body.walk(&mut |s| {
+            found += usize::from(matches!(s.kind(), StmtKind::ReduceTo { tensor, .. } if tensor.name() == "y"));
+        });
+        found
+    };
+    let some =
+        "def some(v):\n    r: bool = False\n    for k in range(v.shape[0]):\n        r |= v[k] > 0\n    return r\n";
+    assert_eq!(count(some, "y[i] = y[i] or some(x[i])"), 1);
+    assert_eq!(count(some, "y[i] = y[i] and i > 3 and some(x[i])"), 1);
+    assert_eq!(count(some, "y[i] = y[0] or some(x[i])"), 0);
+    // What the call writes stays unwritten where the element decides.
+    let counting = "def some(v, z):\n    z[0] += 1\n    return v[0] > 0\n";
+    assert_eq!(count(counting, "y[i] = y[i] or some(x[i], z)"), 0);
+}

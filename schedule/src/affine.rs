@@ -1,4 +1,4 @@
-//! Integer expressions as sums: coefficients times whatever is no sum.
+//! Integer expressions as sums: coefficients times whatever is not a sum.
 
 use taffeta_analysis::query::effects;
 use taffeta_ast::op::Op;

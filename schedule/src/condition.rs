@@ -183,13 +183,13 @@ impl Reader<'_> {
                 Ok(if token == "min" { a.min_with(&b) } else { a.max_with(&b) })
             }),
             word if word.starts_with(|c: char| c.is_ascii_digit()) => {
-                word.parse().map(Expr::int).map_err(|_| format!("`{word}` is no integer"))
+                word.parse().map(Expr::int).map_err(|_| format!("`{word}` is not an integer"))
             }
             name => match self.names.iter().find(|s| s.name() == name) {
                 Some(s) => Ok(Expr::var(s)),
                 None => {
                     let all: Vec<&str> = self.names.iter().map(|s| s.name()).collect();
-                    Err(format!("`{name}` is no size, and no iterator around; there are {}", all.join(", ")))
+                    Err(format!("`{name}` is not a size, and no iterator around; there are {}", all.join(", ")))
                 }
             },
         }

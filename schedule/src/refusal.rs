@@ -63,6 +63,13 @@ impl Refusal {
         }))
     }
 
+    /// A step whose result breaks a rule of the tree: a mistake in the primitive.
+    pub(crate) fn internal(d: Diagnostic) -> Refusal {
+        let mut r = Refusal::new(d.code, 0, d.message);
+        (r.notes, r.help) = (d.notes, d.help);
+        r
+    }
+
     /// A call that means nothing: wrong arguments.
     pub fn usage(message: impl Into<String>) -> Refusal {
         Refusal::value(message).misused()

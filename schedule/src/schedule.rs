@@ -116,7 +116,7 @@ impl Schedule {
     }
 
     fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
-        debug_assert_eq!(taffeta_ast::validate::logical(&change.func), Ok(()), "{} made this", entry.name);
+        taffeta_ast::validate::pass(&change.func, &format!("`{}`", entry.name)).map_err(Refusal::internal)?;
         let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
         self.trace.steps.push(Step { method: entry.name.into(), args, notes: change.notes });
         let number = self.trace.steps.len();
@@ -143,8 +143,7 @@ impl Schedule {
         });
         for nest in library {
             primitives::as_lib::fits(&change.func, &nest).map_err(|mut r| {
-                r.message =
-                    format!("a library does this nest since an earlier step, and could not any more: {}", r.message);
+                r.message = format!("this nest is already a library call, and could not stay one: {}", r.message);
                 r.condition = Refusal::ORDER_FREE;
                 r.help("take that step first, and `as_lib` after it")
             })?;
@@ -158,7 +157,7 @@ impl Schedule {
             let again = "take that step first, and make loops parallel at the end";
             if let Some(inner) = concurrent::threads_inside(&stmt) {
                 let message = format!(
-                    "the loop `{iter}` runs in any order since an earlier step, and would have parallel loops inside"
+                    "the loop `{iter}` is already parallel or vectorised, and would have parallel loops inside"
                 );
                 return Err(Refusal::illegal(Refusal::ORDER_FREE, message)
                     .label(inner.origin().span(), "a copy of this parallel loop")
@@ -171,8 +170,9 @@ impl Schedule {
                 })?;
             }
             let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
-                let message =
-                    format!("the loop `{iter}` runs in any order since an earlier step, and would not be allowed to");
+                let message = format!(
+                    "the loop `{iter}` is already parallel or vectorised, and would get a loop-carried dependence"
+                );
                 obstacle.refusal(Refusal::ORDER_FREE, message).help(again)
             })?;
             if shared != props.reductions {
@@ -204,14 +204,14 @@ impl Schedule {
     /// The loop over integers that a selector or handle points at.
     ///
     /// # Errors
-    /// If there is none, or more than one, or it is no loop.
+    /// If there is none, or more than one, or it is not a loop.
     pub fn loop_(&self, arg: &Arg) -> Result<Loop, Refusal> {
         let s = match &arg.value {
             Value::Str(name) => selector::loop_(&self.func, name).map_err(|r| r.at(arg.span))?,
             _ => self.stmt(arg)?,
         };
         Loop::of(&s).ok_or_else(|| {
-            Refusal::target("this is no loop over integers".to_string())
+            Refusal::target("this is not a loop over integers".to_string())
                 .at(arg.span)
                 .label(s.origin().span(), "this statement")
         })

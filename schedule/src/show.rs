@@ -45,9 +45,9 @@ pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
 /// The kind of dependence, the loop that carries it, the element and the sizes.
 pub fn notes(d: &Dependence) -> Vec<String> {
     let kind = match d.kind {
-        DependenceKind::ReadAfterWrite => "what is read was written before (RAW)",
-        DependenceKind::WriteAfterRead => "what was read is overwritten (WAR)",
-        DependenceKind::WriteAfterWrite => "what was written is overwritten (WAW)",
+        DependenceKind::ReadAfterWrite => "flow dependence (RAW)",
+        DependenceKind::WriteAfterRead => "anti dependence (WAR)",
+        DependenceKind::WriteAfterWrite => "output dependence (WAW)",
     };
     let carrier = match d.carrier().map(|s| s.kind()) {
         Some(StmtKind::For { iter, .. }) => format!("carried by the loop `{iter}`"),
@@ -70,6 +70,18 @@ fn not_understood(e: &Expr) -> String {
             names.push(name);
         }
     });
+    let narrow = match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() && inner.dtype() != e.dtype() => Some(inner),
+        _ => None,
+    };
+    if let Some((inner, most)) = narrow.and_then(|e| Some((e, e.dtype().int_range()?.1))) {
+        return format!(
+            "the subscript `{}` is computed in {}, where it may wrap around: bound what the loop runs over, \
+             `assert n <= {most}`, or compute it in i64, `cast(…, i64)`",
+            print::expr(inner),
+            inner.dtype()
+        );
+    }
     let text = format!("the subscript `{}` is not understood: it may wrap around, or is not affine", print::expr(e));
     match names.first() {
         Some(name) => {

@@ -161,10 +161,10 @@ impl Trace {
     /// From JSON.
     ///
     /// # Errors
-    /// If it is no trace, or one of another version.
+    /// If it is not a trace, or one of another version.
     pub fn from_json(text: &str) -> Result<Trace, Refusal> {
-        let trace: Trace =
-            serde_json::from_str(text).map_err(|e| Refusal::usage(format!("this is no trace of a schedule: {e}")))?;
+        let trace: Trace = serde_json::from_str(text)
+            .map_err(|e| Refusal::usage(format!("this is not a trace of a schedule: {e}")))?;
         if trace.version != VERSION {
             return Err(Refusal::usage(format!(
                 "this trace has version {}, and version {VERSION} is expected",

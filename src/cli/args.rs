@@ -3,16 +3,18 @@
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use std::path::PathBuf;
+use taffeta::{Gradient, Tape};
 
-/// Which program, which entry, and how it is compiled.
+/// Which program, which entry, and what is known of its inputs: the same for every command that runs or shows programs.
 #[derive(clap::Args, Clone, Debug)]
-pub struct ProgramArgs {
-    /// The program
+pub struct EntryArgs {
+    /// The program; `-` is standard input
     #[arg(value_name = "FILE.ft")]
     pub file: PathBuf,
     /// The entry; may be left out if the file has only one
     pub entry: Option<String>,
-    /// An input: a file, a literal or a generator
+    /// An input: a file (`-` is standard input), a literal or a generator. Where nothing runs, what it says of sizes is
+    /// taken
     #[arg(long = "in", value_name = "NAME=VALUE", value_parser = pair)]
     pub inputs: Vec<(String, String)>,
     /// A size that no input fixes
@@ -21,9 +23,22 @@ pub struct ProgramArgs {
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = pair)]
     pub statics: Vec<(String, String)>,
-    /// How it is scheduled: a schedule function of the file, `auto` or `none`
-    #[arg(long, value_name = "NAME|auto|none")]
+    /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), or `none`
+    #[arg(long, value_name = "NAME|FILE.json|none")]
     pub schedule: Option<String>,
+    /// The gradient with respect to these parameters in the place of the program; where it runs, seeds are ones unless
+    /// `--in y.grad=…` gives others
+    #[arg(long, visible_alias = "wrt", value_name = "NAMES", value_delimiter = ',')]
+    pub grad: Option<Vec<String>>,
+    #[command(flatten)]
+    pub tape: GradientArgs,
+}
+
+/// An entry that runs.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ProgramArgs {
+    #[command(flatten)]
+    pub of: EntryArgs,
     /// What runs it
     #[arg(long, value_enum, default_value_t = Backend::C)]
     pub backend: Backend,
@@ -50,12 +65,49 @@ pub enum Backend {
     Interp,
 }
 
-impl ProgramArgs {
+impl EntryArgs {
+    /// The gradient, where `--grad` asks for it.
+    pub fn gradient(&self) -> Option<Gradient> {
+        self.grad.as_ref().map(|wrt| self.tape.of(wrt))
+    }
+
+    /// The gradient with respect to what `--grad` says, or to all floating-point parameters.
+    pub fn gradient_in_any_case(&self) -> Gradient {
+        self.tape.of(self.grad.as_deref().unwrap_or_default())
+    }
+
     /// Refuses names that are given twice.
     pub fn each_once(&self, command: &str) -> Result<(), clap::Error> {
         once(command, "--in", &self.inputs)?;
         once(command, "--size", &self.sizes)?;
         once(command, "--set", &self.statics)
+    }
+}
+
+/// How a gradient is made.
+#[derive(clap::Args, Clone, Debug)]
+pub struct GradientArgs {
+    /// Of a gradient: which values made in loops are kept for the backward pass. `auto` (what costs less than to compute
+    /// them again), `all`, `none`, or those of these tensors
+    #[arg(long, value_name = "auto|all|none|NAMES", default_value = "auto")]
+    pub tape: String,
+    /// Of a gradient: how much memory its local tensors may take (512MB, 64KiB). What does not fit is computed again, and
+    /// loops that overwrite their state run again from checkpoints
+    #[arg(long, value_name = "AMOUNT", value_parser = taffeta::parse_memory)]
+    pub memory: Option<u64>,
+}
+
+impl GradientArgs {
+    /// The gradient with respect to these parameters.
+    pub fn of(&self, wrt: &[String]) -> Gradient {
+        let tape = match self.tape.as_str() {
+            "auto" => Tape::Auto,
+            "all" => Tape::All,
+            "none" => Tape::None,
+            names => Tape::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
+        };
+        let wrt = wrt.iter().map(|n| n.trim()).filter(|n| !n.is_empty());
+        Gradient::default().wrt(wrt).tape(tape).memory(self.memory)
     }
 }
 

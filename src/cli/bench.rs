@@ -39,12 +39,9 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut session = session::open(&args.program, None)?;
+    let mut session = session::open(&args.program)?;
     let signature = session.signature().clone();
-    let given = &args.program.inputs;
-    let inputs = progress::while_reading(given, || taffeta::inputs::read(&signature, given, &args.program.sizes))
-        .map_err(|faults| Failure::Report(session.report(faults)))?;
-    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    let inputs = session::read(&args.program.of, &mut session)?;
     let start = Instant::now();
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     let compile = start.elapsed();

@@ -1,22 +1,21 @@
 //! `taffeta build`: C source, headers and libraries that other programs link without Taffeta.
 
+use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use taffeta::Program;
 use taffeta::ast::Diagnostic;
 use taffeta::codegen::toolchain::{CompileOptions, Toolchain};
-use taffeta::{Options, Program};
+use taffeta::io::output::folder_takes_files;
 
 /// Make C source, a header and libraries
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The program
-    #[arg(value_name = "FILE.ft")]
-    file: PathBuf,
-    /// The entry; may be left out if the file has only one
-    entry: Option<String>,
+    #[command(flatten)]
+    pub of: EntryArgs,
     /// Where everything goes; made if it is not there
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
@@ -26,15 +25,6 @@ pub struct Args {
     /// The static library
     #[arg(long = "static")]
     archive: bool,
-    /// A size to compile in; the others stay arguments of every call
-    #[arg(long = "size", value_name = "NAME=N", value_parser = super::args::size)]
-    pub sizes: Vec<(String, i64)>,
-    /// The value of a `static` parameter
-    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
-    pub statics: Vec<(String, String)>,
-    /// How it is scheduled
-    #[arg(long, value_name = "NAME|auto|none")]
-    schedule: Option<String>,
     /// For any machine of this architecture, not only for one like this
     #[arg(long)]
     portable: bool,
@@ -45,7 +35,8 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a library, also taffeta_gemm.h); libtaffeta_ENTRY.so and libtaffeta_ENTRY.a if neither
-or both of --shared and --static are given. taffeta.h says how to call it.
+or both of --shared and --static are given. taffeta.h says how to call it. Sizes that --size or --in say are compiled in; the
+others stay arguments of every call.
 
 Examples:
   taffeta build mesh.ft circular_diff -o out
@@ -54,16 +45,13 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let program = Program::load(&args.file)?;
-    let entry = program.entry(args.entry.as_deref())?;
-    let options = Options::default()
-        .statics(session::statics(&args.statics)?)
-        .sizes(args.sizes.iter().cloned())
-        .schedule(args.schedule.as_deref())
-        .portable(args.portable);
+    let program = Program::load(&args.of.file)?;
+    let entry = program.entry(args.of.entry.as_deref())?;
+    let options = session::options(&args.of)?.portable(args.portable);
+    let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let source = program.c_source(&entry, &options)?;
-    let toolchain = Toolchain::find()?;
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
+    let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;
     let both = args.shared == args.archive;
 
     let failed = |e: std::io::Error| cannot_write(&args.output, &e);
@@ -72,6 +60,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Diagnostic::new("output::directory", format!("`{}` is not a directory", args.output.display())).into()
         );
     }
+    // Before anything is compiled.
+    folder_takes_files(&args.output).map_err(failed)?;
     let fresh_dir = !args.output.exists();
     std::fs::create_dir_all(&args.output).map_err(failed)?;
     // Everything is made in a directory beside its place; files are moved only when all are there.

@@ -3,8 +3,8 @@
 use super::output::{Failure, error_text, print, print_json, style};
 use serde_json::json;
 use std::path::PathBuf;
+use taffeta::ast::Diagnostic;
 use taffeta::{Program, Report, render};
-use taffeta_ast::Diagnostic;
 
 /// Report what is wrong with a program
 #[derive(clap::Args)]

@@ -1,7 +1,6 @@
 //! `taffeta check-grad`: whether the gradient of a program is right at a point.
 
 use super::args::ProgramArgs;
-use super::grad::GradientArgs;
 use super::output::{Failure, print, print_json};
 use super::{progress, session, summary};
 use serde_json::{Map, Value as Json, json};
@@ -16,11 +15,6 @@ use taffeta::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature,
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// The parameters whose gradients are checked; all of floating-point numbers if they are not given
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    wrt: Vec<String>,
-    #[command(flatten)]
-    gradient: GradientArgs,
     /// Of the random numbers: directions, seeds of the results, and inputs that are not given
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u32,
@@ -42,16 +36,18 @@ Examples:
   taffeta check-grad f.ft loss --in x=x.npy --in 'labels=randint(0,3)' --wrt w,b
   taffeta check-grad f.ft loss --size n=10 --tape none --seed 1 --json";
 
+const KEEP: &str = "keep the command line, the program, its inputs and what was printed";
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let program = Program::load(&args.program.file)?;
-    let entry = program.entry(args.program.entry.as_deref())?;
-    let options = session::options(&args.program, None)?;
+    let program = Program::load(&args.program.of.file)?;
+    let entry = program.entry(args.program.of.entry.as_deref())?;
+    let options = session::run_options(&args.program, None)?;
     let func = program.logical(&entry, &options)?;
     let signature = Signature::of(&func, &Default::default());
     let made = made(&signature, args);
-    let given: Vec<_> = args.program.inputs.iter().chain(&made).cloned().collect();
-    let read = || taffeta::inputs::read(&signature, &given, &args.program.sizes);
+    let given: Vec<_> = args.program.of.inputs.iter().chain(&made).cloned().collect();
+    let read = || taffeta::inputs::read(&signature, &given, &args.program.of.sizes);
     let report = |faults| Failure::Report(program.report(&entry, faults));
     let inputs = progress::while_reading(&given, read).map_err(report)?;
     taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
@@ -59,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let names = signature.sizes.iter().map(|s| s.name.clone());
     let sizes: BTreeMap<String, i64> =
         if args.program.generic { BTreeMap::new() } else { names.zip(inputs.sizes.iter().copied()).collect() };
-    let options = options.sizes(sizes).gradient(args.gradient.of(&args.wrt));
+    let options = options.sizes(sizes).gradient(args.program.of.gradient_in_any_case());
     let sampling = Sampling::default().seed(args.seed.into()).threads(args.program.threads);
     let checks = taffeta::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
@@ -79,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// What is put in the place of inputs that are not given: numbers of their own for every parameter.
 fn made(signature: &Signature, args: &Args) -> Vec<(String, String)> {
-    let given = |name: &str| args.program.inputs.iter().any(|(n, _)| n == name);
+    let given = |name: &str| args.program.of.inputs.iter().any(|(n, _)| n == name);
     let missing = signature.params().enumerate().filter(|(_, p)| p.dtype.is_float() && !given(&p.name));
     let seed = |k: usize| u64::from(args.seed) * 1000 + k as u64;
     missing.map(|(k, p)| (p.name.clone(), format!("randn(seed={})", seed(k)))).collect()
@@ -118,7 +114,15 @@ fn text(entry: &str, made: &[(String, String)], checks: &[InputCheck]) -> String
     let agree = checks.iter().filter(|c| c.verdict() == Verdict::Agrees).count();
     let lines: Vec<String> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
     out.push_str(&format!("{}\n{notes}", lines.join("\n")));
-    out.push_str(&format!("{entry}: {agree} of {} gradients agree, in {tried} directions\n", checks.len()));
+    let mut others = String::new();
+    for (verdict, what) in [(Verdict::Unclear, "unclear"), (Verdict::Kink, "at a kink"), (Verdict::Wrong, "wrong")] {
+        let same = |c: &&InputCheck| c.verdict() == verdict || verdict == Verdict::Wrong && c.verdict().is_wrong();
+        match checks.iter().filter(same).count() {
+            0 => {}
+            n => others.push_str(&format!(", {n} {} {what}", if n == 1 { "is" } else { "are" })),
+        }
+    }
+    out.push_str(&format!("{entry}: {agree} of {} gradients agree{others}, in {tried} directions\n", checks.len()));
     out
 }
 
@@ -148,8 +152,13 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
         Verdict::Kink => format!(
             "warning: `{name}`: not differentiable here (a kink near this point, along {along}); forward and reverse mode agree\n"
         ),
+        Verdict::Unclear if worst.rounding => format!(
+            "warning: `{name}`: what is computed in f32 is dominated by rounding error along {along}; finite \
+             differences in f64 agree with the gradient\n"
+        ),
         Verdict::Unclear => format!(
-            "warning: `{name}`: finite differences drown in rounding along {along}; forward and reverse mode agree\n"
+            "warning: `{name}`: finite differences are dominated by rounding error along {along}; forward and reverse \
+             mode agree\n"
         ),
         _ => String::new(),
     }
@@ -185,10 +194,12 @@ fn fault(entry: &str, check: &InputCheck, own: &[String]) -> Option<Fault> {
             d.help(format!("look at the gradient that the program gives for {}", names.join(", ")))
                 .note("forward mode differentiates what a function does, whatever `@gradient` says of it")
         }
-        Verdict::Modes => d.help("forward and reverse mode must agree whatever the program is; please report it"),
+        Verdict::Modes => d
+            .help("forward and reverse mode must agree whatever the program is: this is a mistake in Taffeta")
+            .note(KEEP),
         _ => d
             .help("try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an operation (`sqrt` of 0) at this one alone is not that of the program")
-            .note("a gradient that is wrong at every point is a mistake in Taffeta; please report it"),
+            .note(format!("a gradient that is wrong at every point is a mistake in Taffeta: {KEEP}")),
     };
     Some(Fault::of(name, None, d))
 }
@@ -206,6 +217,7 @@ fn document(entry: &str, args: &Args, made: &[(String, String)], checks: &[Input
             "differences_error": summary::float_json(d.differences_error),
             "modes_error": summary::float_json(d.modes_error),
             "verdict": d.verdict.text(),
+            "rounding": d.rounding,
         })
     };
     let input = |c: &InputCheck| {

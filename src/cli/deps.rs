@@ -1,15 +1,16 @@
 //! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry
 //! that.
 
+use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
-use super::{args, session};
+use super::session;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use taffeta::Program;
 use taffeta::analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
 use taffeta::analysis::query::reference::{Reference, Use};
 use taffeta::ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
-use taffeta::{Options, Program};
 
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
@@ -23,14 +24,8 @@ Examples:
   taffeta deps f.ft main --set w=3
   taffeta deps f.ft --json")]
 pub struct Args {
-    /// The program
-    #[arg(value_name = "FILE.ft")]
-    file: PathBuf,
-    /// The entry; may be left out if the file has only one
-    entry: Option<String>,
-    /// The value of a `static` parameter
-    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = args::pair)]
-    statics: Vec<(String, String)>,
+    #[command(flatten)]
+    pub of: EntryArgs,
     /// Machine-readable dependences and diagnostics on standard output
     #[arg(long)]
     pub json: bool,
@@ -38,11 +33,12 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let program = Program::open(&args.file)?;
-    let entry = program.entry(args.entry.as_deref())?;
-    let options = Options::default().statics(session::statics(&args.statics)?);
-    let func = program.logical(&entry, &options)?;
-    let found = Found::new(&func, program.sources());
+    let program = Program::open(&args.of.file)?;
+    let entry = program.entry(args.of.entry.as_deref())?;
+    let options = session::options(&args.of)?;
+    let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    let func = program.sized(&entry, &options)?;
+    let found = Found::new(&func, &options.sizes, program.sources());
     if args.json { print_json(&found.json()) } else { print(&found.text()) }
 }
 
@@ -58,10 +54,16 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(func: &'a Func, sources: &'a SourceMap) -> Found<'a> {
+    fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap) -> Found<'a> {
         let analysis = Dependences::new(func);
         let all = analysis.all(&Ask::default());
-        let all = all.into_iter().map(|d| (d.clone(), analysis.distances(&d))).collect();
+        // Sizes that are compiled in stand nowhere in the program any more.
+        let seen = |mut d: Dependence| {
+            let distances = analysis.distances(&d);
+            d.witness.sizes.retain(|(size, _)| !known.contains_key(size.name()));
+            (d, distances)
+        };
+        let all = all.into_iter().map(seen).collect();
         let reduces = |r: &Reference| matches!(r.kind, Use::Reduce(_));
         let ask = Ask { source: &reduces, sink: &reduces, commute: false, ..Ask::default() };
         let reductions = analysis.all(&ask).into_iter().filter(|d| d.source.kind == d.sink.kind).collect();
@@ -145,7 +147,9 @@ impl<'a> Found<'a> {
                     format!("carries dependences on {}, and reductions into {}", carries.join(", "), reduces.join(", "))
                 }
                 (true, false) => format!("carries nothing but reductions into {}", reduces.join(", ")),
-                (true, true) => "carries nothing: its iterations may run in any order, or in parallel".to_string(),
+                (true, true) => {
+                    "has no loop-carried dependence: it can be parallel, vectorised or reversed".to_string()
+                }
             };
             let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), iterator(s));
         }

@@ -2,7 +2,7 @@
 
 use super::output::{Failure, print};
 use std::fmt::Write as _;
-use taffeta_ast::{Diagnostic, spelling};
+use taffeta::ast::{Diagnostic, spelling};
 
 /// Show what an operator of the library computes
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ fn one(name: &str) -> Result<String, Diagnostic> {
     if let Some(d) = taffeta_libop::document(name) {
         return Ok(format!("{}\n\n{}\n", d.signature, d.text));
     }
-    if taffeta_frontend::is_builtin(name) {
+    if taffeta::frontend::is_builtin(name) {
         let text = "is part of the language: see \"Expressions\" in the reference";
         return Ok(format!("`{name}` {text}\n"));
     }

@@ -5,7 +5,7 @@
 //! program (`inf`), and sums whose parts threads add up in any order: for these the program runs again without its
 //! schedule.
 
-use super::args::ProgramArgs;
+use super::args::{EntryArgs, ProgramArgs};
 use super::output::Failure;
 use super::session;
 use taffeta::ast::{DType, Diagnostic, Literal, Value, interp};
@@ -39,7 +39,7 @@ pub fn check(
         );
         return Err(Diagnostic::new("run::nonfinite", message).into());
     }
-    if matches!(args.schedule.as_deref(), None | Some("none")) {
+    if matches!(args.of.schedule.as_deref(), None | Some("none")) {
         // A constant of the program.
         return Ok(());
     }
@@ -48,8 +48,8 @@ pub fn check(
         let d = Diagnostic::new("run::nonfinite", message);
         Failure::from(d.help("a reduction whose iterations run in any order is not finite: add in a wider type"))
     };
-    let plain = ProgramArgs { schedule: None, ..args.clone() };
-    let options = session::options(&plain, gradient)?.check_finite(true);
+    let plain = ProgramArgs { of: EntryArgs { schedule: None, ..args.of.clone() }, ..args.clone() };
+    let options = session::run_options(&plain, gradient)?.check_finite(true);
     // A static parameter of the schedule is none of the program's.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
     let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});

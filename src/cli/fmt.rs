@@ -1,7 +1,7 @@
 //! `taffeta fmt`: programs in the usual layout.
 
 use super::output::{Failure, error_text, print};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use taffeta::Report;
@@ -57,15 +57,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// A program's text and what it becomes.
 fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Diagnostic>> {
-    let text = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|e| vec![Diagnostic::new("data::unreadable", format!("standard input: {e}"))])?;
-        text
-    } else {
-        taffeta::io::read_text(path).map_err(|d| vec![d])?
-    };
+    let text = taffeta::io::read_text(path).map_err(|d| vec![d])?;
     let file = sources.add(path.display().to_string(), Some(path), text.clone());
     let formatted = format(&text, file).map_err(|d| d.0)?;
     Ok((text, formatted))

@@ -10,6 +10,7 @@ mod check;
 mod check_grad;
 mod deps;
 mod doc;
+mod doctor;
 mod explain;
 mod finite;
 mod fmt;
@@ -70,13 +71,19 @@ enum Command {
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
+    /// Show what there is to compile programs with, and whether it computes rightly
+    Doctor(doctor::Args),
     /// Say what the code of a diagnostic means
     Explain(explain::Args),
+    // Help offers nothing that is refused.
     /// Convert between sparse storage formats (not supported yet)
+    #[command(hide = true)]
     Convert(later::Args),
     /// Search for a good schedule (not supported yet)
+    #[command(hide = true)]
     Tune(later::Args),
     /// Serve editors (not supported yet)
+    #[command(hide = true)]
     Lsp(later::Args),
 }
 
@@ -103,20 +110,15 @@ pub fn main() -> ExitCode {
 fn each_once(command: &Command) -> Result<(), clap::Error> {
     match command {
         Command::Run(a) => {
-            a.program.each_once("run")?;
+            a.program.of.each_once("run")?;
             args::once("run", "--out", &a.outputs)
         }
-        Command::Bench(a) => a.program.each_once("bench"),
-        Command::CheckGrad(a) => a.program.each_once("check-grad"),
-        Command::Show(a) => {
-            args::once("show", "--size", &a.sizes)?;
-            args::once("show", "--set", &a.statics)
-        }
-        Command::Build(a) => {
-            args::once("build", "--size", &a.sizes)?;
-            args::once("build", "--set", &a.statics)
-        }
-        Command::Grad(a) => args::once("grad", "--set", &a.statics),
+        Command::Bench(a) => a.program.of.each_once("bench"),
+        Command::CheckGrad(a) => a.program.of.each_once("check-grad"),
+        Command::Show(a) => a.of.each_once("show"),
+        Command::Build(a) => a.of.each_once("build"),
+        Command::Grad(a) => a.of.each_once("grad"),
+        Command::Deps(a) => a.of.each_once("deps"),
         _ => Ok(()),
     }
 }
@@ -133,6 +135,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Doc(a) => (false, doc::run(&a)),
         Command::Grad(a) => (false, grad::run(&a)),
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
+        Command::Doctor(a) => (a.json, doctor::run(&a)),
         Command::Explain(a) => (false, explain::run(&a)),
         Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
         Command::Tune(_) => (false, later::refuse("tune", "schedules")),

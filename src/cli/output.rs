@@ -76,7 +76,7 @@ impl Printer {
     }
 }
 
-/// Prints to standard output. A reader that went away (`taffeta … | head`) is no error of ours; a full disk is one of
+/// Prints to standard output. A reader that went away (`taffeta … | head`) is not our error; a full disk is one of
 /// the user's, who would take what is there for everything.
 pub fn print(text: &str) -> Result<(), Failure> {
     // As it is: what `fmt` prints is a file's text, control characters included.

@@ -16,6 +16,41 @@ pub fn calls(n: u32) -> ProgressBar {
     bar
 }
 
+/// What a command does, with the time that it has taken; gone when it is dropped.
+pub struct Work(ProgressBar);
+
+impl Work {
+    /// Says what is done.
+    pub fn new(what: &'static str) -> Work {
+        let bar = ProgressBar::with_draw_target(None, target());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Work(bar)
+    }
+
+    /// Something else is done now; its time begins anew.
+    pub fn say(&self, what: &str) {
+        if self.0.message() != what {
+            self.0.reset_elapsed();
+            self.0.set_message(what.to_string());
+        }
+    }
+
+    /// Lets `f` show its own progress.
+    pub fn aside<T>(&self, f: impl FnOnce() -> T) -> T {
+        self.0.suspend(f)
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// Runs `f`, which reads the inputs, with a sign of life if their files are large.
 pub fn while_reading<T>(inputs: &[(String, String)], f: impl FnOnce() -> T) -> T {
     let size = |text: &String| {

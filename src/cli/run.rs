@@ -1,7 +1,6 @@
 //! `taffeta run`: compile an entry, run it on inputs, print or keep the results.
 
 use super::args::ProgramArgs;
-use super::grad::GradientArgs;
 use super::output::{Failure, print, print_json};
 use super::{finite, progress, session, summary};
 use serde_json::{Value as Json, json};
@@ -31,11 +30,6 @@ pub struct Args {
     /// Print how long each step took, and the memory that was used
     #[arg(long)]
     time: bool,
-    /// Run with the gradient with respect to these parameters; seeds are ones where `--in y.grad=…` gives no other
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    grad: Option<Vec<String>>,
-    #[command(flatten)]
-    gradient: GradientArgs,
     /// Stop at the first statement that makes a NaN or an infinity of finite numbers, and say which
     #[arg(long)]
     check_finite: bool,
@@ -55,17 +49,14 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let gradient = || args.grad.as_ref().map(|wrt| args.gradient.of(wrt));
-    let options = session::options(&args.program, gradient())?.check_finite(args.check_finite);
+    let progress = progress::Work::new("compiling");
+    let gradient = || args.program.of.gradient();
+    let options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
     let mut session = session::open_with(&args.program, options)?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
-    let given = &with_seeds(args, &signature);
-    let read = || progress::while_reading(given, || taffeta::inputs::read(&signature, given, &args.program.sizes));
-    let inputs = files.measure("read inputs", read).map_err(|faults| Failure::Report(session.report(faults)))?;
-    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
-    session.assume(integers(&signature, &inputs.values));
+    let inputs = progress.aside(|| files.measure("read inputs", || session::read(&args.program.of, &mut session)))?;
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
 
     let input_bytes = bytes(&inputs.values);
@@ -74,12 +65,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let written = signature.params().any(|p| p.passing == Passing::InOut);
     let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
     let checked = args.check_finite.then(|| inputs.values.clone());
+    progress.say("running");
     let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
     if let Some(given) = checked {
         finite::check(&args.program, gradient(), &signature, (given, &inputs.sizes), &ran)?;
     }
     let mut times = vec![ran.usage.time];
-    for _ in 1..args.repeat {
+    for k in 1..args.repeat {
+        progress.say(&format!("running, {k} of {} runs done", args.repeat));
         if written {
             ran.params.clone_from(&originals);
         }
@@ -91,7 +84,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .iter()
         .filter_map(|t| results.iter().find(|(s, _)| s.name == t.name).map(|(_, v)| (t.clone(), *v)))
         .collect();
+    progress.say("writing results");
     files.measure("write results", || write_results(args, &pairs))?;
+    drop(progress);
     times.sort();
     let result_bytes: usize = ran.results.iter().map(size).sum();
     let mut memory = vec![("inputs", input_bytes as u128), ("results", result_bytes as u128)];
@@ -101,29 +96,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (signature, sizes, files, times) = (&signature, &inputs.sizes, &files, &times);
     let report = RunReport { args, signature, sizes, compile, files, times, products };
     report.print(&results, &targets, &memory)
-}
-
-/// The inputs, with ones for the seeds of a gradient that are not among them.
-fn with_seeds(args: &Args, signature: &Signature) -> Vec<(String, String)> {
-    let mut all = args.program.inputs.clone();
-    if args.grad.is_some() {
-        // The gradient of a gradient has seeds `y.grad` and `y.grad2`.
-        let is_seed = |n: &&String| n.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(".grad");
-        let seeds = signature.params().map(|p| &p.name).filter(is_seed);
-        let missing: Vec<&String> = seeds.filter(|n| !all.iter().any(|(given, _)| given == *n)).collect();
-        all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
-    }
-    all
-}
-
-/// The inputs that are single integers.
-fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
-    let single = |(t, v): (&TensorSig, &Value)| {
-        let single = t.shape.is_empty() && t.passing == Passing::In;
-        let number = single.then(|| v.data().get_int(0))??;
-        Some((t.name.clone(), i64::try_from(number).ok()?))
-    };
-    signature.params().zip(values).filter_map(single).collect()
 }
 
 /// Parameters that are written, then results, each with its value.
@@ -157,8 +129,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
     if let Some(dir) = &args.out_dir {
         if dir.exists() && !dir.is_dir() {
             errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
-        }
-        if let Err(e) = folder_takes_files(dir) {
+        } else if let Err(e) = folder_takes_files(dir) {
             errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
         }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
@@ -225,13 +196,16 @@ impl RunReport<'_> {
         for (sig, value) in results {
             match targets.iter().find(|t| t.name == sig.name) {
                 // A picture or a file is what was asked for; its numbers are for who asks for nothing.
-                Some(t) => out.push_str(&format!(
-                    "{}: {}{} → {}\n",
-                    sig.name,
-                    value.dtype(),
-                    if value.shape().is_empty() { String::new() } else { taffeta::io::shape_text(value.shape()) },
-                    t.path.display()
-                )),
+                Some(t) => {
+                    out.push_str(&format!(
+                        "{}: {}{} → {}\n",
+                        sig.name,
+                        value.dtype(),
+                        if value.shape().is_empty() { String::new() } else { taffeta::io::shape_text(value.shape()) },
+                        t.path.display()
+                    ));
+                    out.push_str(&summary::clipped(t.clipped(value), value.data().len()));
+                }
                 None => out.push_str(&summary::text(&sig.name, value)),
             }
         }
@@ -290,8 +264,13 @@ impl RunReport<'_> {
             "backend": if self.args.program.backend == super::args::Backend::C { "c" } else { "interp" },
             "sizes": sizes,
             "results": results.iter().map(|(s, v)| {
-                let file = targets.iter().find(|t| t.name == s.name).map(|t| t.path.display().to_string());
-                summary::json(&s.name, v, file.as_deref())
+                let target = targets.iter().find(|t| t.name == s.name);
+                let file = target.map(|t| t.path.display().to_string());
+                let mut found = summary::json(&s.name, v, file.as_deref());
+                if let Some(n) = target.map(|t| t.clipped(v)).filter(|n| *n > 0) {
+                    found["clipped"] = json!(n);
+                }
+                found
             }).collect::<Vec<_>>(),
             "compile_ms": steps(self.compile),
             "files_ms": steps(self.files),

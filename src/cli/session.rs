@@ -1,11 +1,13 @@
 //! From arguments to an opened entry.
 
-use super::args::{Backend, ProgramArgs};
+use super::args::{Backend, EntryArgs, ProgramArgs};
 use super::output::Failure;
+use super::progress;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use taffeta::ast::Diagnostic;
-use taffeta::{Function, Gradient, Options, Session, StaticValue};
+use taffeta::inputs::Inputs;
+use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue};
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
@@ -22,24 +24,53 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
 }
 
-/// How the program, or its gradient, is compiled; no size is compiled in yet.
-pub fn options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
+/// How the program is compiled, or its gradient; no size is compiled in yet.
+pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
+    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
+    Ok(Options::default().statics(statics).schedule(schedule.as_deref()).gradient(args.gradient()))
+}
+
+/// The same, of what runs.
+pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
     let backend = match args.backend {
         Backend::C => taffeta::Backend::C,
         Backend::Interp => taffeta::Backend::Interp,
     };
-    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options::default().backend(backend).statics(statics).schedule(schedule.as_deref()).gradient(gradient))
+    Ok(options(&args.of)?.backend(backend).gradient(gradient))
 }
 
 /// Opens the program's entry, or its gradient.
-pub fn open(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Session, Failure> {
-    open_with(args, options(args, gradient)?)
+pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
+    open_with(args, run_options(args, args.of.gradient())?)
 }
 
 /// Opens the program's entry as it is to be compiled.
 pub fn open_with(args: &ProgramArgs, options: Options) -> Result<Session, Failure> {
-    Ok(Session::open(&args.file, args.entry.as_deref(), &options)?)
+    Ok(Session::open(&args.of.file, args.of.entry.as_deref(), &options)?)
+}
+
+/// The inputs, with ones for the seeds of a gradient that are not among them.
+pub fn with_seeds(args: &EntryArgs, signature: &Signature) -> Vec<(String, String)> {
+    let mut all = args.inputs.clone();
+    if args.grad.is_some() {
+        // The gradient of a gradient has seeds `y.grad` and `y.grad2`.
+        let is_seed = |n: &&String| n.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(".grad");
+        let seeds = signature.params().map(|p| &p.name).filter(is_seed);
+        let missing: Vec<&String> = seeds.filter(|n| !all.iter().any(|(given, _)| given == *n)).collect();
+        all.extend(missing.into_iter().map(|n| (n.clone(), "ones".to_string())));
+    }
+    all
+}
+
+/// The inputs of an entry that runs.
+pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> {
+    let signature = session.signature().clone();
+    let given = with_seeds(args, &signature);
+    let inputs = progress::while_reading(&given, || taffeta::inputs::read(&signature, &given, &args.sizes))
+        .map_err(|faults| Failure::Report(session.report(faults)))?;
+    taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
+    session.assume(taffeta::inputs::integers(&signature, &inputs.values));
+    Ok(inputs)
 }
 
 /// Compiles for these sizes, or for all with `--generic`.

@@ -1,34 +1,23 @@
 //! `taffeta show`: a program at a stage of compilation, as text.
 
+use super::args::EntryArgs;
 use super::output::{Failure, print};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use taffeta::ast::Diagnostic;
 use taffeta::schedule::Schedule;
-use taffeta::{Gradient, Options, Program};
+use taffeta::{Options, Program};
 
 /// Print a program at a stage of compilation
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The program
-    #[arg(value_name = "FILE.ft")]
-    file: PathBuf,
-    /// The entry; may be left out if the file has only one
-    entry: Option<String>,
-    /// Which stage
-    #[arg(long, value_enum, default_value_t = Stage::Elaborated)]
-    stage: Stage,
-    /// A size to compile in
-    #[arg(long = "size", value_name = "NAME=N", value_parser = super::args::size)]
-    pub sizes: Vec<(String, i64)>,
-    /// The value of a `static` parameter
-    #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = super::args::pair)]
-    pub statics: Vec<(String, String)>,
-    /// How it is scheduled
-    #[arg(long, value_name = "NAME|auto|none")]
-    schedule: Option<String>,
+    #[command(flatten)]
+    pub of: EntryArgs,
+    /// Which stage; `scheduled` if there is a schedule and no stage, else `elaborated`
+    #[arg(long, value_enum)]
+    stage: Option<Stage>,
     /// The program after each step of the schedule, and what the step changed
     #[arg(long)]
     steps: bool,
@@ -39,7 +28,9 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `lowered` the program on flat
-buffers with its checks, `c` the C that is compiled. `grad` is the gradient with respect to all floats (`taffeta grad` has more). `scheduled` is the logical program after its schedule.
+buffers with its checks, `c` the C that is compiled. `scheduled` is the
+logical program after its schedule. `grad` is the gradient with respect to all floats; `taffeta grad` has more, and with
+--grad every other stage is that of the gradient.
 
 Examples:
   taffeta show f.ft main
@@ -53,6 +44,7 @@ enum Stage {
     Elaborated,
     Grad,
     Scheduled,
+    #[value(hide = true)] // comes with structured tensors
     Structured,
     Lowered,
     C,
@@ -60,7 +52,12 @@ enum Stage {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.stage == Stage::Structured {
+    let stage = match (args.stage, &args.of.schedule) {
+        (Some(stage), _) => stage,
+        (None, Some(_)) => Stage::Scheduled,
+        (None, None) => Stage::Elaborated,
+    };
+    if stage == Stage::Structured {
         return Err(Diagnostic::new(
             "command::unsupported",
             "this stage is not supported yet: structured tensors come in a later version",
@@ -68,19 +65,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .help("stages so far: parsed, elaborated, grad, scheduled, lowered, c")
         .into());
     }
-    let program = Program::load(&args.file)?;
-    if args.stage == Stage::Parsed {
+    let program = Program::load(&args.of.file)?;
+    let options = session::options(&args.of)?;
+    if stage == Stage::Parsed {
+        if args.of.schedule.is_some() {
+            program.scheduled(&program.entry(args.of.entry.as_deref())?, &options)?;
+        }
         if let Some(module) = program.front().module() {
             print(&taffeta::frontend::syntax::show::module(module))?;
         }
         return Ok(());
     }
-    let entry = program.entry(args.entry.as_deref())?;
-    let options = Options::default()
-        .statics(session::statics(&args.statics)?)
-        .sizes(args.sizes.iter().cloned())
-        .schedule(args.schedule.as_deref());
-    if args.steps || args.trace.is_some() || args.stage == Stage::Scheduled {
+    let entry = program.entry(args.of.entry.as_deref())?;
+    let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    if args.steps || args.trace.is_some() || stage == Stage::Scheduled && options.gradient.is_none() {
         let schedule = program.scheduled(&entry, &options)?;
         if let Some(file) = &args.trace {
             taffeta::io::output::write_text(file, &schedule.trace().to_json())?;
@@ -91,14 +89,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             false => print(&taffeta::ast::print::func(schedule.func())),
         };
     }
-    let text = match args.stage {
+    let text = match stage {
         Stage::Elaborated => {
-            let plain = options.schedule(None);
-            taffeta::ast::print::func(&program.logical(&entry, &plain)?)
+            if options.schedule.is_some() {
+                // It is not shown, but a wrong one is wrong.
+                program.scheduled(&entry, &options)?;
+            }
+            taffeta::ast::print::func(&program.logical(&entry, &options.schedule(None))?)
         }
-        Stage::Grad => {
-            let gradient = options.gradient(Gradient::default());
-            taffeta::ast::print::func(&program.logical(&entry, &gradient)?)
+        // With `--grad`, the gradient of the scheduled program.
+        Stage::Grad | Stage::Scheduled => {
+            let gradient = options.gradient.clone().unwrap_or_default();
+            taffeta::ast::print::func(&program.logical(&entry, &options.gradient(gradient))?)
         }
         Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,

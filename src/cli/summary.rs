@@ -9,21 +9,21 @@ const EDGE: usize = 3;
 /// Results of at most so many elements are given in full as JSON.
 const JSON_VALUES: usize = 1000;
 
-/// Smallest, largest and mean value, without NaNs, which are counted apart.
+/// Smallest, largest and mean value of floats, without NaNs, which are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Statistics {
+struct Statistics {
     /// Smallest; `None` if there is no number.
-    pub min: Option<f64>,
+    min: Option<f64>,
     /// Largest.
-    pub max: Option<f64>,
+    max: Option<f64>,
     /// Mean.
-    pub mean: Option<f64>,
+    mean: Option<f64>,
     /// How many are NaN.
-    pub nan: usize,
+    nan: usize,
 }
 
 /// Goes over all elements once.
-pub fn statistics(value: &Value) -> Statistics {
+fn statistics(value: &Value) -> Statistics {
     let data = value.data();
     let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0usize);
     let mut compensation = 0.0;
@@ -43,6 +43,56 @@ pub fn statistics(value: &Value) -> Statistics {
     Statistics { min: some(min), max: some(max), mean: some(sum / count.max(1) as f64), nan: data.len() - count }
 }
 
+/// The same of integers (and of `bool`, as 0 and 1), exactly: those beyond 2^53 have no place in an `f64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Integers {
+    min: i128,
+    max: i128,
+    sum: i128,
+    count: i128,
+}
+
+/// `None` if the values are no integers, or there are none.
+fn integers(value: &Value) -> Option<Integers> {
+    let all = (0..value.data().len()).map_while(|i| value.data().get_int(i));
+    all.fold(None, |found: Option<Integers>, v| {
+        let f = found.unwrap_or(Integers { min: v, max: v, sum: 0, count: 0 });
+        Some(Integers { min: f.min.min(v), max: f.max.max(v), sum: f.sum + v, count: f.count + 1 })
+    })
+}
+
+impl Integers {
+    /// Six digits, or all before the point and three behind it.
+    fn mean_text(&self) -> String {
+        let (whole, rest) = (self.sum / self.count, self.sum % self.count);
+        if rest == 0 {
+            return whole.to_string();
+        }
+        if whole.abs() < 1_000_000 {
+            return float(self.mean());
+        }
+        let thousandths = (rest.abs() * 2000 + self.count) / (2 * self.count);
+        let (whole, thousandths) = (whole.abs() + thousandths / 1000, thousandths % 1000);
+        let sign = if self.sum < 0 { "-" } else { "" };
+        trim(&format!("{sign}{whole}.{thousandths:03}")).to_string()
+    }
+
+    fn mean(&self) -> f64 {
+        let (whole, rest) = (self.sum / self.count, self.sum % self.count);
+        whole as f64 + rest as f64 / self.count as f64
+    }
+}
+
+/// What is said of a picture whose numbers were clipped.
+pub fn clipped(n: usize, of: usize) -> String {
+    if n == 0 {
+        return String::new();
+    }
+    let percent = 100.0 * n as f64 / of as f64;
+    let percent = if percent < 0.1 { "less than 0.1".to_string() } else { trim(&format!("{percent:.1}")).to_string() };
+    format!("  {n} of {of} numbers ({percent} %) are outside of 0 to 1, and were clipped\n")
+}
+
 /// A few lines about a result.
 pub fn text(name: &str, value: &Value) -> String {
     let shape = if value.shape().is_empty() { String::new() } else { shape_text(value.shape()) };
@@ -55,13 +105,16 @@ pub fn text(name: &str, value: &Value) -> String {
     for line in values(value).lines() {
         out.push_str(&format!("  {line}\n"));
     }
+    if let Some(i) = integers(value) {
+        out.push_str(&match value.dtype() {
+            DType::Bool => format!("  {} of {} are true\n", i.sum, i.count),
+            _ => format!("  min {}  max {}  mean {}\n", i.min, i.max, i.mean_text()),
+        });
+        return out;
+    }
     let s = statistics(value);
-    if value.dtype() == DType::Bool {
-        let trues = (0..value.data().len()).filter(|i| value.data().get_int(*i) == Some(1)).count();
-        out.push_str(&format!("  {trues} of {} are true\n", value.data().len()));
-    } else if let (Some(min), Some(max), Some(mean)) = (s.min, s.max, s.mean) {
-        let number = |v: f64| if value.dtype().is_float() { float(v) } else { format!("{v}") };
-        out.push_str(&format!("  min {}  max {}  mean {}", number(min), number(max), float(mean)));
+    if let (Some(min), Some(max), Some(mean)) = (s.min, s.max, s.mean) {
+        out.push_str(&format!("  min {}  max {}  mean {}", float(min), float(max), float(mean)));
         out.push_str(&if s.nan > 0 { format!("  ({} NaN)\n", s.nan) } else { "\n".into() });
     } else if s.nan > 0 {
         out.push_str(&format!("  all {} are NaN\n", s.nan));
@@ -71,17 +124,23 @@ pub fn text(name: &str, value: &Value) -> String {
 
 /// A result for machines. NaN and the infinities, which JSON does not have, are strings.
 pub fn json(name: &str, value: &Value, file: Option<&str>) -> Json {
-    let s = statistics(value);
     let n = value.data().len();
-    let number = |v: Option<f64>| v.map_or(Json::Null, float_json);
+    let (min, max, mean, nan) = match integers(value) {
+        Some(i) => (int_json(i.min), int_json(i.max), float_json(i.mean()), 0),
+        None => {
+            let s = statistics(value);
+            let number = |v: Option<f64>| v.map_or(Json::Null, float_json);
+            (number(s.min), number(s.max), number(s.mean), s.nan)
+        }
+    };
     let mut out = json!({
         "name": name,
         "dtype": value.dtype().name(),
         "shape": value.shape(),
-        "min": number(s.min),
-        "max": number(s.max),
-        "mean": number(s.mean),
-        "nan": s.nan,
+        "min": min,
+        "max": max,
+        "mean": mean,
+        "nan": nan,
         "values": (0..n.min(JSON_VALUES)).map(|i| element_json(value, i)).collect::<Vec<_>>(),
         "truncated": n > JSON_VALUES,
     });
@@ -96,10 +155,15 @@ pub fn float_json(v: f64) -> Json {
     if v.is_finite() { json!(v) } else { json!(float(v)) }
 }
 
+/// An element of an integer type; JSON's numbers have as many digits as one likes.
+fn int_json(v: i128) -> Json {
+    i64::try_from(v).map_or_else(|_| json!(v as u64), |v| json!(v))
+}
+
 fn element_json(value: &Value, i: usize) -> Json {
     match (value.dtype(), value.data().get_int(i)) {
         (DType::Bool, Some(v)) => json!(v == 1),
-        (_, Some(v)) => i64::try_from(v).map_or_else(|_| json!(v as u64), |v| json!(v)),
+        (_, Some(v)) => int_json(v),
         (_, None) => float_json(value.data().get_f64(i)),
     }
 }
@@ -265,6 +329,60 @@ mod tests {
                []]
         "#]],
         );
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        // Neighbours that no `f64` tells apart.
+        let big = 1i64 << 53;
+        check(
+            &[3],
+            Buffer::I64(vec![big + 1, big + 3, big + 2]),
+            expect![[r#"
+                y: i64[3]
+                  [9007199254740993, 9007199254740995, 9007199254740994]
+                  min 9007199254740993  max 9007199254740995  mean 9007199254740994
+            "#]],
+        );
+        check(
+            &[2],
+            Buffer::I64(vec![i64::MIN, i64::MIN + 1]),
+            expect![[r#"
+                y: i64[2]
+                  [-9223372036854775808, -9223372036854775807]
+                  min -9223372036854775808  max -9223372036854775807  mean -9223372036854775807.5
+            "#]],
+        );
+        check(
+            &[3],
+            Buffer::U64(vec![u64::MAX, u64::MAX, u64::MAX - 1]),
+            expect![[r#"
+                y: u64[3]
+                  [18446744073709551615, 18446744073709551615, 18446744073709551614]
+                  min 18446744073709551614  max 18446744073709551615  mean 18446744073709551614.667
+            "#]],
+        );
+        check(
+            &[2],
+            Buffer::I32(vec![-2, -3]),
+            expect![[r#"
+                y: i32[2]
+                  [-2, -3]
+                  min -3  max -2  mean -2.5
+            "#]],
+        );
+        let v = Value::new(vec![2], Buffer::I64(vec![big + 1, big + 1])).expect("a value");
+        assert_eq!(json("y", &v, None)["min"], json!(big + 1));
+        let v = Value::new(vec![1], Buffer::U64(vec![u64::MAX])).expect("a value");
+        assert_eq!(json("y", &v, None)["max"], json!(u64::MAX));
+    }
+
+    #[test]
+    fn clipping_is_told() {
+        assert_eq!(clipped(0, 10), "");
+        assert_eq!(clipped(3, 8), "  3 of 8 numbers (37.5 %) are outside of 0 to 1, and were clipped\n");
+        assert_eq!(clipped(8, 8), "  8 of 8 numbers (100 %) are outside of 0 to 1, and were clipped\n");
+        assert!(clipped(1, 1_000_000).contains("(less than 0.1 %)"));
     }
 
     #[test]

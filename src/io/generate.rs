@@ -41,7 +41,7 @@ impl Generator {
         &self.text
     }
 
-    /// Reads `name` or `name(arguments)`; `None` if the name is no generator's.
+    /// Reads `name` or `name(arguments)`; `None` if the name is not a generator's.
     pub fn parse(text: &str) -> Option<Result<Generator, Diagnostic>> {
         let (name, args) = match text.split_once('(') {
             Some((name, rest)) => (name.trim(), Some(rest.trim())),

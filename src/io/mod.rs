@@ -18,6 +18,7 @@ pub mod npz;
 pub mod output;
 pub mod picture;
 pub mod source;
+mod stdin;
 pub mod table;
 
 pub use generate::Generator;
@@ -54,6 +55,9 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
 }
 
 fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
+    if is_stdin(path) {
+        return read_file(stdin::file()?, part, want);
+    }
     match source::extension(path).as_str() {
         "npy" => npy::read(path, want),
         "npz" => npz::read(path, part, want),
@@ -136,10 +140,13 @@ pub(crate) fn truncated(path: &Path) -> Diagnostic {
         .help("the file is damaged or was not written to its end; make it again")
 }
 
-/// A text file as a whole.
+/// A text file as a whole; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     // Pipes and devices have no length, and some have no end.
     const WITHOUT_LENGTH: u64 = 64 << 20;
+    if is_stdin(path) {
+        return text(path, stdin::bytes()?.to_vec());
+    }
     let file = open(path)?;
     let metadata = file.metadata().map_err(|e| os_error(path, &e))?;
     let limit = if metadata.is_file() { metadata.len().max(WITHOUT_LENGTH) } else { WITHOUT_LENGTH };
@@ -150,9 +157,18 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         return Err(file_error(
             "data::too_large",
             path,
-            "more than 64 MiB come from something that is no regular file",
+            "more than 64 MiB come from something that is not a regular file",
         ));
     }
+    text(path, bytes)
+}
+
+/// Whether a path stands for standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
         line_error(path, line, "this is not a text file (not UTF-8)")

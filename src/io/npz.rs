@@ -63,7 +63,7 @@ fn list(names: &[String]) -> String {
 fn zip_error(path: &Path, e: ZipError) -> Diagnostic {
     match e {
         ZipError::Io(e) => os_error(path, &e),
-        e => file_error("data::format", path, format!("this is no intact `.npz` archive ({e})")),
+        e => file_error("data::format", path, format!("this is not an intact `.npz` archive ({e})")),
     }
 }
 

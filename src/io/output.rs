@@ -63,6 +63,11 @@ impl Target {
         place(self) == place(other) || inode(self).is_some_and(|i| inode(other) == Some(i))
     }
 
+    /// How many numbers of the value the file does not have as they are: those that a picture clips.
+    pub fn clipped(&self, value: &Value) -> usize {
+        if source::extension(&self.path) == "png" { picture::clipped(value) } else { 0 }
+    }
+
     /// Writes the value under a temporary name.
     fn prepare(&self, value: &Value) -> Result<NamedTempFile, Diagnostic> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
@@ -153,7 +158,7 @@ pub fn writable(path: &Path) -> Result<(), Diagnostic> {
 pub fn folder_takes_files(dir: &Path) -> std::io::Result<()> {
     let absolute = std::path::absolute(dir)?;
     let there = absolute.ancestors().find(|a| a.exists()).unwrap_or(Path::new("/"));
-    tempfile::Builder::new().prefix(".taffeta-").tempfile_in(there).map(drop)
+    tempfile::Builder::new().prefix(".taffeta-").tempfile_in(there).map(drop).map_err(without_path)
 }
 
 /// A new file beside `path`, with the permissions of the one that is there. Of a file that is new, the user's umask
@@ -161,11 +166,17 @@ pub fn folder_takes_files(dir: &Path) -> std::io::Result<()> {
 fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".taffeta-").permissions(Permissions::from_mode(0o666));
-    let file = builder.tempfile_in(directory(path))?;
+    let file = builder.tempfile_in(directory(path)).map_err(without_path)?;
     if let Ok(meta) = std::fs::metadata(path) {
         file.as_file().set_permissions(Permissions::from_mode(meta.mode() & 0o777))?;
     }
     Ok(file)
+}
+
+/// What the system says, without the name of a file that nobody has asked for.
+fn without_path(e: std::io::Error) -> std::io::Error {
+    let said = e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
+    said.map_or(e, std::io::Error::other)
 }
 
 fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {

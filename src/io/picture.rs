@@ -50,7 +50,7 @@ fn png_error(path: &Path, e: png::DecodingError) -> Diagnostic {
     match e {
         png::DecodingError::IoError(e) => os_error(path, &e),
         png::DecodingError::LimitsExceeded => file_error("data::too_large", path, "the picture is too large"),
-        e => file_error("data::format", path, format!("this is no intact PNG picture ({e})")),
+        e => file_error("data::format", path, format!("this is not an intact PNG picture ({e})")),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
     None
 }
 
-/// Why this value is no picture, although its type and rank are a picture's.
+/// Why this value is not a picture, although its type and rank are a picture's.
 pub fn fault(value: &Value) -> Option<String> {
     let shape = value.shape();
     if shape.len() == 3 && !matches!(shape[2], 1 | 3 | 4) {
@@ -79,6 +79,15 @@ pub fn fault(value: &Value) -> Option<String> {
     }
     let data = value.data();
     (0..data.len()).find(|i| data.get_f64(*i).is_nan()).map(|i| format!("NaN{} has no colour", convert::at(shape, i)))
+}
+
+/// How many numbers of a picture are outside of 0 to 1, and are clipped where it is written.
+pub fn clipped(value: &Value) -> usize {
+    let data = value.data();
+    if !value.dtype().is_float() {
+        return 0;
+    }
+    (0..data.len()).filter(|i| !(0.0..=1.0).contains(&data.get_f64(*i))).count()
 }
 
 /// Writes a picture that has no [`fault`].
@@ -133,6 +142,15 @@ mod tests {
         let rgb = picture(&[1, 1, 3], Buffer::U8(vec![1, 2, 3]));
         assert_eq!(check(&rgb, DType::I32, 3), Ok((vec![1, 1, 3], Buffer::I32(vec![1, 2, 3]))));
         assert!(check(&rgb, DType::F32, 2).unwrap_err().contains("a picture of 3 channels"));
+    }
+
+    #[test]
+    fn what_is_clipped_is_counted() {
+        let count = |data: Buffer| clipped(&Value::new(vec![1, data.len()], data).expect("a picture"));
+        assert_eq!(count(Buffer::F32(vec![0.0, -0.0, 1.0, 0.5])), 0);
+        assert_eq!(count(Buffer::F64(vec![-1e-9, 1.0 + 1e-9, f64::INFINITY, f64::NEG_INFINITY, 0.5])), 4);
+        assert_eq!(count(Buffer::U8(vec![0, 255])), 0);
+        assert_eq!(count(Buffer::Bool(vec![true])), 0);
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub enum Source {
     },
 }
 
+/// Formats that are refused by name so far.
+const LATER: [&str; 2] = ["tns", "bed"];
+
 /// Formats by the end of the name, each with the parts that can be asked for.
 const FORMATS: [(&str, &str); 11] = [
     ("npy", ""),
@@ -59,6 +62,12 @@ impl Source {
 
     fn file(text: &str) -> Result<Source, Diagnostic> {
         let whole = Path::new(text);
+        if super::is_stdin(whole) {
+            return Ok(Source::File { path: whole.to_path_buf(), part: None });
+        }
+        if let Some(part) = text.strip_prefix("-:") {
+            return Ok(Source::File { path: PathBuf::from("-"), part: Some(part.to_string()) });
+        }
         if known(whole) {
             return Ok(Source::File { path: whole.to_path_buf(), part: None });
         }
@@ -116,7 +125,7 @@ pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
         Diagnostic::new("input::unknown", format!("{text}: files that end in `.{extension}` cannot be read"))
     };
     let near = near_generator(&text);
-    let known: Vec<String> = FORMATS.iter().map(|(e, _)| format!(".{e}")).collect();
+    let known: Vec<String> = FORMATS.iter().filter(|(e, _)| !LATER.contains(e)).map(|(e, _)| format!(".{e}")).collect();
     let help = format!(
         "files: {}; generators: {}; literals: 3, 2.5, [1, 2, 3], true",
         known.join(" "),

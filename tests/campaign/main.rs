@@ -52,12 +52,12 @@ struct Finding {
 /// What a panic says.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    format!("panics: {}", text.unwrap_or("with something that is no text"))
+    format!("panics: {}", text.unwrap_or("with something that is not a text"))
 }
 
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|v| !v.is_empty())?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 /// What a case finds; a panic is a finding.

@@ -19,7 +19,7 @@ pub fn parser(seed: u64) -> Option<Finding> {
     let place = |span: taffeta_ast::Span| text.get(span.start as usize..span.end as usize);
     let outside = std::panic::catch_unwind(|| {
         let labels = parse(&text, FileId(0)).1.into_iter().flat_map(|d| d.labels);
-        labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is no part of the text", l.span)).next()
+        labels.filter(|l| place(l.span).is_none()).map(|l| format!("{:?} is not a part of the text", l.span)).next()
     });
     about(outside, &text)
 }

@@ -107,7 +107,7 @@ fn a_broken_entry_is_made_again() {
     let args = ["run", "f.ft", "power", "--in", "x=[3]"];
     assert!(steps(&folder, &args).contains(&"C_compiler".to_string()));
     assert_eq!(std::fs::metadata(&cache).expect("the cache").permissions().mode() & 0o777, 0o700);
-    for entry in std::fs::read_dir(&cache).expect("the cache") {
+    for entry in std::fs::read_dir(cache.join("entries")).expect("the cache") {
         let dir = entry.expect("an entry").path();
         for file in std::fs::read_dir(&dir).expect("an entry's files") {
             std::fs::write(file.expect("a file").path(), b"broken").expect("a write");
@@ -125,8 +125,9 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
             "#!/bin/sh\ncase \"$*\" in *probe.c*) exec cc \"$@\";; *) echo 'error: no taste' >&2; exit 3;; esac\n",
         ),
         ("grumpy", "#!/bin/sh\necho 'cannot find my assembler' >&2\nexit 4\n"),
+        ("scribbler", "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && echo junk > \"$2\"; shift; done\nexit 0\n"),
     ]);
-    for script in ["picky", "grumpy"] {
+    for script in ["picky", "grumpy", "scribbler"] {
         let path = folder.path().join(script);
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a script");
     }
@@ -138,30 +139,122 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
         (status, err)
     };
     // What lies in the cache besides the manifest, which needs no compiler.
-    let entries = || std::fs::read_dir(&cache).expect("the cache").count();
+    let count = |part: &str| std::fs::read_dir(cache.join(part)).expect("the cache").count();
+    let entries = || count("entries") + count("making") + count("failed");
     let grumpy = format!("{}/grumpy", folder.path().display());
+    let scribbler = format!("{}/scribbler", folder.path().display());
     for (cc, how, said) in [
-        ("false", "it failed (exit status: 1)", "it printed no error"),
-        ("true", "it ended well and made no file", "it printed no error"),
-        (&grumpy, "it failed (exit status: 4)", "it said: cannot find my assembler"),
+        ("false", "does not work: it failed (exit status: 1)", "it printed no error"),
+        ("true", "does not work: it ended well and made no file", "it printed no error"),
+        (&grumpy, "does not work: it failed (exit status: 4)", "it said: cannot find my assembler"),
+        // It writes something that is not a library.
+        (&scribbler, "makes libraries that cannot be loaded", "probe.out"),
     ] {
         let (status, err) = run(cc);
         assert_eq!(status, 1, "{err}");
         let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(err.contains("toolchain::broken") && flat.contains("set CC to another"), "{err}");
-        assert!(flat.contains(&format!("the C compiler `{cc}` does not work: {how}")), "{err}");
+        // Long paths are wrapped where they are.
+        let (flat, what) = (flat.replace(' ', ""), format!("`{cc}`, which the environment variable CC names, {how}"));
+        assert!(flat.contains(&what.replace(' ', "")), "{err}");
         assert!(err.contains(said) && err.contains("what was run: ") && err.contains("-shared"), "{err}");
         assert_eq!(entries(), 1, "{cc} left something in the cache");
     }
-    // A compiler that works, but not for what we made, is a mistake of ours: the files stay for the report.
+    // A compiler that works, but not for what we made, where another one takes it.
     let (status, err) = run(&format!("{}/picky", folder.path().display()));
-    assert_eq!(status, 70, "{err}");
-    assert!(
-        err.contains("internal::c") && err.contains("no taste") && err.contains("the generated files are in"),
-        "{err}"
-    );
-    assert_eq!(entries(), 2);
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("toolchain::refused") && err.contains("no taste") && err.contains("`cc` takes it"), "{err}");
+    assert!(err.contains("unset CC"), "{err}");
+    assert_eq!(entries(), 1);
     // And with a compiler that works everything is as it should be.
     let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
     assert_eq!(finish(command.env("TAFFETA_CACHE_DIR", &cache)).0, 0);
+}
+
+/// Flags of the user's that spoil the generated code, and not an empty function.
+#[test]
+fn flags_that_spoil_the_code_are_named() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let run = |name: &str, flags: &str| {
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
+        finish(command.env(name, flags).env("TAFFETA_CACHE_DIR", folder.path().join("cache")))
+    };
+    for (name, flags) in [("CFLAGS", "-Dint=long"), ("HOST_CFLAGS", "-Dreturn=retrun"), ("CFLAGS", "-DNULL=+ -Dfor=4")]
+    {
+        let (status, out, err) = run(name, flags);
+        assert_eq!((status, out.as_str()), (1, ""), "{flags}: {err}");
+        let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(err.contains("toolchain::") && flat.contains(&format!("{name}=\"{flags}\"")), "{flags}: {err}");
+        assert!(!err.contains("internal::") && !err.contains("mistake in Taffeta"), "{err}");
+    }
+    assert_eq!(run("CFLAGS", "-O2").0, 0);
+}
+
+/// Whoever could write the cache could have put a library of theirs into it. It is not run.
+#[test]
+fn a_planted_library_is_not_run() {
+    let folder = Folder::new(&[
+        ("f.ft", "def answer(x: i64) -> i64:\n    return x + 1\n"),
+        ("evil.c", "#include <stdio.h>\n__attribute__((constructor)) static void f(void) { puts(\"owned\"); }\n"),
+    ]);
+    let cache = folder.path().join("cache");
+    let run = || {
+        let mut command = folder.command(&["run", "f.ft", "--in", "x=1"]);
+        finish(command.env("TAFFETA_CACHE_DIR", &cache))
+    };
+    assert_eq!(run(), (0, "out: i64 = 2\n".into(), String::new()));
+    let library = std::fs::read_dir(cache.join("entries"))
+        .expect("the cache")
+        .map(|e| e.expect("an entry").path().join("libtaffeta_answer.so"))
+        .find(|p| p.is_file())
+        .expect("a library");
+    let planted = folder.path().join("evil.so");
+    let mut cc = std::process::Command::new("cc");
+    let cc = cc.args(["-shared", "-fPIC", "-o"]).arg(&planted).arg(folder.path().join("evil.c"));
+    assert!(cc.status().expect("a C compiler").success());
+    // With its checksum and all, as somebody would who may write there.
+    let list_file = library.with_file_name("entry.json");
+    let list = std::fs::read_to_string(&list_file).expect("a list");
+    let mut list: Json = serde_json::from_str(&list).expect("JSON");
+    let bytes = std::fs::read(&planted).expect("a library");
+    std::fs::write(&library, &bytes).expect("ours");
+    list["files"]["libtaffeta_answer.so"] = serde_json::json!([bytes.len(), blake3::hash(&bytes).to_hex().to_string()]);
+    std::fs::write(&list_file, list.to_string()).expect("ours");
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).expect("ours");
+    let (status, out, err) = run();
+    assert_eq!((status, out.as_str()), (0, "out: i64 = 2\n"), "{err}");
+    assert!(err.starts_with("warning: what the cache `") && err.contains("discarded: others could write it"), "{err}");
+    assert_eq!(run(), (0, "out: i64 = 2\n".into(), String::new()), "it is told once");
+    // Nor is anything taken from a place that others may turn.
+    let parent = folder.path().join("open");
+    std::fs::create_dir(&parent).expect("a folder");
+    std::fs::set_permissions(&parent, std::fs::Permissions::from_mode(0o777)).expect("ours");
+    let mut command = folder.command(&["run", "f.ft", "--in", "x=1"]);
+    let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", parent.join("cache")));
+    assert_eq!((status, out.as_str()), (0, "out: i64 = 2\n"), "{err}");
+    assert!(err.contains("in which it lies, can be written by others"), "{err}");
+    assert!(err.contains("compiled programs are kept for this run only"), "{err}");
+    assert!(!parent.join("cache").exists());
+}
+
+#[test]
+fn a_cache_keeps_to_its_size() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let cache = folder.path().join("cache");
+    let run = |size: &str, k: usize| {
+        let set = format!("k={k}");
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]", "--set", &set]);
+        finish(command.env("TAFFETA_CACHE_DIR", &cache).env("TAFFETA_CACHE_SIZE", size))
+    };
+    let entries = || std::fs::read_dir(cache.join("entries")).expect("the cache").count();
+    for k in 1..4 {
+        assert_eq!(run("1MB", k).0, 0);
+    }
+    // A manifest and a library for each.
+    assert_eq!(entries(), 6);
+    assert_eq!(run("1KB", 4).0, 0);
+    assert_eq!(entries(), 1, "what was made last");
+    let (status, _, err) = run("plenty", 5);
+    assert_eq!(status, 1);
+    assert!(err.contains("cache::size") && err.contains("TAFFETA_CACHE_SIZE"), "{err}");
 }

@@ -69,6 +69,15 @@ def half(x: f16[n]) -> f16[n]:
 
 def drowned(x: f64) -> f64:
     return (10000000000.0 + x) - 10000000000.0
+
+def lost(x: f32) -> f32:
+    return (1000000000.0 + x) - 1000000000.0
+
+def hidden_single(x: f32[n]) -> f32:
+    s: f32 = 0.0
+    for i in range(n):
+        s += x[i] if x[i] != 0.0 else 0.0
+    return s
 ";
 
 fn folder() -> Folder {
@@ -148,6 +157,24 @@ fn kinks_are_warnings() {
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "unclear")]), "{found}");
 }
 
+/// What rounding in f32 explains is not called a mistake, and what it does not explain is.
+#[test]
+fn rounding_in_f32_is_told_from_a_wrong_gradient() {
+    let folder = folder();
+    let out = folder.succeeds(&["check-grad", "f.ft", "lost", "--in", "x=1"]);
+    assert!(out.contains("warning: `x`: what is computed in f32 is dominated by rounding error along "), "{out}");
+    assert!(!out.contains("mistake"), "{out}");
+    let last = out.lines().last().expect("a last line");
+    assert!(last.starts_with("lost: 0 of 1 gradients agree, 1 is unclear, in "), "{out}");
+    let (status, found) = json(&folder, &["lost", "--in", "x=1"]);
+    assert_eq!((status, verdicts(&found)), (0, vec![("x", "unclear")]), "{found}");
+    assert_eq!(found["inputs"][0]["directions"][0]["rounding"], true, "{found}");
+    let (status, found) = json(&folder, &["hidden_single", "--in", "x=[1,0]"]);
+    assert_eq!((status, verdicts(&found)), (1, vec![("x", "wrong")]), "{found}");
+    let out = folder.succeeds(&["check-grad", "f.ft", "kinked", "--in", "x=[1,0,-2]", "--in", "a=3"]);
+    assert!(out.lines().last().expect("a last line").contains(" gradients agree, 1 is at a kink, in "), "{out}");
+}
+
 #[test]
 fn wrong_gradients_are_status_1() {
     let folder = folder();
@@ -167,7 +194,7 @@ fn wrong_gradients_are_status_1() {
             ╰────
           help: try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an
                 operation (`sqrt` of 0) at this one alone is not that of the program
-          note: a gradient that is wrong at every point is a mistake in Taffeta; please report it
+          note: a gradient that is wrong at every point is a mistake in Taffeta: keep the command line, the program, its inputs and what was printed
 
         1 error
     "#]]

@@ -86,7 +86,7 @@ fn constant_distances_are_said_for_every_loop() {
 
         loops
           line 21, `t` carries dependences on x
-          line 22, `i` carries nothing: its iterations may run in any order, or in parallel
+          line 22, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
     "#]],
     );
 }
@@ -99,8 +99,8 @@ fn a_program_without_dependences_is_said_to_have_none() {
         twice: no dependences
 
         loops
-          line 14, `i` carries nothing: its iterations may run in any order, or in parallel
-          line 15, `j` carries nothing: its iterations may run in any order, or in parallel
+          line 14, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
+          line 15, `j` has no loop-carried dependence: it can be parallel, vectorised or reversed
     "#]],
     );
 }

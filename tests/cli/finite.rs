@@ -39,7 +39,9 @@ def safe(x: f64[n]) -> f64:
     return m
 
 def rest(x: f64[n]) -> f64[n]:
-    y = where(x > 0.0, sqrt(x), 0.0)
+    y = zeros((n,), f64)
+    for i in range(n):
+        y[i] = sqrt(x[i]) if x[i] > 0.0 else 0.0
     return y
 
 def roots(x: f64[n]) -> f64:
@@ -89,9 +91,48 @@ fn passes(folder: &Folder, args: &[&str]) {
 #[test]
 fn the_statement_the_operands_and_the_iteration_are_named() {
     let folder = folder();
-    expect![[r#""#]].assert_eq(&stops(&folder, &["ratio", "--in", "x=[[1,2],[0,3]]", "--in", "z=[1,0]"]));
-    expect![[r#""#]].assert_eq(&stops(&folder, &["logs", "--in", "x=[0,1,0]"]));
-    expect![[r#""#]].assert_eq(&stops(&folder, &["grows", "--in", "x=1e10"]));
+    expect![[r#"
+        run::nonfinite
+
+          × `y[1, 0]` becomes nan: x[1, 0] = 0, z[1] = 0 (i = 1, j = 0)
+           ╭─[f.ft:6:13]
+         5 │         for j in range(m):
+         6 │             y[i, j] = x[i, j] / z[i]
+           ·             ────────────────────────
+         7 │     return y
+           ╰────
+
+        1 error
+    "#]]
+    .assert_eq(&stops(&folder, &["ratio", "--in", "x=[[1,2],[0,3]]", "--in", "z=[1,0]"]));
+    expect![[r#"
+        run::nonfinite
+
+          × `y[2]` becomes -inf: x[2] = 0 (i = 2)
+            ╭─[f.ft:18:9]
+         17 │     for i in range(n):
+         18 │         y[i] = log(x[i]) if i > 0 else 0.0
+            ·         ──────────────────────────────────
+         19 │     return y
+            ╰────
+
+        1 error
+    "#]]
+    .assert_eq(&stops(&folder, &["logs", "--in", "x=[0,1,0]"]));
+    expect![[r#"
+        run::nonfinite
+
+          × `y` becomes inf: y = 1e+30, x = 1e+10 (t = 2)
+            ╭─[f.ft:24:9]
+         23 │     for t in range(5):
+         24 │         y *= x
+            ·         ──────
+         25 │     return y
+            ╰────
+
+        1 error
+    "#]]
+    .assert_eq(&stops(&folder, &["grows", "--in", "x=1e10"]));
     let said = |args: &[&str], wanted: &str| {
         let found = stops(&folder, args);
         assert!(found.contains(wanted), "{args:?}: {found}");
@@ -116,7 +157,14 @@ fn copies_constants_and_choices_are_made_by_nobody() {
     // A smaller element of the input is what decides.
     passes(&folder, &["safe", "--in", "x=[inf,1]"]);
     let found = stops(&folder, &["safe", "--in", "x=[1,nan]"]);
-    expect![[r#""#]].assert_eq(&found);
+    expect![[r#"
+        run::nonfinite
+
+          × `m` is nan: no statement made it of finite numbers, but the input `x[1]` is nan already
+
+        1 error
+    "#]]
+    .assert_eq(&found);
 }
 
 #[test]

@@ -99,3 +99,21 @@ fn what_has_no_derivative_is_refused() {
     "#]]
     .assert_eq(&wrong(&["run", "f.ft", "dcount", "--in", "x=[1]"]));
 }
+
+#[test]
+fn a_large_tape_is_said_unasked() {
+    let folder = Folder::new(&[(
+        "f.ft",
+        "def f(x: f64[n], steps: i32) -> f64[n]:
+    u = x * 1.0
+    for t in range(steps):
+        u = u * sin(u)
+    return u
+",
+    )]);
+    let (status, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=1000", "--size", "steps=100000"]);
+    assert_eq!(status, 0);
+    assert!(err.contains("note: the local tensors of the gradient take") && err.contains("--memory"), "{err}");
+    let (_, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=10", "--size", "steps=10"]);
+    assert_eq!(err, "");
+}

@@ -5,15 +5,19 @@ mod cache;
 mod check_grad;
 mod data;
 mod deps;
+mod doctor;
 mod finite;
 mod gradients;
 mod library;
 mod limits;
+mod options;
 mod output;
 mod public;
 mod published;
 mod run;
 mod schedule;
+mod stdin;
+mod surroundings;
 mod usage;
 
 use crate::programs;
@@ -82,6 +86,19 @@ impl Folder {
         assert_eq!((status, err.as_str()), (0, ""), "taffeta {args:?}\n{out}");
         out
     }
+}
+
+/// The same with something on standard input.
+pub fn finish_with(command: &mut Command, input: &[u8]) -> (i32, String, String) {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    // A command that fails may not read all of it.
+    let _ = child.stdin.take().expect("a pipe").write_all(input);
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("an exit status"), text(&output.stdout), text(&output.stderr))
 }
 
 /// Status, standard output, standard error.

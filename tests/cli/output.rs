@@ -83,6 +83,62 @@ fn no_file_is_written_twice() {
     run(&["--out", "y=d/total.npy", "--out-dir", "d"]);
 }
 
+/// Also where links say so.
+#[test]
+fn links_to_one_file_are_one_file() {
+    let folder = Folder::new(&[("f.ft", PROGRAM), ("real.npy", "before")]);
+    for name in ["a.npy", "b.npy"] {
+        std::os::unix::fs::symlink("real.npy", folder.path().join(name)).expect("a link");
+    }
+    let args = ["run", "f.ft", "axpy", "--in", "x=[1]", "--in", "y=[1]", "--in", "a=1", "--out", "y=a.npy"];
+    for other in ["total=b.npy", "total=real.npy", "total=./real.npy"] {
+        let err = folder.fails(&[&args[..], &["--out", other]].concat());
+        assert!(err.contains("output::twice"), "{other}: {err}");
+    }
+    assert_eq!(folder.taffeta(&args).0, 0);
+    assert!(folder.path().join("a.npy").is_symlink());
+    assert!(std::fs::read(folder.path().join("real.npy")).expect("the file").starts_with(b"\x93NUMPY"));
+}
+
+/// Whether results can be written is asked before the program runs, for minutes perhaps.
+#[test]
+fn places_are_asked_before_the_run() {
+    let endless = "def f(x: f64[n]) -> f64[n]:\n    y = x + 0.0\n    for t in range(1000000000):\n        \
+                   for i in range(n):\n            y[i] = sin(y[i])\n    return y\n";
+    let folder = Folder::new(&[("f.ft", endless), ("file", ""), ("d.npy/x", ""), ("out/y.npy/x", "")]);
+    std::os::unix::fs::symlink("/dev/null", folder.path().join("null.npy")).expect("a link");
+    let args = ["run", "f.ft", "--in", "x=rand", "--size", "n=1000"];
+    for place in [
+        &["--out", "y=/proc/y.npy"][..],
+        &["--out", "y=no/y.npy"],
+        &["--out", "y=file/y.npy"],
+        &["--out", "y=d.npy"],
+        &["--out", "y=null.npy"],
+        &["--out-dir", "/proc/new/folder"],
+        &["--out-dir", "file/new"],
+        &["--out-dir", "file"],
+        &["--out-dir", "out"],
+    ] {
+        let err = folder.fails(&[&args[..], place].concat());
+        assert!(err.contains("output::"), "{place:?}: {err}");
+    }
+    assert!(folder.files().iter().all(|f| !f.starts_with(".taffeta")), "nothing is left behind");
+}
+
+#[test]
+fn pictures_say_what_they_clip() {
+    let folder = Folder::new(&[("f.ft", "def f(x: f32[n, m]) -> f32[n, m]:\n    y = x + 0.0\n    return y\n")]);
+    let run = |x: &str| folder.succeeds(&["run", "f.ft", "--in", &format!("x={x}"), "--out", "y=y.png"]);
+    assert_eq!(
+        run("[[0, 1.5], [-0.25, 0.5]]"),
+        "y: f32[2, 2] → y.png\n  2 of 4 numbers (50 %) are outside of 0 to 1, and were clipped\n"
+    );
+    assert_eq!(run("[[0, 1], [1, 0.5]]"), "y: f32[2, 2] → y.png\n");
+    let json = folder.succeeds(&["run", "f.ft", "--in", "x=[[2]]", "--out", "y=y.png", "--json"]);
+    let json: Json = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["results"][0]["clipped"], 1);
+}
+
 /// A program that is stopped while it runs, or while its results are written, leaves the file that was there before.
 #[test]
 fn an_interrupted_run_changes_no_file() {

@@ -48,7 +48,7 @@ fn warnings_leave_the_status_alone() {
     assert_eq!((status, out.as_str()), (0, "w.ft: no errors in 1 entry\n"));
     assert!(err.contains("type::narrowing") && err.contains("1 warning\n"), "{err}");
     let (status, out, _) = folder.taffeta(&["check", "w.ft", "--json"]);
-    assert!(status == 0 && out.contains("\"severity\": \"warning\""), "{out}");
+    assert!(status == 0 && out.contains("\"severity\":\"warning\""), "{out}");
     let (status, _, err) = folder.taffeta(&["check", "e.ft"]);
     assert!(status == 1 && err.contains("1 error\n"), "{err}");
 }
@@ -214,7 +214,7 @@ fn names_are_proposed() {
     expect![[r#"
         input::static
 
-          × --set k: `three` is no static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
+          × --set k: `three` is not a static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
 
         1 error
     "#]]
@@ -304,4 +304,20 @@ def f(x: f32[n]) -> (f32[n], f32):
     assert!(shown.contains("`u` is read here, and nothing writes it") && shown.contains("[a.ft:8:9]"), "{shown}");
     assert_eq!(shown.matches("it is declared here, without values").count(), 2, "{shown}");
     assert!(shown.ends_with("\n2 errors\n"), "{shown}");
+}
+
+/// Strings are the author's, byte for byte, in files and on standard output.
+#[test]
+fn strings_are_not_formatted() {
+    let doc = "\"\"\"Head \x0c of it   \n\n  \x1c tabs\t \n\x0c\n \x1f\x1b end  \"\"\"";
+    let text = format!("def f(x: f32[n]) -> f32[n]:\n  {doc}\n  y=x # more   \n  '''  \x1c\n\n  '''\n  return y\n");
+    let expected =
+        format!("def f(x: f32[n]) -> f32[n]:\n    {doc}\n    y = x  # more\n    '''  \x1c\n\n  '''\n    return y\n");
+    let folder = Folder::new(&[("f.ft", &text)]);
+    let (status, out, err) = super::finish_with(&mut folder.command(&["fmt", "-"]), text.as_bytes());
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert_eq!(out, expected);
+    assert_eq!(folder.taffeta(&["fmt", "f.ft"]).0, 0);
+    assert_eq!(std::fs::read_to_string(folder.path().join("f.ft")).expect("the file"), expected);
+    assert_eq!(folder.succeeds(&["fmt", "--check", "f.ft"]), "");
 }

@@ -322,7 +322,7 @@ fn hand(text: &str, on_triangles: bool) -> Option<Inputs> {
         let number = |w: &str| w.parse().unwrap_or_else(|e| panic!("{w}: {e}"));
         text.lines().map(|l| l.split(':').map(number).collect()).collect()
     };
-    // The name of a bone is no number.
+    // The name of a bone is not a number.
     let nameless: String = bones.lines().map(|l| l.split_once(':').expect("a name").1.to_string() + "\n").collect();
     let (bones, vertices) = (rows(&nameless), rows(&vertices));
     let (count, verts) = (bones.len(), vertices.len());

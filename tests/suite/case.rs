@@ -41,7 +41,7 @@ impl<'p> Case<'p> {
                 case.schedule = Some(pair.to_string());
                 continue;
             }
-            let (name, value) = pair.split_once('=').unwrap_or_else(|| panic!("{command}: {pair} is no NAME=VALUE"));
+            let (name, value) = pair.split_once('=').unwrap_or_else(|| panic!("{command}: {pair} is not a NAME=VALUE"));
             let (name, value) = (name.to_string(), value.to_string());
             match flag {
                 "--in" => {

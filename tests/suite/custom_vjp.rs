@@ -488,8 +488,8 @@ fn gradients_that_do_not_fit_are_refused() {
     assert!(program(&with(well)).check().is_empty());
     for (text, code, message) in [
         (with("def b(y_grad: f64[n]) -> (f64[n], f64):\n    return 1.0 * y_grad, 0.0\n"), "parameter", "takes no seed of the result `out1`"),
-        (with(&well.replace("y_grad", "z_grad")), "parameter", "`z_grad` is no parameter, result or seed of `f`"),
-        (with(&well.replace("(y_grad", "(k_grad: f64, y_grad")), "parameter", "`k_grad` is no parameter, result or seed"),
+        (with(&well.replace("y_grad", "z_grad")), "parameter", "`z_grad` is not a parameter, result or seed of `f`"),
+        (with(&well.replace("(y_grad", "(k_grad: f64, y_grad")), "parameter", "`k_grad` is not a parameter, result or seed"),
         (with(&well.replace("y_grad: f64[n]", "y_grad: f32[n]")), "type", "`y_grad` is `f32` with 1 dimension, and `y` is `f64`"),
         (with(&well.replace("y_grad: f64[n]", "y_grad: f64[n, 2]").replace("1.0 * y_grad", "y_grad[:, 0]")), "type", "with 2 dimensions"),
         (with(&well.replace("(y_grad", "(x: f64[2 * n], y_grad")), "shape", "dimension 0 of `x` is n * 2, and n is expected"),

@@ -65,7 +65,7 @@ fn unlike(func: &Func) -> Option<String> {
         }
         // A tape that is as long as a number that the caller gives (`steps: i32`) is nothing that people may write.
         Err(e) if e.contains("shape::data") => None,
-        Err(e) => Some(format!("its text is no program: {e}\n{text}")),
+        Err(e) => Some(format!("its text is not a program: {e}\n{text}")),
     }
 }
 

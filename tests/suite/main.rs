@@ -3,6 +3,7 @@
 
 mod adbench;
 mod case;
+mod choices;
 #[path = "../cli/mod.rs"]
 mod cli;
 mod codes;

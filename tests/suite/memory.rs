@@ -128,5 +128,5 @@ def step(x: inout[f64[a]], steps: f64[b]) -> f64:
     let refused = run(", memory=\"2MB\"", false).expect_err("sizes are not known");
     assert!(refused.contains("cannot be told without the size"), "{refused}");
     let refused = run(", memory=\"much\"", true).expect_err("no amount");
-    assert!(refused.contains("is no unit of memory") || refused.contains("is no amount of memory"), "{refused}");
+    assert!(refused.contains("is not a unit of memory") || refused.contains("is not an amount of memory"), "{refused}");
 }

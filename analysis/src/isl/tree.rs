@@ -1,7 +1,7 @@
 //! isl's generation of loops from sets and an order (Grosser, Verdoolaege, Cohen 2015).
 //!
-//! isl-rs binds nothing of `isl_ast_build_*`; the few functions that are needed are declared here. They are in the isl
-//! that isl-rs builds and links.
+//! isl-rs binds nothing of `isl_ast_build_*` (nor `isl_version`); the few functions that are needed are declared here.
+//! They are in the isl that isl-rs builds and links.
 #![allow(unsafe_code)]
 
 use super::{bounded, text};
@@ -19,6 +19,14 @@ unsafe extern "C" {
     fn isl_ast_build_node_from_schedule_map(build: usize, schedule: usize) -> usize;
     fn isl_ast_build_free(build: usize) -> usize;
     fn isl_ast_node_get_type(node: usize) -> i32;
+    fn isl_version() -> *const std::ffi::c_char;
+}
+
+/// isl's version: `0.27-GMP`, or whose it is where it was built out of its repository and does not know.
+pub(crate) fn version() -> String {
+    // SAFETY: it takes nothing and gives a constant string of the library, which ends with 0 and is never freed.
+    let text = unsafe { std::ffi::CStr::from_ptr(isl_version()) };
+    text.to_string_lossy().trim().trim_start_matches("isl-").replace("UNKNOWN-", "of isl-rs, with ")
 }
 
 // `enum isl_ast_node_type`, which isl-rs counts from 0.

@@ -66,7 +66,7 @@ impl Checks {
                 let new = self.stmt(body);
                 self.props.pop();
                 self.iters.pop();
-                // What has checks in it is no product.
+                // What has checks in it is not a product.
                 let props = LoopProps { library: props.library && new.same_node(body), ..props.clone() };
                 s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
             }
@@ -260,7 +260,6 @@ fn unconditional(e: &Expr, out: &mut Vec<Expr>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use expect_test::expect;
     use taffeta_ast::build::{Builder, block, looped, reduce, store};
     use taffeta_ast::{Origin, Parallel, Reduction, Sharing, validate};
 
@@ -293,6 +292,12 @@ mod tests {
         }
         let f = run(&b.finish(body));
         assert_eq!(validate::logical(&f), Ok(()));
-        expect![[r#""#]].assert_eq(&taffeta_ast::print::func(&f));
+        let text = print::func(&f);
+        assert_eq!(text.matches("# finite").count(), 4, "{text}");
+        assert!(text.contains("becomes {x[i] / z}: x[{i}] = {x[i]}, z = {z} (i = {i})"), "{text}");
+        // Of the choice, the operand alone that an operation makes.
+        assert!(text.contains("if 0 < i:") && text.contains("becomes {sqrt(x[i])}: x[{i}] = {x[i]}"), "{text}");
+        // What the threads reduce into is read by none of them.
+        assert!(!text.contains("abs(s") && text.contains("`s` becomes {x[i] / z}"), "{text}");
     }
 }

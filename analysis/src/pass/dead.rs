@@ -45,7 +45,7 @@ pub fn run(func: &Func) -> Func {
         let mut survey = Survey { live: reads.live([]), pinned: FxHashSet::default(), quiet: FxHashSet::default() };
         walk(&func.body, &mut Context::new(&func), &mut survey);
         survey.live = reads.live(std::mem::take(&mut survey.pinned));
-        let body = survey.sweep(&func.body);
+        let body = survey.sweep(&func.body, &mut FxHashSet::default());
         if body.same_node(&func.body) {
             break;
         }
@@ -141,13 +141,30 @@ impl Survey {
         !self.live.contains(tensor)
     }
 
-    fn sweep(&self, stmt: &Stmt) -> Stmt {
+    /// The statement without what is dead. `gone` are the dead tensors around it, which it may write.
+    fn sweep(&self, stmt: &Stmt, gone: &mut FxHashSet<Symbol>) -> Stmt {
         let new = match stmt.kind() {
             StmtKind::VarDef { tensor, body } if self.is_dead(&tensor.symbol) => {
-                return self.sweep(&without(body, &tensor.symbol));
+                let inner = gone.insert(tensor.symbol.clone());
+                let body = self.sweep(body, gone);
+                if inner {
+                    gone.remove(&tensor.symbol);
+                }
+                return body;
+            }
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } if gone.contains(tensor) => {
+                return Stmt::nop();
+            }
+            StmtKind::For { iter, extent, props, body }
+                if props.reductions.iter().any(|r| gone.contains(&r.tensor)) =>
+            {
+                let mut props = props.clone();
+                props.reductions.retain(|r| !gone.contains(&r.tensor));
+                let (iter, extent, body) = (iter.clone(), extent.clone(), self.sweep(body, gone));
+                stmt.with_kind(StmtKind::For { iter, extent, props, body })
             }
             StmtKind::Seq(stmts) => {
-                let new: Vec<Stmt> = stmts.iter().map(|s| self.sweep(s)).collect();
+                let new: Vec<Stmt> = stmts.iter().map(|s| self.sweep(s, gone)).collect();
                 if new.iter().zip(stmts).all(|(a, b)| a.same_node(b)) && !new.iter().any(Stmt::is_nop) {
                     return stmt.clone();
                 }
@@ -157,7 +174,7 @@ impl Survey {
                     _ => flat,
                 };
             }
-            _ => stmt.map(&mut |s| self.sweep(s), &mut taffeta_ast::Expr::clone),
+            _ => stmt.map(&mut |s| self.sweep(s, gone), &mut taffeta_ast::Expr::clone),
         };
         let empty = match new.kind() {
             StmtKind::For { body, .. } => body.is_nop(),
@@ -165,19 +182,5 @@ impl Survey {
             _ => false,
         };
         if empty && self.quiet.contains(&new.id()) { Stmt::nop() } else { new }
-    }
-}
-
-/// The statement without the stores and reductions into a tensor.
-fn without(stmt: &Stmt, tensor: &Symbol) -> Stmt {
-    match stmt.kind() {
-        StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
-        StmtKind::For { iter, extent, props, body } if props.reductions.iter().any(|r| r.tensor == *tensor) => {
-            let mut props = props.clone();
-            props.reductions.retain(|r| r.tensor != *tensor);
-            let (iter, extent, body) = (iter.clone(), extent.clone(), without(body, tensor));
-            stmt.with_kind(StmtKind::For { iter, extent, props, body })
-        }
-        _ => stmt.map(&mut |s| without(s, tensor), &mut taffeta_ast::Expr::clone),
     }
 }

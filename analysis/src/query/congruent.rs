@@ -1,4 +1,5 @@
-//! What is known of integers that wrap: sums and multiples of i64 are right modulo 2^64, whatever their operands are.
+//! What is known of integers that wrap: sums and multiples in a type of `w` bits are right modulo 2^w, whatever their
+//! operands are.
 
 use super::context::{Context, Def, Key};
 use super::linear::Linear;
@@ -15,11 +16,13 @@ impl Context {
         if a.dtype() != DType::I64 || b.dtype() != DType::I64 || !(self.is_opaque(a) || self.is_opaque(b)) {
             return;
         }
-        let (Some(x), Some(y)) = (self.congruent(a, DEEPEST), self.congruent(b, DEEPEST)) else { return };
+        let ((a, p), (b, q)) = (uncast(a), uncast(b));
+        let bits = p.min(q);
+        let (Some(x), Some(y)) = (self.congruent(a, bits, DEEPEST), self.congruent(b, bits, DEEPEST)) else { return };
         let Some(d) = x.minus(&y) else { return };
-        // It is a multiple of 2^64; of those, only 0 may be in reach.
+        // It is a multiple of 2^bits; of those, only 0 may be in reach.
         let range = self.interval(&d);
-        if range.lo <= -(1 << 64) || range.hi >= 1 << 64 {
+        if range.lo <= -(1 << bits) || range.hi >= 1 << bits {
             return;
         }
         self.changed();
@@ -29,19 +32,19 @@ impl Context {
         self.add_fact(d);
     }
 
-    /// A form that is equal to the expression's value modulo 2^64.
-    fn congruent(&mut self, e: &Expr, depth: u32) -> Option<Linear> {
-        if depth == 0 || e.dtype() != DType::I64 || !self.is_opaque(e) {
+    /// A form that is equal to the expression's value modulo 2^bits.
+    fn congruent(&mut self, e: &Expr, bits: u32, depth: u32) -> Option<Linear> {
+        if depth == 0 || !self.is_opaque(e) || width(e.dtype()) < bits {
             return Some(self.linear(e));
         }
-        let ExprKind::Apply(op, args) = e.kind() else { return Some(self.linear(e)) };
-        let mut of = |k: usize| self.congruent(&args[k], depth - 1);
-        match op {
-            Op::Add => of(0)?.plus(&of(1)?),
-            Op::Sub => of(0)?.minus(&of(1)?),
-            Op::Neg => of(0)?.scale(-1),
-            Op::Mul => {
-                let (x, y) = (of(0)?, of(1)?);
+        let mut of = |e: &Expr| self.congruent(e, bits, depth - 1);
+        match e.kind() {
+            ExprKind::Cast(inner) if inner.dtype().is_int() => of(inner),
+            ExprKind::Apply(Op::Add, args) => of(&args[0])?.plus(&of(&args[1])?),
+            ExprKind::Apply(Op::Sub, args) => of(&args[0])?.minus(&of(&args[1])?),
+            ExprKind::Apply(Op::Neg, args) => of(&args[0])?.scale(-1),
+            ExprKind::Apply(Op::Mul, args) => {
+                let (x, y) = (of(&args[0])?, of(&args[1])?);
                 match (x.as_constant(), y.as_constant()) {
                     (_, Some(c)) => x.scale(c),
                     (Some(c), _) => y.scale(c),
@@ -60,5 +63,17 @@ impl Context {
             (Key::Expr(e), Def::Free) => !matches!(e.kind(), ExprKind::Var(_) | ExprKind::Load(..)),
             _ => false,
         })
+    }
+}
+
+fn width(dtype: DType) -> u32 {
+    8 * dtype.size() as u32
+}
+
+/// What is cast to i64, and the bits that it is computed in.
+fn uncast(e: &Expr) -> (&Expr, u32) {
+    match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() => (inner, width(inner.dtype())),
+        _ => (e, width(e.dtype())),
     }
 }

@@ -24,6 +24,7 @@ use super::linear::Linear;
 use super::point::Assumptions;
 use super::reference::{Reference, Step, Use, references};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
 
@@ -148,6 +149,8 @@ pub struct Dependences<'f> {
     func: &'f Func,
     all: Vec<Reference>,
     definitions: Definitions,
+    /// Where the references to a tensor stand among them.
+    by_tensor: FxHashMap<Symbol, Vec<usize>>,
 }
 
 /// Pairs of which fewer are not worth several threads.
@@ -156,7 +159,12 @@ const FEW: usize = 16;
 impl<'f> Dependences<'f> {
     /// Collects the references.
     pub fn new(func: &'f Func) -> Dependences<'f> {
-        Dependences { func, all: references(func), definitions: Definitions::of(func) }
+        let all = references(func);
+        let mut by_tensor: FxHashMap<Symbol, Vec<usize>> = FxHashMap::default();
+        for (k, r) in all.iter().enumerate() {
+            by_tensor.entry(r.tensor.clone()).or_default().push(k);
+        }
+        Dependences { func, all, by_tensor, definitions: Definitions::of(func) }
     }
 
     /// The program.
@@ -173,9 +181,22 @@ impl<'f> Dependences<'f> {
         &self.all
     }
 
+    /// The references to a tensor, in the order of the text.
+    pub fn of(&self, tensor: &Symbol) -> impl Iterator<Item = &Reference> {
+        self.by_tensor.get(tensor).into_iter().flatten().map(|k| &self.all[*k])
+    }
+
     /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
-        let pairs = self.pairs(ask);
+        self.first_pair(pairs(&self.all, ask), ask)
+    }
+
+    /// The same among some of the references, which are in the order of the text.
+    pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
+        self.first_pair(pairs(references.iter().copied(), ask), ask)
+    }
+
+    fn first_pair(&self, pairs: Vec<(&Reference, &Reference)>, ask: &Ask<'_>) -> Option<Dependence> {
         if pairs.len() < FEW {
             let mut prover = Prover::new(self.func, &self.definitions);
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
@@ -191,7 +212,7 @@ impl<'f> Dependences<'f> {
 
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
-        let pairs = self.pairs(ask);
+        let pairs = pairs(&self.all, ask);
         let found: Vec<Vec<Dependence>> = taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
@@ -226,20 +247,27 @@ impl<'f> Dependences<'f> {
         };
         d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
     }
+}
 
-    fn pairs(&self, ask: &Ask<'_>) -> Vec<(&Reference, &Reference)> {
-        let sinks: Vec<&Reference> = self.all.iter().filter(|r| (ask.sink)(r)).collect();
-        let mut out = Vec::new();
-        for a in self.all.iter().filter(|r| (ask.source)(r)) {
-            for b in &sinks {
-                let commute = ask.commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
-                if a.tensor == b.tensor && (a.kind.writes() || b.kind.writes()) && !commute {
-                    out.push((a, *b));
-                }
+/// The pairs that a question is about, in the order of the sources.
+fn pairs<'r>(
+    references: impl IntoIterator<Item = &'r Reference> + Clone,
+    ask: &Ask<'_>,
+) -> Vec<(&'r Reference, &'r Reference)> {
+    let mut sinks: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
+    for r in references.clone().into_iter().filter(|r| (ask.sink)(r)) {
+        sinks.entry(&r.tensor).or_default().push(r);
+    }
+    let mut out = Vec::new();
+    for a in references.into_iter().filter(|r| (ask.source)(r)) {
+        for b in sinks.get(&a.tensor).into_iter().flatten() {
+            let commute = ask.commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+            if (a.kind.writes() || b.kind.writes()) && !commute {
+                out.push((a, *b));
             }
         }
-        out
     }
+    out
 }
 
 /// Two instances, and what is known of them since a mark.
@@ -248,7 +276,9 @@ pub(super) struct Conflict {
     pub(super) assumed: Assumptions,
     pub(super) source: Instance,
     pub(super) sink: Instance,
+    /// The indices of the source's element, and of the sink's.
     element: Option<Vec<Expr>>,
+    other: Option<Vec<Expr>>,
 }
 
 /// What decides about pairs, on one thread.
@@ -310,7 +340,7 @@ impl<'f> Prover<'f> {
         extra: Option<&Extra<'_>>,
     ) -> Option<Witness> {
         self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], s.element)
+            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
         })
     }
 
@@ -339,7 +369,7 @@ impl<'f> Prover<'f> {
         for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
             pair.suppose(&cond, true);
         }
-        let element = here.clone();
+        let (element, other) = (here.clone(), there.clone());
         pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
             pair.assumed.impossible |= pair.ctx.differ(&x, &y);
@@ -347,7 +377,7 @@ impl<'f> Prover<'f> {
             pair.ctx.assume_congruent(&x, &y);
         }
         let assumed = pair.assumed;
-        let answer = f(self, Conflict { mark, assumed, source, sink, element });
+        let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
         self.ctx.pop(mark);
         answer
     }
@@ -359,7 +389,7 @@ impl<'f> Prover<'f> {
         mark: super::Mark,
         assumed: &Assumptions,
         instances: [&Instance; 2],
-        element: Option<Vec<Expr>>,
+        elements: [(Option<Vec<Expr>>, &Reference); 2],
     ) -> Option<Witness> {
         let symbol = |e: &Expr| match e.kind() {
             taffeta_ast::ExprKind::Var(s) => Some(s.clone()),
@@ -376,8 +406,9 @@ impl<'f> Prover<'f> {
             }
         }
         let point = self.ctx.point(mark, assumed, &first)?;
-        let mut subscripts = element.iter().flatten().zip(a.indices.iter().flatten());
+        let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
         let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
+        let [(element, _), _] = elements;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)
@@ -439,7 +470,7 @@ fn recombined<'e>(
         .collect()
 }
 
-/// What is divided in some indices by what is no constant.
+/// What is divided in some indices by what is not a constant.
 fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
     let mut out = Vec::new();
     for e in indices {

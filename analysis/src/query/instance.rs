@@ -59,7 +59,7 @@ pub(super) struct Instance {
     place: usize,
 }
 
-/// Facts about two instances, gathered step by step. What is no conjunction is kept for later.
+/// Facts about two instances, gathered step by step. What is not a conjunction is kept for later.
 pub(super) struct Pair<'a> {
     pub(super) ctx: &'a mut Context,
     pub(super) names: &'a mut Names,
@@ -67,7 +67,7 @@ pub(super) struct Pair<'a> {
     pub(super) definitions: &'a Definitions,
     /// Tensors whose elements may change between the evaluations that the question is about.
     pub(super) unstable: FxHashSet<Symbol>,
-    /// What was supposed and is no fact.
+    /// What was supposed and is not a fact.
     pub(super) assumed: Assumptions,
 }
 

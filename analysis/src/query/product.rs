@@ -20,7 +20,7 @@ use super::stride::strides;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
 
-/// Why a nest is no matrix product.
+/// Why a nest is not a matrix product.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
     /// The number of the condition in the head of `schedule/src/primitives/as_lib.md`.
@@ -122,7 +122,7 @@ pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
     let (loops, update) = loops(nest)?;
     // 2. `C += A * B`.
     let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = update.kind() else {
-        return Err(Mismatch::new(2, "the statement in the nest is no sum `c[…] += …`", &update, "this statement"));
+        return Err(Mismatch::new(2, "the statement in the nest is not a sum `c[…] += …`", &update, "this statement"));
     };
     let dtype = value.dtype();
     if !matches!(dtype, DType::F32 | DType::F64) {
@@ -188,14 +188,14 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
             LoopProps::default()
         };
         if *props != own {
-            let text = format!("the loop `{iter}` is marked to run in a special way");
+            let text = format!("the loop `{iter}` is already parallel, vectorised or unrolled");
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let Some(step) = step.as_int().filter(|s| *s != 0 && *s != i64::MIN) else {
-            return Err(Mismatch::new(1, format!("the step of `{iter}` is no constant"), &at, "this loop"));
+            return Err(Mismatch::new(1, format!("the step of `{iter}` is not a constant"), &at, "this loop"));
         };
         if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| effects::mentions(e, &[&l.iter]))) {
-            let text = format!("the bounds of `{iter}` change with `{}`: the matrices are no rectangles", outer.iter);
+            let text = format!("the bounds of `{iter}` change with `{}`: the matrices are not rectangles", outer.iter);
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let span = if step > 0 { end.minus(begin) } else { begin.minus(end) };
@@ -213,7 +213,7 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
         StmtKind::VarDef { .. } => "a tensor is declared in the nest",
         StmtKind::Seq(v) if v.is_empty() => "the nest is empty",
         StmtKind::Seq(_) => "there are several statements in the nest",
-        _ => "there is a statement in the nest that is no sum",
+        _ => "there is a statement in the nest that is not a sum",
     };
     Err(Mismatch::new(1, what, &at, "here"))
 }
@@ -254,7 +254,7 @@ fn factors<'e>(
                 return Err(r.help("all three matrices must have one type"));
             }
             _ => {
-                let text = format!("`{}` is no element of a tensor", print::expr(e));
+                let text = format!("`{}` is not an element of a tensor", print::expr(e));
                 let r = Mismatch::new(2, text, update, "this sum");
                 return Err(
                     r.help("the value must be a product of two elements, and of what does not change in the nest")
@@ -304,7 +304,7 @@ fn operand(
             return Err(Mismatch::new(3, text("changes in the nest"), update, "this sum"));
         }
         let found = coefficients(index, loops).map_err(|l| {
-            let how = format!("is no multiple of `{}` and something that does not change", l.iter);
+            let how = format!("is not a multiple of `{}` and something that does not change", l.iter);
             Mismatch::new(3, text(&how), update, "this sum")
         })?;
         factors.push(found);

@@ -52,7 +52,7 @@ fn cast(e: &Expr, names: &Names) -> Bound {
     (format!("cast({}, {})", expr(e, names).0, e.dtype()), ATOM)
 }
 
-/// Whether an integer is no i64, so that it is printed with a cast in any case.
+/// Whether an integer is not an i64, so that it is printed with a cast in any case.
 fn is_wide(v: Literal) -> bool {
     matches!(v, Literal::Int(i) if i > i128::from(i64::MAX))
 }

@@ -114,7 +114,7 @@ impl Gen<'_> {
         Expr::literal(v, dtype)
     }
 
-    /// What is no literal and no operator on others.
+    /// What is not a literal and no operator on others.
     fn leaf(&mut self, dtype: DType) -> Expr {
         if self.chance(0.75)
             && let Some(load) = self.load_of(|t| t.dtype == dtype, 1)
@@ -151,7 +151,7 @@ impl Gen<'_> {
         if self.chance(0.2) { self.literal(dtype) } else { self.operand(dtype, depth) }
     }
 
-    /// An expression that is no literal.
+    /// An expression that is not a literal.
     pub(super) fn operand(&mut self, dtype: DType, depth: usize) -> Expr {
         if depth == 0 || self.chance(0.25) {
             return self.leaf(dtype);

@@ -244,11 +244,14 @@ impl<'a> Checker<'a> {
 
     /// Whether an expression is a real coordinate: it depends on an iterator over the reals.
     fn is_real(&self, e: &Expr) -> bool {
+        if e.dtype() != DType::F64 {
+            return false;
+        }
         let mut real = false;
         e.walk(&mut |e| {
             real |= matches!(e.kind(), ExprKind::Var(s) if self.vars.get(s) == Some(&DType::F64));
         });
-        real && e.dtype() == DType::F64
+        real
     }
 
     fn expr(&mut self, e: &'a Expr) {
@@ -256,11 +259,11 @@ impl<'a> Checker<'a> {
         match e.kind() {
             ExprKind::Const(v) => {
                 let same = Expr::literal(*v, dtype).as_literal() == Some(*v);
-                self.require(same, Invariant::Literal, || format!("{v:?} is no {dtype}"));
+                self.require(same, Invariant::Literal, || format!("{v:?} is not a {dtype}"));
             }
             ExprKind::Var(symbol) => {
                 let found = self.vars.get(symbol).copied();
-                self.require(found == Some(dtype), Invariant::Scope, || format!("{symbol:?} is no {dtype} here"));
+                self.require(found == Some(dtype), Invariant::Scope, || format!("{symbol:?} is not a {dtype} here"));
             }
             ExprKind::Load(symbol, indices) => {
                 if let Some((tensor, _)) = self.access(symbol, indices) {
@@ -279,7 +282,7 @@ impl<'a> Checker<'a> {
             ExprKind::Cast(inner) => self.expr(inner),
             ExprKind::Measure(_, symbol) => {
                 let real = self.vars.get(symbol) == Some(&DType::F64);
-                self.require(real, Invariant::Scope, || format!("{symbol:?} is no iterator over the reals"));
+                self.require(real, Invariant::Scope, || format!("{symbol:?} is not an iterator over the reals"));
             }
         }
     }

@@ -40,7 +40,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
         StmtKind::Print { parts } => {
             let begins = |p: &PrintPart| !matches!(p, PrintPart::Tensor { at, .. } if at.len() != 1);
             if !parts.iter().all(begins) {
-                checker.violation(Invariant::Flat, s.origin(), "a tensor is shown that is no flat buffer");
+                checker.violation(Invariant::Flat, s.origin(), "a tensor is shown that is not a flat buffer");
             }
         }
         _ => {}
@@ -61,7 +61,7 @@ fn check_expr(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
 
 fn flat(checker: &mut Checker<'_>, t: &Tensor, origin: &Origin) {
     if t.ndim() > 1 || !t.format.is_dense() || t.format.fill.is_some() {
-        checker.violation(Invariant::Flat, origin, format!("`{}` is no flat buffer", t.symbol));
+        checker.violation(Invariant::Flat, origin, format!("`{}` is not a flat buffer", t.symbol));
     }
 }
 

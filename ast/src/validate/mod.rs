@@ -1,8 +1,9 @@
 //! The validators: what every tree must keep to, so that the code that reads it need not ask.
 //!
 //! [`logical`] checks a program as the front end, gradients and schedules make it, [`lowered`] one that C can be
-//! printed from. Both are run after every pass in tests and debug builds. A violation is a mistake in this compiler,
-//! never in the user's program.
+//! printed from. [`stage`] asks for the first of them between two stages of the compiler in every build, and
+//! [`pass`] after each pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler,
+//! never in the user's program: it is reported as `internal::tree`, which names the pass.
 
 mod checker;
 mod logical;
@@ -13,6 +14,7 @@ pub use logical::logical;
 pub use lowered::lowered;
 
 use crate::diag::Diagnostic;
+use crate::func::Func;
 use crate::stmt::Origin;
 use std::fmt;
 
@@ -73,12 +75,38 @@ impl fmt::Display for Invalid {
     }
 }
 
-impl From<Invalid> for Diagnostic {
-    fn from(e: Invalid) -> Diagnostic {
-        let mut d = Diagnostic::new("internal::tree", "the compiler broke a rule of its own tree");
-        for v in &e.0 {
+impl Invalid {
+    /// The violations that a diagnostic lists; it counts the others.
+    const LISTED: usize = 5;
+
+    /// The diagnostic for a tree that this pass or stage made.
+    #[must_use]
+    pub fn made_by(&self, pass: &str) -> Diagnostic {
+        let mut d = Diagnostic::new("internal::tree", format!("{pass} made a program that breaks a rule of the tree"));
+        for v in self.0.iter().take(Self::LISTED) {
             d = d.label(v.origin.span(), v.to_string()).note(v.to_string());
+        }
+        if self.0.len() > Self::LISTED {
+            d = d.note(format!("and {} more", self.0.len() - Self::LISTED));
         }
         d.help("this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed")
     }
+}
+
+/// Checks the program that a stage of the compiler hands on, in every build.
+///
+/// # Errors
+///
+/// `internal::tree`, which names the stage and what is violated.
+pub fn stage(func: &Func, stage: &str) -> Result<(), Diagnostic> {
+    logical(func).map_err(|e| e.made_by(stage))
+}
+
+/// Checks what a pass inside of a stage made, in debug builds alone: in others the stage's end is soon enough.
+///
+/// # Errors
+///
+/// As [`stage`].
+pub fn pass(func: &Func, pass: &str) -> Result<(), Diagnostic> {
+    if cfg!(debug_assertions) { stage(func, pass) } else { Ok(()) }
 }

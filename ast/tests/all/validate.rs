@@ -5,7 +5,7 @@ use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, 
 use taffeta_ast::expr::{Access, Literal, Measure};
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::stmt::{Memory, Role};
-use taffeta_ast::validate::{Invalid, Invariant, logical, lowered};
+use taffeta_ast::validate::{Invalid, Invariant, logical, lowered, pass, stage};
 use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, Parallel, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
 };
@@ -69,7 +69,7 @@ fn scope() {
         block([var_def(&t, Stmt::nop()), store(&t, [&Expr::int(0)], &zero())])
     });
     broken(Scope, |_, y, _| store(y, [&Expr::int(0)], &local("t", DType::F64, []).load([])));
-    // A tensor is no iterator, and has the type that it was declared with.
+    // A tensor is not an iterator, and has the type that it was declared with.
     broken(Scope, |x, y, _| store(y, [&Expr::var(&x.symbol)], &zero()));
     broken(Scope, |x, y, _| {
         let load = Expr::load(&x.symbol, vec![Access::from(Expr::int(0))], DType::F32);
@@ -321,4 +321,24 @@ fn placed_somewhere() {
     assert_eq!(found(Memory::Heap, iterated, true), ok);
     assert_eq!(found(Memory::Heap, none, false), wrong);
     assert_eq!(found(Memory::Auto, constant, false), wrong);
+}
+
+#[test]
+fn what_a_stage_breaks_is_a_diagnostic_that_names_it() {
+    let many = |n: usize| {
+        program(move |_, y, _| {
+            let wrong = || store(y, [&zero()], &zero());
+            block((0..n).map(|_| wrong()))
+        })
+    };
+    let d = stage(&many(1), "elaboration").expect_err("an index is a float");
+    assert_eq!(d.code, "internal::tree");
+    assert_eq!(d.message, "elaboration made a program that breaks a rule of the tree");
+    assert_eq!(d.notes, ["Index: an index of `y` is f64"]);
+    // A program that is wrong everywhere is not told everywhere.
+    let d = stage(&many(1000), "elaboration").expect_err("all of them are");
+    assert_eq!((d.notes.len(), d.notes.last().map(String::as_str)), (6, Some("and 995 more")));
+    // Within a stage, debug builds ask.
+    assert_eq!(pass(&many(1), "simplify").is_err(), cfg!(debug_assertions));
+    assert_eq!(stage(&many(0), "elaboration"), Ok(()));
 }

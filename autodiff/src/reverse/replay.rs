@@ -19,8 +19,8 @@ pub(super) struct Replayed {
     pub(super) tensors: FxHashMap<Symbol, Kept>,
     /// Tensors that it reads and writes as the program does.
     pub(super) current: FxHashSet<Symbol>,
-    /// Copies that it makes.
-    snapshots: Vec<Snapshot>,
+    /// Copies that it makes, by the statements before which it does.
+    snapshots: FxHashMap<StmtId, Vec<Snapshot>>,
     /// Those that are declared around both passes, and no longer where they were.
     hoisted: FxHashSet<Symbol>,
     /// Whether all of the program runs, or only what the values are made of.
@@ -56,7 +56,9 @@ impl Reverse<'_, '_> {
         }
         replayed.hoisted = kept.iter().map(|(t, _)| t.clone()).collect();
         replayed.tensors.extend(kept.into_iter().filter(|(t, k)| k.tensor.symbol != *t));
-        replayed.snapshots = snapshots;
+        for s in snapshots {
+            replayed.snapshots.entry(s.anchor).or_default().push(s);
+        }
         self.replayed = Some(replayed);
         let forward = self.replay_stmt(body);
         self.replayed = None;
@@ -121,7 +123,7 @@ impl Reverse<'_, '_> {
 
     /// A statement of the forward pass, with the copies that are made before it.
     fn replay_stmt(&mut self, s: &Stmt) -> Option<Stmt> {
-        let copies: Vec<Snapshot> = self.replaying().snapshots.iter().filter(|c| c.anchor == s.id()).cloned().collect();
+        let copies: Vec<Snapshot> = self.replaying().snapshots.get(&s.id()).cloned().unwrap_or_default();
         let origin = s.origin().derive("grad", "forward");
         let mut out: Vec<Stmt> = copies.iter().map(|c| self.copy(s.id(), c, &origin)).collect();
         out.extend(self.forward(s));
@@ -220,7 +222,7 @@ impl Reverse<'_, '_> {
         let shared = |t: &Symbol| props.reductions.iter().any(|r| r.tensor == *t);
         let within = |c: &&Snapshot| self.facts.around[&c.anchor].contains(&l);
         props.is_concurrent()
-            && self.replaying().snapshots.iter().filter(within).any(|c| match &c.saved {
+            && self.replaying().snapshots.values().flatten().filter(within).any(|c| match &c.saved {
                 Saved::Last { .. } => true,
                 Saved::Whole(t) => shared(t),
                 Saved::Value(e) => {

@@ -45,7 +45,7 @@ fn used(code: &str) -> Vec<String> {
     let word = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let mut out = Vec::new();
     for (at, path) in code.match_indices("crate::") {
-        // `pub(crate)` is no path, nor is the end of another name.
+        // `pub(crate)` is not a path, nor is the end of another name.
         if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
             continue;
         }

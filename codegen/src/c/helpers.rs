@@ -3,6 +3,7 @@
 //! Each is the definition in `ast/src/interp/scalar.rs` in C. `min` and `max` are written as one comparison and one
 //! test for NaN joined by `|`, which gcc turns into vector blends.
 
+use super::half::{self, Conversion};
 use super::types;
 use std::collections::BTreeMap;
 use taffeta_ast::DType;
@@ -104,10 +105,10 @@ impl Helpers {
         "wf_exp_f32".to_string()
     }
 
-    /// The sum of the lanes of a vector type that was made by `vector`, by halves.
-    pub fn horizontal_sum(&mut self, of_type: &str) {
-        let Some((base, lanes)) = of_type.trim_start_matches("wf_").split_once('x') else { return };
-        let (dtype, lanes) = (if base == "f64" { DType::F64 } else { DType::F32 }, lanes.parse::<usize>().unwrap_or(1));
+    /// The function that sums the lanes of a vector, by halves.
+    pub fn horizontal_sum(&mut self, dtype: DType, lanes: usize) -> String {
+        let of_type = self.vector(dtype, lanes);
+        let base = dtype.name();
         let t = types::stored(dtype);
         let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
@@ -125,23 +126,16 @@ impl Helpers {
         }
         text.push_str(&format!("    return {name}[0] + {name}[1];\n#else\n    {t} sum = v[0];\n"));
         text.push_str(&format!("    for (int k = 1; k < {lanes}; k++) sum += v[k];\n    return sum;\n#endif\n}}"));
-        self.functions.insert(format!("wf_sum_{base}x{lanes}"), text);
+        let name = format!("wf_sum_{base}x{lanes}");
+        self.functions.insert(name.clone(), text);
+        name
     }
 
-    /// Conversion between a 16-bit float's storage and `float`, or rounding to it: `load`, `store`, `round`,
-    /// `round_f64`.
-    pub fn half_conversion(&mut self, what: &str, dtype: DType) -> String {
-        let name = dtype.name();
-        let table: [(&str, &str); 4] = match dtype {
-            DType::F16 => F16,
-            _ => BF16,
-        };
-        // The four are short and rely on each other.
-        for (suffix, text) in table {
-            self.conversions.insert(format!("{name}_{}", order(suffix)), text.to_string());
-        }
-        self.conversions.insert("_odd".to_string(), ROUND_TO_ODD.to_string());
-        format!("wf_{name}_{what}")
+    /// A conversion of 16-bit floats; `scalar`: in code that is not vectorised.
+    pub fn half_conversion(&mut self, what: Conversion, dtype: DType, scalar: bool) -> String {
+        self.conversions.insert("_odd".to_string(), half::ROUND_TO_ODD.to_string());
+        self.conversions.insert(dtype.name().to_string(), half::conversions(dtype).to_string());
+        what.name(dtype, scalar)
     }
 
     /// A reduction of OpenMP clauses: from `start`, combined by a statement on `omp_out` and `omp_in`.
@@ -188,15 +182,6 @@ const ATOMIC: &str = "static inline TAFFETA_UNUSED void NAME(STORED *at, VALUE v
         COMBINE
     } while (!__atomic_compare_exchange(at, &seen, &made, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }";
-
-fn order(suffix: &str) -> u8 {
-    match suffix {
-        "load" => 0,
-        "store" => 1,
-        "round" => 2,
-        _ => 3,
-    }
-}
 
 fn unsigned(dtype: DType) -> DType {
     match dtype {
@@ -263,100 +248,9 @@ static inline T NAME(T a, T b) {
         }
         "shl" => "static inline T NAME(T a, T count) { return count >= BITS ? 0 : (T)((uint64_t)a << count); }",
         // Shifting a negative number right keeps its sign, in every compiler that takes this code.
-        _ => {
+        "shr" => {
             "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }"
         }
+        other => unreachable!("no helper of the name `{other}`"),
     }
 }
-
-/// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives
-/// what rounding the double at once would.
-const ROUND_TO_ODD: &str = "static inline TAFFETA_UNUSED float wf_odd(double x) {
-    float f = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    if (x != x || (double)f == x) return f;
-    if ((double)fabsf(f) > fabs(x)) bits -= 1;
-    bits |= 1;
-    memcpy(&f, &bits, 4);
-    return f;
-}";
-
-const F16: [(&str, &str); 4] = [
-    (
-        "load",
-        "static inline TAFFETA_UNUSED float wf_f16_load(uint16_t h) {
-#ifdef __FLT16_MANT_DIG__
-    _Float16 x;
-    memcpy(&x, &h, 2);
-    return (float)x;
-#else
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, bits;
-    float f;
-    if (rest >= 0x7c00) {
-        bits = sign | 0x7f800000 | (rest & 0x3ff) << 13;
-    } else if (rest >= 0x400) {
-        bits = sign | ((rest << 13) + 0x38000000);
-    } else {
-        f = (float)rest * 0x1p-24f;
-        return sign ? -f : f;
-    }
-    memcpy(&f, &bits, 4);
-    return f;
-#endif
-}",
-    ),
-    (
-        "store",
-        "static inline TAFFETA_UNUSED uint16_t wf_f16_store(float f) {
-    uint16_t h;
-#ifdef __FLT16_MANT_DIG__
-    _Float16 x = (_Float16)f;
-    memcpy(&h, &x, 2);
-#else
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    uint32_t rest = bits & 0x7fffffff;
-    if (rest > 0x7f800000) {
-        h = sign | 0x7e00;
-    } else if (rest >= 0x477ff000) {
-        h = sign | 0x7c00;
-    } else if (rest < 0x38800000) {
-        h = sign | (uint16_t)rintf(fabsf(f) * 0x1p24f);
-    } else {
-        h = (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
-    }
-#endif
-    return h;
-}",
-    ),
-    ("round", "static inline TAFFETA_UNUSED float wf_f16_round(float f) { return wf_f16_load(wf_f16_store(f)); }"),
-    ("round_f64", "static inline TAFFETA_UNUSED float wf_f16_round_f64(double x) { return wf_f16_round(wf_odd(x)); }"),
-];
-
-const BF16: [(&str, &str); 4] = [
-    (
-        "load",
-        "static inline TAFFETA_UNUSED float wf_bf16_load(uint16_t h) {
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}",
-    ),
-    (
-        "store",
-        "static inline TAFFETA_UNUSED uint16_t wf_bf16_store(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    if (f != f) return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}",
-    ),
-    ("round", "static inline TAFFETA_UNUSED float wf_bf16_round(float f) { return wf_bf16_load(wf_bf16_store(f)); }"),
-    (
-        "round_f64",
-        "static inline TAFFETA_UNUSED float wf_bf16_round_f64(double x) { return wf_bf16_round(wf_odd(x)); }",
-    ),
-];

@@ -6,9 +6,9 @@
 //! acc[1] += a[k] * *(const wf_f32x16_at *)&b[k * 32 + 16];
 //! ```
 
+use super::emitter::Emitter;
 use super::expr::{Text, prec};
 use super::reduce::Shared;
-use super::stmt::Emitter;
 use crate::lower::at;
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
@@ -37,7 +37,9 @@ impl Emitter<'_> {
     /// Declares an array of vectors.
     pub fn vectors(&mut self, name: &str, tensor: &Tensor) {
         let (of_type, lanes) = self.vector_type(tensor.dtype);
-        let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(0);
+        let Some(count) = tensor.shape.first().and_then(Expr::as_int) else {
+            unreachable!("Placed: the length of `{name}` is not known");
+        };
         self.out.line(format!("{of_type} {name}[{}];", count / lanes));
     }
 
@@ -60,24 +62,47 @@ impl Emitter<'_> {
                 }
                 self.out.close("}");
             }
-            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => self.lane_stmt(over, body),
-            _ => {}
+            StmtKind::Store { tensor, indices, value } => {
+                self.show(body);
+                self.lane_stmt(over, (tensor, indices), None, ("=", value));
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                self.show(body);
+                let own = match self.shared.get(&(tensor.clone(), *op)) {
+                    Some(Shared::Copy(own)) => Some(own.clone()),
+                    Some(Shared::Atomic) => unreachable!("lower/vectors: `{tensor}` is updated atomically"),
+                    None => None,
+                };
+                let operator = match op {
+                    ReduceOp::Add => "+=",
+                    ReduceOp::Mul => "*=",
+                    ReduceOp::Min
+                    | ReduceOp::Max
+                    | ReduceOp::And
+                    | ReduceOp::Or
+                    | ReduceOp::BitAnd
+                    | ReduceOp::BitOr => unreachable!("lower/vectors: {op:?} on lanes"),
+                };
+                self.lane_stmt(over, (tensor, indices), own, (operator, value));
+            }
+            StmtKind::VarDef { .. }
+            | StmtKind::For { .. }
+            | StmtKind::While { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Assume { .. }
+            | StmtKind::Print { .. }
+            | StmtKind::Eval { .. } => unreachable!("lower/vectors: a loop over lanes holds other statements"),
         }
     }
 
-    fn lane_stmt(&mut self, over: LaneLoop<'_>, s: &Stmt) {
-        self.show(s);
-        let (tensor, indices, value, operator, own) = match s.kind() {
-            StmtKind::Store { tensor, indices, value } => (tensor, indices, value, "=", None),
-            StmtKind::ReduceTo { tensor, indices, op, value } => {
-                let own = match self.shared.get(&(tensor.clone(), *op)) {
-                    Some(Shared::Copy(own)) => Some(own.clone()),
-                    _ => None,
-                };
-                (tensor, indices, value, if *op == ReduceOp::Mul { "*=" } else { "+=" }, own)
-            }
-            _ => return,
-        };
+    /// Stores a value into an element, or combines it with it, for every lane; `own` is the thread's copy of the array.
+    fn lane_stmt(
+        &mut self,
+        over: LaneLoop<'_>,
+        (tensor, indices): (&Symbol, &[Access]),
+        own: Option<String>,
+        (operator, value): (&str, &Expr),
+    ) {
         let dtype = value.dtype();
         let (of_type, lanes) = self.vector_type(dtype);
         for k in 0..(over.end - over.begin) / lanes {
@@ -98,9 +123,11 @@ impl Emitter<'_> {
         read: bool,
     ) -> String {
         let name = name.unwrap_or_else(|| self.names.get(tensor));
-        let index = indices.first().map_or(Expr::int(0), |a| at(&a.index, lane.iter, &lane.first));
+        let [a] = indices else { unreachable!("Flat: {} indices of `{tensor}`", indices.len()) };
+        let index = at(&a.index, lane.iter, &lane.first);
         if self.lowered.vectors().arrays.contains(tensor) {
-            return format!("{name}[{}]", index.as_int().unwrap_or(0) / lane.lanes);
+            let Some(first) = index.as_int() else { unreachable!("lower/vectors: no whole vector of `{tensor}`") };
+            return format!("{name}[{}]", first / lane.lanes);
         }
         let of_type = self.helpers.vector(lane.dtype, lane.lanes as usize);
         let index = self.expr(&index);
@@ -138,9 +165,8 @@ impl Emitter<'_> {
         let (first, last) = (self.expr(begin), self.text(end).at(prec::SUM));
         self.ranges.iterator(iter, begin, end, 1);
         self.out.line(format!("int64_t {i} = {first};"));
-        let sums: Vec<(String, String)> = parts.iter().filter_map(|s| self.start_sum(s)).collect();
-        let dtype = |s: &Stmt| s.kind().exprs().last().map_or(DType::F32, |v| v.dtype());
-        let lanes = parts.iter().map(|s| self.vector_type(dtype(s)).1).max().unwrap_or(1);
+        let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s)).collect();
+        let lanes = parts.iter().map(|s| self.vector_type(summed(s).2.dtype()).1).max().unwrap_or(1);
         let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
         for chains in [CHAINS, 1] {
             let step = lanes * chains;
@@ -150,7 +176,7 @@ impl Emitter<'_> {
             }
             self.out.open(format!("for (; {i} + {step} <= {last}; {i} += {step}) {{"));
             for (s, (sum, of_type)) in parts.iter().zip(&sums) {
-                let StmtKind::ReduceTo { value, .. } = s.kind() else { continue };
+                let (.., value) = summed(s);
                 self.show(s);
                 let own = self.vector_type(value.dtype()).1;
                 for k in 0..step / own {
@@ -162,12 +188,14 @@ impl Emitter<'_> {
             }
             self.out.close("}");
         }
-        for (s, (sum, of_type)) in parts.iter().zip(&sums) {
-            let StmtKind::ReduceTo { tensor, indices, .. } = s.kind() else { continue };
+        for (s, (sum, _)) in parts.iter().zip(&sums) {
+            let (tensor, indices, value) = summed(s);
+            let dtype = value.dtype();
             let target = self.element(tensor, indices).text;
-            self.helpers.horizontal_sum(of_type);
+            let lanes = self.vector_type(dtype).1 as usize;
+            let by_halves = self.helpers.horizontal_sum(dtype, lanes);
             let whole = format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])");
-            self.out.line(format!("{target} += wf_sum_{}({whole});", of_type.trim_start_matches("wf_")));
+            self.out.line(format!("{target} += {by_halves}({whole});"));
         }
         if length.is_none_or(|l| l % lanes != 0) {
             self.out.open(format!("for (; {i} < {last}; {i}++) {{"));
@@ -179,15 +207,15 @@ impl Emitter<'_> {
 
     /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their
     /// name and type.
-    fn start_sum(&mut self, s: &Stmt) -> Option<(String, String)> {
-        let StmtKind::ReduceTo { tensor, value, .. } = s.kind() else { return None };
+    fn start_sum(&mut self, s: &Stmt) -> (String, String) {
+        let (tensor, _, value) = summed(s);
         let (of_type, _) = self.vector_type(value.dtype());
         let wish = format!("{}_lanes", self.names.get(tensor));
         let name = self.names.fresh(&wish);
         let zero = super::types::literal(taffeta_ast::expr::Literal::Float(-0.0), value.dtype(), true);
         let start = format!("{zero} - ({of_type}){{0}}");
         self.out.line(format!("{of_type} {name}[{CHAINS}] = {{{start}, {start}, {start}, {start}}};"));
-        Some((name, of_type))
+        (name, of_type)
     }
 
     /// A value, and whether it is a vector; a number stands for all lanes.
@@ -222,12 +250,23 @@ impl Emitter<'_> {
                     Op::Add => ("+", prec::SUM),
                     Op::Sub => ("-", prec::SUM),
                     Op::Mul => ("*", prec::PRODUCT),
-                    _ => ("/", prec::PRODUCT),
+                    Op::Div => ("/", prec::PRODUCT),
+                    other => unreachable!("lower/lanes: `{}` of vectors", other.info().name),
                 };
                 let (a, b) = (self.lane_value(lane, &args[0]).0, self.lane_value(lane, &args[1]).0);
                 (Text::new(format!("{} {sign} {}", a.at(level), b.at(level + 1)), level), true)
             }
-            _ => (self.text(e), false),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => {
+                unreachable!("lower/lanes: a lane's own number")
+            }
         }
+    }
+}
+
+/// The element of a sum, and what is added to it.
+fn summed(s: &Stmt) -> (&Symbol, &[Access], &Expr) {
+    match s.kind() {
+        StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } => (tensor, indices, value),
+        _ => unreachable!("lower/vectors: a loop that adds up holds other statements"),
     }
 }

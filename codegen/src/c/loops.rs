@@ -24,10 +24,10 @@
 //! }
 //! ```
 
+use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
 use super::outline::Outer;
 pub(super) use super::reduce::Shared;
-use super::stmt::{Emitter, ErrorExit};
 use super::types;
 use taffeta_ast::stmt::{LoopProps, Parallel};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
@@ -88,6 +88,7 @@ impl Emitter<'_> {
             self.out.line(first);
         }
         let vectorised = std::mem::replace(&mut self.vectorised, l.props.vectorize.is_some());
+        self.loops.push(l.iter.clone());
         let may_fail = match &l.props.parallel {
             None => {
                 self.stmt(l.body);
@@ -96,6 +97,7 @@ impl Emitter<'_> {
             Some(_) if self.can_outline(l) => self.outlined_body(&i, l),
             Some(_) => self.parallel_body(&i, l.body),
         };
+        self.loops.pop();
         self.vectorised = vectorised;
         self.out.close("}");
         if let Some(team) = &team {
@@ -199,7 +201,9 @@ impl Emitter<'_> {
     fn clauses(&mut self, reductions: &[Reduction]) -> Vec<String> {
         let mut by_name: Vec<(String, Vec<String>)> = Vec::new();
         for r in reductions.iter().filter(|r| r.sharing == Sharing::Partial) {
-            let Some(dtype) = self.dtypes.get(&r.tensor).copied() else { continue };
+            let Some(dtype) = self.dtypes.get(&r.tensor).copied() else {
+                unreachable!("Scope: `{}` is not declared", r.tensor)
+            };
             if self.counts.contains_key(&r.tensor) {
                 continue;
             }

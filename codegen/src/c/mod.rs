@@ -1,14 +1,17 @@
 //! C99 with OpenMP, for people to read: names from the source, the source line above every statement, one function for
 //! an entry and its ABI around it.
 //!
-//! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI.
+//! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI. `emitter`: the
+//!   state of all of them.
 //! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions
 //!   right.
 //! - `library`: nests that are matrix products.
 //! - `lanes`: arrays that are vectors.
-//! - `helpers`: operators that C does not have, of which only those that are used are printed.
+//! - `helpers`: operators that C does not have, of which only those that are used are printed; `half`: conversions of
+//!   16-bit floats.
 //!
-//! On a [`Lowered`] program nothing here can fail.
+//! On a [`Lowered`] program nothing here can fail: what a rule of the validator excludes is `unreachable!` under the
+//! rule's name, and never printed as something else.
 //!
 //! # What the flags have to say
 //!
@@ -17,8 +20,10 @@
 //! -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN,
 //! infinities and -0 behave.
 
+mod emitter;
 mod entry;
 mod expr;
+mod half;
 mod helpers;
 mod lanes;
 mod library;
@@ -30,6 +35,8 @@ mod reduce;
 mod stmt;
 mod types;
 mod writer;
+
+pub(crate) use types::abi as abi_name;
 
 use crate::lower::Lowered;
 use crate::signature::Signature;
@@ -57,7 +64,7 @@ pub struct CSource {
 
 /// Prints a lowered program. `sources` is where comments and places in messages come from.
 pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
-    let mut emitter = stmt::Emitter::new(lowered, sources);
+    let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
     let prologue = entry::prologue(lowered.signature(), emitter.products);
     let code = format!("{prologue}{}{unit}", emitter.helpers.text());

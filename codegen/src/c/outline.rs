@@ -11,8 +11,8 @@
 //! A scalar that threads reduce into is private to each of them: it is passed by its address, and lives in a variable
 //! of the function.
 
+use super::emitter::{Emitter, ErrorExit, Storage};
 use super::loops::Loop;
-use super::stmt::{Emitter, ErrorExit, Storage};
 use super::writer::Writer;
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;

@@ -1,6 +1,7 @@
 //! Reductions: in place, atomic, and combining partial results.
 
-use super::stmt::Emitter;
+use super::emitter::Emitter;
+use super::half::Conversion;
 use super::types;
 use taffeta_ast::{Access, DType, Expr, ExprKind, ReduceOp, Symbol};
 
@@ -21,8 +22,8 @@ impl Emitter<'_> {
         match self.shared.get(&(tensor.clone(), op)).cloned() {
             None => {}
             Some(Shared::Copy(name)) => {
-                let index = indices.first().map_or("0".to_string(), |a| self.expr(&a.index));
-                target = format!("{name}[{index}]");
+                let [a] = indices else { unreachable!("Flat: {} indices of `{tensor}`", indices.len()) };
+                target = format!("{name}[{}]", self.expr(&a.index));
                 // The value that is there already is that of the copy.
                 if operator(op, dtype).is_none() {
                     let value = self.expr(value);
@@ -62,10 +63,13 @@ impl Emitter<'_> {
         let name = match op {
             ReduceOp::Add => "+",
             ReduceOp::Mul => "*",
-            _ => &self.helpers.operator(op.info().op.info().name, dtype),
+            ReduceOp::Min | ReduceOp::Max => &self.helpers.operator(op.info().op.info().name, dtype),
+            ReduceOp::And | ReduceOp::Or | ReduceOp::BitAnd | ReduceOp::BitOr => {
+                unreachable!("{op:?} is an operator in C")
+            }
         };
         let held = match types::is_narrow_float(dtype) {
-            true => format!("{}({element})", self.helpers.half_conversion("load", dtype)),
+            true => format!("{}({element})", self.half(Conversion::Load, dtype)),
             false => element.to_string(),
         };
         let new = match name {
@@ -73,7 +77,7 @@ impl Emitter<'_> {
             call => format!("{call}({held}, {value})"),
         };
         match types::is_narrow_float(dtype) {
-            true => format!("{element} = {}({new});", self.helpers.half_conversion("store", dtype)),
+            true => format!("{element} = {}({new});", self.half(Conversion::Store, dtype)),
             false => format!("{element} = {new};"),
         }
     }
@@ -84,7 +88,7 @@ impl Emitter<'_> {
             ReduceOp::And => format!("if (!{other}) {element} = false;"),
             ReduceOp::Or => format!("if ({other}) {element} = true;"),
             _ if types::is_narrow_float(dtype) => {
-                let value = format!("{}({other})", self.helpers.half_conversion("load", dtype));
+                let value = format!("{}({other})", self.half(Conversion::Load, dtype));
                 self.combined(op, dtype, element, &value)
             }
             _ => self.combined(op, dtype, element, other),
@@ -94,11 +98,7 @@ impl Emitter<'_> {
     /// What partial results start from, as it is stored.
     pub fn neutral(&mut self, op: ReduceOp, dtype: DType) -> String {
         let value = types::literal(crate::lower::neutral(op, dtype), dtype, true);
-        if types::is_narrow_float(dtype) {
-            format!("{}({value})", self.helpers.half_conversion("store", dtype))
-        } else {
-            value
-        }
+        if types::is_narrow_float(dtype) { format!("{}({value})", self.half(Conversion::Store, dtype)) } else { value }
     }
 
     /// The name of a reduction in OpenMP's clauses; what they do not have is declared. Their sum of floats starts from
@@ -138,6 +138,6 @@ fn operator(op: ReduceOp, dtype: DType) -> Option<&'static str> {
         // The value has no effect and cannot fail, so that it may be computed in any case.
         ReduceOp::And | ReduceOp::BitAnd => Some("&="),
         ReduceOp::Or | ReduceOp::BitOr => Some("|="),
-        _ => None,
+        ReduceOp::Add | ReduceOp::Mul | ReduceOp::Min | ReduceOp::Max => None,
     }
 }

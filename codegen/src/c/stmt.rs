@@ -1,121 +1,17 @@
-//! Statements.
-//!
-//! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
-//! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
-//! status in the context tells the other threads and, after the loop, the function. Loops are in `loops`, reductions in
-//! `reduce`.
+//! Statements. Loops are in `loops`, reductions in `reduce`, how an error leaves in `emitter`.
 
+use super::emitter::{Emitter, ErrorExit, Storage};
 use super::expr::prec;
-use super::helpers::Helpers;
 use super::lanes::LaneLoop;
-use super::loops::{Loop, Shared};
-use super::names::Names;
+use super::loops::Loop;
 use super::outline::Outer;
-use super::ranges::Ranges;
 use super::types;
-use super::writer::{Writer, comment, format_text, string};
-use crate::lower::{Lowered, first_value};
-use crate::signature::{Site, SourceRange};
-use indexmap::IndexSet;
-use rustc_hash::FxHashMap;
+use super::writer::{comment, format_text, string};
+use crate::lower::first_value;
 use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
-use taffeta_ast::{
-    Access, DType, Expr, Extent, Origin, PrintPart, ReduceOp, SourceMap, Stmt, StmtKind, Symbol, Tensor,
-};
+use taffeta_ast::{Access, DType, Expr, Extent, PrintPart, Stmt, StmtKind, Tensor};
 
-/// How a tensor's elements are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Storage {
-    /// A scalar in a variable.
-    Variable,
-    /// A scalar behind a pointer.
-    Pointer,
-    /// An array or a pointer to the first element.
-    Array,
-}
-
-/// How an error leaves the present place.
-#[derive(Clone, Debug)]
-pub(super) enum ErrorExit {
-    /// `return` with the status.
-    Return,
-    /// `return` from the body of a parallel loop.
-    Stop,
-    /// `goto` the label.
-    Goto(String),
-}
-
-/// The state of printing one program.
-pub(super) struct Emitter<'a> {
-    pub lowered: &'a Lowered,
-    sources: &'a SourceMap,
-    pub names: Names,
-    pub helpers: Helpers,
-    pub ranges: Ranges,
-    pub out: Writer,
-    pub sites: IndexSet<Site>,
-    /// Whether there are matrix products.
-    pub products: bool,
-    places: FxHashMap<Symbol, Storage>,
-    pub dtypes: FxHashMap<Symbol, DType>,
-    /// The number of elements of arrays.
-    pub counts: FxHashMap<Symbol, Expr>,
-    /// How reductions are kept apart in the parallel loop around.
-    pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
-    /// The members of the plan that say where tensors lie in the arena.
-    pub offsets: FxHashMap<Symbol, String>,
-    pub error_exit: ErrorExit,
-    /// How often an error leaves by the present `leave`.
-    pub leaves: usize,
-    /// The comment that was printed last.
-    pub shown: String,
-    /// Whether the loop around is on vector lanes.
-    pub vectorised: bool,
-    /// The variables of the kernel, by name.
-    pub scope: FxHashMap<String, Outer>,
-    /// The bodies of parallel loops.
-    pub functions: Vec<String>,
-}
-
-impl<'a> Emitter<'a> {
-    pub fn new(lowered: &'a Lowered, sources: &'a SourceMap) -> Emitter<'a> {
-        Emitter {
-            lowered,
-            sources,
-            names: Names::default(),
-            helpers: Helpers::default(),
-            ranges: Ranges::default(),
-            out: Writer::default(),
-            sites: IndexSet::new(),
-            products: false,
-            places: FxHashMap::default(),
-            dtypes: FxHashMap::default(),
-            counts: FxHashMap::default(),
-            shared: FxHashMap::default(),
-            offsets: FxHashMap::default(),
-            error_exit: ErrorExit::Return,
-            leaves: 0,
-            shown: String::new(),
-            vectorised: false,
-            scope: FxHashMap::default(),
-            functions: Vec::new(),
-        }
-    }
-
-    /// Says how the elements of a parameter or result are named.
-    pub fn declare(&mut self, tensor: &Symbol, place: Storage) {
-        self.places.insert(tensor.clone(), place);
-    }
-
-    pub fn place(&self, tensor: &Symbol) -> Storage {
-        self.places.get(tensor).copied().unwrap_or(Storage::Array)
-    }
-
-    /// The member of the plan that says where a tensor lies in the arena.
-    pub fn offset(&self, tensor: &Symbol) -> String {
-        self.offsets.get(tensor).cloned().unwrap_or_default()
-    }
-
+impl Emitter<'_> {
     /// A statement inside the present block.
     pub fn stmt(&mut self, s: &Stmt) {
         match s.kind() {
@@ -139,19 +35,23 @@ impl<'a> Emitter<'a> {
                 }
                 self.for_loop(&Loop { iter, bounds: [begin, end, step], props, body });
             }
-            StmtKind::If { .. } => {
+            StmtKind::If { cond, then, otherwise } => {
                 self.show(s);
-                self.branch(s, "if");
+                self.branch((cond, then, otherwise.as_ref()), "if");
             }
             StmtKind::Store { tensor, indices, value } => {
                 self.show(s);
+                self.carried = self.is_carried(tensor, indices);
                 let target = self.element(tensor, indices).text;
                 let value = self.stored(value);
+                self.carried = false;
                 self.out.line(format!("{target} = {value};"));
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 self.show(s);
+                self.carried = self.is_carried(tensor, indices);
                 self.reduce(tensor, indices, *op, value);
+                self.carried = false;
             }
             StmtKind::Assert { cond, message, kind } => {
                 self.show(s);
@@ -161,11 +61,11 @@ impl<'a> Emitter<'a> {
                 self.show(s);
                 self.print(parts);
             }
-            // An assumption is for the analysis. Refused before lowering: library calls, reals, structured tensors.
-            StmtKind::Assume { .. }
-            | StmtKind::While { .. }
-            | StmtKind::Eval { .. }
-            | StmtKind::For { extent: Extent::Reals, .. } => {}
+            // For the analysis alone.
+            StmtKind::Assume { .. } => {}
+            StmtKind::While { .. } => unreachable!("Plain: a `while`"),
+            StmtKind::Eval { function, .. } => unreachable!("Plain: a call of `{function}`"),
+            StmtKind::For { iter, extent: Extent::Reals, .. } => unreachable!("Plain: `{iter}` runs over the reals"),
         }
     }
 
@@ -193,8 +93,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn branch(&mut self, s: &Stmt, how: &str) {
-        let StmtKind::If { cond, then, otherwise } = s.kind() else { return };
+    fn branch(&mut self, (cond, then, otherwise): (&Expr, &Stmt, Option<&Stmt>), how: &str) {
         let cond = self.expr(cond);
         let head = format!("{how} ({cond}) {{");
         if how == "if" {
@@ -203,13 +102,14 @@ impl<'a> Emitter<'a> {
             self.out.reopen(&head)
         }
         self.stmt(then);
-        match otherwise {
-            Some(next) if matches!(next.kind(), StmtKind::If { .. }) => return self.branch(next, "} else if"),
-            Some(next) if !next.is_nop() => {
+        if let Some(next) = otherwise {
+            if let StmtKind::If { cond, then, otherwise } = next.kind() {
+                return self.branch((cond, then, otherwise.as_ref()), "} else if");
+            }
+            if !next.is_nop() {
                 self.out.reopen("} else {");
                 self.stmt(next);
             }
-            _ => {}
         }
         self.out.close("}");
     }
@@ -224,7 +124,8 @@ impl<'a> Emitter<'a> {
             self.scope.insert(t.clone(), Outer::value(format!("{c} *restrict {t}")));
         }
         match tensor.memory {
-            Memory::Auto | Memory::Register => {
+            Memory::Auto => unreachable!("Placed: `{t}` has no place"),
+            Memory::Register => {
                 self.declare(&tensor.symbol, Storage::Variable);
                 if let Some((value, rest)) = first_value(&tensor.symbol, body) {
                     let value = self.stored(value);
@@ -236,9 +137,14 @@ impl<'a> Emitter<'a> {
                 self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                 self.out.line(format!("{c} {t};"));
             }
-            Memory::Stack if self.lowered.vectors().arrays.contains(&tensor.symbol) => self.vectors(&t, tensor),
+            Memory::Stack if self.lowered.vectors().arrays.contains(&tensor.symbol) => {
+                self.declare(&tensor.symbol, Storage::Array);
+                self.vectors(&t, tensor);
+            }
             Memory::Stack => {
-                let count = tensor.shape.first().and_then(Expr::as_int).unwrap_or(1).max(1);
+                let Some(count) = tensor.shape.first().and_then(Expr::as_int).map(|n| n.max(1)) else {
+                    unreachable!("Placed: the length of `{t}` is not known");
+                };
                 let aligned = if count * tensor.dtype.size() as i64 >= 64 { "TAFFETA_ALIGNED " } else { "" };
                 self.declare(&tensor.symbol, Storage::Array);
                 self.out.line(format!("{aligned}{c} {t}[{count}];"));
@@ -385,64 +291,5 @@ impl<'a> Emitter<'a> {
         }
         self.out.line(format!("wf_print(ctx, &{line});"));
         self.out.close("}");
-    }
-
-    /// Records an error and leaves.
-    fn fail(&mut self, origin: &Origin, status: &str, format: &str, values: &[String]) {
-        let (site, line) = self.site(origin);
-        let place = self.location(origin);
-        let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
-        let values: String = values.iter().map(|v| format!(", {v}")).collect();
-        let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
-        match self.error_exit.clone() {
-            ErrorExit::Return => self.out.line(format!("return {call};")),
-            ErrorExit::Stop => {
-                self.leaves += 1;
-                self.out.line(format!("{call};"));
-                self.out.line("return;");
-            }
-            ErrorExit::Goto(label) => {
-                self.leaves += 1;
-                self.out.line(format!("{call};"));
-                self.out.line(format!("goto {label};"));
-            }
-        }
-    }
-
-    /// Leaves because of an error that is recorded already.
-    pub fn leave_failed(&mut self) {
-        match self.error_exit.clone() {
-            ErrorExit::Return => self.out.line("return ctx->status;"),
-            ErrorExit::Stop => {
-                self.leaves += 1;
-                self.out.line("return;");
-            }
-            ErrorExit::Goto(label) => {
-                self.leaves += 1;
-                self.out.line(format!("goto {label};"));
-            }
-        }
-    }
-
-    /// `file:line` of a statement; empty where no user wrote it.
-    fn location(&self, origin: &Origin) -> String {
-        if origin.span().is_none() { String::new() } else { self.sources.locate(origin.span()) }
-    }
-
-    /// The number of a place that can fail, and its line.
-    fn site(&mut self, origin: &Origin) -> (usize, u32) {
-        let span = origin.span();
-        let name = |file| self.sources.get(file).map_or(String::new(), |f| f.name.clone());
-        let line = self.sources.line_col(span).map_or(0, |at| at.line as u32);
-        let chain = origin
-            .chain()
-            .iter()
-            .map(|c| {
-                let place = SourceRange { file: name(c.span.file), start: c.span.start, end: c.span.end };
-                (c.function.clone(), place)
-            })
-            .collect();
-        let site = Site { file: name(span.file), line, start: span.start, end: span.end, chain };
-        (self.sites.insert_full(site).0, line)
     }
 }

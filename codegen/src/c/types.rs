@@ -34,7 +34,7 @@ pub(super) fn is_narrow_float(dtype: DType) -> bool {
 }
 
 /// Its name in `taffeta_dtype`.
-pub(super) fn abi(dtype: DType) -> &'static str {
+pub(crate) fn abi(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "TAFFETA_BOOL",
         DType::I8 => "TAFFETA_I8",

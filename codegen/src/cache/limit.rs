@@ -77,7 +77,7 @@ fn rewrite(state: &mut File, total: u64) -> std::io::Result<()> {
 
 fn item(dir: PathBuf) -> Item {
     let modified = |path: &Path| std::fs::symlink_metadata(path).and_then(|m| m.modified());
-    // What cannot be looked at, or has no list, is no entry and goes first.
+    // What cannot be looked at, or has no list, is not an entry and goes first.
     let used = modified(&dir.join(LIST)).or_else(|_| modified(&dir)).unwrap_or(SystemTime::UNIX_EPOCH);
     Item { size: size(&dir), used, dir }
 }

@@ -29,7 +29,7 @@ pub(crate) use vectors::{Vectors, at};
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor};
+use taffeta_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor, validate};
 
 /// What lowering may assume.
 #[derive(Clone, Debug)]
@@ -101,12 +101,14 @@ impl Lowered {
 
 /// Lowers a logical program. What the target cannot express yet is refused with a diagnostic.
 pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
+    validate::stage(func, "what runs before lowering")?;
+
     // First of all, so that no later pass meets a statement that it has no rule for.
     supported::check(func)?;
 
     // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
     let signature = Signature::of(func, &options.sizes);
-    let func = specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?;
+    let func = valid("specialise", specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?)?;
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
     // Before the passes that make vectors of loops.
@@ -115,41 +117,66 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
     // prover can decide; a flat index could be in range although a dimension is not.
     let checks::Checked { func, entry: entry_checks } = checks::run(&func);
+    valid("the entry's checks", func.with_body(entry_checks.clone()))?;
+    let func = valid("checks", func)?;
 
     // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a
     // `cache` stands for.
-    let func = taffeta_analysis::pass::dead::run(&func);
+    let func = valid("dead", taffeta_analysis::pass::dead::run(&func))?;
 
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly
     // invariants leave too, which brings locals that still need a place.
-    let func = taffeta_analysis::pass::hoist::run(&func);
+    let func = valid("hoist", taffeta_analysis::pass::hoist::run(&func))?;
 
     // Checks have left; what is computed under none of them may leave vectorised loops too.
-    let func = invariants::run(&func);
+    let func = valid("invariants", invariants::run(&func))?;
 
     // What is left in vectorised loops leaves them now that checks are where they stay.
-    let func = vectorise::run(&func);
+    let func = valid("vectorise", vectorise::run(&func))?;
 
     // Partial results are tensors like others and need their places. Their combination is not checked again.
-    let func = reductions::run(&func);
+    let func = valid("reductions", reductions::run(&func))?;
 
     // What a schedule asked of loops must be something that C can say.
     parallel::check(&func)?;
 
     // Places are chosen by shape, so before shapes are flattened to element counts.
     let placement::Placed { func, slots, shapes: locals } = placement::run(&func);
+    let func = valid("placement", func)?;
 
     // Late: index arithmetic is easier to reason about before it is one product.
-    let func = flatten::run(&func);
+    let func = valid("flatten", flatten::run(&func))?;
 
     // Flat indices say which lanes an access meets.
     let (func, vectors) = vectors::run(&func, options.vector_bytes);
 
-    validate(Lowered { func, interface, entry_checks, slots, locals, signature, vectors })
+    // C is printed from what the validator of lowered trees passes, and relies on every rule of it.
+    validate::lowered(&func).map_err(|e| e.made_by("lowering"))?;
+    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, vectors })
 }
 
-/// Hands out a program that the validator of lowered trees passes. What it finds is a mistake in a pass.
-fn validate(lowered: Lowered) -> Result<Lowered, Diagnostics> {
-    taffeta_ast::validate::lowered(&lowered.func).map_err(taffeta_ast::Diagnostic::from)?;
-    Ok(lowered)
+/// What a pass made, which debug builds check.
+fn valid(pass: &str, func: Func) -> Result<Func, Diagnostics> {
+    validate::pass(&func, pass)?;
+    Ok(func)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::build::{Builder, store};
+    use taffeta_ast::{DType, Expr};
+
+    #[test]
+    fn a_broken_tree_is_told_and_not_lowered() {
+        let mut b = Builder::new("f");
+        let y = b.result("y", DType::F64, [&Expr::int(4)]);
+        let broken = b.finish(store(&y, [&Expr::float(0.5, DType::F64)], &Expr::float(1.0, DType::F64)));
+        let told = lower(&broken, &LowerOptions::default()).expect_err("its index is a float");
+        assert_eq!(told.0[0].code, "internal::tree");
+        // What a pass made is told with the pass's name, where such builds ask.
+        let told = valid("hoist", broken);
+        assert_eq!(told.is_err(), cfg!(debug_assertions));
+        assert!(told.err().is_none_or(|d| d.0[0].message.starts_with("hoist made")));
+    }
 }

@@ -21,7 +21,7 @@ type Known = FxHashMap<Symbol, Expr>;
 ///
 /// # Errors
 ///
-/// A name that is no size of the entry, or a value that no size can have.
+/// A name that is not a size of the entry, or a value that no size can have.
 pub fn body(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let known = known(func, sizes)?;
     if known.is_empty() {
@@ -76,7 +76,7 @@ fn statement(s: &Stmt, known: &Known) -> Stmt {
     s.map(&mut |inner| statement(inner, known), &mut |e| replace(e, known))
 }
 
-/// The sizes of a tensor. One that overflows is the least integer, which is no size.
+/// The sizes of a tensor. One that overflows is the least integer, which is not a size.
 fn shape(t: &Tensor, known: &Known) -> Vec<Expr> {
     t.shape
         .iter()

@@ -53,7 +53,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let k = outcomes.len();
             let status = line.strip_prefix(&format!("{k} ")).and_then(|s| s.parse().ok());
-            let status = status.unwrap_or_else(|| panic!("`{line}` is no status of call {k}"));
+            let status = status.unwrap_or_else(|| panic!("`{line}` is not a status of call {k}"));
             let file = dir.join(format!("{k}.out"));
             let written =
                 if status == 0 { written(&calls[k], &std::fs::read(file).expect("it is there")) } else { vec![] };

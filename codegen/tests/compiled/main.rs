@@ -6,6 +6,7 @@ mod campaign;
 #[path = "../../../schedule/tests/campaign/confirm.rs"]
 mod confirm;
 mod driver;
+mod half;
 mod operators;
 mod parallel;
 mod products;

@@ -41,7 +41,7 @@ fn specials(dtype: DType) -> Vec<Literal> {
 fn buffer(dtype: DType, values: &[Literal]) -> Buffer {
     let mut out = Buffer::zeros(dtype, values.len());
     for (i, v) in values.iter().enumerate() {
-        assert!(out.set(i, *v), "{v:?} is no {dtype}");
+        assert!(out.set(i, *v), "{v:?} is not a {dtype}");
     }
     out
 }

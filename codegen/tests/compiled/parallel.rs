@@ -45,7 +45,7 @@ fn an_error_leaves_a_parallel_loop() {
     };
     let e = f32s(&[100, 4], |i| (i as f32).cos());
     compare(&func, &compiled, &[e.clone(), adj(None)], &[]).expect("it runs");
-    let error = compare(&func, &compiled, &[e, adj(Some(200))], &[]).expect_err("1000 is no face");
+    let error = compare(&func, &compiled, &[e, adj(Some(200))], &[]).expect_err("1000 is not a face");
     assert_eq!(error.to_string(), "index 1000 is out of range for dimension 0 of `e`, which has size 100");
 }
 

@@ -138,10 +138,10 @@ fn circular_diff_gathers_and_reports_bad_indices() {
     let adj = i32s(&[6, 3], |i| ((i * 7 + 2) % 6) as i32);
     compare(&func, &compiled, &[e.clone(), adj], &[]).expect("it runs");
     let bad = i32s(&[6, 3], |i| if i == 10 { 6 } else { 0 });
-    let error = compare(&func, &compiled, &[e.clone(), bad], &[]).expect_err("6 is no face");
+    let error = compare(&func, &compiled, &[e.clone(), bad], &[]).expect_err("6 is not a face");
     assert_eq!(error.to_string(), "index 6 is out of range for dimension 0 of `e`, which has size 6");
     let bad = i32s(&[6, 3], |i| if i == 10 { -1 } else { 0 });
-    compare(&func, &compiled, &[e, bad], &[]).expect_err("-1 is no face");
+    compare(&func, &compiled, &[e, bad], &[]).expect_err("-1 is not a face");
     // Without features there is no access, and so no error.
     let bad = i32s(&[6, 3], |_| 77);
     compare(&func, &compiled, &[f32s(&[6, 0], |_| 0.0), bad], &[]).expect("nothing is read");

@@ -419,7 +419,7 @@ fn is_vector_code(code: &str) {
         let loops = vectorised(code);
         // Sums are written with vectors; the compiler need not find them.
         assert!(!loops.is_empty() || code.contains("wf_sum_"), "no vectorised loop:\n{code}");
-        loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is no vector code:\n{code}"));
+        loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is not a vector code:\n{code}"));
     }
 }
 

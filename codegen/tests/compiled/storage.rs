@@ -307,7 +307,7 @@ fn libraries_are_found_and_loaded() {
     assert!(cache.library("data").is_none());
     // Another process may make room at any time.
     std::fs::remove_dir_all(dir.join("entries").join("k")).expect("it is ours");
-    assert!(entry.load().expect("that is no error").is_none());
+    assert!(entry.load().expect("that is not an error").is_none());
 }
 
 #[test]

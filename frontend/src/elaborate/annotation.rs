@@ -115,7 +115,7 @@ impl Elab<'_> {
             return Ok(d);
         }
         let all: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
-        let d = Diagnostic::new("annotation::type", format!("`{name}` is no element type")).at(span);
+        let d = Diagnostic::new("annotation::type", format!("`{name}` is not an element type")).at(span);
         let near = match name {
             "float" | "float64" | "double" => Some("f64"),
             "float32" => Some("f32"),
@@ -136,7 +136,7 @@ impl Elab<'_> {
         self.error_help(
             "annotation::form",
             span,
-            "this is no type of a tensor",
+            "this is not a type of a tensor",
             "write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`",
         )
     }
@@ -310,7 +310,7 @@ impl Elab<'_> {
         if self.in_library(at.file) || !quotable(text) {
             return format!("`{param}` of `{function}`");
         }
-        format!("`{text}` (`{param}` of `{function}`)")
+        if text == param { format!("`{text}`") } else { format!("`{text}` (`{param}` of `{function}`)") }
     }
 
     pub(crate) fn same_size(&mut self, expected: &Expr, found: &Expr, what: &str, at: Span) -> R<()> {

@@ -23,7 +23,13 @@ use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind
 impl Elab<'_> {
     /// `targets = value`
     pub(crate) fn assign(&mut self, targets: &[syntax::Expr], value: &syntax::Expr) -> R<()> {
-        let v = self.eval(value)?;
+        let v = match targets {
+            [target] => match self.logical_update(target, value)? {
+                Some(v) => v,
+                None => self.eval(value)?,
+            },
+            _ => self.eval(value)?,
+        };
         match targets {
             [one] => self.assign_to(one, v, value.span),
             many => self.unpack(many, &v, value.span),
@@ -80,7 +86,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Each target that is no tuple or list with its part of the value.
+    /// Each target that is not a tuple or list with its part of the value.
     pub(crate) fn pair<'t>(
         &mut self,
         targets: &'t [syntax::Expr],

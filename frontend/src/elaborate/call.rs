@@ -48,7 +48,7 @@ impl Elab<'_> {
         }
         let f = self.eval(callee)?;
         let args = match &f {
-            Value::Function(target) => {
+            Value::Function(target) if !self.is_choice(*target) => {
                 let params: Vec<&str> = self.function(*target).params.iter().map(|p| p.name.text.as_str()).collect();
                 self.arguments(&params, args)?
             }
@@ -60,6 +60,21 @@ impl Elab<'_> {
             }
         };
         self.call_value(&f, args, span)
+    }
+
+    /// Whether a function is the library's name for a choice (`where`): its operands are evaluated where they are
+    /// chosen, and its derivatives are those of what was chosen, as for the operator itself.
+    fn is_choice(&self, target: FuncRef) -> bool {
+        let f = self.function(target);
+        let [syntax::Stmt { kind: syntax::StmtKind::Return { value: Some(value) }, .. }] = f.body.as_slice() else {
+            return false;
+        };
+        let ExprKind::Call { callee, args } = &value.kind else { return false };
+        let named = |e: &syntax::Expr, name: &str| matches!(&e.kind, ExprKind::Name(n) if n == name);
+        self.program.modules[target.module.0].prelude
+            && named(callee, Op::Select.info().name)
+            && args.len() == f.params.len()
+            && args.iter().zip(&f.params).all(|(a, p)| a.name.is_none() && named(&a.value, &p.name.text))
     }
 
     /// Arguments of a function: evaluated from left to right, expressions into temporaries.

@@ -191,7 +191,11 @@ impl Elab<'_> {
         let at = target(g).map_or(g.name.span, |(_, at)| at);
         let code = "gradient::function";
         if !function.decorators.is_empty() {
-            return self.error(code, at, format!("`{name}` has a decorator itself, and is no function of a program"));
+            return self.error(
+                code,
+                at,
+                format!("`{name}` has a decorator itself, and is not a function of a program"),
+            );
         }
         for (f, what) in [(function, "a function with a gradient of its own"), (g, "a gradient")] {
             if !is_typed(f) {
@@ -281,7 +285,7 @@ impl Elab<'_> {
     fn no_such_parameter<T>(&mut self, forward: &Func, name: &str, at: Span) -> R<T> {
         let mut all: Vec<String> = forward.interface().map(|t| t.symbol.name().to_string()).collect();
         all.extend(forward.results.iter().filter(|t| t.dtype.is_float()).map(|t| format!("{}_grad", t.symbol)));
-        let message = format!("`{name}` is no parameter, result or seed of `{}`", forward.name);
+        let message = format!("`{name}` is not a parameter, result or seed of `{}`", forward.name);
         let d = Diagnostic::new("gradient::parameter", message).at(at);
         Err(self.report(match super::nearest(name, all.iter()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),

@@ -16,7 +16,7 @@ pub fn is_static_annotation(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Name(n) if n == "static")
 }
 
-/// Whether a function can be compiled by name: all its parameters are annotated, and it is no schedule or gradient.
+/// Whether a function can be compiled by name: all its parameters are annotated, and it is not a schedule or gradient.
 pub fn is_entry(f: &Function) -> bool {
     f.decorators.is_empty() && is_typed(f)
 }

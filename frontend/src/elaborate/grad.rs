@@ -380,7 +380,7 @@ pub(crate) fn elaborate(
             let underway = Underway { again, within: &[], differentiating: &[] };
             hooks.gradient(request(program, &g, name.to_string(), statics, hooks, underway)?)
         }
-        Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is no function")).into()),
+        Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is not a function")).into()),
         Err(_) => Err(Diagnostics(e.diagnostics)),
     }
 }

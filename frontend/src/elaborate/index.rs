@@ -253,7 +253,7 @@ impl Elab<'_> {
             Kind::Bool => self.error_help(
                 "index::type",
                 span,
-                "a `bool` is no index",
+                "a `bool` is not an index",
                 "shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`",
             ),
             Kind::Float => self.error_help(
@@ -375,9 +375,12 @@ impl Elab<'_> {
         }
     }
 
-    /// Whether an index is out of range whatever the sizes are, as far as that is plain to see.
+    /// Whether an index that is evaluated in any case is out of range whatever the sizes are, as far as that is plain to
+    /// see. (A loop of no iterations never evaluates its indices.)
     fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
-        k.dtype() == DType::I64 && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
+        self.blocks.len() == 1
+            && k.dtype() == DType::I64
+            && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
     }
 
     /// A bound of a slice.

@@ -32,7 +32,8 @@ impl FromStr for StaticValue {
 
     /// Reads a literal of the language.
     fn from_str(text: &str) -> Result<StaticValue, String> {
-        let wrong = || format!("`{text}` is no static value; write `32`, `0.5`, `True`, `\"text\"`, `(1, 2)` or `f32`");
+        let wrong =
+            || format!("`{text}` is not a static value; write `32`, `0.5`, `True`, `\"text\"`, `(1, 2)` or `f32`");
         let (module, problems) = crate::parse::parse(&format!("v = {}\n", text.trim()), FileId(0));
         match module.items.as_slice() {
             [Item::Assign { value, .. }] if problems.is_empty() => read(value).ok_or_else(wrong),

@@ -168,7 +168,7 @@ impl Elab<'_> {
         Ok(e.cast(dtype))
     }
 
-    /// Reports a condition that is no `bool`.
+    /// Reports a condition that is not a `bool`.
     pub(crate) fn not_bool<T>(&mut self, found: &str, span: Span) -> R<T> {
         self.error_help(
             "type::condition",

@@ -1,11 +1,13 @@
 //! Reductions: augmented assignments, and stores that combine an element with a value.
 
+use super::block::Item;
 use super::expr::binary_op;
 use super::scope::Role;
 use super::value::{Value, View};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind};
-use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span};
+use rustc_hash::FxHashSet;
+use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span, StmtKind};
 
 /// A value for `x[i]` that combines `x[i]` with others by one operator, with the operator and the others: `x[i] op v`,
 /// `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Not where the others read `x[i]` again.
@@ -64,6 +66,29 @@ fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option
         return Some(Some(rest.map_or_else(|| b.clone(), |rest| combined(&rest, b))));
     }
     others(op, b, is_target).map(|rest| Some(rest.map_or_else(|| a.clone(), |rest| combined(a, &rest))))
+}
+
+/// Whether statements write nothing but what they declare.
+fn only_temporaries(items: &[Item]) -> bool {
+    let mut declared = FxHashSet::default();
+    let mut written = FxHashSet::default();
+    for item in items {
+        match item {
+            Item::Def(t, _) => {
+                declared.insert(t.symbol.clone());
+            }
+            Item::Stmt(s) => s.walk(&mut |s| match s.kind() {
+                StmtKind::VarDef { tensor, .. } => {
+                    declared.insert(tensor.symbol.clone());
+                }
+                StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                    written.insert(tensor.clone());
+                }
+                _ => {}
+            }),
+        }
+    }
+    written.is_subset(&declared)
 }
 
 impl Elab<'_> {
@@ -126,6 +151,37 @@ impl Elab<'_> {
         let element = self.unaliased(&place, element);
         self.emit_reduce(&place, reduce, &element);
         Ok(())
+    }
+
+    /// The value of `y or f(x)` that is stored into `y`, where `f(x)` takes statements that write nothing but their own
+    /// temporaries: as a reduction evaluates it, in any case. Nothing where it is not of that form.
+    pub(crate) fn logical_update(&mut self, target: &syntax::Expr, value: &syntax::Expr) -> R<Option<Value>> {
+        let (op, first, rest) = match &value.kind {
+            ExprKind::And(items) => (Op::And, &items[0], &items[1..]),
+            ExprKind::Or(items) => (Op::Or, &items[0], &items[1..]),
+            _ => return Ok(None),
+        };
+        let sources = self.program.sources();
+        if self.schedule.is_some() || sources.text(target.span) != sources.text(first.span) {
+            return Ok(None);
+        }
+        let mark = self.mark();
+        let left = self.eval(first)?;
+        if !matches!(&left, Value::Tensor(view) if view.shape.is_empty()) || left.dtype() != Some(DType::Bool) {
+            self.roll_back(mark);
+            return Ok(None);
+        }
+        self.open_block();
+        let right = self.logical(op, rest, value.span);
+        let items = self.blocks.pop().expect("the block that was opened above").items;
+        let right = right?;
+        if items.is_empty() || !only_temporaries(&items) {
+            self.roll_back(mark);
+            return Ok(None);
+        }
+        self.block_mut().items.extend(items);
+        let right_span = rest.last().map_or(value.span, |e| e.span);
+        self.apply(op, &[(left, first.span), (right, right_span)], value.span).map(Some)
     }
 
     /// `k += 1` where `k` is static and stays so.

@@ -93,6 +93,7 @@ impl Elab<'_> {
             if !self.in_library(at.file) {
                 let parameter = format!("`{name}` of `{}`", f.name.text);
                 return Some(match quotable(text) {
+                    true if text == name => format!("`{text}`"),
                     true => format!("`{text}` ({parameter})"),
                     false => parameter,
                 });

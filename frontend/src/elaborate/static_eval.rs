@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use taffeta_ast::interp::scalar::{self, Exact, Fault};
 use taffeta_ast::{DType, Expr, Literal, Op, Span};
 
-/// An operator on static numbers; `None` where an operand is no static number, or the operator does not take it (the
+/// An operator on static numbers; `None` where an operand is not a static number, or the operator does not take it (the
 /// general case then says why).
 pub(crate) fn operator(op: Op, args: &[(Value, Span)]) -> Option<Result<Value, String>> {
     if let (Op::Select, (Value::Bool(c), _)) = (op, &args[0]) {
@@ -195,7 +195,7 @@ fn range_bounds(v: &Value) -> Option<(i128, i128, i128)> {
     }
 }
 
-/// What a static `for` or a comprehension runs over; `None` where it is no static sequence.
+/// What a static `for` or a comprehension runs over; `None` where it is not a static sequence.
 pub(crate) fn iterate(v: &Value) -> Option<Result<Vec<Value>, String>> {
     if let Some(items) = v.items() {
         return Some(Ok(items.to_vec()));

@@ -331,10 +331,7 @@ impl Elab<'_> {
                 return self.error("assert::failed", span, text);
             }
             Condition::Open(_) if self.schedule.is_some() => return self.open_condition(span),
-            // Under a condition of the running program the user may mean that this is never reached.
-            Condition::Open(c)
-                if self.surely_false(&c) && (self.in_library(cond.span.file) || self.frame().scopes.len() == 1) =>
-            {
+            Condition::Open(c) if self.fails_wherever_it_stands(&c, cond.span) => {
                 let text = match message {
                     Some(m) => self.message_text(m)?,
                     None => format!("{} does not hold", self.quote(cond.span)),
@@ -349,6 +346,14 @@ impl Elab<'_> {
         };
         self.emit(Tree::Assert { cond: c, message, kind: AssertKind::Program });
         Ok(())
+    }
+
+    /// Whether an assertion fails whatever the sizes are. In a loop or under a condition it may never be reached: the
+    /// user may mean that; sizes that an operator compares must agree there too, as those of array expressions.
+    fn fails_wherever_it_stands(&self, c: &Expr, span: Span) -> bool {
+        let compares = matches!(c.kind(), taffeta_ast::ExprKind::Apply(taffeta_ast::Op::Eq, _));
+        let reached = self.blocks.len() == 1 || (compares && self.in_library(span.file));
+        reached && self.surely_false(c)
     }
 
     /// A message as far as it is known when compiling.

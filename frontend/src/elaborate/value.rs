@@ -36,7 +36,7 @@ pub(crate) enum Value {
     Function(FuncRef),
     /// An operator that is written as a call: `exp`.
     Operator(Op),
-    /// A built-in function that is no operator: `zeros`.
+    /// A built-in function that is not an operator: `zeros`.
     Builtin(super::builtin::Builtin),
     /// A type of static values, for `isinstance`.
     Type(StaticType),

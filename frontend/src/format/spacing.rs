@@ -31,7 +31,7 @@ struct Bracket {
     square: bool,
     /// A parameter or argument with `: type` since the last comma: its `=` has spaces.
     annotated: bool,
-    /// A `for` whose `in` has not come: that one is no comparison.
+    /// A `for` whose `in` has not come: that one is not a comparison.
     in_for: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn pieces(source: &str, tokens: &[Token]) -> Vec<Piece> {
     let mut open: Vec<Bracket> = Vec::new();
     let mut breaks = 0;
     let mut in_for = tokens.first().is_some_and(|t| t.text(source) == "for");
-    // The last piece that is no comment: its text, whether an operand ends there, and whether it is a sign or the `@`
+    // The last piece but comments: its text, whether an operand ends there, and whether it is a sign or the `@`
     // of a decorator, which the next token touches.
     let (mut before, mut operand, mut tight) = (String::new(), false, false);
     for (i, token) in tokens.iter().enumerate() {

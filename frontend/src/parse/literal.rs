@@ -276,6 +276,6 @@ fn code(after: &str, digits: usize) -> (usize, Result<String, EscapeProblem>) {
     }
     let value = u32::from_str_radix(&after[1..1 + digits], 16).ok().and_then(char::from_u32);
     let value =
-        value.map(String::from).ok_or(("an escape that is no character", "write the number of a Unicode character"));
+        value.map(String::from).ok_or(("an escape that is not a character", "write the number of a Unicode character"));
     (2 + digits, value)
 }

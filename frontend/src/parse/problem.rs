@@ -263,7 +263,7 @@ fn bad_number(span: Span, found: &str) -> Diagnostic {
         () if lower.ends_with('f') => "leave the `f` out: a literal takes the type of what it meets",
         () => "write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows",
     };
-    Diagnostic::new("syntax::number", format!("`{found}` is no number")).at(span).help(help)
+    Diagnostic::new("syntax::number", format!("`{found}` is not a number")).at(span).help(help)
 }
 
 /// The words that cannot be names.

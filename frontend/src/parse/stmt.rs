@@ -435,7 +435,7 @@ impl<'a> Reader<'a, '_> {
         let module = module?;
         if dotted {
             self.diags.push(
-                Diagnostic::new("python::import", format!("`{}` is no module name", module.text))
+                Diagnostic::new("python::import", format!("`{}` is not a module name", module.text))
                     .at(module.span)
                     .help("a module is a file beside this one, or `libop`: `from mymodule import f`"),
             );

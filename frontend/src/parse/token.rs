@@ -72,7 +72,7 @@ pub fn tokens(text: &str, base: usize) -> Vec<Token> {
     out
 }
 
-/// `text` (which starts at byte `base`) with spaces in the place of everything that is no significant token: what the
+/// `text` (which starts at byte `base`) with spaces in the place of everything but its significant tokens: what the
 /// grammar reads, byte for byte at the same place.
 pub fn plain(text: &str, tokens: &[Token], base: usize) -> String {
     let mut out = String::with_capacity(text.len());

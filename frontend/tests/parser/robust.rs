@@ -14,7 +14,7 @@ fn hold(text: &str) {
         assert!(diag.help.is_some(), "no help: {diag}");
         for label in &diag.labels {
             let (start, end) = (label.span.start as usize, label.span.end as usize);
-            assert!(text.get(start..end).is_some(), "{start}..{end} is no part of {text:?}");
+            assert!(text.get(start..end).is_some(), "{start}..{end} is not a part of {text:?}");
         }
     }
 }

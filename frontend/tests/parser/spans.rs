@@ -42,7 +42,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn inside(&self, span: Span, outer: Span) -> Span {
         let part = self.text.get(span.start as usize..span.end as usize);
-        assert!(part.is_some(), "{span:?} is no part of {:?}", self.text);
+        assert!(part.is_some(), "{span:?} is not a part of {:?}", self.text);
         assert!(
             span.file == outer.file && outer.start <= span.start && span.end <= outer.end,
             "{span:?} not in {outer:?} of {:?}",

@@ -261,9 +261,9 @@ impl Extractor {
 
     /// A loop whose bounds are affine, with what they say of its iterator.
     fn range(&mut self, s: &Stmt) -> Result<(Loop, Vec<Condition>), String> {
-        let l = Loop::of(s).ok_or("it is no loop over integers")?;
+        let l = Loop::of(s).ok_or("it is not a loop over integers")?;
         if l.step.as_int() != Some(1) {
-            return Err(format!("the step of `{}` is no constant", l.iter));
+            return Err(format!("the step of `{}` is not a constant", l.iter));
         }
         let index = Term::Index(self.loops.len());
         let (begin, end) = (self.term(&l.begin)?, self.term(&l.end)?);

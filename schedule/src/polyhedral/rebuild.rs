@@ -117,7 +117,7 @@ impl Builder<'_> {
     }
 }
 
-/// An expression with its sums put in order, inside of whatever is no sum.
+/// An expression with its sums put in order, inside of whatever is not a sum.
 fn tidy(e: &Expr) -> Expr {
     match e.kind() {
         // What is of another type is a parameter, which stays as it is.

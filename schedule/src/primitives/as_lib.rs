@@ -117,7 +117,7 @@ pub(crate) fn fits(func: &Func, nest: &Stmt) -> Result<Product, Refusal> {
 }
 
 fn refusal(m: Mismatch) -> Refusal {
-    let r = Refusal::illegal(m.condition, format!("this is no matrix product: {}", m.message));
+    let r = Refusal::illegal(m.condition, format!("this is not a matrix product: {}", m.message));
     let r = m.labels.into_iter().fold(r, |r, (span, word)| r.label(span, word));
     match m.help {
         Some(h) => r.help(h),

@@ -83,7 +83,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     }
     // 5. Dependences.
     if let Some(d) = turned(&plan.func, one, two, shift) {
-        let text = format!("`{}` needs later iterations of `{}` than it would run with", two.iter, one.iter);
+        let text = format!("it would reverse a dependence: `{}` needs later iterations of `{}`", two.iter, one.iter);
         let r = Refusal::dependence(5, text, d);
         let legal = (1..=MOST_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
         return Err(match legal {

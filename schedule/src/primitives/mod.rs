@@ -142,7 +142,7 @@ pub(crate) fn require_unmarked(condition: u32, l: &crate::tree::Loop) -> Result<
     if *props == taffeta_ast::LoopProps::default() {
         return Ok(());
     }
-    Err(Refusal::illegal(condition, format!("the loop `{}` is marked to run in a special way already", l.iter))
+    Err(Refusal::illegal(condition, format!("the loop `{}` is already parallel, vectorised or unrolled", l.iter))
         .label(l.stmt.origin().span(), "this loop")
         .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
 }

@@ -64,7 +64,7 @@ fn check(s: &Schedule, l: &Loop, parallel: Parallel) -> Result<Stmt, Refusal> {
         Ok(shared) => Ok(concurrent::with_shared(&marked, shared)),
         // 2. Dependences.
         Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("iterations of `{}` depend on each other", l.iter)))
+            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", l.iter)))
         }
         // 3. Reductions.
         Err(o @ Obstacle::Reduction(..)) => {

@@ -45,7 +45,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         }
     };
     let Some(rows) = rows else {
-        return Err(Refusal::illegal(3, "a new index is no sum of the old ones").at(map.span));
+        return Err(Refusal::illegal(3, "a new index is not a sum of the old ones").at(map.span));
     };
     Ok(apply(s, &check(s, &loops, rows)?))
 }

@@ -109,7 +109,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
         match stmt.kind() {
             StmtKind::For { .. } => {
                 let l = Loop::of(stmt)
-                    .ok_or_else(|| Refusal::target("this is no loop over integers").at(stmt.origin().span()))?;
+                    .ok_or_else(|| Refusal::target("this is not a loop over integers").at(stmt.origin().span()))?;
                 nest.loops.push(l);
             }
             StmtKind::VarDef { tensor, .. } => {

@@ -35,7 +35,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
     };
     // 2. Dependences.
     if let Some(d) = carried(&Dependences::new(s.func()), &l.stmt) {
-        return Err(Refusal::dependence(2, format!("iterations of `{}` depend on each other", l.iter), d));
+        return Err(Refusal::dependence(2, format!("the loop `{}` has a loop-carried dependence", l.iter), d));
     }
     // One step before the begin, and one before the end, must be integers of 64 bits.
     let [before, behind] = [&l.begin, &l.end].map(|e| facts.sum_fits(&[(e, 1)], i128::from(step)));

@@ -66,12 +66,12 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
             )
         }
         Memory::Register => Ok(()),
-        // 3. An array is no variable.
+        // 3. An array is not a variable.
         _ if scalar => refuse(3, format!("`{name}` is a scalar: it is a variable"), "use \"register\""),
         // 4. The stack is small, and its arrays have constant sizes.
         Memory::Stack => {
             let Some(bytes) = tensor.constant_bytes() else {
-                return refuse(4, format!("the size of `{name}` is no constant"), "use \"arena\" or \"heap\"");
+                return refuse(4, format!("the size of `{name}` is not a constant"), "use \"arena\" or \"heap\"");
             };
             let used = around(s, stmt);
             if bytes > Memory::STACK_ARRAY_BYTES || used + bytes > Memory::STACK_TOTAL_BYTES {

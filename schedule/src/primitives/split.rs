@@ -94,7 +94,7 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
         By::Parts(p) => (Expr::int(p), count),
     };
     let multiple = shifted.modulo(&Expr::int(whole)).equals(&Expr::int(0));
-    // A negative length is no iteration, but would be a multiple as well.
+    // A negative length is not an iteration, but would be a multiple as well.
     let exact = facts.prove(&multiple) && facts.prove(&Expr::int(0).less_eq(&length));
     let small = shift <= MOST_GUARDED && fits && (exact && matches!(by, By::Factor(_)) || whole <= MOST_GUARDED);
     let zero = Expr::int(0);

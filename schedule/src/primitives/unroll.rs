@@ -27,7 +27,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     // 2. Before the split, which makes plain loops.
     super::require_unmarked(2, &l)?;
     if factor > MOST || l.length().is_none() {
-        let text = format!("`{}` would have {factor} copies, or its step is no constant", l.iter);
+        let text = format!("`{}` would have {factor} copies, or its step is not a constant", l.iter);
         return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
     }
     let mut split = s.clone();
@@ -61,7 +61,7 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     };
     let constant = facts.constant(&length).unwrap_or(length).as_int();
     let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MOST) else {
-        let found = constant.map_or("is no constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
+        let found = constant.map_or("is not a constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
         return refuse(1, format!("the length of `{}` {found}", l.iter))
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };

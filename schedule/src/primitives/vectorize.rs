@@ -56,7 +56,7 @@ fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
         }
         // 2. Dependences.
         Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("iterations of `{}` depend on each other", l.iter)))
+            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", l.iter)))
         }
         // 3. Reductions.
         Err(o @ Obstacle::Reduction(..)) => Err(o
@@ -86,7 +86,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
     };
     // 1. Innermost, in constant steps.
     if l.step.as_int().is_none_or(|s| s == 0) {
-        return refuse(stmt, "has a step that is no constant", "this loop");
+        return refuse(stmt, "has a step that is not a constant", "this loop");
     }
     let mut inner = None;
     l.body.walk(&mut |s| {

@@ -204,7 +204,7 @@ def f(x: inout[f32[n, n]], y: f32[n, n]):
         expect![[r#"
             schedule::dependence (5): `x` is read in the nest that writes it
               `x[i, j] += x[i, k] * y[k, j]` updates `x[i, j]` at i = 0, j = 0, k = 0, then reads `x[i, k]` at i = 0, j = 1, k = 0
-              note: what is read was written before (RAW), carried by the loop `j`
+              note: flow dependence (RAW), carried by the loop `j`
               note: the element is x[0, 0] with n = 2
               help: copy what is read into another tensor first (`s.cache`)
         "#]],
@@ -252,7 +252,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
                 c[i, j] += a[i, k] * b[k, j]
 ",
         expect![[r#"
-            schedule::illegal (1): this is no matrix product: the bounds of `k` change with `i`: the matrices are no rectangles
+            schedule::illegal (1): this is not a matrix product: the bounds of `k` change with `i`: the matrices are not rectangles
               `for k in range(i):` this loop
         "#]],
     );
@@ -266,7 +266,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
                     c[i, j] += a[i, k] * b[k, j]
 ",
         expect![[r#"
-            schedule::illegal (1): this is no matrix product: there is a condition in the nest
+            schedule::illegal (1): this is not a matrix product: there is a condition in the nest
               `if a[i, k] > 0:` here
         "#]],
     );
@@ -284,7 +284,7 @@ def f(a: inout[f32[n, n]], b: f32[n, n], c: inout[f32[n, n]]):
             schedule::dependence (1): what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `j`
               `a[i, 0] = c[i, j]` first writes `a[i, 0]` at i = 0, j = 0
               `c[i, j] += a[i, k] * b[k, j]` then reads `a[i, k]` at i = 0, j = 1, k = 0
-              note: what is read was written before (RAW), carried by the loop `j`
+              note: flow dependence (RAW), carried by the loop `j`
               note: the element is a[0, 0] with n = 2
         "#]],
     );
@@ -301,7 +301,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
             outermost(s)
         },
         expect![[r#"
-            schedule::illegal (1): the loop `i` is marked to run in a special way already
+            schedule::illegal (1): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -327,21 +327,21 @@ def f(a: f32[n, n], b: f32[n, n], g: f64[n, n], c: inout[f32[n, n]], d: inout[i3
     with(
         "c[i, j] = max(c[i, j], a[i, k] * b[k, j])",
         expect![[r#"
-        schedule::illegal (2): this is no matrix product: the statement in the nest is no sum `c[…] += …`
+        schedule::illegal (2): this is not a matrix product: the statement in the nest is not a sum `c[…] += …`
           `c[i, j] = max(c[i, j], a[i, k] * b[k, j])` this statement
     "#]],
     );
     with(
         "d[i, j] += e[i, k] * e[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is no matrix product: `d` has elements of type i32, and libraries multiply f32 and f64
+        schedule::illegal (2): this is not a matrix product: `d` has elements of type i32, and libraries multiply f32 and f64
           `d[i, j] += e[i, k] * e[k, j]` this sum
     "#]],
     );
     with(
         "w[i, j] += cast(a[i, k], f64) * g[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is no matrix product: the factor `cast(a[i, k], f64)` is converted from f32 to f64
+        schedule::illegal (2): this is not a matrix product: the factor `cast(a[i, k], f64)` is converted from f32 to f64
           `w[i, j] += cast(a[i, k], f64) * g[k, j]` this sum
           help: all three matrices must have one type
     "#]],
@@ -349,7 +349,7 @@ def f(a: f32[n, n], b: f32[n, n], g: f64[n, n], c: inout[f32[n, n]], d: inout[i3
     with(
         "c[i, j] += a[i, k] + b[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is no matrix product: `a[i, k] + b[k, j]` is no element of a tensor
+        schedule::illegal (2): this is not a matrix product: `a[i, k] + b[k, j]` is not an element of a tensor
           `c[i, j] += a[i, k] + b[k, j]` this sum
           help: the value must be a product of two elements, and of what does not change in the nest
     "#]],
@@ -357,7 +357,7 @@ def f(a: f32[n, n], b: f32[n, n], g: f64[n, n], c: inout[f32[n, n]], d: inout[i3
     with(
         "c[i, j] += a[i, k] * a[i, j] * b[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is no matrix product: the value is a product of 3 elements that change in the nest, and not of two
+        schedule::illegal (2): this is not a matrix product: the value is a product of 3 elements that change in the nest, and not of two
           `c[i, j] += a[i, k] * a[i, j] * b[k, j]` this sum
     "#]],
     );
@@ -384,7 +384,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "at[k], j",
         expect![[r#"
-        schedule::illegal (3): this is no matrix product: the index `at[k]` of `b` is no multiple of `k` and something that does not change
+        schedule::illegal (3): this is not a matrix product: the index `at[k]` of `b` is not a multiple of `k` and something that does not change
           `c[i, j] += a[i, k] * b[at[k], j]` this sum
     "#]],
     );
@@ -393,7 +393,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "(i * k) % n, k",
         "k, j",
         expect![[r#"
-        schedule::illegal (3): this is no matrix product: the index `i * k % n` of `a` is no multiple of `i` and something that does not change
+        schedule::illegal (3): this is not a matrix product: the index `i * k % n` of `a` is not a multiple of `i` and something that does not change
           `c[i, j] += a[(i * k) % n, k] * b[k, j]` this sum
     "#]],
     );
@@ -402,7 +402,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "k, j",
         expect![[r#"
-        schedule::illegal (3): this is no matrix product: the index `i + j` of `c` mixes `i` and `j`
+        schedule::illegal (3): this is not a matrix product: the index `i + j` of `c` mixes `i` and `j`
           `c[i + j, 0] += a[i, k] * b[k, j]` this sum
     "#]],
     );
@@ -412,7 +412,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, 0",
         "0, j",
         expect![[r#"
-        schedule::illegal (4): this is no matrix product: no loop of `i`, `j`, `k` sums: one is needed that both factors depend on and `c` does not
+        schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k` sums: one is needed that both factors depend on and `c` does not
           `c[i, j] += a[i, 0] * b[0, j]` this sum
     "#]],
     );
@@ -421,7 +421,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "i, k",
         expect![[r#"
-        schedule::illegal (4): this is no matrix product: no loop of `i`, `j`, `k` goes over rows or columns: one is needed that `c` and one of the factors depend on, and the other factor does not
+        schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k` goes over rows or columns: one is needed that `c` and one of the factors depend on, and the other factor does not
           `c[0, 0] += a[i, k] * b[i, k]` this sum
           help: a sum of products is `s.vectorize`'s
     "#]],
@@ -492,7 +492,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "split",
         "i",
         expect![[r#"
-        schedule::illegal (2): the loop `i` is marked to run in a special way already
+        schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
           `for i in range(n):` this loop
           help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
     "#]],
@@ -501,7 +501,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "split",
         "k",
         expect![[r#"
-        schedule::illegal (100): a library does this nest since an earlier step, and could not any more: this is no matrix product: there is a condition in the nest
+        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: there is a condition in the nest
           `for k in range(d):` here
           help: take that step first, and `as_lib` after it
     "#]],
@@ -510,7 +510,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "parallelize",
         "i",
         expect![[r#"
-        schedule::illegal (100): a library does this nest since an earlier step, and could not any more: this is no matrix product: the loop `i` is marked to run in a special way
+        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `i` is already parallel, vectorised or unrolled
           `for i in range(n):` this loop
           help: take that step first, and `as_lib` after it
     "#]],
@@ -519,7 +519,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "parallelize",
         "j",
         expect![[r#"
-        schedule::illegal (100): a library does this nest since an earlier step, and could not any more: this is no matrix product: the loop `j` is marked to run in a special way
+        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `j` is already parallel, vectorised or unrolled
           `for j in range(m):` this loop
           help: take that step first, and `as_lib` after it
     "#]],
@@ -528,7 +528,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "vectorize",
         "k",
         expect![[r#"
-        schedule::illegal (100): a library does this nest since an earlier step, and could not any more: this is no matrix product: the loop `k` is marked to run in a special way
+        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `k` is already parallel, vectorised or unrolled
           `for k in range(d):` this loop
           help: take that step first, and `as_lib` after it
     "#]],
@@ -537,7 +537,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "as_lib",
         "i",
         expect![[r#"
-        schedule::illegal (1): the loop `i` is marked to run in a special way already
+        schedule::illegal (1): the loop `i` is already parallel, vectorised or unrolled
           `for i in range(n):` this loop
           help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
     "#]],

@@ -110,7 +110,7 @@ def f(x: inout[f32[n]]):
         x[i] = 0
 ",
         expect![[r#"
-            schedule::illegal (1): the length of `i` is no constant
+            schedule::illegal (1): the length of `i` is not a constant
               `for i in range(n):` this loop
               help: give a factor, or split the loop and unroll the inner one
         "#]],
@@ -127,7 +127,7 @@ def f(x: inout[f32[4]], y: inout[f32[4]]):
             schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1]
         "#]],
     );
@@ -142,7 +142,7 @@ def f(x: inout[f32[4, m]]):
         expect![[r#"
             schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
               `x[i, j] = x[i - 1, j + 1]` writes `x[i, j]` at i = 1, j = 1, then reads `x[i - 1, j + 1]` at i = 2, j = 0
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1, 1] with m = 3
         "#]],
     );
@@ -159,7 +159,7 @@ def f(x: inout[f32[4, m]], y: inout[f32[4, m]]):
             schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
               `y[i, j] = x[i, j] + 1` first writes `y[i, j]` at i = 1, j = 0
               `x[i, j] = y[i - 1, j]` then reads `y[i - 1, j]` at i = 2, j = 0
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1, 0] with m = 1
         "#]],
     );
@@ -186,7 +186,7 @@ def f(x: inout[f32[4]]):
             call(s, "blend", args!["i"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(4):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

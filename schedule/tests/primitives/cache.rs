@@ -180,9 +180,9 @@ def f(x: inout[f32[n + 1]]):
             call(s, "cache", args!["j", "x"]).map(drop)
         },
         expect![[r#"
-            schedule::dependence (100): the loop `i` runs in any order since an earlier step, and would not be allowed to
+            schedule::dependence (100): the loop `i` is already parallel or vectorised, and would get a loop-carried dependence
               `for j in range(2):` reads `x[i + x.cache.d0]` at i = 0, x.cache.d0 = 1, then writes `x[i + x.cache.back.d0]` at i = 1, x.cache.back.d0 = 0
-              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: anti dependence (WAR), carried by the loop `i`
               note: the element is x[1] with n = 2
               help: take that step first, and make loops parallel at the end
         "#]],

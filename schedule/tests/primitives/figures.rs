@@ -84,7 +84,7 @@ def f(a: inout[f32[N, M]]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]` writes `a[i + 1, j]` at i = 1, j = 2, then reads `a[i - 1, j + 1]` at i = 3, j = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is a[2, 2] with N = 5, M = 4
               help: this is legal: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`
         "#]],
@@ -120,7 +120,7 @@ def b(x: inout[f32], b: f32[N, M]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `x[...] = x * b[i, j] + 1` reads `x` at i = 0, j = 1, then writes `x` at i = 1, j = 0
-              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: anti dependence (WAR), carried by the loop `i`
         "#]],
     );
 }
@@ -193,9 +193,9 @@ def f(a: inout[f32], b: f32[n]):
         a[...] = a * 2 + b[i]
 ",
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `a[...] = a * 2 + b[i]` reads `a` at i = 0, then writes `a` at i = 1
-              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: anti dependence (WAR), carried by the loop `i`
         "#]],
     );
 }

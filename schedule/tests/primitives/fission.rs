@@ -238,7 +238,7 @@ def f(y: inout[f32[n]], z: inout[f32[n]]):
             call(s, "fission", args!["i"; after = "A"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -325,7 +325,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
             schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1] with n = 3
         "#]],
     );
@@ -343,7 +343,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], k: i32[n]):
             schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
               `y[k[i]] = 1` first writes `y[cast(k[i], i64)]` at i = 0
               `x[i] = y[i]` then reads `y[i]` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1] with n = 2, if `k[0]` is 1
         "#]],
     );
@@ -362,7 +362,7 @@ def f(x: f32[n], y: inout[f32[n]]):
             schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
               `y[i] = t` first reads `t` at i = 0
               `t = x[i]` then writes `t` at i = 1
-              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: anti dependence (WAR), carried by the loop `i`
         "#]],
     );
 }

@@ -71,10 +71,10 @@ def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
     not_fused(
         stencil,
         expect![[r#"
-            schedule::dependence (5): `j` needs later iterations of `i` than it would run with
+            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
               `y[i] = x[i] * 2` first writes `y[i]` at i = 1
               `z[j] = y[j] + y[j + 1]` then reads `y[j + 1]` at j = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is y[1] with n = 2
               help: make the second loop later: `shift=1`
         "#]],
@@ -160,7 +160,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
               `t = s * 2` first writes `t`
               `y[j] = x[j] * t` then reads `t` at j = 0
               `t = s * 2` this statement
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
         "#]],
     );
     // The bounds of the second loop are written in between; what is known of them changes when that moves.
@@ -215,10 +215,10 @@ def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
             y[k, j] = x[k, j] + 1
 ",
         expect![[r#"
-            schedule::dependence (5): `j` needs later iterations of `i` than it would run with
+            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
               `x[k, i] = x[k, i] * 2` first updates `x[k, i]` at k = 1, i = 1
               `y[k, j] = x[k, j] + 1` then reads `x[k, j]` at k = 1, j = 1
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[1, 1] with n = 2
         "#]],
     );
@@ -283,7 +283,7 @@ def f(x: inout[f32[n]]):
             call(s, "fuse", args!["i", "j"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -310,10 +310,10 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         y[j] = x[j]
 ",
         expect![[r#"
-            schedule::dependence (5): `j` needs later iterations of `i` than it would run with
+            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
               `x[k[i]] = 1` first writes `x[cast(k[i], i64)]` at i = 1
               `y[j] = x[j]` then reads `x[j]` at j = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[0] with n = 2, if `k[1]` is 0
         "#]],
     );
@@ -328,10 +328,10 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
         y[j] = x[j] / s
 ",
         expect![[r#"
-            schedule::dependence (5): `j` needs later iterations of `i` than it would run with
+            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
               `s += x[i]` first updates `s` at i = 1
               `y[j] = x[j] / s` then reads `s` at j = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
         "#]],
     );
 }

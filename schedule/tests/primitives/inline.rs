@@ -161,7 +161,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
             schedule::dependence (7): what `t` is computed from is overwritten before it is read
               `x[i] = 0` first writes `x[i]` at i = 0
               `y[i] = t` then reads `x[i]` at i = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[0] with n = 1
         "#]],
     );
@@ -175,7 +175,7 @@ def f(x: inout[f32[n]]):
         expect![[r#"
             schedule::dependence (7): what `t` is computed from is overwritten before it is read
               `x[i] = t[n - 1 - i]` writes `x[i]` at i = 0, then reads `x[n - 1 - i]` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[0] with n = 2
         "#]],
     );
@@ -206,7 +206,7 @@ def f(x: inout[f32[n + 1]]):
         expect![[r#"
             schedule::dependence (7): what `t` is computed from is overwritten before it is read
               `x[i + 1] = t[i]` writes `x[i + 1]` at i = 0, then reads `x[i]` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1] with n = 2
         "#]],
     );
@@ -224,7 +224,7 @@ def f(x: f32[n], k: inout[i32[n]], y: inout[f32[n]]):
             schedule::dependence (7): what `t` is computed from is overwritten before it is read
               `k[i] = 0` first writes `k[i]` at i = 0
               `y[i] = t` then reads `k[i]` at i = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is k[0] with n = 1, if `k[0]` is 0
         "#]],
     );
@@ -437,7 +437,7 @@ def f(x: f32[n], y: inout[f32[n]]):
             schedule::dependence (6): an element of `t` is read before it is written
               `y[i] = t[i]` first reads `t[i]` at i = 6
               `t[i] = x[i]` then writes `t[i]` at i = 6
-              note: what was read is overwritten (WAR), within one iteration of the loops around both
+              note: anti dependence (WAR), within one iteration of the loops around both
               note: the element is t[6] with n = 7
         "#]],
     );

@@ -118,7 +118,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
             schedule::dependence (2): the first half needs what the second half does in earlier iterations of `i`
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1] with n = 3
         "#]],
     );
@@ -135,7 +135,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
             schedule::dependence (3): it would reverse a dependence
               `y[k] = 0` first writes `y[k]` at k = 0
               `x[i] = y[i]` then reads `y[i]` at i = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is y[0] with n = 1
         "#]],
     );

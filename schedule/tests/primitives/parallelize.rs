@@ -36,9 +36,9 @@ def f(x: inout[f32[n]]):
         chain,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-        schedule::dependence (2): iterations of `i` depend on each other
+        schedule::dependence (2): the loop `i` has a loop-carried dependence
           `x[i] = x[i] + x[i - 1]` updates `x[i]` at i = 1, then reads `x[i - 1]` at i = 2
-          note: what is read was written before (RAW), carried by the loop `i`
+          note: flow dependence (RAW), carried by the loop `i`
           note: the element is x[1] with n = 3
     "#]],
     );
@@ -51,9 +51,9 @@ def f(x: inout[f32[n]], k: i32[m], v: f32[m]):
         indirect,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `x[k[i]] = v[i]` writes `x[cast(k[i], i64)]` at i = 0, then writes `x[cast(k[i], i64)]` at i = 1
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               note: the element is x[0] with n = 1, m = 2, if `k[0]` is 0 and `k[1]` is 0
         "#]],
     );
@@ -92,9 +92,9 @@ def f(x: inout[f32[n, m]]):
             call(s, "reorder", args![list(&["j", "i"])]).map(drop)
         },
         expect![[r#"
-            schedule::dependence (100): the loop `j` runs in any order since an earlier step, and would not be allowed to
+            schedule::dependence (100): the loop `j` is already parallel or vectorised, and would get a loop-carried dependence
               `x[i, j] = x[i - 1, j - 1]` writes `x[i, j]` at j = 1, i = 1, then reads `x[i - 1, j - 1]` at j = 2, i = 2
-              note: what is read was written before (RAW), carried by the loop `j`
+              note: flow dependence (RAW), carried by the loop `j`
               note: the element is x[1, 1] with n = 3, m = 3
               help: take that step first, and make loops parallel at the end
         "#]],
@@ -162,10 +162,10 @@ def f(x: f32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `total += x[i]` first updates `total` at i = 0
               `y[i] = total` then reads `total` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
         "#]],
     );
     // Two operators do not commute.
@@ -180,10 +180,10 @@ def f(x: f32[n]) -> f32:
 ",
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `total += x[i]` first updates `total` at i = 0
               `total = max(total, x[i])` then updates `total` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
         "#]],
     );
 }

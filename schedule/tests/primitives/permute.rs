@@ -88,7 +88,7 @@ def f(x: inout[f32[n]], t: f32[steps]):
         expect![[r#"
             for k_i in range(1, n + steps - 2):
                 for k in range(max(0, k_i - n + 2), min(steps, k_i)):
-                    x[k_i - k] = x[k_i - k - 1] + x[k_i - k] + x[k_i - k + 1]
+                    x[k_i - k] += x[k_i - k - 1] + x[k_i - k + 1]
         "#]],
     );
 }
@@ -161,7 +161,7 @@ def f(x: inout[f32[n, m]]):
             skewed(s)
         },
         expect![[r#"
-            schedule::illegal (4): the loop `i` is marked to run in a special way already
+            schedule::illegal (4): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -232,7 +232,7 @@ def f(x: inout[f32[n, m]]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `x[i, j] = x[i - 1, j + 2]` writes `x[i, j]` at i = 1, j = 2, then reads `x[i - 1, j + 2]` at i = 2, j = 0
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1, 2] with n = 3, m = 5
         "#]],
     );

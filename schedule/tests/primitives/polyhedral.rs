@@ -41,7 +41,7 @@ def f(steps: i32, A: inout[f64[n, n]]):
             for t in range(cast(min(steps, 5), i64)):
                 for t_i in range(t + 1, n + t - 1):
                     for t_i_j in range(t + t_i + 1, n + t + t_i - 1):
-                        A[t_i - t, t_i_j - t - t_i] = A[t_i - t - 1, t_i_j - t - t_i - 1] + A[t_i - t - 1, t_i_j - t - t_i] + A[t_i - t - 1, t_i_j - t - t_i + 1] + A[t_i - t, t_i_j - t - t_i - 1] + A[t_i - t, t_i_j - t - t_i] + A[t_i - t, t_i_j - t - t_i + 1] + A[t_i - t + 1, t_i_j - t - t_i - 1] + A[t_i - t + 1, t_i_j - t - t_i] + A[t_i - t + 1, t_i_j - t - t_i + 1]
+                        A[t_i - t, t_i_j - t - t_i] += A[t_i - t - 1, t_i_j - t - t_i - 1] + A[t_i - t - 1, t_i_j - t - t_i] + A[t_i - t - 1, t_i_j - t - t_i + 1] + A[t_i - t, t_i_j - t - t_i - 1] + A[t_i - t, t_i_j - t - t_i + 1] + A[t_i - t + 1, t_i_j - t - t_i - 1] + A[t_i - t + 1, t_i_j - t - t_i] + A[t_i - t + 1, t_i_j - t - t_i + 1]
         "#]],
     );
 }
@@ -204,7 +204,7 @@ def f(x: inout[f64[n]], k: i64):
 ",
         |s| call(s, "polyhedral", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the region is not affine: `k` may be so large that sums of it overflow, and is bounded by no `assert`
+            schedule::illegal (1): the region is not affine: sums of `k` may overflow: it has no bounds; write, say, `assert 0 <= k and k <= 1000000` before the loops
               `for i in range(k):` this statement
         "#]],
     );
@@ -216,7 +216,7 @@ def f(x: inout[f64[n]], k: i32[n]):
 ",
         |s| call(s, "polyhedral", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the region is not affine: the step of `i` is no constant
+            schedule::illegal (1): the region is not affine: the step of `i` is not a constant
               `for i in range(1, n, k[0]):` this statement
         "#]],
     );
@@ -245,7 +245,7 @@ def f(x: inout[f64[n]]):
             call(s, "polyhedral", args!["t"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

@@ -50,9 +50,9 @@ def f(x: inout[f32[n]]):
 ",
         |s| call(s, "reverse", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `x[i] = x[i - 1] * 2` writes `x[i]` at i = 1, then reads `x[i - 1]` at i = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1] with n = 3
         "#]],
     );
@@ -64,9 +64,9 @@ def f(x: inout[f32[n]], k: i32[n]):
 ",
         |s| call(s, "reverse", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `x[k[i]] = i` writes `x[cast(k[i], i64)]` at i = 0, then writes `x[cast(k[i], i64)]` at i = 1
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               note: the element is x[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
         "#]],
     );

@@ -117,7 +117,7 @@ fn refuses() {
         "t",
         "stack",
         expect![[r#"
-        schedule::illegal (4): the size of `t` is no constant
+        schedule::illegal (4): the size of `t` is not a constant
           `t = zeros((n,), f32)` declared here
           help: use "arena" or "heap"
     "#]],

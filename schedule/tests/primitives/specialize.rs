@@ -56,7 +56,7 @@ fn refuses() {
         (
             "k == 0",
             expect![[r#"
-                schedule::illegal (1): `k` is no size, and no iterator around; there are m, n
+                schedule::illegal (1): `k` is not a size, and no iterator around; there are m, n
             "#]],
         ),
         (
@@ -98,7 +98,7 @@ fn refuses() {
         (
             "j == 0",
             expect![[r#"
-                schedule::illegal (1): `j` is no size, and no iterator around; there are m, n
+                schedule::illegal (1): `j` is not a size, and no iterator around; there are m, n
             "#]],
         ),
         (
@@ -110,7 +110,7 @@ fn refuses() {
         (
             "n < 99999999999999999999",
             expect![[r#"
-            schedule::illegal (1): `99999999999999999999` is no integer
+            schedule::illegal (1): `99999999999999999999` is not an integer
         "#]],
         ),
     ] {

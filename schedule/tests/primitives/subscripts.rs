@@ -27,15 +27,27 @@ fn typed_integers_in_subscripts() {
         "def f(y: inout[f32[4 * n]]):\n    for i in range(n):\n        p: i64 = 2 * i\n        q: i64 = p + p + 1\n        \
          y[q] = y[q - 1] * 3\n",
     );
-    // Numbers that are given, of which nothing is known.
-    for dtype in ["i8", "i32", "i64", "u8", "u32"] {
-        free(&format!("def f(y: inout[f32[n]], lo: {dtype}):\n    for i in range(n):\n        y[lo + i] = 1\n"));
-        free(&format!("def f(y: inout[f32[n]], lo: {dtype}):\n    for i in range(n):\n        y[2 * i - lo] = 1\n"));
-        free(&format!(
-            "def f(y: inout[f32[n, m]], lo: {dtype}):\n    for i in range(n):\n        for j in range(m):\n            \
-             y[i + lo, j - lo] = y[i + lo, j - lo] + 1\n"
-        ));
+    // Numbers that are given, of which nothing is known. In a type of w bits, sums meet again after 2^w iterations.
+    for (dtype, most) in [("i8", 256), ("u8", 256), ("i32", 1 << 32), ("u32", 1 << 32), ("i64", 1i64 << 47)] {
+        for (index, factor) in [("lo + i", 1), ("2 * i - lo", 2), ("lo - i", 1)] {
+            let program = |most: i64| {
+                format!(
+                    "def f(y: inout[f32[n]], lo: {dtype}):\n    assert n <= {most}\n    for i in range(n):\n        \
+                     y[{index}] = 1\n"
+                )
+            };
+            free(&program(most / factor));
+            let (func, _) = entry(&program(most * 2));
+            let refused = call(&mut Schedule::new(func), "parallelize", args!["i"]).is_err();
+            assert_eq!(refused, dtype != "i64", "{dtype} {index}");
+        }
     }
+    let nested = "def f(y: inout[f32[n, m]], lo: i64):\n    for i in range(n):\n        for j in range(m):\n            \
+         y[i + lo, j - lo] = y[i + lo, j - lo] + 1\n";
+    for step in ["parallelize", "reverse"] {
+        assert!(call(&mut Schedule::new(entry(nested).0), step, args!["i"]).is_ok(), "{step}");
+    }
+    free("def f(y: inout[f32[n]], lo: i32):\n    for i in range(n):\n        y[cast(lo, i64) + i] = 1\n");
     free("def f(y: inout[f32[n]], k: i64[m]):\n    for i in range(n):\n        y[k[0] - i] = 1\n");
     free("def f(y: inout[f32[n]], k: i64[m]):\n    h: i64 = k[0]\n    for i in range(n):\n        y[h - i] = 1\n");
 }
@@ -70,14 +82,34 @@ def f(y: inout[f32[n]], k: inout[i64[n]]):
 #[test]
 fn says_which_subscript_is_not_understood() {
     refused(
-        "def f(y: inout[f32[n]], h: i64):\n    for i in range(n):\n        y[h * i] = y[h * i] + i * y[0]\n",
+        "def f(y: inout[f32[n]], h: i64):\n    for i in range(n):\n        y[h * i] = 3\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[""]],
+        expect![[r#"
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
+              `y[h * i] = 3` writes `y[h * i]`, then writes `y[h * i]`
+              note: output dependence (WAW), carried by the loop `i`
+              note: the subscript `h * i` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= h and h < n`
+        "#]],
+    );
+    refused(
+        "def f(y: inout[f32[n]], lo: i32):\n    for i in range(n):\n        y[lo + i] = 3\n",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
+              `y[lo + i] = 3` writes `y[cast(lo + cast(i, i32), i64)]`, then writes `y[cast(lo + cast(i, i32), i64)]`
+              note: output dependence (WAW), carried by the loop `i`
+              note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound what the loop runs over, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
+        "#]],
     );
     // Multiples by an even number may meet.
     refused(
         "def f(y: inout[f32[n]], a: i64, b: i64):\n    for i in range(a, b):\n        y[6 * i] = i\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[""]],
+        expect![[r#"
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
+              `y[6 * i] = i` writes `y[i * 6]`, then writes `y[i * 6]`
+              note: output dependence (WAW), carried by the loop `i`
+              note: the subscript `i * 6` is not understood: it may wrap around, or is not affine
+        "#]],
     );
 }

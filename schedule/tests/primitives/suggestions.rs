@@ -240,9 +240,9 @@ def f(x: inout[f32], y: f32[n]):
         chain,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-        schedule::dependence (2): iterations of `i` depend on each other
+        schedule::dependence (2): the loop `i` has a loop-carried dependence
           `x[...] = x * 2 + y[i]` reads `x` at i = 0, then writes `x` at i = 1
-          note: what was read is overwritten (WAR), carried by the loop `i`
+          note: anti dependence (WAR), carried by the loop `i`
     "#]],
     );
     assert_eq!(r.help, None);

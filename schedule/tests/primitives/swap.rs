@@ -54,7 +54,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]]):
         |s| call(s, "swap", args![list(&["k", "j", "i"])]).map(drop),
         expect![[r#"
             for k in range(n):
-                z[k] = z[k] - 1.0
+                z[k] += -1.0
             for j in range(n):
                 y[j] += 1.0
             for i in range(n):
@@ -79,7 +79,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
             schedule::dependence (2): it would reverse a dependence
               `x[i] = y[i] * 2` first reads `y[i]` at i = 0
               `y[i] = 3` then writes `y[i]` at i = 0
-              note: what was read is overwritten (WAR), within one iteration of the loops around both
+              note: anti dependence (WAR), within one iteration of the loops around both
               note: the element is y[0] with n = 1
         "#]],
     );
@@ -127,7 +127,7 @@ def f(x: inout[f32[n]], k: i32[n]):
             schedule::dependence (2): it would reverse a dependence
               `x[i] = 1` first writes `x[i]` at i = 0
               `x[k[i]] += 2` then updates `x[cast(k[i], i64)]` at i = 0
-              note: what is read was written before (RAW), within one iteration of the loops around both
+              note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[0] with n = 1, if `k[0]` is 0
         "#]],
     );

@@ -353,7 +353,7 @@ def f(x: inout[f32[n, m]], last: i64):
         &["i", "j"],
         &[4, 4],
         expect![[r#"
-            schedule::illegal (3): the region is not affine: `last` may be so large that sums of it overflow, and is bounded by no `assert`
+            schedule::illegal (3): the region is not affine: sums of `last` may overflow: it has no bounds; write, say, `assert 0 <= last and last <= 1000000` before the loops
               `for i in range(last):` this statement
         "#]],
     );
@@ -365,7 +365,7 @@ def f(x: inout[f32[n, m]], last: i64):
             call(s, "tile", args![list(&["i", "j"]), sizes(&[4, 4])]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (4): the loop `i` is marked to run in a special way already
+            schedule::illegal (4): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -383,7 +383,7 @@ def f(x: inout[f32[n, m]]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `x[i, j] = x[i - 1, j + 2]` writes `x[i, j]` at i = 1, j = 4, then reads `x[i - 1, j + 2]` at i = 2, j = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1, 4] with n = 3, m = 7
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
@@ -400,7 +400,7 @@ def f(x: inout[f32[n, n]], k: i32[n]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `x[i, j] = x[k[i], k[j]] + 1` reads `x[cast(k[i], i64), cast(k[j], i64)]` at i = 0, j = 4, then writes `x[i, j]` at i = 1, j = 0
-              note: what was read is overwritten (WAR), carried by the loop `i`
+              note: anti dependence (WAR), carried by the loop `i`
               note: the element is x[1, 0] with n = 5, if `k[0]` is 1 and `k[4]` is 0
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
@@ -421,7 +421,7 @@ def f(s: inout[i64]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `s[...] = i` writes `s` at i = 5, j = 6, then writes `s` at i = 4, j = 0
-              note: what was written is overwritten (WAW), carried by the loop `i`
+              note: output dependence (WAW), carried by the loop `i`
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
     );
@@ -438,7 +438,7 @@ def f(s: inout[i64]):
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
               `s[...] = j` writes `s` at i = 0, j = 0, k = 2, then writes `s` at i = 0, j = 1, k = 0
-              note: what was written is overwritten (WAW), carried by the loop `j`
+              note: output dependence (WAW), carried by the loop `j`
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
     );
@@ -456,7 +456,7 @@ def f(x: inout[f32[n]], y: inout[f32[n, n]]):
             schedule::dependence (6): it would reverse a dependence
               `x[q] += 1` first updates `x[q]` at i = 0, q = 2
               `y[i, 0] = x[k]` then reads `x[k]` at i = 1, k = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[2] with n = 3
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],

@@ -73,5 +73,5 @@ def f(x: inout[f32[n]]):
     "#]]
     .assert_eq(&format!("{step}: {}", show(&r, program.sources())));
     let Err(r) = Trace::from_json("{\"version\": 1}") else { panic!("read") };
-    expect!["this is no trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
+    expect!["this is not a trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
 }

@@ -104,7 +104,7 @@ def f(x: inout[f32[n]]):
 ",
         |s| call(s, "unroll", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the length of `i` is no constant
+            schedule::illegal (1): the length of `i` is not a constant
               `for i in range(n):` this loop
               help: give a factor, or split the loop and unroll the inner one
         "#]],
@@ -130,7 +130,7 @@ def f(x: inout[f32[n]]):
 ",
         |s| call(s, "unroll", args!["i"; factor = 65]).map(drop),
         expect![[r#"
-            schedule::illegal (1): `i` would have 65 copies, or its step is no constant
+            schedule::illegal (1): `i` would have 65 copies, or its step is not a constant
               `for i in range(4):` this loop
         "#]],
     );
@@ -146,7 +146,7 @@ def f(x: inout[f32[n, 4]]):
             call(s, "unroll", args!["i"; factor = 2]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is marked to run in a special way already
+            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
               `for i in range(4):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

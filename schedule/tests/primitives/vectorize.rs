@@ -63,7 +63,7 @@ def f(x: inout[f32[n]], k: i32):
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the loop `i` has a step that is no constant
+            schedule::illegal (1): the loop `i` has a step that is not a constant
               `for i in range(0, n, k):` this loop
         "#]],
     );
@@ -76,9 +76,9 @@ def f(x: inout[f32[n]]):
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): iterations of `i` depend on each other
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
               `x[i] = x[i - 1] + 1` writes `x[i]` at i = 1, then reads `x[i - 1]` at i = 2
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1] with n = 3
         "#]],
     );
@@ -93,7 +93,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         expect![[r#"
             schedule::dependence (3): iterations of `i` reduce into elements that change with them
               `y[k[i]] += x[i]` updates `y[cast(k[i], i64)]` at i = 0, then updates `y[cast(k[i], i64)]` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
               note: vector lanes would update the element at the same time
               help: make the loop parallel instead: its updates are then atomic, or go into partial results
@@ -113,7 +113,7 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
         expect![[r#"
             schedule::dependence (3): updates in `j` are atomic in the parallel loop around it
               `y[k[i], j] += x[i, j]` updates `y[cast(k[i], i64), j]` at i = 0, j = 0, then updates `y[cast(k[i], i64), j]` at i = 1, j = 0
-              note: what is read was written before (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
               note: the update would be atomic, and stands in a vectorised loop
               help: this is legal: `s.cache_reduction("j", "y")`, then `s.vectorize("j")`
@@ -195,10 +195,10 @@ def f(p: i64[n + 1], x: inout[i64[n + 1]]):
             call(s, "cache_reduction", args!["i", "x"]).map(drop)
         },
         expect![[r#"
-            schedule::dependence (100): the loop `i` runs in any order since an earlier step, and would not be allowed to
-              `x[p[n]] = max(x[p[n]], i)` updates `x.partial[p[n] - max(p[n], 0)]` at i = 0, then updates `x.partial[p[n] - max(p[n], 0)]` at i = 1
-              note: what is read was written before (RAW), carried by the loop `i`
-              note: the element is x.partial[0] with n = 2, if `p[2]` is 0, as far as could be found out
+            schedule::dependence (100): the loop `i` is already parallel or vectorised, and would get a loop-carried dependence
+              `x[p[n]] = max(x[p[n]], i)` updates `x.partial[p[n] - max(p[n], 0)]`, then updates `x.partial[p[n] - max(p[n], 0)]`
+              note: flow dependence (RAW), carried by the loop `i`
+              note: the subscript `p[n] - max(p[n], 0)` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= p[n] and p[n] < n`
               note: the shape of what it reduces into is read, and may be another one where partial results are made
               help: take that step first, and make loops parallel at the end
         "#]],

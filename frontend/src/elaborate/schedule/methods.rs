@@ -170,7 +170,7 @@ impl Elab<'_> {
             Value::Schedule => self.error_help(
                 "schedule::value",
                 span,
-                "the schedule is no value",
+                "the schedule is not a value",
                 "call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)",
             ),
             Value::Lazy(l) if self.in_map() && l.weak && l.shape.is_empty() => Ok(()),

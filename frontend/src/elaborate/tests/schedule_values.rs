@@ -1,4 +1,4 @@
-//! What is no value of a schedule, each on its line.
+//! What is not a value of a schedule, each on its line.
 
 use super::schedules::{body, check};
 use expect_test::expect;
@@ -9,7 +9,7 @@ fn the_schedule_is_no_value() {
         "    t = s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -18,7 +18,7 @@ fn the_schedule_is_no_value() {
         "    t = [s]\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -45,7 +45,7 @@ fn the_schedule_is_no_value() {
         "    s.f(s)\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -72,7 +72,7 @@ fn the_schedule_is_no_value() {
         "    if s:\n        pass\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -81,7 +81,7 @@ fn the_schedule_is_no_value() {
         "    x = len(s)\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -99,7 +99,7 @@ fn the_schedule_is_no_value() {
         "    return s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -108,7 +108,7 @@ fn the_schedule_is_no_value() {
         "    s(\"i\")\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -117,7 +117,7 @@ fn the_schedule_is_no_value() {
         "    x = s == s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is no value
+        [schedule::value] the schedule is not a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],

@@ -348,15 +348,63 @@ def f(x: f32[n, m], k: i32) -> f32[m]:
     print(y)
     return y
 ",
-        expect![[r#""#]],
+        expect![[r#"
+            def f(x: f32[n, m], k: i32) -> f32[m]:
+                y = empty((m,), f32)
+                print()
+                print(f"a 2 b{k + 1}c 2.5 nan")
+                print(f"x 2 {x}")
+                print(f"{{ {x[0]}")
+                for i in range(n):
+                    print(f"row 1 {x[i]}")
+                    print(f"{{ {x[i, 0]}")
+                    assert 1 <= m, f"a slice goes from 1 to {m}, and dimension 1 has size {m}"
+                    shown = empty((m - 1,), f32)
+                    for shown.d0 in range(m - 1):
+                        shown[shown.d0] = x[i, shown.d0 + 1]
+                    shown_1 = empty((m,), bool)
+                    for shown.d0 in range(m):
+                        shown_1[shown.d0] = x[i, shown.d0] > 0.5
+                    print(f"{shown} {shown_1} {n}")
+                for y.d0 in range(m):
+                    y[y.d0] = x[cast(k, i64), y.d0] * 2.0
+                print(f"{y}")
+                return y
+        "#]],
     );
 }
 
 #[test]
 fn prints_that_are_refused() {
     let refused = |line: &str, expect| check(&format!("def f(x: f32[n]):\n    {line}\n    return x\n"), expect);
-    refused("print(x, end=\"\")", expect![[r#""#]]);
-    refused("y = print(x)", expect![[r#""#]]);
-    refused("print(f)", expect![[r#""#]]);
-    refused("print(range(3))", expect![[r#""#]]);
+    refused(
+        "print(x, end=\"\")",
+        expect![[r#"
+            [call::arguments] `print` has no parameter `end`
+              at t.ft:2 `end`
+              help: it writes a line, with a space between its arguments; put text together with f"…"
+        "#]],
+    );
+    refused(
+        "y = print(x)",
+        expect![[r#"
+            [syntax::print] `print` is a statement of its own, and has no value
+              at t.ft:2 `print(x)`
+              help: put it on a line of its own
+        "#]],
+    );
+    refused(
+        "print(f)",
+        expect![[r#"
+            [type::operand] `print` shows tensors and values that are known when compiling, and this is a function
+              at t.ft:2 `f`
+        "#]],
+    );
+    refused(
+        "print(range(3))",
+        expect![[r#"
+            [type::operand] `print` shows tensors and values that are known when compiling, and this is a range
+              at t.ft:2 `range(3)`
+        "#]],
+    );
 }

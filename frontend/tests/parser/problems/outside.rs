@@ -237,7 +237,7 @@ fn expressions_outside_the_language() {
             python::bytes: there are no strings of bytes
               18:9 `b\"x\"`
               help: leave the `b` out
-            syntax::number: `3j` is no number
+            syntax::number: `3j` is not a number
               19:9 `3j`
               help: there are no complex numbers: keep the real and the imaginary part in two tensors
             syntax::unexpected: expected an operator, a comma or a closing bracket, found the keyword `for`

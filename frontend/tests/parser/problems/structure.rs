@@ -268,7 +268,7 @@ x = 1
             python::import: a module is not imported as a whole
               3:15 `*`
               help: name what you need: `from mymodule import f, g`
-            python::import: `a.b` is no module name
+            python::import: `a.b` is not a module name
               4:6 `a.b`
               help: a module is a file beside this one, or `libop`: `from mymodule import f`
             syntax::unexpected: expected an operator, a comma or the end of the line, found `.`

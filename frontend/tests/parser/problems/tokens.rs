@@ -22,10 +22,10 @@ w = """abc
             syntax::escape: an escape with too few digits
               2:12 `\\u12`
               help: `\x` takes 2 hexadecimal digits, `\u` 4 and `\U` 8; write `\\` for a backslash
-            syntax::escape: an escape that is no character
+            syntax::escape: an escape that is not a character
               2:19 `\\ud800`
               help: write the number of a Unicode character
-            syntax::escape: an escape that is no character
+            syntax::escape: an escape that is not a character
               2:28 `\\U00110000`
               help: write the number of a Unicode character
             syntax::escape: a character by its name
@@ -107,28 +107,28 @@ k = 0xfffffffffffffffffffffffffffffffff
 l = x.1
 "#,
         expect![[r#"
-            syntax::number: `012` is no number
+            syntax::number: `012` is not a number
               1:5 `012`
               help: a decimal number has no leading zeros; write `0o17` for octal
-            syntax::number: `1_` is no number
+            syntax::number: `1_` is not a number
               2:5 `1_`
               help: a `_` stands between two digits: `1_000`
-            syntax::number: `1__0` is no number
+            syntax::number: `1__0` is not a number
               3:5 `1__0`
               help: a `_` stands between two digits: `1_000`
-            syntax::number: `0x` is no number
+            syntax::number: `0x` is not a number
               4:5 `0x`
               help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
-            syntax::number: `0b12` is no number
+            syntax::number: `0b12` is not a number
               5:5 `0b12`
               help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
-            syntax::number: `1.5f` is no number
+            syntax::number: `1.5f` is not a number
               6:5 `1.5f`
               help: leave the `f` out: a literal takes the type of what it meets
-            syntax::number: `1e` is no number
+            syntax::number: `1e` is not a number
               7:5 `1e`
               help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
-            syntax::number: `3x` is no number
+            syntax::number: `3x` is not a number
               8:5 `3x`
               help: write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows
             syntax::number: an integer that fits in no integer type

@@ -227,7 +227,7 @@ fn declarations() {
     t: float = 1.0
 ",
         expect![[r#"
-            [annotation::type] `float` is no element type
+            [annotation::type] `float` is not an element type
               at t.ft:2 `float`
               help: did you mean `f64`?
         "#]],

@@ -152,7 +152,7 @@ fn subscripts() {
     return x[b]
 ",
         expect![[r#"
-            [index::type] a `bool` is no index
+            [index::type] a `bool` is not an index
               at t.ft:2 `b`
               help: shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`
         "#]],

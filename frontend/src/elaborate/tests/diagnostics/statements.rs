@@ -188,7 +188,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [annotation::type] `float32` is no element type
+            [annotation::type] `float32` is not an element type
               at t.ft:1 `float32`
               help: did you mean `f32`?
         "#]],
@@ -219,7 +219,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [annotation::form] this is no type of a tensor
+            [annotation::form] this is not a type of a tensor
               at t.ft:1 `"f32"`
               help: write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`
         "#]],

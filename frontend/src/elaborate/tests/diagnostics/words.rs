@@ -46,9 +46,14 @@ def last(x: f32[n]):
 def beyond(x: f32[n], i: i32):
     return x[i], x[n + 2]
 
-def fine(x: f32[n], y: f32[m], z: f32[2 * n]):
+def fine(x: f32[n], y: f32[m], z: f32[2 * n], none: f32[0], k: i32):
     assert n == m
-    return x + z
+    s: f32 = 0.0
+    for i in range(0):
+        s += none[i] + none[n]
+        assert n > n + 1
+    t = x[n] if k > 3 else 0.0
+    return x + z, s, t
 ",
         expect![[r#"
             [assert::failed] the same

@@ -1,0 +1,195 @@
+//! The state of printing one program, and how an error leaves the present place.
+//!
+//! What is printed is in `expr`, `stmt`, `loops`, `lanes`, `library`, `outline`, `reduce` and `entry`, each with an
+//! `impl` of its own.
+//!
+//! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
+//! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
+//! status in the context tells the other threads and, after the loop, the function.
+
+use super::helpers::Helpers;
+use super::names::Names;
+use super::outline::Outer;
+use super::ranges::Ranges;
+use super::reduce::Shared;
+use super::writer::{Writer, format_text, string};
+use crate::lower::Lowered;
+use crate::signature::{Site, SourceRange};
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Access, DType, Expr, Origin, ReduceOp, SourceMap, Symbol};
+
+/// How a tensor's elements are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// A scalar in a variable.
+    Variable,
+    /// A scalar behind a pointer.
+    Pointer,
+    /// An array or a pointer to the first element.
+    Array,
+}
+
+/// How an error leaves the present place.
+#[derive(Clone, Debug)]
+pub(super) enum ErrorExit {
+    /// `return` with the status.
+    Return,
+    /// `return` from the body of a parallel loop.
+    Stop,
+    /// `goto` the label.
+    Goto(String),
+}
+
+/// The state of printing one program.
+pub(super) struct Emitter<'a> {
+    pub lowered: &'a Lowered,
+    pub sources: &'a SourceMap,
+    pub names: Names,
+    pub helpers: Helpers,
+    pub ranges: Ranges,
+    pub out: Writer,
+    pub sites: IndexSet<Site>,
+    /// Whether there are matrix products.
+    pub products: bool,
+    /// How tensors are named, and in how many loops each is declared.
+    places: FxHashMap<Symbol, (Storage, usize)>,
+    pub dtypes: FxHashMap<Symbol, DType>,
+    /// The number of elements of arrays.
+    pub counts: FxHashMap<Symbol, Expr>,
+    /// How reductions are kept apart in the parallel loop around.
+    pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
+    /// The members of the plan that say where tensors lie in the arena.
+    pub offsets: FxHashMap<Symbol, String>,
+    pub error_exit: ErrorExit,
+    /// How often an error leaves by the present `leave`.
+    pub leaves: usize,
+    /// The comment that was printed last.
+    pub shown: String,
+    /// Whether the loop around is on vector lanes.
+    pub vectorised: bool,
+    /// The iterators of the loops around.
+    pub loops: Vec<Symbol>,
+    /// Whether the statement changes one element in every iteration of the loop around, which is then no loop that a C
+    /// compiler vectorises.
+    pub carried: bool,
+    /// The variables of the kernel, by name.
+    pub scope: FxHashMap<String, Outer>,
+    /// The bodies of parallel loops.
+    pub functions: Vec<String>,
+}
+
+impl<'a> Emitter<'a> {
+    pub fn new(lowered: &'a Lowered, sources: &'a SourceMap) -> Emitter<'a> {
+        Emitter {
+            lowered,
+            sources,
+            names: Names::default(),
+            helpers: Helpers::default(),
+            ranges: Ranges::default(),
+            out: Writer::default(),
+            sites: IndexSet::new(),
+            products: false,
+            places: FxHashMap::default(),
+            dtypes: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            shared: FxHashMap::default(),
+            offsets: FxHashMap::default(),
+            error_exit: ErrorExit::Return,
+            leaves: 0,
+            shown: String::new(),
+            vectorised: false,
+            loops: Vec::new(),
+            carried: false,
+            scope: FxHashMap::default(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// Says how the elements of a parameter or result are named.
+    pub fn declare(&mut self, tensor: &Symbol, place: Storage) {
+        self.places.insert(tensor.clone(), (place, self.loops.len()));
+    }
+
+    /// Whether these elements are one in every iteration of the loop around, which declares no tensor for each.
+    pub fn is_carried(&self, tensor: &Symbol, indices: &[Access]) -> bool {
+        let outside = self.places.get(tensor).is_some_and(|(_, loops)| *loops < self.loops.len());
+        let iter = self.loops.last();
+        !self.vectorised && outside && indices.iter().all(|a| iter.is_some_and(|i| !effects::mentions(&a.index, &[i])))
+    }
+
+    pub fn place(&self, tensor: &Symbol) -> Storage {
+        match self.places.get(tensor) {
+            Some((place, _)) => *place,
+            None => unreachable!("Scope: `{tensor}` is not declared"),
+        }
+    }
+
+    /// The member of the plan that says where a tensor lies in the arena.
+    pub fn offset(&self, tensor: &Symbol) -> String {
+        match self.offsets.get(tensor) {
+            Some(member) => member.clone(),
+            None => unreachable!("Placed: `{tensor}` has no place in the arena"),
+        }
+    }
+
+    /// Records an error and leaves.
+    pub fn fail(&mut self, origin: &Origin, status: &str, format: &str, values: &[String]) {
+        let (site, line) = self.site(origin);
+        let place = self.location(origin);
+        let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
+        let values: String = values.iter().map(|v| format!(", {v}")).collect();
+        let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
+        match self.error_exit.clone() {
+            ErrorExit::Return => self.out.line(format!("return {call};")),
+            ErrorExit::Stop => {
+                self.leaves += 1;
+                self.out.line(format!("{call};"));
+                self.out.line("return;");
+            }
+            ErrorExit::Goto(label) => {
+                self.leaves += 1;
+                self.out.line(format!("{call};"));
+                self.out.line(format!("goto {label};"));
+            }
+        }
+    }
+
+    /// Leaves because of an error that is recorded already.
+    pub fn leave_failed(&mut self) {
+        match self.error_exit.clone() {
+            ErrorExit::Return => self.out.line("return ctx->status;"),
+            ErrorExit::Stop => {
+                self.leaves += 1;
+                self.out.line("return;");
+            }
+            ErrorExit::Goto(label) => {
+                self.leaves += 1;
+                self.out.line(format!("goto {label};"));
+            }
+        }
+    }
+
+    /// `file:line` of a statement; empty where no user wrote it.
+    pub fn location(&self, origin: &Origin) -> String {
+        if origin.span().is_none() { String::new() } else { self.sources.locate(origin.span()) }
+    }
+
+    /// The number of a place that can fail, and its line.
+    pub fn site(&mut self, origin: &Origin) -> (usize, u32) {
+        let span = origin.span();
+        let name = |file| self.sources.get(file).map_or(String::new(), |f| f.name.clone());
+        let line = self.sources.line_col(span).map_or(0, |at| at.line as u32);
+        let chain = origin
+            .chain()
+            .iter()
+            .map(|c| {
+                let place = SourceRange { file: name(c.span.file), start: c.span.start, end: c.span.end };
+                (c.function.clone(), place)
+            })
+            .collect();
+        let site = Site { file: name(span.file), line, start: span.start, end: span.end, chain };
+        (self.sites.insert_full(site).0, line)
+    }
+}

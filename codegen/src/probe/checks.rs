@@ -1,0 +1,498 @@
+//! What is checked: a program of elementwise loops, the values that they are run on, and what must come of it.
+//!
+//! The program is lowered and printed as every other one is, so it is made of the C that programs are made of. What must
+//! come of it is what the reference interpreter computes; of mathematical functions, of which vector versions are used,
+//! what lies within [`MOST_ULPS`] units in the last place of it.
+
+use std::sync::Arc;
+use taffeta_ast::build::{Builder, block, looped, store};
+use taffeta_ast::expr::round_to;
+use taffeta_ast::interp::{self, Inputs, scalar};
+use taffeta_ast::{Buffer, DType, Expr, ExprKind, Func, Kind, Literal, Op, Stmt, Symbol, Tensor, Value};
+
+/// Elements of every array, and iterations of every loop.
+pub(super) const LENGTH: usize = 64;
+
+/// Iterations of the loops of known length.
+pub(super) const ROW: usize = 16;
+
+/// How far a mathematical function may be from the exact value: what glibc promises of libmvec.
+const MOST_ULPS: f64 = 4.0;
+
+/// The functions that have vector versions.
+const FUNCTIONS: [Op; 18] = [
+    Op::Exp,
+    Op::Exp2,
+    Op::Expm1,
+    Op::Log,
+    Op::Log2,
+    Op::Log1p,
+    Op::Sin,
+    Op::Cos,
+    Op::Tan,
+    Op::Asin,
+    Op::Acos,
+    Op::Atan,
+    Op::Atan2,
+    Op::Sinh,
+    Op::Cosh,
+    Op::Tanh,
+    Op::Erf,
+    Op::Pow,
+];
+
+/// The probe's program, with the values that it is run on.
+pub(super) struct Program {
+    /// What is compiled.
+    pub func: Func,
+    /// The values of its parameters.
+    pub inputs: Vec<Value>,
+    /// What its results are, in order.
+    checks: Vec<Check>,
+}
+
+/// One result.
+struct Check {
+    /// As it is told: `minimum of f32`.
+    name: String,
+    /// The parameters that it is computed from.
+    of: Vec<usize>,
+    /// The function, where it need not be exact.
+    function: Option<Op>,
+}
+
+/// Something that a compiler computes wrongly.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Wrong {
+    /// What is computed.
+    pub what: String,
+    /// Of which operands, what came of it, and what is right.
+    pub found: String,
+}
+
+impl Program {
+    /// The probe, in parts that are compiled at once.
+    pub fn parts() -> Vec<Program> {
+        let part = |add: &dyn Fn(&mut Parts, DType), of: &[DType]| {
+            let mut p = Parts::default();
+            of.iter().for_each(|d| add(&mut p, *d));
+            Program { func: p.builder.finish(block(p.loops)), inputs: p.inputs, checks: p.checks }
+        };
+        let floats = [DType::F32, DType::F64];
+        vec![
+            part(&Parts::floats, &floats),
+            part(&Parts::integers, &[DType::I32, DType::I64]),
+            part(&Parts::conversions, &[DType::F16, DType::Bf16, DType::I32, DType::I64]),
+            part(&Parts::functions, &floats),
+        ]
+    }
+
+    /// The types of the results, in order.
+    pub fn results(&self) -> impl Iterator<Item = DType> + '_ {
+        self.func.results.iter().map(|t| t.dtype)
+    }
+
+    /// What of these results is not as it must be: the first element of each.
+    pub fn wrong(&self, results: &[Buffer]) -> Vec<Wrong> {
+        let sizes = [("n", LENGTH), ("m", LENGTH / ROW)].map(|(name, v)| (name.to_string(), v as i64));
+        let inputs = Inputs { params: self.inputs.clone(), sizes: sizes.into() };
+        let expected = match interp::run(&self.func, &inputs) {
+            Ok(outputs) => outputs.results,
+            Err(e) => unreachable!("the probe's operands are in the domains of its operators: {e}"),
+        };
+        let mut found: Vec<Wrong> = Vec::new();
+        for ((check, want), have) in self.checks.iter().zip(&expected).zip(results) {
+            // Of the loops that compute the same, one is told.
+            if found.iter().any(|w| w.what == check.name) {
+                continue;
+            }
+            let wrong = (0..LENGTH).find(|i| !self.fits(check, *i, want.data().get(*i), have.get(*i), have.dtype()));
+            if let Some(i) = wrong {
+                let of: Vec<String> = check.of.iter().map(|k| shown(self.inputs[*k].data().get(i))).collect();
+                let (want, have) = (shown(want.data().get(i)), shown(have.get(i)));
+                let text = format!("{} gives {have}, and {want} is right", of.join(", "));
+                found.push(Wrong { what: check.name.clone(), found: text });
+            }
+        }
+        found
+    }
+
+    fn fits(&self, check: &Check, i: usize, want: Literal, have: Literal, dtype: DType) -> bool {
+        let (Literal::Float(want), Literal::Float(have)) = (want, have) else { return want == have };
+        if want.to_bits() == have.to_bits() || (want.is_nan() && have.is_nan()) {
+            return true;
+        }
+        let Some(op) = check.function else { return false };
+        let operands: Vec<Literal> = check.of.iter().map(|k| self.inputs[*k].data().get(i)).collect();
+        let exact = scalar::apply(op, DType::F64, &operands);
+        let Ok(Literal::Float(exact)) = exact else { return false };
+        (have - exact).abs() <= MOST_ULPS * unit_in_the_last_place(exact, dtype)
+    }
+}
+
+/// The distance of a number from the next one of its type.
+fn unit_in_the_last_place(v: f64, dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => v.abs().next_up() - v.abs(),
+        _ => {
+            let v = (v as f32).abs();
+            f64::from(v.next_up()) - f64::from(v)
+        }
+    }
+}
+
+fn shown(v: Literal) -> String {
+    match v {
+        Literal::Bool(b) => if b { "True" } else { "False" }.to_string(),
+        Literal::Int(i) => i.to_string(),
+        Literal::Float(f) => format!("{f:?}"),
+    }
+}
+
+/// The program while it is made.
+struct Parts {
+    builder: Builder,
+    /// The size of every array, which the compiler does not know.
+    size: Expr,
+    /// The rows of those in rows.
+    rows: Expr,
+    inputs: Vec<Value>,
+    loops: Vec<Stmt>,
+    checks: Vec<Check>,
+}
+
+/// What one statement of a loop computes.
+struct Column {
+    name: String,
+    value: Expr,
+    function: Option<Op>,
+}
+
+impl Default for Parts {
+    fn default() -> Parts {
+        let mut builder = Builder::new("probe");
+        let (size, rows) = (builder.size("n"), builder.size("m"));
+        Parts { builder, size, rows, inputs: Vec::new(), loops: Vec::new(), checks: Vec::new() }
+    }
+}
+
+fn apply(op: Op, args: &[&Expr]) -> Expr {
+    let operand = args.last().map_or(DType::Bool, |e| e.dtype());
+    // As it is written: constructors must not decide what compilers are asked.
+    Expr::raw(ExprKind::Apply(op, args.iter().map(|e| (*e).clone()).collect()), op.result(operand))
+}
+
+fn exact(name: String, value: Expr) -> Column {
+    Column { name, value, function: None }
+}
+
+impl Parts {
+    /// A parameter with these values, over and over.
+    fn input(&mut self, dtype: DType, values: &[Literal]) -> (usize, Arc<Tensor>) {
+        let k = self.inputs.len();
+        let tensor = self.builder.input(&format!("x{k}"), dtype, [&self.size]);
+        let mut data = Buffer::zeros(dtype, LENGTH);
+        for i in 0..LENGTH {
+            let fits = data.set(i, values[i % values.len()]);
+            debug_assert!(fits, "{:?} is not a {dtype}", values[i % values.len()]);
+        }
+        self.inputs.extend(Value::new(vec![LENGTH], data));
+        (k, tensor)
+    }
+
+    fn floats_of(&mut self, dtype: DType, values: &[f64]) -> (usize, Arc<Tensor>) {
+        let all: Vec<Literal> = values.iter().map(|v| Literal::Float(round_to(*v, dtype))).collect();
+        self.input(dtype, &all)
+    }
+
+    /// All pairs of eight values and eight.
+    fn pairs(&mut self, dtype: DType, a: &[Literal; 8], b: &[Literal; 8]) -> [(usize, Arc<Tensor>); 2] {
+        let first: Vec<Literal> = (0..LENGTH).map(|k| a[k / 8]).collect();
+        [self.input(dtype, &first), self.input(dtype, b)]
+    }
+
+    /// A loop of a length that the compiler does not know; with `known`, also loops of a length that it knows, around
+    /// which is one that it does not: there gcc 12 drops the rounding to f16 on a CPU with AVX512-FP16.
+    fn loops(&mut self, operands: &[(usize, Arc<Tensor>)], known: bool, columns: impl Fn(&[Expr]) -> Vec<Column>) {
+        let of: Vec<usize> = operands.iter().map(|o| o.0).collect();
+        let (i, size) = (Symbol::new("i"), self.size.clone());
+        let at = [Expr::var(&i)];
+        let args: Vec<Expr> = operands.iter().map(|(_, t)| t.load(at.clone())).collect();
+        let body = self.columns(&of, &[&size], &at, columns(&args));
+        self.loops.push(looped(&i, &size, body));
+        if !known {
+            return;
+        }
+        let (i, j, rows, row) = (Symbol::new("i"), Symbol::new("j"), self.rows.clone(), Expr::int(ROW as i64));
+        let (shape, at) = ([&rows, &row], [Expr::var(&i), Expr::var(&j)]);
+        let mut args = Vec::new();
+        for k in &of {
+            // The same values, in rows.
+            let value = self.inputs[*k].clone();
+            let tensor = self.builder.input(&format!("x{}", self.inputs.len()), value.dtype(), shape);
+            self.inputs.extend(Value::new(vec![LENGTH / ROW, ROW], value.into_parts().1));
+            args.push(tensor.load(at.clone()));
+        }
+        let body = self.columns(&of, &shape, &at, columns(&args));
+        self.loops.push(looped(&i, &rows, looped(&j, &row, body)));
+    }
+
+    /// A result for each column, of that shape, and what is stored in it.
+    fn columns(&mut self, of: &[usize], shape: &[&Expr], at: &[Expr], columns: Vec<Column>) -> Stmt {
+        let mut body = Vec::new();
+        for Column { name, value, function } in columns {
+            let name_of_result = format!("y{}", self.checks.len());
+            let y = self.builder.result(&name_of_result, value.dtype(), shape.iter().copied());
+            body.push(store(&y, at, &value));
+            self.checks.push(Check { name, of: of.to_vec(), function });
+        }
+        block(body)
+    }
+
+    fn floats(&mut self, d: DType) {
+        let least = if d == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+        let all = [0.0, -0.0, 1.0, -2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e17];
+        let all = all.map(|v| Literal::Float(round_to(v, d)));
+        let operands = self.pairs(d, &all, &all);
+        self.loops(&operands, true, |a| {
+            let (x, y) = (&a[0], &a[1]);
+            vec![
+                exact(format!("the minimum of {d}"), apply(Op::Min, &[x, y])),
+                exact(format!("the maximum of {d}"), apply(Op::Max, &[x, y])),
+                exact(format!("`isnan` of {d}"), apply(Op::IsNan, &[x])),
+            ]
+        });
+        self.loops(&operands, false, |a| {
+            let (x, y) = (&a[0], &a[1]);
+            let zero = Expr::float(0.0, d);
+            vec![
+                exact(format!("`x != x` of {d}"), apply(Op::Ne, &[x, x])),
+                exact(format!("`x <= y` of {d}"), apply(Op::Le, &[x, y])),
+                exact(format!("`not x <= y` of {d}"), apply(Op::Not, &[&apply(Op::Le, &[x, y])])),
+                exact(format!("`-(x - y)` of {d}, with its zero"), apply(Op::Neg, &[&apply(Op::Sub, &[x, y])])),
+                exact(format!("`x + 0` of {d}, with its zero"), apply(Op::Add, &[x, &zero])),
+                exact(format!("`x - x` of {d}"), apply(Op::Sub, &[x, x])),
+                exact(format!("`x + y - x` of {d}"), apply(Op::Sub, &[&apply(Op::Add, &[x, y]), x])),
+                exact(format!("the absolute value of {d}"), apply(Op::Abs, &[&apply(Op::Neg, &[x])])),
+            ]
+        });
+        let many = [least, 1.75 * least, 1.0, 2.0, 5.0, 7.0, 0.1, 1e10, 49.0, 1.0 / 3.0, 11.0, 0.7, 1e-10, 3.0, 13.0];
+        let positive: Vec<f64> = (0..LENGTH).map(|k| many[k % many.len()] * (1.0 + (k / many.len()) as f64)).collect();
+        let operand = self.floats_of(d, &positive);
+        self.loops(&[operand], false, |a| {
+            vec![
+                exact(format!("`x / 3` of {d}"), apply(Op::Div, &[&a[0], &Expr::float(3.0, d)])),
+                exact(format!("`1 / x` of {d}"), apply(Op::Div, &[&Expr::float(1.0, d), &a[0]])),
+                exact(format!("the square root of {d}"), apply(Op::Sqrt, &[&a[0]])),
+                exact(format!("the rounding of {d}"), apply(Op::Round, &[&a[0]])),
+            ]
+        });
+        let all = [0.0, -0.0, 1.0, -2.5, 7.0, f64::INFINITY, -7.0, 1e17].map(|v| Literal::Float(round_to(v, d)));
+        let by = [0.0, 0.5, -0.5, 3.0, -3.0, f64::INFINITY, f64::NAN, 1e17].map(|v| Literal::Float(round_to(v, d)));
+        let operands = self.pairs(d, &all, &by);
+        self.loops(&operands, false, |a| {
+            vec![
+                exact(format!("`//` of {d}"), apply(Op::FloorDiv, &[&a[0], &a[1]])),
+                exact(format!("`%` of {d}"), apply(Op::Mod, &[&a[0], &a[1]])),
+            ]
+        });
+    }
+
+    fn integers(&mut self, d: DType) {
+        let (least, most) = d.int_range().unwrap_or_default();
+        let all = [least, -7, -1, 0, 1, 3, 100, most].map(Literal::Int);
+        let operands = self.pairs(d, &all, &all);
+        self.loops(&operands, false, |a| {
+            let (x, y, one) = (&a[0], &a[1], Expr::literal(Literal::Int(1), d));
+            let next = apply(Op::Add, &[x, &one]);
+            vec![
+                exact(format!("`x + y` of {d}, wrapped around"), apply(Op::Add, &[x, y])),
+                exact(format!("`x * y` of {d}, wrapped around"), apply(Op::Mul, &[x, y])),
+                exact(format!("`x + 1 < x` of {d}"), apply(Op::Lt, &[&next, x])),
+                exact(format!("`abs(x) < 0` of {d}"), {
+                    apply(Op::Lt, &[&apply(Op::Abs, &[x]), &Expr::literal(Literal::Int(0), d)])
+                }),
+                exact(format!("`-x` of {d}, wrapped around"), apply(Op::Neg, &[x])),
+                exact(format!("the minimum of {d}"), apply(Op::Min, &[x, y])),
+            ]
+        });
+        let by = [-100, -7, -3, -2, 2, 3, 7, most].map(Literal::Int);
+        let operands = self.pairs(d, &all, &by);
+        self.loops(&operands, false, |a| {
+            let three = Expr::literal(Literal::Int(3), d);
+            vec![
+                exact(format!("`//` of {d}"), apply(Op::FloorDiv, &[&a[0], &a[1]])),
+                exact(format!("`%` of {d}"), apply(Op::Mod, &[&a[0], &a[1]])),
+                exact(format!("`x // 3` of {d}"), apply(Op::FloorDiv, &[&a[0], &three])),
+                exact(format!("`x >> 3` of {d}"), apply(Op::Shr, &[&a[0], &three])),
+            ]
+        });
+    }
+
+    /// What becomes of 16-bit floats, or of numbers that become this integer.
+    fn conversions(&mut self, to: DType) {
+        if to.is_float() {
+            return self.halves(to);
+        }
+        let small = [0.0, -0.0, 0.9, -0.9, 1.5, -1.5, 2147483520.0, -2147483648.0, 16777217.0, -7.999];
+        let ends = match to {
+            DType::I64 => [9223372036854774784.0, -9223372036854775808.0, 4503599627370497.5],
+            _ => [2147483647.0, 2147483646.99, -2147483647.5],
+        };
+        let x = self.floats_of(DType::F64, &[&small[..], &ends[..]].concat());
+        self.loops(&[x], false, |a| vec![exact(format!("{to} of f64"), a[0].clone().cast(to))]);
+        let x = self.floats_of(DType::F32, &small);
+        self.loops(&[x], false, |a| vec![exact(format!("{to} of f32"), a[0].clone().cast(to))]);
+        // From the integer, and from the one without a sign.
+        let (narrow, unsigned) = if to == DType::I64 { (DType::I16, DType::U64) } else { (DType::I8, DType::U32) };
+        for from in [to, unsigned] {
+            let (least, most) = from.int_range().unwrap_or_default();
+            let all = [least, most, most - 1, 0, 1, 200, 16_777_217, 40_000, 2_147_483_583, most / 2 + 1, most / 3];
+            let values: Vec<Literal> = all.into_iter().map(Literal::Int).collect();
+            let x = self.input(from, &values);
+            self.loops(&[x], false, |a| {
+                let cast = |to: DType| exact(format!("{to} of {from}"), a[0].clone().cast(to));
+                vec![cast(narrow), cast(DType::F32), cast(DType::F64)]
+            });
+        }
+    }
+
+    fn halves(&mut self, d: DType) {
+        let one = [
+            2049.0000001,
+            2049.0,
+            2051.0,
+            65519.99,
+            65520.0,
+            1.00390625,
+            1.003906251,
+            2.9802322387695312e-8,
+            1e-40,
+            2.98023223876954e-8,
+            -0.0,
+            f64::NAN,
+            f64::INFINITY,
+            -1e30,
+            6.1e-5,
+            5.96e-8,
+            0.1,
+            3.14159,
+            1e5,
+            -1025.5,
+        ];
+        for from in [DType::F32, DType::F64] {
+            let x = self.floats_of(from, &one);
+            // The result goes on as a wider number: the rounding between is what compilers may lose.
+            self.loops(&[x], true, |a| vec![exact(format!("{d} of {from}"), a[0].clone().cast(d).cast(from))]);
+        }
+        let (x, y) = (self.floats_of(d, &one[..19]), self.floats_of(d, &[1.0, 0.3, -2.0, 0.007, 100.0, 0.99]));
+        self.loops(&[x, y], true, |a| {
+            let product = apply(Op::Mul, &[&a[0], &a[1]]);
+            vec![exact(format!("`x * y + y` of {d}"), apply(Op::Add, &[&product, &a[1]]))]
+        });
+    }
+
+    fn functions(&mut self, d: DType) {
+        // A few of them in each loop: enough to be told apart, and fewer loops to compile.
+        for ops in FUNCTIONS.chunks(5) {
+            for arity in [1, 2] {
+                let ops: Vec<Op> = ops.iter().copied().filter(|op| op.info().arity == arity).collect();
+                if ops.is_empty() {
+                    continue;
+                }
+                let operands: Vec<(usize, Arc<Tensor>)> = (0..arity)
+                    .map(|k| {
+                        // In the domain of all of the loop.
+                        let (lo, hi) = ops
+                            .iter()
+                            .map(|op| domain(*op, k))
+                            .fold((f64::MIN, f64::MAX), |(a, b), (c, d)| (a.max(c), b.min(d)));
+                        let step = (hi - lo) / (LENGTH - 1) as f64;
+                        // In another order for the second operand.
+                        let order = |i: usize| if k == 0 { i } else { i * 37 % LENGTH };
+                        let values: Vec<f64> =
+                            (0..LENGTH).map(|i| (lo + step * order(i) as f64).clamp(lo, hi)).collect();
+                        self.floats_of(d, &values)
+                    })
+                    .collect();
+                self.loops(&operands, false, |a| {
+                    let args: Vec<&Expr> = a.iter().collect();
+                    ops.iter()
+                        .map(|op| Column {
+                            name: format!("`{}` of {d}", op.info().name),
+                            value: apply(*op, &args),
+                            function: Some(*op),
+                        })
+                        .collect()
+                });
+            }
+        }
+    }
+}
+
+/// Where an operand of a function is taken from.
+fn domain(op: Op, operand: usize) -> (f64, f64) {
+    match (op, operand) {
+        (Op::Log | Op::Log2 | Op::Log1p, _) => (1e-3, 90.0),
+        (Op::Pow, 0) => (0.1, 9.0),
+        (Op::Asin | Op::Acos, _) => (-1.0, 1.0),
+        (Op::Atan2, _) => (-5.0, 4.0),
+        _ => (-20.0, 19.0),
+    }
+}
+
+/// The bytes of an array, as they lie in memory.
+pub(super) fn bytes(data: &Buffer) -> Vec<u8> {
+    let number = |v: Literal| -> Vec<u8> {
+        let size = data.dtype().size();
+        match v {
+            Literal::Bool(b) => vec![u8::from(b)],
+            Literal::Int(i) => i.to_ne_bytes()[low_bytes(size)].to_vec(),
+            Literal::Float(f) => match data.dtype() {
+                DType::F64 => f.to_ne_bytes().to_vec(),
+                DType::F32 => (f as f32).to_ne_bytes().to_vec(),
+                DType::F16 => half::f16::from_f64(f).to_ne_bytes().to_vec(),
+                _ => half::bf16::from_f64(f).to_ne_bytes().to_vec(),
+            },
+        }
+    };
+    (0..data.len()).flat_map(|i| number(data.get(i))).collect()
+}
+
+/// An array of so many bytes; `None` if they are too few.
+pub(super) fn buffer(dtype: DType, bytes: &[u8]) -> Option<Buffer> {
+    let mut out = Buffer::zeros(dtype, LENGTH);
+    let size = dtype.size();
+    for i in 0..LENGTH {
+        let raw = bytes.get(i * size..(i + 1) * size)?;
+        let mut wide = [0; 8];
+        wide[low_bytes_of(8, size)].copy_from_slice(raw);
+        let word = u64::from_ne_bytes(wide);
+        let unused = 64 - 8 * size as u32;
+        let value = match dtype.kind() {
+            // What is neither 0 nor 1 is shown as what it is.
+            Kind::Bool => Literal::Bool(word != 0),
+            Kind::Int if dtype.is_signed_int() => Literal::Int(i128::from(((word << unused) as i64) >> unused)),
+            Kind::Int => Literal::Int(i128::from(word)),
+            Kind::Float => Literal::Float(match dtype {
+                DType::F64 => f64::from_bits(word),
+                DType::F32 => f64::from(f32::from_bits(word as u32)),
+                DType::F16 => half::f16::from_bits(word as u16).to_f64(),
+                _ => half::bf16::from_bits(word as u16).to_f64(),
+            }),
+        };
+        if !out.set(i, value) {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// Where the low bytes of a number of 16 bytes lie.
+fn low_bytes(size: usize) -> std::ops::Range<usize> {
+    low_bytes_of(16, size)
+}
+
+fn low_bytes_of(whole: usize, size: usize) -> std::ops::Range<usize> {
+    if cfg!(target_endian = "little") { 0..size } else { whole - size..whole }
+}

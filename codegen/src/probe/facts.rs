@@ -1,0 +1,94 @@
+//! What a compiler and the machine have: asked of a small program, for people.
+
+use super::{failed, finished};
+use crate::c::{TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
+use crate::toolchain::{CompileOptions, Toolchain};
+use std::collections::BTreeMap;
+use taffeta_ast::Diagnostic;
+
+/// What `taffeta doctor` shows of a compiler that works.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// `gcc`, `clang`, or what else there is.
+    pub kind: String,
+    /// As the compiler says it itself.
+    pub version: String,
+    /// The version of OpenMP; `None` where loops run on one thread.
+    pub openmp: Option<String>,
+    /// The threads that OpenMP starts for a parallel loop.
+    pub threads: usize,
+    /// Whether mathematical functions have vector versions.
+    pub libmvec: bool,
+    /// The library that does matrix products (`as_lib`); `None`: our own kernel.
+    pub blas: Option<String>,
+}
+
+/// Compiles and runs the program that tells.
+///
+/// # Errors
+///
+/// The compiler does not work.
+pub fn facts(toolchain: &Toolchain, options: &CompileOptions) -> Result<Facts, Diagnostic> {
+    let dir = tempfile::Builder::new().prefix("taffeta-facts-").tempdir().map_err(failed)?;
+    let files = [
+        ("facts.c", include_str!("facts.c")),
+        ("taffeta.h", TAFFETA_H),
+        ("taffeta_runtime.h", TAFFETA_RUNTIME_H),
+        ("taffeta_gemm.h", TAFFETA_GEMM_H),
+    ];
+    for (name, text) in files {
+        std::fs::write(dir.path().join(name), text).map_err(failed)?;
+    }
+    let binary = toolchain.executable(dir.path(), "facts", &[], options)?;
+    let (status, output) = finished(&binary).map_err(failed)?;
+    if !status.is_some_and(|s| s.success()) {
+        let how = status.map_or("it does not end".to_string(), |s| s.to_string());
+        let message = format!("a program that `{}` made does not run: {how}", toolchain.command());
+        return Err(Diagnostic::new("toolchain::broken", message).help("set CC to another compiler"));
+    }
+    Ok(read(&String::from_utf8_lossy(&output)))
+}
+
+fn read(text: &str) -> Facts {
+    let all: BTreeMap<&str, &str> = text.lines().filter_map(|l| l.split_once(' ')).collect();
+    let get = |name: &str| all.get(name).map_or("", |v| v.trim());
+    Facts {
+        kind: if get("kind").is_empty() { "a compiler" } else { get("kind") }.to_string(),
+        version: get("version").to_string(),
+        openmp: openmp(get("openmp")),
+        threads: get("threads").parse().unwrap_or(1),
+        libmvec: get("libmvec") == "1",
+        blas: Some(get("blas").to_string()).filter(|b| !b.is_empty()),
+    }
+}
+
+/// The version that a value of `_OPENMP` stands for, which is the month of its specification.
+fn openmp(month: &str) -> Option<String> {
+    let name = match month {
+        "" | "0" => return None,
+        "201107" => "3.1",
+        "201307" => "4.0",
+        "201511" => "4.5",
+        "201811" => "5.0",
+        "202011" => "5.1",
+        "202111" => "5.2",
+        "202411" => "6.0",
+        other => return Some(format!("of {other}")),
+    };
+    Some(name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let all = read("openmp 201511\nthreads 4\nlibmvec 1\nblas libopenblas.so.0\nkind gcc\nversion 12.2.0\n");
+        let blas = Some("libopenblas.so.0".to_string());
+        let (kind, version, openmp) = ("gcc".to_string(), "12.2.0".to_string(), Some("4.5".to_string()));
+        assert_eq!(all, Facts { kind, version, openmp, threads: 4, libmvec: true, blas });
+        let none = read("openmp 0\nthreads 1\nlibmvec 0\nblas \nkind clang\nversion 17.0.1\n");
+        assert_eq!((none.openmp, none.libmvec, none.blas), (None, false, None));
+    }
+}

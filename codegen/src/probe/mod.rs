@@ -1,0 +1,304 @@
+//! Whether a C compiler computes rightly: asked once for each compiler, its flags and the CPU.
+//!
+//! Compilers have faults, and `CFLAGS` may hold what changes arithmetic (`-ffast-math`); both would give wrong numbers in
+//! silence. So before the first program is compiled, a small one is ([`checks`]), with exactly the flags that programs
+//! get; it runs in a process of its own, and its results are compared with the reference interpreter's. Where something
+//! is wrong, flags that are known to help are tried in the same way, and used if they do. Where none does, the compiler
+//! is refused, and told what it computes wrongly.
+//!
+//! The verdict is kept in the cache. Programs that are in the cache themselves were made by a compiler that had passed,
+//! so a warm cache asks nothing.
+
+mod checks;
+mod facts;
+
+pub use checks::Wrong;
+pub use facts::{Facts, facts};
+
+use crate::cache::{self, Cache};
+use crate::toolchain::{CompileOptions, Toolchain};
+use crate::{LowerOptions, c, lower};
+use checks::Program;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use taffeta_ast::{Buffer, Diagnostic, SourceMap};
+
+/// Flags that make compilers right that are known to be wrong in some way, in the order in which they are tried: those
+/// that cost least first.
+const WORKAROUNDS: [&str; 5] =
+    ["-DTAFFETA_NO_LIBMVEC", "-mno-avx512fp16", "-fno-fast-math", "-fno-tree-vectorize", "-O1"];
+
+/// How long the probe may run; it needs a few milliseconds.
+const MOST_TIME: Duration = Duration::from_secs(20);
+
+const VERDICT: &str = "verdict.json";
+
+/// What the probe found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What the compiler computes wrongly with the flags that programs would get.
+    pub wrong: Vec<Wrong>,
+    /// The flags with which it computes rightly; none are needed where nothing is wrong, and `None` if none are known.
+    pub workaround: Option<Vec<String>>,
+}
+
+impl Verdict {
+    /// Whether programs may be compiled.
+    pub fn is_usable(&self) -> bool {
+        self.workaround.is_some()
+    }
+
+    /// The diagnostic for a compiler that must not be used; `None` if it may.
+    pub fn refusal(&self, compiler: &str) -> Option<Diagnostic> {
+        if self.is_usable() {
+            return None;
+        }
+        const TOLD: usize = 5;
+        let what: Vec<&str> = self.wrong.iter().take(TOLD).map(|w| w.what.as_str()).collect();
+        let more = if self.wrong.len() > TOLD { " and more" } else { "" };
+        let text = format!("the C compiler `{compiler}` computes wrongly: {}{more}", what.join(", "));
+        let mut d = Diagnostic::new("toolchain::wrong", text);
+        for w in self.wrong.iter().take(TOLD) {
+            d = d.note(format!("{}: {}", w.what, w.found));
+        }
+        let help = "set CC to another compiler, and look at what CFLAGS holds; no flags are known that would mend it";
+        Some(d.help(help))
+    }
+}
+
+/// The compiler with the flags that make it compute rightly. `stamp` tells builds of Taffeta apart.
+///
+/// # Errors
+///
+/// It does not work, or computes wrongly whatever is tried.
+pub fn conforming(
+    toolchain: Toolchain,
+    options: &CompileOptions,
+    cache: &Cache,
+    stamp: &str,
+) -> Result<Toolchain, Diagnostic> {
+    let verdict = verdict(&toolchain, options, cache, stamp)?;
+    if let Some(refusal) = verdict.refusal(toolchain.command()) {
+        return Err(refusal);
+    }
+    let flags = verdict.workaround.as_deref().unwrap_or_default();
+    if !flags.is_empty() {
+        let what: Vec<&str> = verdict.wrong.iter().map(|w| w.what.as_str()).collect();
+        tracing::info!(flags = flags.join(" "), wrong = what.join(", "), "the C compiler computes wrongly without");
+    }
+    Ok(toolchain.with_flags(flags))
+}
+
+/// What the probe says of a compiler: from the cache, or asked now.
+///
+/// # Errors
+///
+/// The compiler does not work at all.
+pub fn verdict(
+    toolchain: &Toolchain,
+    options: &CompileOptions,
+    cache: &Cache,
+    stamp: &str,
+) -> Result<Verdict, Diagnostic> {
+    let read = |dir: &Path| serde_json::from_slice::<Verdict>(&std::fs::read(dir.join(VERDICT)).ok()?).ok();
+    if let Some(verdict) = cache.get(&key(toolchain, options, stamp)).and_then(|dir| read(&dir)) {
+        return Ok(verdict);
+    }
+    let verdict = ask(toolchain, options)?;
+    keep(&verdict, toolchain, options, cache, stamp);
+    Ok(verdict)
+}
+
+fn key(toolchain: &Toolchain, options: &CompileOptions, stamp: &str) -> String {
+    cache::key(&["probe", stamp, toolchain.identity(), &Toolchain::flags(options).join(" ")])
+}
+
+/// Keeps a verdict, so that nobody asks again.
+pub fn keep(verdict: &Verdict, toolchain: &Toolchain, options: &CompileOptions, cache: &Cache, stamp: &str) {
+    let kept = cache.get_or_make(&key(toolchain, options, stamp), |dir| {
+        let failed = |e: String| Diagnostic::new("cache::write", format!("cannot keep the verdict of a probe: {e}"));
+        let text = serde_json::to_vec(&verdict).map_err(|e| failed(e.to_string()))?;
+        std::fs::write(dir.join(VERDICT), text).map_err(|e| failed(e.to_string()))
+    });
+    // Without it the next program is asked about again, and nothing else.
+    if let Err(d) = kept {
+        tracing::warn!("{d}");
+    }
+}
+
+/// Compiles and runs the probe, and what may mend what it finds.
+///
+/// # Errors
+///
+/// The compiler does not work at all.
+pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, Diagnostic> {
+    let start = Instant::now();
+    let probe = Probe::new()?;
+    let wrong = probe.run(toolchain, options)?;
+    tracing::debug!(ms = start.elapsed().as_millis() as u64, wrong = wrong.len(), "probed the C compiler");
+    if wrong.is_empty() {
+        return Ok(Verdict { wrong, workaround: Some(Vec::new()) });
+    }
+    // One flag, else all that the compiler takes.
+    let mut taken: Vec<String> = Vec::new();
+    for flag in WORKAROUNDS {
+        let flags = vec![flag.to_string()];
+        match probe.run(&toolchain.clone().with_flags(&flags), options) {
+            Ok(left) if left.is_empty() => return Ok(Verdict { wrong, workaround: Some(flags) }),
+            Ok(_) => taken.extend(flags),
+            // A flag that the compiler does not know.
+            Err(_) => {}
+        }
+    }
+    let all = probe.run(&toolchain.clone().with_flags(&taken), options);
+    let workaround = all.is_ok_and(|left| left.is_empty()).then_some(taken);
+    Ok(Verdict { wrong, workaround })
+}
+
+/// The program in C, in parts.
+struct Probe(Vec<Part>);
+
+impl Probe {
+    fn new() -> Result<Probe, Diagnostic> {
+        Program::parts().into_iter().map(Part::new).collect::<Result<_, _>>().map(Probe)
+    }
+
+    /// What is wrong with these flags. The parts are compiled at once.
+    fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
+        std::thread::scope(|scope| {
+            let running: Vec<_> = self.0.iter().map(|p| scope.spawn(|| p.run(toolchain, options))).collect();
+            let mut wrong = Vec::new();
+            for part in running {
+                wrong.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(wrong)
+        })
+    }
+}
+
+/// A part of the program in C.
+struct Part {
+    program: Program,
+    source: c::CSource,
+    main: String,
+}
+
+impl Part {
+    fn new(program: Program) -> Result<Part, Diagnostic> {
+        let lowered = lower(&program.func, &LowerOptions::default())
+            .map_err(|d| d.0.into_iter().next().unwrap_or_else(|| internal("it cannot be lowered")))?;
+        let source = c::emit(&lowered, &SourceMap::default());
+        let main = main(&program, &source);
+        Ok(Part { program, source, main })
+    }
+
+    /// What is wrong with these flags.
+    fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
+        let dir = tempfile::Builder::new().prefix("taffeta-probe-").tempdir().map_err(failed)?;
+        Toolchain::write(&self.source, dir.path(), &self.source.signature.c_name)?;
+        let file = dir.path().join("main.c");
+        std::fs::write(&file, &self.main).map_err(failed)?;
+        let compiled = toolchain.executable(dir.path(), &self.source.signature.c_name, &[file], options);
+        // Every compiler of C takes this program.
+        let binary = compiled.map_err(|d| match d.code {
+            "internal::c" => Diagnostic {
+                code: "toolchain::broken",
+                message: format!("the C compiler `{}` refuses a program in plain C", toolchain.command()),
+                // The log is removed with everything else.
+                notes: d.notes.clone().into_iter().filter(|n| !n.starts_with("log: ")).collect(),
+                help: Some("repair it, or set CC to another one, and look at what CFLAGS holds".to_string()),
+                labels: Vec::new(),
+                ..d
+            },
+            _ => d,
+        })?;
+        let (status, output) = finished(&binary).map_err(failed)?;
+        let crashed = |how: String| vec![Wrong { what: "a program of its own".to_string(), found: how }];
+        let Some(status) = status else { return Ok(crashed(format!("it runs longer than {MOST_TIME:?}"))) };
+        if !status.success() {
+            return Ok(crashed(format!("it ends with {status}")));
+        }
+        match self.results(&output) {
+            Some(results) => Ok(self.program.wrong(&results)),
+            None => Ok(crashed("its results are not complete".to_string())),
+        }
+    }
+
+    fn results(&self, output: &[u8]) -> Option<Vec<Buffer>> {
+        let mut left = output;
+        self.program
+            .results()
+            .map(|dtype| {
+                let (own, rest) = left.split_at_checked(checks::LENGTH * dtype.size())?;
+                left = rest;
+                checks::buffer(dtype, own)
+            })
+            .collect()
+    }
+}
+
+/// Why nothing could be asked.
+fn failed(e: std::io::Error) -> Diagnostic {
+    Diagnostic::new("toolchain::probe", format!("cannot run programs that ask what the C compiler does: {e}"))
+        .help("make room for temporary files, or set TMPDIR to a directory whose programs may run")
+}
+
+fn internal(what: &str) -> Diagnostic {
+    Diagnostic::new("internal::probe", format!("the probe of C compilers: {what}"))
+}
+
+/// The program around the probe's own: its operands, and how they get there.
+fn main(program: &Program, source: &c::CSource) -> String {
+    let mut out = String::from("#include \"taffeta.h\"\n");
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{text}");
+    };
+    let name = &source.signature.c_name;
+    line(format!("int {name}(taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *);"));
+    for (k, value) in program.inputs.iter().enumerate() {
+        let bytes: Vec<String> = checks::bytes(value.data()).iter().map(u8::to_string).collect();
+        // Not constants: nothing must be computed while compiling.
+        line(format!("static unsigned char input{k}[] __attribute__((aligned(64))) = {{{}}};", bytes.join(",")));
+    }
+    let inputs: Vec<String> = (0..program.inputs.len()).map(|k| format!("input{k}")).collect();
+    line(format!("static unsigned char *const inputs[] = {{{}}};", inputs.join(", ")));
+    let all: Vec<_> = program.func.interface().map(|t| t.dtype).collect();
+    let list = |of: &dyn Fn(taffeta_ast::DType) -> String| all.iter().map(|d| of(*d)).collect::<Vec<_>>().join(", ");
+    line(format!("static const int dtypes[] = {{{}}};", list(&|d| c::abi_name(d).to_string())));
+    let dimensions: Vec<String> = program.func.interface().map(|t| t.ndim().to_string()).collect();
+    line(format!("static const int dimensions[] = {{{}}};", dimensions.join(", ")));
+    line(format!("static const size_t sizes[] = {{{}}};", list(&|d| d.size().to_string())));
+    line(format!("enum {{ N_ARGS = {}, N_INPUTS = {} }};", all.len(), inputs.len()));
+    line(format!("enum {{ LENGTH = {}, ROW = {} }};", checks::LENGTH, checks::ROW));
+    line(format!("#define taffeta_probe {name}"));
+    line(include_str!("main.c").to_string());
+    out
+}
+
+/// Runs a program to its end, or until it has taken too long.
+fn finished(binary: &Path) -> std::io::Result<(Option<ExitStatus>, Vec<u8>)> {
+    let mut child = Command::new(binary).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut pipe = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.as_mut().map_or(Ok(0), |p| p.read_to_end(&mut bytes)).map(|_| bytes)
+    });
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break Some(status),
+            None if start.elapsed() > MOST_TIME => {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let output = reader.join().unwrap_or_else(|_| Ok(Vec::new()))?;
+    Ok((status, output))
+}

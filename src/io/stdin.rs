@@ -1,0 +1,85 @@
+//! Standard input, which `-` stands for wherever a file is read. It comes once: what came is kept for whoever asks again.
+//!
+//! A file's format is known by the end of its name. What comes from standard input has none, so its first bytes say what
+//! it is, and it is laid down as a file of that name for the reader of the format.
+
+use super::memory;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use taffeta_ast::Diagnostic;
+use tempfile::TempDir;
+
+/// All of it.
+pub(super) fn bytes() -> Result<&'static [u8], Diagnostic> {
+    static BYTES: OnceLock<Result<Vec<u8>, Diagnostic>> = OnceLock::new();
+    let read = || {
+        // Pieces, so that what does not fit in memory is refused before it is there.
+        const PIECE: u64 = 16 << 20;
+        let mut all = Vec::new();
+        let mut input = std::io::stdin().lock();
+        loop {
+            memory::check_bytes(all.len() as u128 + u128::from(PIECE), "standard input")?;
+            match input.by_ref().take(PIECE).read_to_end(&mut all) {
+                Ok(0) => return Ok(all),
+                Ok(_) => {}
+                Err(e) => return Err(Diagnostic::new("data::unreadable", format!("standard input: {e}"))),
+            }
+        }
+    };
+    BYTES.get_or_init(read).as_deref().map_err(Clone::clone)
+}
+
+/// A file with all of it, as long as the process lives.
+pub(super) fn file() -> Result<&'static Path, Diagnostic> {
+    static FILE: OnceLock<Result<(TempDir, PathBuf), Diagnostic>> = OnceLock::new();
+    let lay = || {
+        let bytes = bytes()?;
+        let failed = |e: std::io::Error| Diagnostic::new("data::unreadable", format!("standard input: {e}"));
+        let dir = tempfile::Builder::new().prefix("taffeta-").tempdir().map_err(failed)?;
+        let path = dir.path().join(format!("standard-input.{}", extension(bytes)));
+        std::fs::write(&path, bytes).map_err(failed)?;
+        Ok((dir, path))
+    };
+    FILE.get_or_init(lay).as_ref().map(|(_, path)| path.as_path()).map_err(Clone::clone)
+}
+
+/// The format, by how it begins.
+fn extension(bytes: &[u8]) -> &'static str {
+    let first_line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+    match bytes {
+        b if b.starts_with(b"\x93NUMPY") => "npy",
+        b if b.starts_with(b"PK\x03\x04") => "npz",
+        b if b.starts_with(b"\x89PNG") => "png",
+        b if b.starts_with(b"%%MatrixMarket") => "mtx",
+        b if b.starts_with(b"OFF") => "off",
+        b if b.starts_with(b"v ") || b.starts_with(b"# ") && b.windows(3).any(|w| w == b"\nv ") => "obj",
+        _ if first_line.contains(&b',') => "csv",
+        _ if first_line.contains(&b'\t') => "tsv",
+        _ => "txt",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extension;
+
+    #[test]
+    fn formats_are_known_by_their_beginning() {
+        for (bytes, expected) in [
+            (&b"\x93NUMPY\x01"[..], "npy"),
+            (b"PK\x03\x04", "npz"),
+            (b"%%MatrixMarket matrix", "mtx"),
+            (b"OFF\n3 1 0", "off"),
+            (b"v 1 2 3\n", "obj"),
+            (b"# a mesh\nv 1 2 3\n", "obj"),
+            (b"# a table\n1 2 3\n", "txt"),
+            (b"a,b\n1,2", "csv"),
+            (b"1\t2\n", "tsv"),
+            (b"1 2\n", "txt"),
+            (b"", "txt"),
+        ] {
+            assert_eq!(extension(bytes), expected, "{bytes:?}");
+        }
+    }
+}

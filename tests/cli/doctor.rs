@@ -1,0 +1,108 @@
+//! `taffeta doctor`, and what becomes of a C compiler that computes wrongly.
+
+use super::{Folder, finish};
+use serde_json::Value as Json;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+const PROGRAM: &str = "def clip(x: f32[n]) -> f32[n]:\n    return max(x, 0)\n";
+
+/// A folder with a program, a cache of its own, and a compiler that is a script around `cc`.
+fn with_compiler(script: &str) -> (Folder, PathBuf) {
+    let folder = Folder::new(&[("clip.ft", PROGRAM)]);
+    folder.write("compiler", format!("#!/bin/sh\n{script}\n").as_bytes());
+    let compiler = folder.path().join("compiler");
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    (folder, compiler)
+}
+
+/// Runs with that compiler and a cache in the folder: status, standard output, standard error.
+fn taffeta(folder: &Folder, compiler: &PathBuf, args: &[&str]) -> (i32, String, String) {
+    let mut command = folder.command(args);
+    finish(command.env("CC", compiler).env_remove("CFLAGS").env("TAFFETA_CACHE_DIR", folder.path().join("cache")))
+}
+
+fn json(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn this_machine_computes_rightly() {
+    let folder = Folder::new(&[]);
+    let shown = folder.succeeds(&["doctor"]);
+    for name in ["compiler", "flags", "vectors", "OpenMP", "libmvec", "BLAS", "z3", "isl", "cache", "threads"] {
+        assert!(shown.lines().any(|l| l.starts_with(name)), "no {name} in\n{shown}");
+    }
+    assert!(shown.lines().any(|l| l.split_whitespace().collect::<Vec<_>>() == ["computes", "rightly"]), "{shown}");
+    let all = json(&folder.succeeds(&["doctor", "--json"]));
+    assert_eq!(all["status"], "ok");
+    assert_eq!(all["compiler"]["probe"], serde_json::json!({ "wrong": [], "workaround": [] }));
+    assert!(all["compiler"]["openmp_threads"].as_u64().is_some_and(|n| n > 0), "{all}");
+    assert!(all["z3"].as_str().is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit())), "{all}");
+    assert!(all["isl"].as_str().is_some_and(|v| !v.is_empty()), "{all}");
+    assert!(all["cache"]["entries"].as_u64().is_some_and(|n| n > 0), "{all}");
+}
+
+#[test]
+fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
+    // -ffast-math first, as CFLAGS would: flags after it count.
+    let (folder, compiler) = with_compiler("exec cc -ffast-math \"$@\"");
+    let all = json(&taffeta(&folder, &compiler, &["doctor", "--json"]).1);
+    let probe = &all["compiler"]["probe"];
+    assert_eq!(probe["workaround"], serde_json::json!(["-fno-fast-math"]), "{all}");
+    let wrong: Vec<&str> =
+        probe["wrong"].as_array().expect("a list").iter().filter_map(|w| w["what"].as_str()).collect();
+    assert!(wrong.iter().any(|w| w.contains("imum of f32")) && wrong.iter().any(|w| w.contains("isnan")), "{wrong:?}");
+    // NaN wins, as the language says, although the compiler would have lost it.
+    let run = ["run", "clip.ft", "--in", "x=[nan,-1,2]", "--json"];
+    let (status, out, err) = taffeta(&folder, &compiler, &run);
+    assert_eq!(status, 0, "{out}{err}");
+    let all = json(&out);
+    assert!(all["compile_ms"]["probe"].is_number(), "{all}");
+    assert!(out.contains("nan") || out.contains("NaN"), "{out}");
+}
+
+#[test]
+fn a_compiler_that_computes_wrongly_is_refused_and_told_what() {
+    // Whatever flags it is given: NaN is thought away.
+    let (folder, compiler) = with_compiler("exec cc \"$@\" -ffinite-math-only");
+    let (status, out, err) = taffeta(&folder, &compiler, &["run", "clip.ft", "--in", "x=[1,2]"]);
+    assert_eq!((status, out.as_str()), (1, ""), "{err}");
+    let flat = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(err.contains("toolchain::wrong") && flat.contains("computes wrongly:"), "{err}");
+    assert!(flat.contains("isnan"), "{err}");
+    let (status, out, err) = taffeta(&folder, &compiler, &["doctor"]);
+    assert!(status == 1 && out.contains("wrongly:") && err.contains("toolchain::wrong"), "{out}\n{err}");
+    let (status, _, err) = taffeta(&folder, &compiler, &["build", "clip.ft", "-o", "out"]);
+    assert!(status == 1 && err.contains("toolchain::wrong") && !folder.path().join("out").exists(), "{err}");
+}
+
+#[test]
+fn a_warm_cache_asks_no_compiler() {
+    let (folder, compiler) = with_compiler("echo run >> \"$0.count\"; exec cc \"$@\"");
+    let count = || std::fs::read_to_string(folder.path().join("compiler.count")).map_or(0, |t| t.lines().count());
+    let run = |x: &str| {
+        let (status, out, err) = taffeta(&folder, &compiler, &["run", "clip.ft", "--in", x]);
+        assert_eq!(status, 0, "{out}{err}");
+    };
+    // The probe, then the program. (cc's crate asks what kind of compiler it is besides.)
+    run("x=[1,2]");
+    let first = count();
+    assert!(first >= 2, "{first}");
+    run("x=[1,2]");
+    assert_eq!(count(), first);
+    // Another program is compiled, and nothing is asked again.
+    run("x=[1,2,3]");
+    assert!(count() < 2 * first, "{first}, then {}", count());
+}
+
+#[test]
+fn a_machine_without_a_compiler_is_told() {
+    let folder = Folder::new(&[]);
+    let mut command = folder.command(&["doctor", "--json"]);
+    let (status, out, err) = finish(command.env("CC", "no-such-compiler"));
+    assert_eq!(status, 1);
+    let all = json(&out);
+    assert_eq!((&all["status"], &all["compiler"]), (&Json::from("error"), &Json::Null), "{all}");
+    assert!(err.contains("toolchain::missing"), "{err}");
+}

@@ -1,0 +1,73 @@
+//! The environment: what is read of it, and what is never shown of it.
+
+use super::{Folder, PROGRAM, finish};
+use crate::programs::root;
+use std::process::Command;
+
+/// A log is copied into reports. The environment has passwords in it.
+#[test]
+fn a_log_shows_nothing_of_the_environment() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    for filter in ["debug", "trace"] {
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
+        let cache = folder.path().join(filter);
+        let (status, _, err) = finish(
+            command
+                .env("TAFFETA_LOG", filter)
+                .env("TAFFETA_CACHE_DIR", &cache)
+                .env("SOME_API_TOKEN", "correct-horse-battery-staple"),
+        );
+        assert_eq!(status, 0, "{err}");
+        assert!(err.contains("running") && err.contains("-shared"), "the compiler's command is shown: {err}");
+        assert!(!err.contains("correct-horse") && !err.contains("SOME_API_TOKEN"), "{err}");
+    }
+}
+
+/// libgomp crashes where so many threads are asked for.
+#[test]
+fn too_many_threads_are_refused() {
+    let program = "def f(x: inout[f32[n]]):\n    for i in range(n):\n        x[i] = x[i] + 1.0\n\n\n\
+                   @schedule(f)\ndef fast(s):\n    s.parallelize(\"i\")\n";
+    let folder = Folder::new(&[("f.ft", program)]);
+    let run = |args: &[&str], value: &str| {
+        let given = ["run", "f.ft", "f", "--in", "x=ones", "--size", "n=100", "--schedule", "fast"];
+        finish(folder.command(&[&given, args].concat()).env("OMP_NUM_THREADS", value))
+    };
+    for value in ["1000000", "1025,4", "99999999999999999999", " 2000 "] {
+        let (status, out, err) = run(&[], value);
+        assert_eq!((status, out.as_str()), (1, ""), "{value}: {err}");
+        let first = value.split(',').next().unwrap_or(value).trim();
+        let expected = format!("OMP_NUM_THREADS asks for {first} threads, and");
+        assert!(err.contains("input::threads") && err.contains(&expected), "{err}");
+    }
+    for value in ["3", "2,1000000", "many"] {
+        assert_eq!(run(&[], value).0, 0, "{value}");
+    }
+    assert_eq!(run(&["--threads", "2"], "1000000").0, 0, "the call says otherwise");
+    assert_eq!(run(&["--threads", "1025"], "2").0, 2);
+}
+
+/// Runs a command line whose standard error is a terminal, and gives what comes there.
+fn on_a_terminal(folder: &Folder, args: &[&str]) -> String {
+    let python = std::env::var("TAFFETA_PYTHON").unwrap_or_else(|_| "python3".into());
+    let mut command = Command::new(python);
+    command.arg(root().join("tests/cli/terminal.py")).arg(env!("CARGO_BIN_EXE_taffeta")).args(args);
+    command.current_dir(folder.path()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TERM", "xterm");
+    let (status, out, err) = finish(&mut command);
+    assert_eq!(status, 0, "{out}{err}");
+    out
+}
+
+#[test]
+fn progress_is_shown_on_terminals_alone() {
+    let program = "def slow(x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for k in range(30000):\n        \
+                   for i in range(n):\n            s += sin(x[i] + s)\n    return s\n";
+    let folder = Folder::new(&[("f.ft", program)]);
+    let args = ["run", "f.ft", "--in", "x=rand", "--size", "n=1000"];
+    let shown = on_a_terminal(&folder, &args);
+    assert!(shown.contains("compiling"), "{shown:?}");
+    assert!(shown.contains("running"), "{shown:?}");
+    let (status, out, err) = finish(folder.command(&args).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(!out.contains("running"), "{out}");
+}
