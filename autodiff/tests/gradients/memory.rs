@@ -255,7 +255,7 @@ fn much_more_memory_than_inputs_and_results_is_said() {
         let request = Request { sizes, ..Request::new(Kind::Vjp, "g", func, &wrt) };
         explain(&request).unwrap_or_else(|d| panic!("{d}")).1.excess.map(|e| e.message)
     };
-    expect![[r#"the local tensors of the gradient take much more memory than its inputs and results, of which `u.tape` max(0, cast(steps, i64)) * n * 8 bytes"#]]
+    expect![[r#"the local tensors of the gradient take much more memory than its inputs and results, of which `u.tape` max(cast(steps, i64), 0) * n * 8 bytes"#]]
         .assert_eq(&said(&func, &[]).expect("much more"));
     expect![[r#"the local tensors of the gradient take 80.0 MB, and its inputs and results 32.0 KB, of which `u.tape` 80.0 MB"#]]
         .assert_eq(&said(&func, &[("n", 1000), ("steps", 10000)]).expect("much more"));
