@@ -84,7 +84,7 @@ fn what_was_not_chosen_has_no_part() {
         let text = |body: &str| format!("def f(x: f64[n]) -> f64:\n{body}\n\ng = grad(f)\n\nt = jvp(f)\n");
         for x in [&x[..], &x[..7]] {
             // Of what is chosen, some is infinite there.
-            if x.len() == 8 && choice.contains("[None") {
+            if x.len() == 8 && (choice.contains("[None") || choice.contains("!= 0")) {
                 continue;
             }
             let given = |data: &[f64]| Value::new(vec![data.len()], Buffer::F64(data.to_vec())).expect("a vector");
