@@ -74,6 +74,8 @@ pub use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 pub use taffeta_frontend as frontend;
 pub use taffeta_frontend::StaticValue;
 pub use taffeta_frontend::program::{EntryInfo, ParamInfo};
+/// The operators and schedules that programs find without an import.
+pub use taffeta_libop as libop;
 /// Programs under schedules, for scheduling from Rust.
 pub use taffeta_schedule as schedule;
 pub use taffeta_schedule::Schedule;

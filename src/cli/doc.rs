@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn one(name: &str) -> Result<String, Diagnostic> {
-    if let Some(d) = taffeta_libop::document(name) {
+    if let Some(d) = taffeta::libop::document(name) {
         return Ok(format!("{}\n\n{}\n", d.signature, d.text));
     }
     if taffeta::frontend::is_builtin(name) {
@@ -32,7 +32,7 @@ fn one(name: &str) -> Result<String, Diagnostic> {
         return Ok(format!("`{name}` {text}\n"));
     }
     let d = Diagnostic::new("name::unknown", format!("the library has no `{name}`"));
-    let known: Vec<&str> = taffeta_libop::names().chain(taffeta_libop::schedule_names()).collect();
+    let known: Vec<&str> = taffeta::libop::names().chain(taffeta::libop::schedule_names()).collect();
     Err(match spelling::nearest(name, known) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help("`taffeta doc` lists all that there is"),
@@ -43,15 +43,15 @@ fn one(name: &str) -> Result<String, Diagnostic> {
 fn all() -> String {
     let mut out = String::new();
     for (title, names) in [
-        ("Operators", taffeta_libop::names().collect::<Vec<_>>()),
-        ("Schedules", taffeta_libop::schedule_names().collect()),
+        ("Operators", taffeta::libop::names().collect::<Vec<_>>()),
+        ("Schedules", taffeta::libop::schedule_names().collect()),
     ] {
         let width = names.iter().map(|n| n.len()).max().unwrap_or(0);
         let gap = if out.is_empty() { "" } else { "\n" };
         // Writing to a string does not fail.
         let _ = writeln!(out, "{gap}{title}");
         for name in names {
-            let summary = taffeta_libop::document(name).map(|d| d.summary()).unwrap_or_default();
+            let summary = taffeta::libop::document(name).map(|d| d.summary()).unwrap_or_default();
             let _ = writeln!(out, "  {name:width$}  {summary}");
         }
     }

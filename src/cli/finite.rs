@@ -1,7 +1,7 @@
 //! `taffeta run --check-finite`: what is said of a result that is not finite, where no statement was stopped.
 //!
 //! The program itself stops where a statement makes a NaN or an infinity of finite numbers
-//! (`taffeta_analysis::pass::check_finite`). What is left are inputs that are not finite already, constants of the
+//! (`taffeta::analysis::pass::check_finite`). What is left are inputs that are not finite already, constants of the
 //! program (`inf`), and sums whose parts threads add up in any order: for these the program runs again without its
 //! schedule.
 

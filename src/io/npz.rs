@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(check(&archive(), None), expected);
         let e = check(&archive(), Some("wieghts")).unwrap_err();
         assert!(e.contains("there is no array `wieghts`") && e.contains("x.npz:weights`?"), "{e}");
-        assert!(check(b"PK no archive", None).unwrap_err().contains("no intact `.npz` archive"));
+        assert!(check(b"PK no archive", None).unwrap_err().contains("an intact `.npz` archive"));
     }
 
     proptest! {

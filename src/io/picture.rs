@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_no_picture_is_refused() {
-        assert!(check(b"no png at all", DType::F32, 2).unwrap_err().contains("no intact PNG"));
+        assert!(check(b"no png at all", DType::F32, 2).unwrap_err().contains("an intact PNG"));
         assert!(refusal(DType::F32, 1).is_some());
         assert!(refusal(DType::I64, 2).is_some());
         let nan = Value::new(vec![1, 2], Buffer::F64(vec![0.0, f64::NAN])).expect("a value");

@@ -10,7 +10,8 @@ use rustc_hash::FxHashSet;
 use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span, StmtKind};
 
 /// A value for `x[i]` that combines `x[i]` with others by one operator, with the operator and the others: `x[i] op v`,
-/// `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Not where the others read `x[i]` again.
+/// `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Where the others read `x[i]` again, only `min(x[i], v)` and
+/// `max(x[i], v)` are.
 ///
 /// The others are combined first: a sum is thus reassociated, and `x[i] or v` evaluates `v` also where `x[i]` decides.
 pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr)> {
@@ -33,6 +34,8 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
         _ => false,
     };
     let others = match (op, element.kind()) {
+        // As the printer writes a reduction, whatever the value reads: it is evaluated before the element is written.
+        (Op::Min | Op::Max, E::Apply(_, args)) if is_target(&args[0]) => return Some((reduce, args[1].clone())),
         // A product of several factors is not: its rounding would change.
         (Op::Mul, E::Apply(_, args)) => match (is_target(&args[0]), is_target(&args[1])) {
             (true, _) => args[1].clone(),

@@ -71,7 +71,7 @@ pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, pa
     }
     if b.in_format {
         b.diags.push(
-            Diagnostic::new("syntax::format-string", "an f-string inside an f-string")
+            Diagnostic::new("syntax::format_string", "an f-string inside an f-string")
                 .at(span)
                 .help("write its pieces into the outer one"),
         );
@@ -132,7 +132,7 @@ fn format_string(
             b'}' => {
                 let span = b.source.span(body_start + at, body_start + at + 1);
                 b.diags.push(
-                    Diagnostic::new("syntax::format-string", "a single `}` in an f-string")
+                    Diagnostic::new("syntax::format_string", "a single `}` in an f-string")
                         .at(span)
                         .help("write `}}` for the character"),
                 );
@@ -148,7 +148,7 @@ fn format_string(
 fn field_value(b: &mut Builder<'_, '_>, field: &str, start: usize, depth: usize) -> Option<Expr> {
     let span = b.source.span(start, start + field.len());
     let refuse =
-        |message: &str, help: &str| Some(Diagnostic::new("syntax::format-string", message).at(span).help(help));
+        |message: &str, help: &str| Some(Diagnostic::new("syntax::format_string", message).at(span).help(help));
     let problem = if field.trim().is_empty() {
         refuse("an empty field in an f-string", "write an expression between the braces, or `{{}}` for the characters")
     } else if field.contains(['\\', '#']) {
@@ -193,12 +193,12 @@ fn field_end(field: &str) -> Option<usize> {
 fn bad_field(b: &Builder<'_, '_>, body: &str, body_start: usize, open: usize, stop: Option<usize>) -> Diagnostic {
     let brace = b.source.span(body_start + open, body_start + open + 1);
     let Some(stop) = stop else {
-        return Diagnostic::new("syntax::format-string", "`{` in an f-string is not closed")
+        return Diagnostic::new("syntax::format_string", "`{` in an f-string is not closed")
             .at(brace)
             .help("close the field with `}`, or write `{{` for the character");
     };
     let what = if body.as_bytes()[stop] == b':' { "a format after `:`" } else { "a conversion after `!`" };
-    Diagnostic::new("syntax::format-string", format!("{what} in an f-string"))
+    Diagnostic::new("syntax::format_string", format!("{what} in an f-string"))
         .at(b.source.span(body_start + stop, body_start + stop + 1))
         .help("write the value alone: `{x}`")
 }

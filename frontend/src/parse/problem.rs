@@ -311,10 +311,10 @@ pub fn is_keyword(word: &str) -> bool {
 /// An `else` or `elif` that belongs to no `if`; `before` is the word that the statement before it starts with.
 pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
     match before {
-        Some("for") => Diagnostic::new("python::for-else", format!("`{word}` after a `for`"))
+        Some("for") => Diagnostic::new("python::for_else", format!("`{word}` after a `for`"))
             .at(span)
             .help("loops always run to their end: write the statements after the loop"),
-        Some("while") => Diagnostic::new("python::for-else", format!("`{word}` after a `while`"))
+        Some("while") => Diagnostic::new("python::for_else", format!("`{word}` after a `while`"))
             .at(span)
             .help("write the statements after the loop"),
         Some("else") => Diagnostic::new("syntax::unexpected", format!("`{word}` after `else`"))

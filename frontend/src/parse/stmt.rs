@@ -119,7 +119,7 @@ impl<'a> Reader<'a, '_> {
             }
             "if" | "for" => {
                 self.diags.push(
-                    Diagnostic::new("syntax::top-level", format!("`{word}` at the top level of a file"))
+                    Diagnostic::new("syntax::top_level", format!("`{word}` at the top level of a file"))
                         .at(self.head_word(line))
                         .help("a file holds imports, assignments of static values and functions: put this into a function"),
                 );
@@ -176,7 +176,7 @@ impl<'a> Reader<'a, '_> {
             _ => "an expression",
         };
         self.diags.push(
-            Diagnostic::new("syntax::top-level", format!("{problem} at the top level of a file")).at(span).help(
+            Diagnostic::new("syntax::top_level", format!("{problem} at the top level of a file")).at(span).help(
                 "a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function",
             ),
         );
@@ -486,7 +486,7 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
     let Some(tail) = parts.next() else { return Some(StmtKind::Expr(b.value(left))) };
     if let Some(chained) = parts.next() {
         b.diags.push(
-            Diagnostic::new("python::chained-assignment", "a chained assignment")
+            Diagnostic::new("python::chained_assignment", "a chained assignment")
                 .at(b.span(&chained))
                 .help("write one assignment per line"),
         );

@@ -136,13 +136,13 @@ fn for_else() {
         pass
 "#,
         expect![[r#"
-            python::for-else: `else` after a `for`
+            python::for_else: `else` after a `for`
               4:5 `else`
               help: loops always run to their end: write the statements after the loop
             python::while: there are no `while` loops
               6:5 `while`
               help: write `for i in range(n)` with the largest number of rounds, and `if` inside it
-            python::for-else: `else` after a `while`
+            python::for_else: `else` after a `while`
               8:5 `else`
               help: write the statements after the loop
             syntax::unexpected: `else` after `else`
@@ -300,7 +300,7 @@ fn targets() {
             syntax::target: a call on the left of an assignment
               10:9 `f()`
               help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
-            python::chained-assignment: a chained assignment
+            python::chained_assignment: a chained assignment
               11:11 `= c`
               help: write one assignment per line
             syntax::target: a tuple on the left of an assignment

@@ -205,34 +205,34 @@ x = 1
 @last
 "#,
         expect![[r#"
-            syntax::top-level: a declaration with a type at the top level of a file
+            syntax::top_level: a declaration with a type at the top level of a file
               1:1 `x: f32 = 1`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: an assignment to something other than one name at the top level of a file
+            syntax::top_level: an assignment to something other than one name at the top level of a file
               2:1 `a, b = 1, 2`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: an assignment to something other than one name at the top level of a file
+            syntax::top_level: an assignment to something other than one name at the top level of a file
               3:1 `a.b = 1`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: an augmented assignment at the top level of a file
+            syntax::top_level: an augmented assignment at the top level of a file
               4:1 `x += 1`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: an expression at the top level of a file
+            syntax::top_level: an expression at the top level of a file
               5:1 `f(x)`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: `return` at the top level of a file
+            syntax::top_level: `return` at the top level of a file
               6:1 `return 1`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: `assert` at the top level of a file
+            syntax::top_level: `assert` at the top level of a file
               7:1 `assert x`
               help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top-level: `if` at the top level of a file
+            syntax::top_level: `if` at the top level of a file
               8:1 `if`
               help: a file holds imports, assignments of static values and functions: put this into a function
             syntax::unexpected: expected an expression, found the end of the line
               9:7 `=`
               help: write an expression after `=`
-            syntax::top-level: `for` at the top level of a file
+            syntax::top_level: `for` at the top level of a file
               10:1 `for`
               help: a file holds imports, assignments of static values and functions: put this into a function
             syntax::decorator: a decorator without a function after it

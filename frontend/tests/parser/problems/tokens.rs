@@ -47,43 +47,43 @@ fn format_strings() {
     c = f"{" f'{(x' f"{ }"
 "#,
         expect![[r#"
-            syntax::format-string: `{` in an f-string is not closed
+            syntax::format_string: `{` in an f-string is not closed
               2:11 `{`
               help: close the field with `}`, or write `{{` for the character
-            syntax::format-string: an empty field in an f-string
+            syntax::format_string: an empty field in an f-string
               2:18 ``
               help: write an expression between the braces, or `{{}}` for the characters
-            syntax::format-string: a single `}` in an f-string
+            syntax::format_string: a single `}` in an f-string
               2:23 `}`
               help: write `}}` for the character
-            syntax::format-string: a format after `:` in an f-string
+            syntax::format_string: a format after `:` in an f-string
               2:30 `:`
               help: write the value alone: `{x}`
-            syntax::format-string: a conversion after `!` in an f-string
+            syntax::format_string: a conversion after `!` in an f-string
               2:39 `!`
               help: write the value alone: `{x}`
-            syntax::format-string: a field of an f-string ends with `=`
+            syntax::format_string: a field of an f-string ends with `=`
               2:47 `x=`
               help: write the text yourself: `x={x}`
             syntax::unexpected: expected an expression, found the end of the line
               3:14 `+`
               help: write the right operand; to count, write `i += 1`
-            syntax::format-string: a field of an f-string has `\` or `#`
+            syntax::format_string: a field of an f-string has `\` or `#`
               3:22 `\'\\n\'`
               help: give the value a name first, and write `{name}`
-            syntax::format-string: an f-string inside an f-string
+            syntax::format_string: an f-string inside an f-string
               3:32 `f\'{x}\'`
               help: write its pieces into the outer one
             syntax::unexpected: expected an operator, a comma or the end of the line, found `b`
               3:46 `b`
               help: is an operator missing before `b`, or the end of the line?
-            syntax::format-string: `{` in an f-string is not closed
+            syntax::format_string: `{` in an f-string is not closed
               4:11 `{`
               help: close the field with `}`, or write `{{` for the character
-            syntax::format-string: `{` in an f-string is not closed
+            syntax::format_string: `{` in an f-string is not closed
               4:16 `{`
               help: close the field with `}`, or write `{{` for the character
-            syntax::format-string: an empty field in an f-string
+            syntax::format_string: an empty field in an f-string
               4:24 ` `
               help: write an expression between the braces, or `{{}}` for the characters
         "#]],
