@@ -205,7 +205,7 @@ fn row(shape: &str, stage: &str, seconds: &[Option<f64>]) -> Json {
         _ => f64::INFINITY,
     };
     let mut flags = Vec::new();
-    if last > NEGLIGIBLE_S && !(exponent <= STEEP) {
+    if last > NEGLIGIBLE_S && (exponent > STEEP || exponent.is_nan()) {
         flags.push("steep");
     }
     if at_500 > BAR_S {

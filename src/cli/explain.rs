@@ -33,7 +33,7 @@ fn list() -> String {
     for group in codes::groups() {
         out.push_str(&format!("{}\n", group.title));
         for Code { name, text } in group.codes {
-            out.push_str(&format!("  {name:<24}{}\n", summary(text)));
+            out.push_str(&format!("  {name:<28}{}\n", summary(text)));
         }
         out.push('\n');
     }
@@ -45,10 +45,11 @@ fn list() -> String {
 fn summary(text: &str) -> String {
     const ROOM: usize = 74;
     let paragraph = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    let end = paragraph
-        .match_indices(['.', ':'])
-        .map(|(at, _)| at)
-        .find(|at| paragraph[at + 1..].is_empty() || paragraph[at + 1..].starts_with(' '));
+    let end = paragraph.match_indices(['.', ':']).map(|(at, _)| at).find(|at| {
+        // Not in code.
+        let outside = paragraph[..*at].matches('`').count() % 2 == 0;
+        outside && (paragraph[at + 1..].is_empty() || paragraph[at + 1..].starts_with(' '))
+    });
     let sentence = &paragraph[..end.unwrap_or(paragraph.len())];
     if sentence.chars().count() <= ROOM {
         return sentence.to_string();

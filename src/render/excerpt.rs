@@ -97,9 +97,12 @@ fn not_tall(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
+/// The number of a label, and its bytes in the text.
+type Label = (usize, Range<usize>);
+
 /// The text with long lines near labels cut and lines elsewhere left empty, and the labels in it. Nothing where no line
 /// near a label is long. The primary label is in what is left; others may not be.
-fn cut(text: &str, labels: &[(usize, Range<usize>)]) -> Option<(Arc<str>, Vec<(usize, Range<usize>)>)> {
+fn cut(text: &str, labels: &[Label]) -> Option<(Arc<str>, Vec<Label>)> {
     let mut lines: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {

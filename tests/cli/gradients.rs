@@ -111,9 +111,9 @@ fn a_large_tape_is_said_unasked() {
     return u
 ",
     )]);
-    let (status, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=1000", "--size", "steps=100000"]);
+    let (status, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=1000", "--in", "steps=100000"]);
     assert_eq!(status, 0);
     assert!(err.contains("note: the local tensors of the gradient take") && err.contains("--memory"), "{err}");
-    let (_, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=10", "--size", "steps=10"]);
+    let (_, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=10", "--in", "steps=10"]);
     assert_eq!(err, "");
 }

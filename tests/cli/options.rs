@@ -59,7 +59,7 @@ fn every_command_refuses_the_same() {
         ("--set", "v=2", "entry::static"),
         ("--set", "w=many", "input::static"),
         ("--schedule", "nope", "no schedule `nope`"),
-        ("--schedule", "nope.json", "data::missing-file"),
+        ("--schedule", "nope.json", "data::missing_file"),
         ("--grad", "z", "no parameter `z`"),
     ] {
         for command in COMMANDS {

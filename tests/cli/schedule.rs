@@ -130,7 +130,7 @@ def f(x: f32[n]) -> f32[n]:
     assert_eq!(said(&schedule("s.splt(\"i\", by)")), "`splt`: a schedule has no method `splt` @10:5]");
     assert_eq!(
         said("g = grad(f)\n"),
-        "`grad` is of functions with one floating-point number as result, and `f` has `y` of f32 with 1 dimensions @8:5]"
+        "`grad` is of functions with one floating-point number as result, and `f` has `y` of f32 with 1 @8:5]"
     );
     // A schedule whose parameters wait for values is not run.
     let folder = Folder::new(&[("a.ft", &format!("{entry}@schedule(f)\ndef fast(s, by):\n    s.split(\"j\", by)\n"))]);

@@ -162,7 +162,7 @@ impl Context {
                 Op::Sub => self.sum_fits(&[(&args[0], 1), (&args[1], -1)], 0),
                 Op::Neg | Op::Abs => self.sum_fits(&[(&args[0], -1)], 0),
                 Op::Mul => self.product_fits(&args[0], &args[1]),
-                Op::FloorDiv | Op::Mod => !args[1].as_int().is_none_or(|d| d < 1),
+                Op::FloorDiv | Op::Mod => args[1].as_int().is_some_and(|d| d >= 1),
                 _ => false,
             },
             ExprKind::Apply(..) => !e.dtype().is_int(),

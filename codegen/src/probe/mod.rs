@@ -216,7 +216,7 @@ impl Part {
             },
             _ => d,
         })?;
-        let (status, output) = finished(&binary).map_err(failed)?;
+        let (status, output) = finished(&binary).map_err(|e| useless(toolchain, &e))?;
         let crashed = |how: String| vec![Wrong { what: "a program of its own".to_string(), found: how }];
         let Some(status) = status else { return Ok(crashed(format!("it runs longer than {MOST_TIME:?}"))) };
         if !status.success() {
@@ -239,6 +239,13 @@ impl Part {
             })
             .collect()
     }
+}
+
+/// What the compiler made cannot be run.
+fn useless(toolchain: &Toolchain, e: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("toolchain::broken", format!("{} makes programs that cannot be run: {e}", toolchain.name())).help(
+        "repair it, or set CC to another one; if TMPDIR forbids programs, set it to a directory where they may run",
+    )
 }
 
 /// Why nothing could be asked.

@@ -107,7 +107,7 @@ impl Toolchain {
         plain
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let from = if self.named { ", which the environment variable CC names," } else { "" };
         format!("the C compiler `{}`{from}", self.command)
     }

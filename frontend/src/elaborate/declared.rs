@@ -17,6 +17,7 @@ use super::scope::Frame;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R, Stop};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use taffeta_ast::{DType, Expr, Kind, Literal, Span, Symbol};
 
@@ -205,8 +206,8 @@ impl Findings {
             return true;
         }
         for d in declared {
-            if !self.types.contains_key(&d.site) {
-                self.types.insert(d.site, Assumed { dtype: untyped(d.kind), settled: complete });
+            if let Entry::Vacant(free) = self.types.entry(d.site) {
+                free.insert(Assumed { dtype: untyped(d.kind), settled: complete });
                 news = true;
             }
         }
