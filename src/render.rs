@@ -20,7 +20,7 @@ pub struct Style {
 /// Diagnostics that are shown to people; of the others it is said how many there are.
 const SHOWN: usize = 20;
 
-/// Diagnostics with their source lines, at most [`SHOWN`] of them, and a summary line.
+/// Diagnostics with their source lines, at most `SHOWN` of them, and a summary line.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> String {
     let theme = if style.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width).with_links(false);

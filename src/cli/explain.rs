@@ -47,7 +47,7 @@ fn summary(text: &str) -> String {
     let paragraph = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     let end = paragraph.match_indices(['.', ':']).map(|(at, _)| at).find(|at| {
         // Not in code.
-        let outside = paragraph[..*at].matches('`').count() % 2 == 0;
+        let outside = paragraph[..*at].matches('`').count().is_multiple_of(2);
         outside && (paragraph[at + 1..].is_empty() || paragraph[at + 1..].starts_with(' '))
     });
     let sentence = &paragraph[..end.unwrap_or(paragraph.len())];

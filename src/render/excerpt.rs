@@ -178,15 +178,65 @@ mod tests {
     fn a_long_line_is_cut_around_its_label() {
         let source = format!("a = 1\nb = {}+ z + {}\nc = 2\n", " ".repeat(70_000), "é".repeat(70_000));
         let at = source.find('z').unwrap();
-        check(&source, &[(at, at + 1), (0, 1)], expect![[""]]);
+        check(
+            &source,
+            &[(at, at + 1), (0, 1)],
+            expect![[r#"
+            name::unknown
+
+              × there is no `z` here
+               ╭─[a.ft:2:70007]
+             1 │ a = 1
+               · ┬
+               · ╰── another
+             2 │ …                                                           + z + éééééééééééééééééééééééééééééééééééééééééééééééé …
+               ·                                                               ─
+             3 │ c = 2
+               ╰────
+
+            1 error
+        "#]],
+        );
         // A label that the cut line does not show is a note.
-        check(&source, &[(at, at + 1), (at + 5_000, at + 5_002)], expect![[""]]);
+        check(
+            &source,
+            &[(at, at + 1), (at + 5_000, at + 5_002)],
+            expect![[r#"
+            name::unknown
+
+              × there is no `z` here
+               ╭─[a.ft:2:70007]
+             1 │ a = 1
+             2 │ …                                                           + z + éééééééééééééééééééééééééééééééééééééééééééééééé …
+               ·                                                               ─
+             3 │ c = 2
+               ╰────
+              note: a.ft:2: another
+
+            1 error
+        "#]],
+        );
     }
 
     #[test]
     fn a_label_of_many_lines_is_shown_on_its_first_one() {
         let source = format!("a = (1\n{}    )\n", "    + 1\n".repeat(1_000));
-        check(&source, &[(4, source.len() - 1)], expect![[""]]);
+        check(
+            &source,
+            &[(4, source.len() - 1)],
+            expect![[r#"
+            name::unknown
+
+              × there is no `z` here
+               ╭─[a.ft:1:5]
+             1 │ a = (1
+               ·     ──
+             2 │     + 1
+               ╰────
+
+            1 error
+        "#]],
+        );
     }
 
     #[test]

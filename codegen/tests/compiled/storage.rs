@@ -60,7 +60,8 @@ fn an_entry_is_exactly_what_its_list_says() {
     let list = |entry: &Path| std::fs::read_to_string(entry.join("entry.json")).expect("it is there");
     let rewrite = |entry: &Path, text: &str| std::fs::write(entry.join("entry.json"), text).expect("it is ours");
     let other = cache.get_or_make("other", make).expect("it is made");
-    let damage: &[(&str, &dyn Fn(&Path))] = &[
+    type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+    let damage: &[Damage<'_>] = &[
         ("other contents", &|e| std::fs::write(e.join("a"), "texT").expect("it is ours")),
         ("a file that is missing", &|e| std::fs::remove_file(e.join("a")).expect("it is ours")),
         ("a file too many", &|e| std::fs::write(e.join("b"), "").expect("it is ours")),
