@@ -436,7 +436,7 @@ impl Program {
 fn each<T: Sync>(items: &[T], said: impl Fn(&T) -> Vec<Diagnostic> + Sync + Send) -> Vec<Vec<Diagnostic>> {
     match items {
         [only] => vec![said(only)],
-        several => taffeta_ast::pool::run(|| several.par_iter().map(&said).collect()),
+        several => taffeta_ast::pool::run_waiting(|| several.par_iter().map(&said).collect()),
     }
 }
 

@@ -389,6 +389,9 @@ class Frame:
     def eval_Constant(self, node):
         return node.value
 
+    def eval_JoinedStr(self, node):
+        return self.message(node)
+
     def eval_Name(self, node):
         return self.look_up(node.id)
 

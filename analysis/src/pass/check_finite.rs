@@ -298,6 +298,6 @@ mod tests {
         // Of the choice, the operand alone that an operation makes.
         assert!(text.contains("if 0 < i:") && text.contains("becomes {sqrt(x[i])}: x[{i}] = {x[i]}"), "{text}");
         // What the threads reduce into is read by none of them.
-        assert!(!text.contains("abs(s") && text.contains("`s` becomes {x[i] / z}"), "{text}");
+        assert!(!text.contains("abs(s)") && text.contains("`s` becomes {x[i] / z}"), "{text}");
     }
 }
