@@ -96,8 +96,10 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     // Results come before gradients, which may have their names where the program is a gradient itself.
     let float = |p: &&TensorSig| p.dtype.is_float() && p.passing == Passing::In;
     let own = signature.results().count() - pair.forward_signature().params().filter(float).count();
+    // The backward pass names its gradients after what they are of: they are told by their positions.
+    let of: Vec<&str> = pair.backward_signature().results().map(|r| r.name.as_str()).collect();
     for (k, r) in signature.results().enumerate() {
-        let value = if k < own { results.value(&r.name) } else { gradients.value(&r.name) };
+        let value = if k < own { results.value(&r.name) } else { gradients.value(of[k - own]) };
         found.push(value.unwrap_or_else(|e| panic!("{e}")));
     }
     let largest = |v: &Value| v.numbers().into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));

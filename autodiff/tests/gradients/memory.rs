@@ -257,8 +257,10 @@ fn much_more_memory_than_inputs_and_results_is_said() {
     };
     expect![[r#"the local tensors of the gradient take much more memory than its inputs and results, of which `u.tape` max(cast(steps, i64), 0) * n * 8 bytes"#]]
         .assert_eq(&said(&func, &[]).expect("much more"));
-    expect!["the local tensors of the gradient take 80.0 MB, and its inputs and results 24.0 KB, of which `u.tape` 80.0 MB"]
-        .assert_eq(&said(&func, &[("n", 1000), ("steps", 10000)]).expect("much more"));
+    expect![
+        "the local tensors of the gradient take 80.0 MB, and its inputs and results 24.0 KB, of which `u.tape` 80.0 MB"
+    ]
+    .assert_eq(&said(&func, &[("n", 1000), ("steps", 10000)]).expect("much more"));
     assert_eq!(said(&func, &[("n", 10), ("steps", 10000)]), None, "less than a megabyte");
     let once = program("def f(x: f64[n]) -> f64[n]:\n    y = exp(x)\n    return y * y\n");
     assert_eq!(said(&once, &[]), None);

@@ -50,9 +50,11 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
         let mut command = Command::new(&program);
         command.arg(first.to_string()).current_dir(dir).env("OMP_NUM_THREADS", "2");
         let output = command.output().expect("it can be run");
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let printed = String::from_utf8_lossy(&output.stdout);
+        // Programs print too.
+        for line in printed.lines().filter(|l| l.starts_with("call ")) {
             let k = outcomes.len();
-            let status = line.strip_prefix(&format!("{k} ")).and_then(|s| s.parse().ok());
+            let status = line.strip_prefix(&format!("call {k}: ")).and_then(|s| s.parse().ok());
             let status = status.unwrap_or_else(|| panic!("`{line}` is not a status of call {k}"));
             let file = dir.join(format!("{k}.out"));
             let written =
@@ -166,7 +168,7 @@ int main(int argc, char **argv) {
         int status = make(&calls[k], out);
         if (fclose(out) != 0) return 2;
         if (__lsan_do_recoverable_leak_check()) return 1;
-        printf("%zu %d\n", k, status);
+        printf("call %zu: %d\n", k, status);
     }
     return 0;
 }

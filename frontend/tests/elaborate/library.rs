@@ -199,7 +199,9 @@ fn the_schedules_of_the_book_run() {
     let mut shown = String::new();
     for (name, text) in &page.blocks {
         let program = Program::load(Source::inline(name.as_str(), text.as_str()), &page);
-        assert_eq!(program.check(&NoHooks), [], "{name}");
+        // Without hooks no schedule runs: that is what the loop below is for.
+        let found: Vec<_> = program.check(&NoHooks).into_iter().filter(|d| d.code != "unsupported").collect();
+        assert_eq!(found, [], "{name}");
         for schedule in program.schedules() {
             let record = Record::default();
             if let Err(found) = program.scheduled(&schedule.target, &schedule.name, &BTreeMap::new(), &record) {
