@@ -13,7 +13,7 @@ fn page() -> String {
 fn codes(text: &str) -> BTreeSet<String> {
     let starts = ["syntax::", "python::"].into_iter().flat_map(|area| text.match_indices(area));
     starts
-        .map(|(at, _)| text[at..].chars().take_while(|c| c.is_ascii_lowercase() || matches!(c, ':' | '-')).collect())
+        .map(|(at, _)| text[at..].chars().take_while(|c| c.is_ascii_lowercase() || matches!(c, ':' | '_')).collect())
         .collect()
 }
 

@@ -321,8 +321,8 @@ fn long_statements() {
     let n = 5000;
     let sources = [
         format!("x = {}1\n", "f(a), ".repeat(n)),
-        format!("x = {}1\n", "f(a) and ".repeat(n / 10)),
-        format!("x = ({}1)\n", "f(a) and ".repeat(n / 10)),
+        format!("x = {}1\n", "f(a) and ".repeat(150)),
+        format!("x = ({}1)\n", "f(a) and ".repeat(150)),
         format!("x = [{}]\n", "[1, 2, 3], ".repeat(n)),
         format!("x = [\n{}]\n", "[1, 2, 3],\n".repeat(n)),
         format!("x = ({})\n", "'text' ".repeat(n)),

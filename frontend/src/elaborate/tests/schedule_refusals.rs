@@ -165,18 +165,18 @@ fn calls_of_schedules() {
     check(
         "@schedule(gemm)\ndef fast(s):\n    fast(s)\n",
         expect![[r#"
-        fast of gemm
-        [call::depth] calls are nested more than 512 deep: the recursion of `fast` does not end
-          at t.ft:11 `fast(s)`
-          note: in `fast`, called at t.ft:11
-          note: in `fast`, called at t.ft:11
-          note: in `fast`, called at t.ft:11
-          note: … 506 more calls …
-          note: in `fast`, called at t.ft:11
-          note: in `fast`, called at t.ft:11
-          note: in `fast`, called at t.ft:11
-          help: recursion ends where a condition on static values (`ndim`, static parameters) stops it
-    "#]],
+            fast of gemm
+            [call::depth] the recursion of `fast` does not end: it calls itself more than 512 deep
+              at t.ft:11 `fast(s)`
+              note: in `fast`, called at t.ft:11
+              note: in `fast`, called at t.ft:11
+              note: in `fast`, called at t.ft:11
+              note: … 506 more calls …
+              note: in `fast`, called at t.ft:11
+              note: in `fast`, called at t.ft:11
+              note: in `fast`, called at t.ft:11
+              help: recursion ends where a condition on static values (`ndim`, static parameters) stops it
+        "#]],
     );
     check(
         "def f(x: f32[n]):\n    tile2d(x, \"i\", \"j\")\n\n@schedule(gemm)\ndef fast(s):\n    f(s)\n",

@@ -219,7 +219,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x, 0)
 ",
         expect![[r#"
-            [call::depth] calls are nested more than 512 deep: the recursion of `g` does not end
+            [call::depth] the recursion of `g` does not end: it calls itself more than 512 deep
               at t.ft:2 `g(a, d + 1)`
               note: in `g`, called at t.ft:5
               note: in `g`, called at t.ft:2
