@@ -491,7 +491,7 @@ impl Elab<'_> {
         }
         if !l.weak {
             self.note_stored(&target.tensor.symbol, l.expr.dtype());
-            self.warn_narrowing(target, l.expr.dtype(), site, span);
+            self.warn_narrowing(target, &l.expr, site, span);
         }
         self.stored(&l, dtype, span)
     }

@@ -3,7 +3,7 @@
 use super::Elab;
 use super::report::same_mistake;
 use super::value::View;
-use taffeta_ast::{DType, Diagnostic, ReduceOp, Span};
+use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Literal, Op, ReduceOp, Span};
 
 impl Elab<'_> {
     /// Records a warning about the user's own text, once.
@@ -14,13 +14,14 @@ impl Elab<'_> {
     }
 
     /// Warns where a tensor of a type that was asked for takes values of a wider one.
-    pub(crate) fn warn_narrowing(&mut self, target: &View, from: DType, site: Span, span: Span) {
-        if self.is_weakly_declared(&target.tensor.symbol) {
+    pub(crate) fn warn_narrowing(&mut self, target: &View, value: &Expr, site: Span, span: Span) {
+        let (from, to) = (value.dtype(), target.tensor.dtype);
+        if self.is_weakly_declared(&target.tensor.symbol) || chooses_literals(value, to) {
             return;
         }
         // A result has no place of its own in the text but its annotation.
         let name = if site == span { "the result".to_string() } else { self.quote(site) };
-        self.warn_conversion(&name, from, target.tensor.dtype, span);
+        self.warn_conversion(&name, from, to, span);
     }
 
     /// Warns where values of type `from` become `to`, which does not hold them all.
@@ -53,5 +54,16 @@ impl Elab<'_> {
         let wide = if dtype.is_float() { "f32" } else { "i64" };
         let help = format!("declare it with a wider type: `{name}: {wide} = …`");
         self.warn(Diagnostic::warning("type::narrow_sum", message).at(span).help(help));
+    }
+}
+
+/// Whether a value is one of several literals (`1 if c else 0`), each of which `dtype` holds as it would hold it alone.
+/// Such a choice has a type of its own, since its condition has one, and nothing of it is lost.
+fn chooses_literals(value: &Expr, dtype: DType) -> bool {
+    match value.kind() {
+        ExprKind::Const(Literal::Int(i)) => dtype.int_range().is_none_or(|(lo, hi)| (lo..=hi).contains(i)),
+        ExprKind::Const(Literal::Float(_) | Literal::Bool(_)) => true,
+        ExprKind::Apply(Op::Select, args) => args[1..].iter().all(|arm| chooses_literals(arm, dtype)),
+        _ => false,
     }
 }

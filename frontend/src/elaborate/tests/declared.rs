@@ -396,3 +396,24 @@ def f(x: f64[n], k: i64[n], y: inout[f32[n]], z: inout[i32[n]]) -> f32[n]:
         "#]],
     );
 }
+
+#[test]
+fn a_choice_of_literals_loses_nothing() {
+    check_file(
+        "def f(x: f64[n], y: inout[f32[n]], z: inout[i32[n]]):
+    for i in range(n):
+        z[i] = 1 if x[i] > 0.0 else -1 if x[i] < 0.0 else 0
+        y[i] = 0.1 if x[i] > 0.0 else 0.5
+        z[i] = 5000000000 if x[i] > 1.0 else 0
+        y[i] = x[i] if x[i] > 1.0 else 0.0
+",
+        expect![[r#"
+            [type::narrowing] `z[i]` is `i32` and gets a value of type `i64`, which wraps it around
+              at t.ft:5 `5000000000 if x[i] > 1.0 else 0`
+              help: declare `z` with `i64`, or write `cast(…, i32)` if this is meant
+            [type::narrowing] `y[i]` is `f32` and gets a value of type `f64`, which rounds it
+              at t.ft:6 `x[i] if x[i] > 1.0 else 0.0`
+              help: declare `y` with `f64`, or write `cast(…, f32)` if this is meant
+        "#]],
+    );
+}
