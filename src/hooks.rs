@@ -3,7 +3,8 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use taffeta_analysis::query::unwritten::{self, Unwritten};
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_analysis::query::unwritten::{self, Element, Unwritten};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_autodiff::{Kind, Tape};
@@ -70,7 +71,12 @@ impl Hooks for Compiler {
     }
 
     fn examine(&self, func: &Func) -> Vec<Diagnostic> {
-        unwritten::reads(func).iter().map(|found| unwritten_diagnostic(found, func)).collect()
+        let dependences = Dependences::new(func);
+        let reads = unwritten::reads(&dependences);
+        let known = |e: &Element| reads.iter().any(|r| r.tensor == e.tensor);
+        let elements = unwritten::elements(&dependences).into_iter().filter(|e| !known(e));
+        let elements: Vec<Diagnostic> = elements.map(|found| element_diagnostic(&found, func)).collect();
+        reads.iter().map(|found| unwritten_diagnostic(found, func)).chain(elements).collect()
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
@@ -93,4 +99,29 @@ fn unwritten_diagnostic(found: &Unwritten, func: &Func) -> Diagnostic {
     };
     let d = d.label(found.declared, "it is declared here, without values");
     d.help(format!("write its elements first, or begin with `zeros` where `{}` declares it", func.name))
+}
+
+/// What is said of a single element that nothing writes: a warning, since the sizes may be ones that nobody uses.
+fn element_diagnostic(found: &Element, func: &Func) -> Diagnostic {
+    let name = found.tensor.name();
+    let indices: Vec<String> = found.indices.iter().map(i64::to_string).collect();
+    let element = if indices.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(", ")) };
+    let sizes: Vec<String> = found.sizes.iter().map(|(s, n)| format!("{} = {n}", s.name())).collect();
+    let with = if sizes.is_empty() { String::new() } else { format!(" with {}", sizes.join(", ")) };
+    let message = match found.read {
+        Some(_) => format!("`{element}` is read here{with}, and nothing writes it"),
+        None => format!("`{element}` is returned{with}, and nothing writes it"),
+    };
+    let d = Diagnostic::warning("value::unwritten", message);
+    let at = found.read.as_ref().unwrap_or(&found.write).origin();
+    let d = match at.chain().first() {
+        Some(call) => d.at(call.span),
+        None => d.at(at.span()),
+    };
+    let unless = if sizes.is_empty() { "" } else { ", or `assert` what excludes these sizes" };
+    let d = match found.read {
+        Some(_) => d.label(found.write.origin().span(), format!("`{name}` is written here")),
+        None => d,
+    };
+    d.help(format!("write it, begin with `zeros` where `{}` declares `{name}`{unless}", func.name))
 }

@@ -11,7 +11,7 @@ pub(crate) mod schedule;
 mod text;
 pub(crate) mod tree;
 
-use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Space, Val};
+use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Set, Space, Val};
 
 /// Operations of isl that one question may cost: about a millisecond.
 const MAX_OPERATIONS: u64 = 20_000;
@@ -71,15 +71,31 @@ fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>
 /// Whether every solution of `whole` is one of some part. A part has further numbers after the first `dims`, any of
 /// which will do.
 pub(crate) fn covered(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<bool> {
-    bounded(MAX_OPERATIONS_OF_POINTS, |context| {
-        let mut left = system(context, dims, whole)?.to_set()?;
-        for (more, rows) in parts {
-            let part = system(context, dims + more, rows)?;
-            let part = part.project_out(DimType::Set, dims as u32, *more as u32)?;
-            left = left.subtract(part.to_set()?)?;
-        }
-        left.is_empty()
-    })
+    bounded(MAX_OPERATIONS_OF_POINTS, |context| difference(context, dims, whole, parts)?.is_empty())
+}
+
+/// A solution of `whole` that is one of no part, the smallest one in lexicographic order if that is found:
+/// `Some(None)` if there is none. Parts are as in [`covered`].
+pub(crate) fn outside(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<Option<Vec<i64>>> {
+    let any = bounded(MAX_OPERATIONS_OF_POINTS, |context| {
+        coordinates(dims, &difference(context, dims, whole, parts)?.sample_point()?)
+    })?;
+    let least = || {
+        bounded(MAX_OPERATIONS_OF_POINTS, |context| {
+            coordinates(dims, &difference(context, dims, whole, parts)?.lexmin()?.sample_point()?)
+        })
+    };
+    Some(any.map(|any| least().flatten().unwrap_or(any)))
+}
+
+fn difference(context: &Context, dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Result<Set, LibISLError> {
+    let mut left = system(context, dims, whole)?.to_set()?;
+    for (more, rows) in parts {
+        let part = system(context, dims + more, rows)?;
+        let part = part.project_out(DimType::Set, dims as u32, *more as u32)?;
+        left = left.subtract(part.to_set()?)?;
+    }
+    Ok(left)
 }
 
 fn coordinates(dims: usize, point: &Point) -> Result<Option<Vec<i64>>, LibISLError> {
@@ -145,6 +161,8 @@ mod tests {
         let part = |odd: i64| (1, vec![vec![-odd, 1, -2], vec![odd, -1, 2], vec![0, 0, 1], vec![4, 0, -1]]);
         assert_eq!(covered(1, &whole, &[part(0), part(1)]), Some(true));
         assert_eq!(covered(1, &whole, &[part(1)]), Some(false));
+        assert_eq!(outside(1, &whole, &[part(0), part(1)]), Some(None));
+        assert_eq!(outside(1, &whole, &[part(0)]), Some(Some(vec![1])));
     }
 
     #[test]

@@ -54,6 +54,22 @@ fn warnings_leave_the_status_alone() {
 }
 
 #[test]
+fn elements_that_nothing_writes_are_named() {
+    let program = |last: &str| {
+        format!(
+            "def f(x: f64[n]) -> f64[n]:\n    t = empty((n,), f64)\n    for i in range({last}):\n        t[i] = x[i]\n    \
+             y = t * 2.0\n    return y\n"
+        )
+    };
+    let folder = Folder::new(&[("short.ft", &program("n - 1")), ("whole.ft", &program("n"))]);
+    let (status, _, err) = folder.taffeta(&["check", "short.ft"]);
+    let told = "`t[0]` is read here with n = 1, and nothing writes it";
+    assert!(status == 0 && err.contains("value::unwritten") && err.contains(told), "{err}");
+    let (status, _, err) = folder.taffeta(&["check", "whole.ft"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+}
+
+#[test]
 fn wrong_usage_is_status_2() {
     let folder = folder();
     for args in [

@@ -3,7 +3,11 @@
 //! *Does*: finds the reads of local tensors and results that no write can come before. *How*: the dependence analysis is
 //! asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
 //! proof, for every size and every input. A read is left out if nothing can reach it. *Does not find*: elements that
-//! are written in some runs only, or by some iterations.
+//! are written in some runs only; of tensors that are written in part, [`elements`] finds what is never written.
+
+mod elements;
+
+pub use elements::{Element, elements};
 
 use super::depend::{Ask, Dependences};
 use super::reference::{Reference, Use};
@@ -29,14 +33,14 @@ pub struct Unwritten {
 }
 
 /// The reads of elements that nothing writes before, in the order of the text.
-pub fn reads(func: &Func) -> Vec<Unwritten> {
+pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
+    let func = dependences.func();
     let mut declarations: FxHashMap<Symbol, Span> = FxHashMap::default();
     func.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
             declarations.insert(tensor.symbol.clone(), s.origin().span());
         }
     });
-    let dependences = Dependences::new(func);
     let reads = dependences
         .references()
         .iter()

@@ -1,0 +1,243 @@
+//! Single elements that are read and never written: `t[n - 1]` after a loop that ends at `n - 1`.
+//!
+//! *Does*: of the local tensors and results that something writes, finds those with an element that is read in some run
+//! (all elements of a result are) and that no write of the program can touch in that run. *How*: the set of states in
+//! which the read is executed, exactly, less the states in which some instance of some write touches the same element,
+//! larger rather than smaller; isl subtracts, and a point of what is left is the witness. *Does not find*: what depends
+//! on values, or on arithmetic that is not affine; that an element is written too late.
+
+use super::super::context::{Context, Key};
+use super::super::depend::Dependences;
+use super::super::effects;
+use super::super::instance::{Instance, Names, Pair, Relation, Side};
+use super::super::linear::{Atom, Linear};
+use super::super::point::{Assumptions, System};
+use super::super::reference::{Reference, Step, Use};
+use crate::isl::{self, Row};
+use rustc_hash::FxHashSet;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// Writes of a tensor that are subtracted: isl's subtraction takes exponentially many steps in the worst case.
+const MAX_WRITES: usize = 8;
+/// Questions that are asked of one program.
+const MAX_QUESTIONS: usize = 200;
+
+/// Sizes above this are not reported: an index of 32 bits does not reach all of such a tensor, whatever its values are.
+const MAX_SIZE: i64 = i32::MAX as i64;
+
+/// An element that is read and never written.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// The tensor.
+    pub tensor: Symbol,
+    /// The statement that reads it; `None` if it is an element of a result, which the caller reads.
+    pub read: Option<Stmt>,
+    /// The first statement that writes the tensor.
+    pub write: Stmt,
+    /// Its indices.
+    pub indices: Vec<i64>,
+    /// Values of the program's sizes with which this happens.
+    pub sizes: Vec<(Symbol, i64)>,
+}
+
+/// An element of each tensor of which some are read and never written, in the order of the reads, results last.
+pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
+    let func = dependences.func();
+    let changing = effects::writes(&func.body);
+    let mut done: FxHashSet<Symbol> = FxHashSet::default();
+    let mut questions = 0;
+    let mut out = Vec::new();
+    let results = func.results.iter().map(|t| (t, None));
+    let reads = dependences.references().iter().filter(|r| r.kind != Use::Write).map(|r| (&r.declared, Some(r)));
+    for (tensor, read) in reads.chain(results) {
+        if !matches!(tensor.role, Role::Local | Role::Result) || done.contains(&tensor.symbol) {
+            continue;
+        }
+        let writes: Vec<&Reference> = dependences.of(&tensor.symbol).filter(|r| r.kind.writes()).collect();
+        let known = writes.iter().all(|w| w.indices.is_some());
+        if writes.is_empty() || writes.len() > MAX_WRITES || !known || writes.iter().any(|w| fills(w)) {
+            done.insert(tensor.symbol.clone());
+            continue;
+        }
+        if questions == MAX_QUESTIONS {
+            break;
+        }
+        questions += 1;
+        if let Some(found) = Question::new(dependences, &changing).ask(tensor, read, &writes) {
+            done.insert(tensor.symbol.clone());
+            out.push(found);
+        }
+    }
+    out
+}
+
+/// Whether a write is all of `t[:, :] = …`, unconditionally: what most tensors begin with, and not worth a question.
+fn fills(write: &Reference) -> bool {
+    let inner = &write.site.path[write.scope()..];
+    let loops: Vec<(&Symbol, &[Expr; 3])> = inner
+        .iter()
+        .filter_map(|s| match s {
+            Step::Loop { iter, bounds: Some(bounds), .. } => Some((iter, bounds)),
+            _ => None,
+        })
+        .collect();
+    let others = inner.iter().any(|s| matches!(s, Step::Branch { .. } | Step::Loop { bounds: None, .. }));
+    let indices = write.indices.iter().flatten();
+    !others
+        && write.guards.is_empty()
+        && indices.zip(&write.declared.shape).enumerate().all(|(k, (index, dim))| {
+            let own = loops.iter().find(|(iter, _)| matches!(index.kind(), ExprKind::Var(s) if s == *iter));
+            let once = write.indices.iter().flatten().position(|i| i == index) == Some(k);
+            once && own.is_some_and(|(_, [begin, end, step])| {
+                begin.as_int() == Some(0) && step.as_int() == Some(1) && end == dim
+            })
+        })
+}
+
+/// One question, with its own facts.
+struct Question<'d, 'f> {
+    dependences: &'d Dependences<'f>,
+    ctx: Context,
+    names: Names,
+    changing: &'d FxHashSet<Symbol>,
+}
+
+impl<'d, 'f> Question<'d, 'f> {
+    fn new(dependences: &'d Dependences<'f>, changing: &'d FxHashSet<Symbol>) -> Self {
+        Question { dependences, ctx: Context::new(dependences.func()), names: Names::default(), changing }
+    }
+
+    /// An element that is read there, or of the result, and that none of the writes touches.
+    fn ask(mut self, tensor: &Tensor, read: Option<&Reference>, writes: &[&Reference]) -> Option<Element> {
+        let func = self.dependences.func();
+        let definitions = self.dependences.definitions();
+        let mark = self.ctx.mark();
+        let mut pair = Pair {
+            ctx: &mut self.ctx,
+            names: &mut self.names,
+            definitions,
+            unstable: self.changing.clone(),
+            assumed: Assumptions::default(),
+        };
+        let mut here = Instance::new(Side::Shared);
+        let element = match read {
+            Some(r) => {
+                pair.enter_rest(&r.site.path, &mut here);
+                pair.execute(r, &mut here)?
+            }
+            None => any_element(&mut pair, func, tensor, &mut here),
+        };
+        let exact = !pair.assumed.vague && pair.assumed.choices.is_empty();
+        if !exact || pair.assumed.impossible || pair.ctx.is_unreachable() {
+            return None;
+        }
+        let whole = pair.ctx.system(mark, &func.sizes);
+        let own: Vec<&Symbol> = element_symbols(read, &element);
+        if !whole.complete || !whole.atoms.iter().all(|a| is_determined(pair.ctx, &own, func, *a)) {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for w in writes {
+            let before = pair.ctx.mark();
+            pair.assumed = Assumptions::default();
+            let touches = touch(&mut pair, w, read, &element);
+            if touches {
+                parts.push(over(&whole.atoms, &pair.ctx.system(mark, &func.sizes)));
+            }
+            pair.ctx.pop(before);
+        }
+        let point = isl::outside(whole.atoms.len(), &whole.rows, &parts)??;
+        let value = |l: &Linear| value_at(&whole, &point, l);
+        let indices = element.iter().map(|e| value(&pair.ctx.linear(e))).collect::<Option<_>>()?;
+        let size = |s: &Symbol| Some((s.clone(), value(&Linear::atom(pair.ctx.variable(s)))?));
+        let sizes: Vec<(Symbol, i64)> = func.sizes.iter().filter_map(size).collect();
+        if sizes.iter().any(|(_, n)| *n > MAX_SIZE) {
+            return None;
+        }
+        let (read, write) = (read.map(|r| r.site.stmt.clone()), writes.first()?.site.stmt.clone());
+        Some(Element { tensor: tensor.symbol.clone(), read, write, indices, sizes })
+    }
+}
+
+/// Supposes that a result has an element, at the program's end: after all assertions that every run has passed.
+fn any_element(pair: &mut Pair<'_>, func: &Func, tensor: &Tensor, here: &mut Instance) -> Vec<Expr> {
+    let mut at = Some(&func.body);
+    while let Some(stmt) = at {
+        at = match stmt.kind() {
+            StmtKind::VarDef { body, .. } => Some(body),
+            StmtKind::Seq(all) => {
+                pair.enter_rest(&[Step::Child { seq: stmt.clone(), position: all.len() }], here);
+                all.last()
+            }
+            _ => None,
+        };
+    }
+    let index = |(k, dim): (usize, &Expr)| {
+        let e = Expr::var(&Symbol::new(format!("d{k}")));
+        pair.suppose(&Expr::int(0).less_eq(&e), true);
+        pair.suppose(&e.less(dim), true);
+        e
+    };
+    tensor.shape.iter().enumerate().map(index).collect()
+}
+
+/// The iterators of the read, or the indices of a result.
+fn element_symbols<'e>(read: Option<&'e Reference>, element: &'e [Expr]) -> Vec<&'e Symbol> {
+    match read {
+        Some(r) => r.site.loops().map(|(_, iter)| iter).collect(),
+        None => element.iter().filter_map(|e| if let ExprKind::Var(s) = e.kind() { Some(s) } else { None }).collect(),
+    }
+}
+
+/// Whether an atom takes every value that the rows allow: sizes, iterators, and what is made of them exactly.
+fn is_determined(ctx: &Context, own: &[&Symbol], func: &Func, a: Atom) -> bool {
+    match &ctx.atoms[a.0 as usize].key {
+        Key::Expr(e) => matches!(e.kind(), ExprKind::Var(s) if own.contains(&s) || func.sizes.contains(s)),
+        Key::Trip(s) => own.contains(&s),
+        Key::Quotient(_, d) | Key::Remainder(_, d) => d.as_constant().is_some(),
+        Key::Product(_) | Key::Min(..) | Key::Max(..) | Key::Select(..) => false,
+    }
+}
+
+/// Supposes that some instance of the write touches the element that is read. `false` if none can.
+fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, element: &[Expr]) -> bool {
+    // Around its declaration a tensor is another one in every iteration.
+    let (common, same) = match read {
+        Some(r) => (write.site.common(&r.site).min(write.scope()), Relation::Same),
+        None => (0, Relation::Any),
+    };
+    let path = &write.site.path;
+    let mut there = Instance::new(Side::Source);
+    pair.enter_before(&path[..common], &vec![same; common], &mut there);
+    pair.enter_rest(&path[common..], &mut there);
+    let Some(written) = pair.execute(write, &mut there) else { return true };
+    for (x, y) in written.iter().zip(element) {
+        pair.suppose(&x.equals(y), true);
+    }
+    !pair.assumed.impossible && !pair.ctx.is_unreachable()
+}
+
+/// A system over these atoms first and its others after them, of which there are so many.
+fn over(atoms: &[Atom], system: &System) -> (usize, Vec<Row>) {
+    let others: Vec<Atom> = system.atoms.iter().copied().filter(|a| !atoms.contains(a)).collect();
+    let all = [atoms, &others].concat();
+    let row = |row: &Row| {
+        let mut out = vec![0; all.len() + 1];
+        out[0] = row[0];
+        for (a, c) in system.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
+            let at = all.iter().position(|b| a == b).unwrap_or_else(|| unreachable!("`all` has every atom of it"));
+            out[1 + at] = *c;
+        }
+        out
+    };
+    (others.len(), system.rows.iter().map(row).collect())
+}
+
+fn value_at(system: &System, point: &[i64], l: &Linear) -> Option<i64> {
+    let sum = l.terms.iter().try_fold(l.constant, |sum, (a, c)| {
+        let at = system.atoms.iter().position(|b| a == b)?;
+        sum.checked_add(i128::from(point[at]).checked_mul(*c)?)
+    });
+    i64::try_from(sum?).ok()
+}
