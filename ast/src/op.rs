@@ -1,5 +1,6 @@
-//! Operators: rows in a table, not kinds of nodes. Adding one is adding a row here, its value in `interp/scalar.rs`,
-//! its C in `codegen`, and its partial derivatives in `autodiff`.
+//! Operators: rows in a table, not kinds of nodes. A function of `math.h` is added by its row, which has its value and
+//! its name in C, and by its partial derivative in `autodiff`; an operator of another kind also by its value in
+//! `interp/scalar.rs` and its C in `codegen`.
 //!
 //! What they compute, wherever they are computed (the interpreter, the simplifier, C):
 //!
@@ -61,6 +62,55 @@ impl Domain {
     }
 }
 
+/// What a function computes, in both of the types in which floats are computed.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    /// Of one operand.
+    Unary(fn(f32) -> f32, fn(f64) -> f64),
+    /// Of two.
+    Binary(fn(f32, f32) -> f32, fn(f64, f64) -> f64),
+    /// Of three.
+    Ternary(fn(f32, f32, f32) -> f32, fn(f64, f64, f64) -> f64),
+}
+
+impl Function {
+    /// The value in `f32`; operands that the function does not have are ignored.
+    pub fn in_f32(self, [a, b, c]: [f32; 3]) -> f32 {
+        match self {
+            Function::Unary(f, _) => f(a),
+            Function::Binary(f, _) => f(a, b),
+            Function::Ternary(f, _) => f(a, b, c),
+        }
+    }
+
+    /// The value in `f64`; operands that the function does not have are ignored.
+    pub fn in_f64(self, [a, b, c]: [f64; 3]) -> f64 {
+        match self {
+            Function::Unary(_, f) => f(a),
+            Function::Binary(_, f) => f(a, b),
+            Function::Ternary(_, f) => f(a, b, c),
+        }
+    }
+
+    /// Number of operands.
+    pub fn arity(self) -> usize {
+        match self {
+            Function::Unary(..) => 1,
+            Function::Binary(..) => 2,
+            Function::Ternary(..) => 3,
+        }
+    }
+}
+
+/// The vector versions that glibc's libmvec has of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Libmvec {
+    /// The minor version of the glibc 2 that brought them.
+    pub since: u32,
+    /// For each operand the interval from which the probe of compilers takes its values.
+    pub probed: &'static [(f64, f64)],
+}
+
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
@@ -79,13 +129,32 @@ pub struct OpInfo {
     /// Whether its value on floats is the same everywhere, since IEEE 754 rounds it correctly: it may be computed while
     /// compiling. (`exp`, `sin` and their like differ between libraries.)
     pub exact: bool,
+    /// Whether its value on finite floats is finite.
+    pub keeps_finite: bool,
     /// Roughly what it takes, in additions of floats.
     pub cost: u32,
+    /// What it computes on floats, if that is a function; of the others `interp/scalar.rs` has the value.
+    pub function: Option<Function>,
+    /// The function of `math.h` that computes it on doubles (that for floats has an `f` at the end); of the others
+    /// `codegen` has the C.
+    pub c_name: Option<&'static str>,
+    /// Its vector versions.
+    pub libmvec: Option<Libmvec>,
+}
+
+/// The last of the elements, which a row gives or leaves out.
+const fn given<T: Copy>(default: T, row: &[T]) -> T {
+    match row.last() {
+        Some(v) => *v,
+        None => default,
+    }
 }
 
 macro_rules! ops {
-    ($($variant:ident $name:literal $arity:literal $form:expr, $domain:ident $(, bool $b:literal)? $(, fails $f:literal)? $(, exact $e:literal)?
-        $(, cost $c:literal)?;)*) => {
+    ($($variant:ident $name:literal $arity:literal $form:expr, $domain:ident $(, bool $b:literal)? $(, fails $f:literal)?
+        $(, exact $e:literal)? $(, finite $k:literal)? $(, cost $c:literal)?
+        $(, value $function:expr)? $(, c $c_name:literal)?
+        $(, libmvec $since:literal $probed:expr)?;)*) => {
         /// An operator or intrinsic function on scalars.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs)] // the table's names are the documentation
@@ -96,23 +165,31 @@ macro_rules! ops {
             pub const ALL: &'static [Op] = &[$(Op::$variant),*];
 
             /// The operator's row.
-            pub fn info(self) -> OpInfo {
-                match self {
-                    $(Op::$variant => OpInfo {
-                        name: $name,
-                        arity: $arity,
-                        form: $form,
-                        domain: Domain::$domain,
-                        gives_bool: false $(|| $b)?,
-                        may_fail_on_int: false $(|| $f)?,
-                        exact: false $(|| $e)?,
-                        cost: *[1 $(, $c)?].last().expect("it has an element"),
-                    }),*
-                }
+            pub fn info(self) -> &'static OpInfo {
+                use Function::{Binary, Ternary, Unary};
+                const ROWS: &[OpInfo] = &[$(OpInfo {
+                    name: $name,
+                    arity: $arity,
+                    form: $form,
+                    domain: Domain::$domain,
+                    gives_bool: false $(|| $b)?,
+                    may_fail_on_int: false $(|| $f)?,
+                    exact: false $(|| $e)?,
+                    keeps_finite: false $(|| $k)?,
+                    cost: given(1, &[$($c)?]),
+                    function: given(None, &[$(Some($function))?]),
+                    c_name: given(None, &[$(Some($c_name))?]),
+                    libmvec: given(None, &[$(Some(Libmvec { since: $since, probed: $probed }))?]),
+                }),*];
+                &ROWS[self as usize]
             }
         }
     };
 }
+
+/// Both signs, and results in the range of `f32`.
+const WIDE: &[(f64, f64)] = &[(-20.0, 19.0)];
+const POSITIVE: &[(f64, f64)] = &[(1e-3, 90.0)];
 
 ops! {
     // Python's precedences: or 1, and 2, not 3, comparison 4, | 5, ^ 6, & 7, shifts 8, + - 9, * / // % 10, unary 11, **
@@ -137,41 +214,47 @@ ops! {
     Div "/" 2 Form::Infix(10), Float, exact true, cost 4;
     FloorDiv "//" 2 Form::Infix(10), Number, fails true, cost 6;
     Mod "%" 2 Form::Infix(10), Number, fails true, cost 6;
-    Neg "-" 1 Form::Prefix(11), Number, exact true;
+    Neg "-" 1 Form::Prefix(11), Number, exact true, finite true;
     BitNot "~" 1 Form::Prefix(11), Bits;
-    Pow "**" 2 Form::Infix(12), Number, fails true, cost 16;
-    Min "min" 2 Form::Call, Number, exact true;
-    Max "max" 2 Form::Call, Number, exact true;
-    Abs "abs" 1 Form::Call, Number, exact true;
-    Sign "sign" 1 Form::Call, Number, exact true;
-    Sqrt "sqrt" 1 Form::Call, Float, exact true, cost 4;
-    Rsqrt "rsqrt" 1 Form::Call, Float, cost 4;
-    Exp "exp" 1 Form::Call, Float, cost 8;
-    Exp2 "exp2" 1 Form::Call, Float, cost 8;
-    Expm1 "expm1" 1 Form::Call, Float, cost 12;
-    Log "log" 1 Form::Call, Float, cost 8;
-    Log2 "log2" 1 Form::Call, Float, cost 8;
-    Log1p "log1p" 1 Form::Call, Float, cost 12;
-    Sin "sin" 1 Form::Call, Float, cost 12;
-    Cos "cos" 1 Form::Call, Float, cost 12;
-    Tan "tan" 1 Form::Call, Float, cost 12;
-    Asin "asin" 1 Form::Call, Float, cost 12;
-    Acos "acos" 1 Form::Call, Float, cost 12;
-    Atan "atan" 1 Form::Call, Float, cost 12;
-    Atan2 "atan2" 2 Form::Call, Float, cost 16;
-    Sinh "sinh" 1 Form::Call, Float, cost 16;
-    Cosh "cosh" 1 Form::Call, Float, cost 16;
-    Tanh "tanh" 1 Form::Call, Float, cost 8;
-    Sigmoid "sigmoid" 1 Form::Call, Float, cost 8;
-    Erf "erf" 1 Form::Call, Float, cost 16;
-    Floor "floor" 1 Form::Call, Float, exact true;
-    Ceil "ceil" 1 Form::Call, Float, exact true;
-    Round "round" 1 Form::Call, Float, exact true;
-    Trunc "trunc" 1 Form::Call, Float, exact true;
+    Pow "**" 2 Form::Infix(12), Number, fails true, cost 16,
+        value Binary(f32::powf, f64::powf), c "pow", libmvec 22 &[(0.1, 9.0), (-20.0, 19.0)];
+    Min "min" 2 Form::Call, Number, exact true, finite true;
+    Max "max" 2 Form::Call, Number, exact true, finite true;
+    Abs "abs" 1 Form::Call, Number, exact true, finite true, value Unary(f32::abs, f64::abs), c "fabs";
+    Sign "sign" 1 Form::Call, Number, exact true, finite true;
+    Sqrt "sqrt" 1 Form::Call, Float, exact true, cost 4, value Unary(f32::sqrt, f64::sqrt), c "sqrt";
+    Rsqrt "rsqrt" 1 Form::Call, Float, cost 4, value Unary(|a| 1.0 / a.sqrt(), |a| 1.0 / a.sqrt());
+    Exp "exp" 1 Form::Call, Float, cost 8, value Unary(f32::exp, f64::exp), c "exp", libmvec 22 WIDE;
+    Exp2 "exp2" 1 Form::Call, Float, cost 8, value Unary(f32::exp2, f64::exp2), c "exp2", libmvec 35 WIDE;
+    Expm1 "expm1" 1 Form::Call, Float, cost 12, value Unary(f32::exp_m1, f64::exp_m1), c "expm1", libmvec 35 WIDE;
+    Log "log" 1 Form::Call, Float, cost 8, value Unary(f32::ln, f64::ln), c "log", libmvec 22 POSITIVE;
+    Log2 "log2" 1 Form::Call, Float, cost 8, value Unary(f32::log2, f64::log2), c "log2", libmvec 35 POSITIVE;
+    Log1p "log1p" 1 Form::Call, Float, cost 12, value Unary(f32::ln_1p, f64::ln_1p), c "log1p", libmvec 35 POSITIVE;
+    Sin "sin" 1 Form::Call, Float, finite true, cost 12, value Unary(f32::sin, f64::sin), c "sin", libmvec 22 WIDE;
+    Cos "cos" 1 Form::Call, Float, finite true, cost 12, value Unary(f32::cos, f64::cos), c "cos", libmvec 22 WIDE;
+    Tan "tan" 1 Form::Call, Float, cost 12, value Unary(f32::tan, f64::tan), c "tan", libmvec 35 WIDE;
+    Asin "asin" 1 Form::Call, Float, cost 12, value Unary(f32::asin, f64::asin), c "asin", libmvec 35 &[(-1.0, 1.0)];
+    Acos "acos" 1 Form::Call, Float, cost 12, value Unary(f32::acos, f64::acos), c "acos", libmvec 35 &[(-1.0, 1.0)];
+    Atan "atan" 1 Form::Call, Float, finite true, cost 12,
+        value Unary(f32::atan, f64::atan), c "atan", libmvec 35 WIDE;
+    Atan2 "atan2" 2 Form::Call, Float, finite true, cost 16,
+        value Binary(f32::atan2, f64::atan2), c "atan2", libmvec 35 &[(-5.0, 4.0), (-5.0, 4.0)];
+    Sinh "sinh" 1 Form::Call, Float, cost 16, value Unary(f32::sinh, f64::sinh), c "sinh", libmvec 35 WIDE;
+    Cosh "cosh" 1 Form::Call, Float, cost 16, value Unary(f32::cosh, f64::cosh), c "cosh", libmvec 35 WIDE;
+    Tanh "tanh" 1 Form::Call, Float, finite true, cost 8,
+        value Unary(f32::tanh, f64::tanh), c "tanh", libmvec 35 WIDE;
+    Sigmoid "sigmoid" 1 Form::Call, Float, finite true, cost 8,
+        value Unary(|a| 1.0 / (1.0 + (-a).exp()), |a| 1.0 / (1.0 + (-a).exp()));
+    Erf "erf" 1 Form::Call, Float, finite true, cost 16, value Unary(libm::erff, libm::erf), c "erf", libmvec 35 WIDE;
+    Floor "floor" 1 Form::Call, Float, exact true, finite true, value Unary(f32::floor, f64::floor), c "floor";
+    Ceil "ceil" 1 Form::Call, Float, exact true, finite true, value Unary(f32::ceil, f64::ceil), c "ceil";
+    Round "round" 1 Form::Call, Float, exact true, finite true,
+        value Unary(f32::round_ties_even, f64::round_ties_even), c "rint";
+    Trunc "trunc" 1 Form::Call, Float, exact true, finite true, value Unary(f32::trunc, f64::trunc), c "trunc";
     IsNan "isnan" 1 Form::Call, Float, bool true, exact true;
-    Fma "fma" 3 Form::Call, Float, exact true;
+    Fma "fma" 3 Form::Call, Float, exact true, value Ternary(f32::mul_add, f64::mul_add), c "fma";
     // `select(c, a, b)` evaluates only the operand that is chosen; `a if c else b` is the same node.
-    Select "select" 3 Form::Call, Any;
+    Select "select" 3 Form::Call, Any, finite true;
 }
 
 impl Op {

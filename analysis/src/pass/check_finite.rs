@@ -211,29 +211,7 @@ fn may_make(e: &Expr) -> bool {
         return false;
     }
     match e.kind() {
-        ExprKind::Apply(op, args) => {
-            let keeps = matches!(
-                op,
-                Op::Neg
-                    | Op::Abs
-                    | Op::Min
-                    | Op::Max
-                    | Op::Select
-                    | Op::Sign
-                    | Op::Floor
-                    | Op::Ceil
-                    | Op::Round
-                    | Op::Trunc
-                    | Op::Sin
-                    | Op::Cos
-                    | Op::Tanh
-                    | Op::Atan
-                    | Op::Atan2
-                    | Op::Sigmoid
-                    | Op::Erf
-            );
-            !keeps || args.iter().any(may_make)
-        }
+        ExprKind::Apply(op, args) => !op.info().keeps_finite || args.iter().any(may_make),
         // Every integer type is in the range of f32.
         ExprKind::Cast(inner) => {
             let wide = matches!(e.dtype(), DType::F32 | DType::F64);

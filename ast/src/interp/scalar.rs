@@ -220,7 +220,7 @@ fn float(op: Op, dtype: DType, [a, b, c]: [f64; 3]) -> Option<Literal> {
 }
 
 macro_rules! float_operators {
-    ($name:ident, $t:ty, $erf:path) => {
+    ($name:ident, $t:ty) => {
         fn $name(op: Op, a: $t, b: $t, c: $t) -> Option<$t> {
             /// NumPy's: the remainder has the sign of the divisor, even if it is a zero.
             fn modulo(a: $t, b: $t) -> $t {
@@ -259,7 +259,6 @@ macro_rules! float_operators {
                 Op::FloorDiv => floor_divide(a, b),
                 Op::Mod => modulo(a, b),
                 Op::Neg => -a,
-                Op::Pow => a.powf(b),
                 Op::Min => {
                     if a < b || a.is_nan() {
                         a
@@ -274,7 +273,6 @@ macro_rules! float_operators {
                         b
                     }
                 }
-                Op::Abs => a.abs(),
                 Op::Sign => {
                     if a > 0.0 {
                         1.0
@@ -286,36 +284,11 @@ macro_rules! float_operators {
                         a
                     }
                 }
-                Op::Sqrt => a.sqrt(),
-                Op::Rsqrt => 1.0 / a.sqrt(),
-                Op::Exp => a.exp(),
-                Op::Exp2 => a.exp2(),
-                Op::Expm1 => a.exp_m1(),
-                Op::Log => a.ln(),
-                Op::Log2 => a.log2(),
-                Op::Log1p => a.ln_1p(),
-                Op::Sin => a.sin(),
-                Op::Cos => a.cos(),
-                Op::Tan => a.tan(),
-                Op::Asin => a.asin(),
-                Op::Acos => a.acos(),
-                Op::Atan => a.atan(),
-                Op::Atan2 => a.atan2(b),
-                Op::Sinh => a.sinh(),
-                Op::Cosh => a.cosh(),
-                Op::Tanh => a.tanh(),
-                Op::Sigmoid => 1.0 / (1.0 + (-a).exp()),
-                Op::Erf => $erf(a),
-                Op::Floor => a.floor(),
-                Op::Ceil => a.ceil(),
-                Op::Round => a.round_ties_even(),
-                Op::Trunc => a.trunc(),
-                Op::Fma => a.mul_add(b, c),
-                _ => return None,
+                _ => return Some(op.info().function?.$name([a, b, c])),
             })
         }
     };
 }
 
-float_operators!(in_f64, f64, libm::erf);
-float_operators!(in_f32, f32, libm::erff);
+float_operators!(in_f64, f64);
+float_operators!(in_f32, f32);

@@ -295,6 +295,22 @@ fn every_operator_has_a_value_on_its_domain_and_nowhere_else() {
 }
 
 #[test]
+fn rows_of_functions_are_whole() {
+    for op in Op::ALL {
+        let info = op.info();
+        if let Some(function) = info.function {
+            assert_eq!(function.arity(), info.arity, "{op:?}");
+        }
+        assert!(info.c_name.is_none() || info.function.is_some(), "{op:?} has a name in C and no value");
+        if let Some(vector) = info.libmvec {
+            assert!(info.c_name.is_some(), "{op:?} has vector versions of no function");
+            assert_eq!(vector.probed.len(), info.arity, "{op:?}");
+            assert!(vector.probed.iter().all(|(lo, hi)| lo < hi), "{op:?}");
+        }
+    }
+}
+
+#[test]
 fn reductions_start_from_their_identity() {
     use taffeta_ast::ReduceOp;
     for op in ReduceOp::ALL {

@@ -41,37 +41,6 @@ impl Text {
     }
 }
 
-/// Functions that take floats alone.
-macro_rules! functions_of_floats {
-    () => {
-        Op::Sqrt
-            | Op::Rsqrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Atan2
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Sigmoid
-            | Op::Erf
-            | Op::Floor
-            | Op::Ceil
-            | Op::Round
-            | Op::Trunc
-            | Op::IsNan
-    };
-}
-
 impl Emitter<'_> {
     /// An expression where anything but a comma may stand.
     pub fn expr(&mut self, e: &Expr) -> String {
@@ -169,7 +138,7 @@ impl Emitter<'_> {
         if self.vectorised && dtype == DType::F32 {
             self.helpers.exponential()
         } else {
-            self.helpers.math("exp", dtype, 1)
+            self.helpers.math(Op::Exp, dtype)
         }
     }
 
@@ -239,13 +208,7 @@ impl Emitter<'_> {
             Op::Not | Op::BitNot => self.prefix(&args[0], "!"),
             Op::Eq => self.infix(args, "==", prec::EQUAL),
             Op::Ne => self.infix(args, "!=", prec::EQUAL),
-            Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Shl | Op::Shr => not_in_domain(op, DType::Bool),
-            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::Mod | Op::Neg | Op::Pow => {
-                not_in_domain(op, DType::Bool)
-            }
-            Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Fma => not_in_domain(op, DType::Bool),
-            functions_of_floats!() => not_in_domain(op, DType::Bool),
-            Op::Select => unreachable!("printed by `select`"),
+            _ => not_in_domain(op, DType::Bool),
         }
     }
 
@@ -281,9 +244,7 @@ impl Emitter<'_> {
             Op::Le => return self.infix(args, "<=", prec::LESS),
             Op::Gt => return self.infix(args, ">", prec::LESS),
             Op::Ge => return self.infix(args, ">=", prec::LESS),
-            Op::And | Op::Or | Op::Not | Op::Div | Op::Fma => not_in_domain(op, dtype),
-            functions_of_floats!() => not_in_domain(op, dtype),
-            Op::Select => unreachable!("printed by `select`"),
+            _ => not_in_domain(op, dtype),
         };
         // C computes narrow integers as int.
         if dtype.size() < 4 {
@@ -317,7 +278,7 @@ impl Emitter<'_> {
             Op::Sign => self.helper("sign", computed, args),
             Op::IsNan => self.call("isnan", args),
             Op::Rsqrt => {
-                let root = self.helpers.math("sqrt", computed, 1);
+                let root = self.helpers.math(Op::Sqrt, computed);
                 Text::new(format!("{one} / {root}({})", self.expr(&args[0])), prec::PRODUCT)
             }
             Op::Sigmoid => {
@@ -336,43 +297,12 @@ impl Emitter<'_> {
                 let name = self.exponential(computed);
                 self.call(&name, args)
             }
-            Op::Abs => self.function("fabs", computed, args),
-            // Half to even, in the rounding mode that nobody changes.
-            Op::Round => self.function("rint", computed, args),
-            Op::Pow => self.function("pow", computed, args),
-            // C's names are ours.
-            Op::Sqrt
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Atan2
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Erf
-            | Op::Floor
-            | Op::Ceil
-            | Op::Trunc
-            | Op::Fma => self.function(op.info().name, computed, args),
-            Op::And | Op::Or | Op::Not | Op::BitOr | Op::BitXor | Op::BitAnd | Op::BitNot | Op::Shl | Op::Shr => {
-                not_in_domain(op, dtype)
+            _ if op.info().c_name.is_some() => {
+                let name = self.helpers.math(op, computed);
+                self.call(&name, args)
             }
-            Op::Select => unreachable!("printed by `select`"),
+            _ => not_in_domain(op, dtype),
         }
-    }
-
-    /// A call of a function of `math.h`.
-    fn function(&mut self, name: &str, dtype: DType, args: &[Expr]) -> Text {
-        let name = self.helpers.math(name, dtype, args.len());
-        self.call(&name, args)
     }
 
     /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis
@@ -406,7 +336,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What the validator of lowered programs excludes.
+/// What the validator of lowered programs excludes. (That no operator of the domain comes here is tested below.)
 fn not_in_domain(op: Op, operands: DType) -> ! {
     unreachable!("Operands: `{}` of {operands}", op.info().name)
 }

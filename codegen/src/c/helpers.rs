@@ -6,7 +6,7 @@
 use super::half::{self, Conversion};
 use super::types;
 use std::collections::BTreeMap;
-use taffeta_ast::DType;
+use taffeta_ast::{DType, Op};
 
 /// What has been used so far, with its text. Ordered by name, so that equal programs print equally.
 #[derive(Debug, Default)]
@@ -48,13 +48,6 @@ static inline float wf_exp_f32(float x) {
     return x < -104.0f ? 0.0f : p;
 }";
 
-/// Functions of glibc's libmvec since 2.22; the others came with 2.35.
-const OLD_VECTOR: [&str; 5] = ["exp", "log", "pow", "sin", "cos"];
-const NEW_VECTOR: [&str; 15] = [
-    "acos", "asin", "atan", "atan2", "cosh", "erf", "exp2", "expm1", "log1p", "log2", "sinh", "tan", "tanh", "cbrt",
-    "hypot",
-];
-
 impl Helpers {
     /// All of them, for the head of the file.
     pub fn text(&self) -> String {
@@ -70,19 +63,18 @@ impl Helpers {
         out
     }
 
-    /// A function of `math.h`, declared as having vector versions where libmvec has them.
-    pub fn math(&mut self, name: &str, dtype: DType, arity: usize) -> String {
-        let wide = dtype == DType::F64;
-        let c_name = if wide { name.to_string() } else { format!("{name}f") };
-        let attribute = if OLD_VECTOR.contains(&name) {
-            "TAFFETA_SIMD"
-        } else if NEW_VECTOR.contains(&name) {
-            "TAFFETA_SIMD_2_35"
-        } else {
-            return c_name;
+    /// The operator's function of `math.h`, declared as having vector versions where libmvec has them.
+    pub fn math(&mut self, op: Op, dtype: DType) -> String {
+        let info = op.info();
+        let Some(name) = info.c_name else { unreachable!("`{}` is a function of math.h", info.name) };
+        let c_name = if dtype == DType::F64 { name.to_string() } else { format!("{name}f") };
+        let attribute = match info.libmvec.map(|v| v.since) {
+            None => return c_name,
+            Some(..=22) => "TAFFETA_SIMD",
+            Some(_) => "TAFFETA_SIMD_2_35",
         };
         let t = types::value(dtype);
-        let args = vec![t; arity].join(", ");
+        let args = vec![t; info.arity].join(", ");
         self.simd.insert(c_name.clone(), format!("extern {t} {c_name}({args}) {attribute};"));
         c_name
     }

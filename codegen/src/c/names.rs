@@ -1,10 +1,10 @@
 //! C names for the program's symbols: as in the source where that is a C name that nothing else has.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_ast::Symbol;
+use taffeta_ast::{Op, Symbol};
 
 /// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers
-/// that it includes, and what the emitter itself names.
+/// that it includes, and what the emitter itself names. (The functions that operators are stand in the operators' table.)
 const RESERVED: &[&str] = &[
     // keywords of C, C++ and common extensions
     "alignas",
@@ -127,43 +127,18 @@ const RESERVED: &[&str] = &[
     "TLOSS",
     // functions and names that generated code uses
     "abs",
-    "acos",
-    "asin",
-    "atan",
-    "atan2",
     "calloc",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "floor",
-    "fma",
     "fmod",
     "free",
     "labs",
     "llabs",
-    "log",
-    "log1p",
-    "log2",
     "main",
     "malloc",
     "memcpy",
     "memset",
-    "pow",
     "printf",
-    "rint",
     "round",
-    "sin",
-    "sinh",
     "snprintf",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
     "copysign",
     "arena",
     "args",
@@ -219,8 +194,12 @@ fn is_reserved(name: &str) -> bool {
         || name.ends_with("_t")
         || shouted
         // Mathematical functions with a suffix: expf, sinl.
-        || (name.ends_with(['f', 'l']) && RESERVED.contains(&&name[..name.len() - 1]))
-        || RESERVED.contains(&name)
+        || (name.ends_with(['f', 'l']) && is_word(&name[..name.len() - 1]))
+        || is_word(name)
+}
+
+fn is_word(name: &str) -> bool {
+    RESERVED.contains(&name) || Op::ALL.iter().any(|op| op.info().c_name == Some(name))
 }
 
 /// Hands out names, each to one symbol.

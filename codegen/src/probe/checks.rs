@@ -19,28 +19,6 @@ pub(super) const ROW: usize = 16;
 /// How far a mathematical function may be from the exact value: what glibc promises of libmvec.
 const MOST_ULPS: f64 = 4.0;
 
-/// The functions that have vector versions.
-const FUNCTIONS: [Op; 18] = [
-    Op::Exp,
-    Op::Exp2,
-    Op::Expm1,
-    Op::Log,
-    Op::Log2,
-    Op::Log1p,
-    Op::Sin,
-    Op::Cos,
-    Op::Tan,
-    Op::Asin,
-    Op::Acos,
-    Op::Atan,
-    Op::Atan2,
-    Op::Sinh,
-    Op::Cosh,
-    Op::Tanh,
-    Op::Erf,
-    Op::Pow,
-];
-
 /// The probe's program, with the values that it is run on.
 pub(super) struct Program {
     /// What is compiled.
@@ -392,53 +370,38 @@ impl Parts {
         });
     }
 
+    /// The functions that have vector versions.
     fn functions(&mut self, d: DType) {
-        // A few of them in each loop: enough to be told apart, and fewer loops to compile.
-        for ops in FUNCTIONS.chunks(5) {
-            for arity in [1, 2] {
-                let ops: Vec<Op> = ops.iter().copied().filter(|op| op.info().arity == arity).collect();
-                if ops.is_empty() {
-                    continue;
-                }
-                let operands: Vec<(usize, Arc<Tensor>)> = (0..arity)
-                    .map(|k| {
-                        // In the domain of all of the loop.
-                        let (lo, hi) = ops
-                            .iter()
-                            .map(|op| domain(*op, k))
-                            .fold((f64::MIN, f64::MAX), |(a, b), (c, d)| (a.max(c), b.min(d)));
-                        let step = (hi - lo) / (LENGTH - 1) as f64;
-                        // In another order for the second operand.
-                        let order = |i: usize| if k == 0 { i } else { i * 37 % LENGTH };
-                        let values: Vec<f64> =
-                            (0..LENGTH).map(|i| (lo + step * order(i) as f64).clamp(lo, hi)).collect();
-                        self.floats_of(d, &values)
-                    })
-                    .collect();
-                self.loops(&operands, false, |a| {
-                    let args: Vec<&Expr> = a.iter().collect();
-                    ops.iter()
-                        .map(|op| Column {
-                            name: format!("`{}` of {d}", op.info().name),
-                            value: apply(*op, &args),
-                            function: Some(*op),
-                        })
-                        .collect()
-                });
+        let functions = Op::ALL.iter().filter_map(|op| Some((*op, op.info().libmvec?.probed)));
+        let mut groups: Vec<(&[(f64, f64)], Vec<Op>)> = Vec::new();
+        for (op, probed) in functions {
+            // A few of them in each loop: enough to be told apart, and fewer loops to compile.
+            match groups.iter_mut().find(|(of, ops)| *of == probed && ops.len() < 5) {
+                Some((_, ops)) => ops.push(op),
+                None => groups.push((probed, vec![op])),
             }
+        }
+        for (probed, ops) in groups {
+            let operands: Vec<(usize, Arc<Tensor>)> =
+                probed.iter().enumerate().map(|(k, interval)| self.floats_of(d, &spread(*interval, k))).collect();
+            self.loops(&operands, false, |a| {
+                let args: Vec<&Expr> = a.iter().collect();
+                let column = |op: &Op| Column {
+                    name: format!("`{}` of {d}", op.info().name),
+                    value: apply(*op, &args),
+                    function: Some(*op),
+                };
+                ops.iter().map(column).collect()
+            });
         }
     }
 }
 
-/// Where an operand of a function is taken from.
-fn domain(op: Op, operand: usize) -> (f64, f64) {
-    match (op, operand) {
-        (Op::Log | Op::Log2 | Op::Log1p, _) => (1e-3, 90.0),
-        (Op::Pow, 0) => (0.1, 9.0),
-        (Op::Asin | Op::Acos, _) => (-1.0, 1.0),
-        (Op::Atan2, _) => (-5.0, 4.0),
-        _ => (-20.0, 19.0),
-    }
+/// Values that are spread over an interval, in another order for the second operand.
+fn spread((lo, hi): (f64, f64), operand: usize) -> Vec<f64> {
+    let step = (hi - lo) / (LENGTH - 1) as f64;
+    let order = |i: usize| if operand == 0 { i } else { i * 37 % LENGTH };
+    (0..LENGTH).map(|i| (lo + step * order(i) as f64).clamp(lo, hi)).collect()
 }
 
 /// The bytes of an array, as they lie in memory.
@@ -495,4 +458,31 @@ fn low_bytes(size: usize) -> std::ops::Range<usize> {
 
 fn low_bytes_of(whole: usize, size: usize) -> std::ops::Range<usize> {
     if cfg!(target_endian = "little") { 0..size } else { whole - size..whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_with_vector_versions_is_probed_on_its_interval() {
+        let program = Program::parts().pop().expect("the functions are the last part");
+        for op in Op::ALL {
+            let found: Vec<&Check> = program.checks.iter().filter(|c| c.function == Some(*op)).collect();
+            let Some(vector) = op.info().libmvec else {
+                assert!(found.is_empty(), "{op:?}");
+                continue;
+            };
+            assert_eq!(found.len(), 2, "{op:?} of f32 and f64");
+            for check in found {
+                assert_eq!(check.of.len(), op.info().arity, "{op:?}");
+                for (k, interval) in check.of.iter().zip(vector.probed) {
+                    let values = program.inputs[*k].numbers();
+                    let ends = values.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+                    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs();
+                    assert!(near(ends.0, interval.0) && near(ends.1, interval.1), "{op:?}: {ends:?}, {interval:?}");
+                }
+            }
+        }
+    }
 }
