@@ -16,6 +16,7 @@ mod docs;
 mod driver;
 mod examples;
 mod gradients;
+mod intrinsics;
 mod jacobian;
 mod libop;
 mod logistic;
