@@ -33,7 +33,7 @@ mod refusal;
 mod region;
 mod schedule;
 pub mod selector;
-mod show;
+pub mod show;
 mod stage;
 mod suggest;
 mod trace;

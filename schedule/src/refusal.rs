@@ -2,7 +2,7 @@
 
 use crate::show;
 use taffeta_analysis::query::depend::Dependence;
-use taffeta_ast::{Diagnostic, Span};
+use taffeta_ast::{Diagnostic, Func, Span};
 
 /// A step that cannot be taken, for a [`Reason`]. The program is what it was before.
 #[derive(Clone, Debug)]
@@ -101,9 +101,19 @@ impl Refusal {
     pub fn dependence(condition: u32, message: impl Into<String>, d: Dependence) -> Refusal {
         let mut r = Refusal::new("schedule::dependence", condition, message.into());
         r.labels = show::labels(&d);
-        r.notes = show::notes(&d);
         r.dependence = Some(d);
         r
+    }
+
+    /// The refusal with what its dependence is like: which loop carries it, and the element. `func` is the program
+    /// whose loops are named.
+    #[must_use]
+    pub(crate) fn explained(mut self, func: &Func) -> Refusal {
+        if let Some(d) = &self.dependence {
+            let notes = show::notes(func, d);
+            self.notes.splice(0..0, notes);
+        }
+        self
     }
 
     /// Something that is not there yet.

@@ -91,10 +91,18 @@ impl Schedule {
             primitives::Run::Primitive(f) => {
                 let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
                 let change = change.and_then(|mut c| self.recheck_marks(&mut c).map(|()| c));
-                let wanted = |r| if self.trying { r } else { suggest::add(self, method, args, r) };
+                let wanted = |r: Refusal| match self.trying {
+                    true => r,
+                    false => suggest::add(self, method, args, r.explained(&self.func)),
+                };
                 self.take(entry, args, change.map_err(wanted)?)
             }
         }
+    }
+
+    /// The selector of a loop, for messages.
+    pub fn called(&self, l: &Stmt) -> String {
+        selector::called(&self.func, l)
     }
 
     /// A copy to try steps on: its refusals say why, and not what would work.
@@ -152,12 +160,14 @@ impl Schedule {
             return Ok(());
         }
         let (dependences, mut lists) = (Dependences::new(&change.func), FxHashMap::default());
-        for Loop { stmt, iter, .. } in marked {
+        for Loop { stmt, .. } in marked {
+            let name = || selector::called(&self.func, &stmt);
             let StmtKind::For { props, .. } = stmt.kind() else { continue };
             let again = "take that step first, and make loops parallel at the end";
             if let Some(inner) = concurrent::threads_inside(&stmt) {
                 let message = format!(
-                    "the loop `{iter}` is already parallel or vectorised, and would have parallel loops inside"
+                    "the loop `{}` is already parallel or vectorised, and would have parallel loops inside",
+                    name()
                 );
                 return Err(Refusal::illegal(Refusal::ORDER_FREE, message)
                     .label(inner.origin().span(), "a copy of this parallel loop")
@@ -171,7 +181,8 @@ impl Schedule {
             }
             let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
                 let message = format!(
-                    "the loop `{iter}` is already parallel or vectorised, and would get a loop-carried dependence"
+                    "the loop `{}` is already parallel or vectorised, and would get a loop-carried dependence",
+                    name()
                 );
                 obstacle.refusal(Refusal::ORDER_FREE, message).help(again)
             })?;

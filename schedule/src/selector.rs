@@ -14,9 +14,10 @@
 
 use crate::refusal::Refusal;
 use crate::tree;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The loop that a selector names.
 pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
@@ -97,6 +98,57 @@ pub fn name(s: &Stmt) -> Option<&str> {
     }
 }
 
+/// The selector of a loop: what messages and listings call it, so that it can be copied into a schedule. That is its
+/// iterator's name where this is the loop that the name selects, else with the call that it is inside of
+/// (`softmax.k`), else with its number (`i#2`, `softmax.k#2`).
+pub fn called(func: &Func, stmt: &Stmt) -> String {
+    let Some(own) = name(stmt) else { return "while".to_string() };
+    let mut alike: Vec<Stmt> = Vec::new();
+    func.body.walk(&mut |s| {
+        if matches(s, own, true) {
+            alike.push(s.clone());
+        }
+    });
+    distinct(own, alike, stmt)
+}
+
+/// The selectors of all loops.
+pub fn names(func: &Func) -> FxHashMap<StmtId, String> {
+    let mut alike: FxHashMap<&str, Vec<Stmt>> = FxHashMap::default();
+    let mut loops: Vec<Stmt> = Vec::new();
+    func.body.walk(&mut |s| loops.extend(name(s).is_some().then(|| s.clone())));
+    for s in &loops {
+        let labels: Vec<&str> = s.origin().labels().iter().map(|l| &**l).collect();
+        for n in name(s).into_iter().chain(labels) {
+            alike.entry(n).or_default().push(s.clone());
+        }
+    }
+    let of = |s: &Stmt| name(s).map(|own| distinct(own, alike.get(own).cloned().unwrap_or_default(), s));
+    loops.iter().filter_map(|s| Some((s.id(), of(s)?))).collect()
+}
+
+/// The selector of one of the loops that a name fits, in the order of the text.
+fn distinct(own: &str, mut alike: Vec<Stmt>, stmt: &Stmt) -> String {
+    let is_own = |s: &Stmt| s.origin().chain().is_empty();
+    alike.sort_by_key(|s| !is_own(s));
+    let selected = alike.iter().filter(|s| is_own(s) || !alike.iter().any(is_own));
+    if let [one] = selected.collect::<Vec<_>>()[..]
+        && one.id() == stmt.id()
+    {
+        return own.to_string();
+    }
+    // The innermost call that has a name of its own; functions that the library keeps to itself have not.
+    let call = stmt.origin().chain().iter().rev().find(|c| !c.function.starts_with('_'));
+    let wanted = call.map_or(own.to_string(), |c| format!("{}.{own}", c.function));
+    let fits: Vec<&Stmt> = alike.iter().filter(|s| matches(s, &wanted, true)).collect();
+    match fits.iter().position(|s| s.id() == stmt.id()) {
+        Some(_) if call.is_some() && fits.len() == 1 => wanted,
+        Some(k) => format!("{wanted}#{}", k + 1),
+        // It is not in this program.
+        None => own.to_string(),
+    }
+}
+
 fn matches(s: &Stmt, wanted: &str, loops: bool) -> bool {
     let is_loop = matches!(s.kind(), StmtKind::For { .. });
     if loops && !is_loop {
@@ -105,11 +157,11 @@ fn matches(s: &Stmt, wanted: &str, loops: bool) -> bool {
     if s.origin().labels().iter().any(|l| l == wanted) {
         return true;
     }
-    name(s).is_some_and(|own| called(own, s.origin(), wanted))
+    name(s).is_some_and(|own| is_meant(own, s.origin(), wanted))
 }
 
 /// Whether something of that name is meant: `k`, `softmax.k`.
-fn called(own: &str, origin: &Origin, wanted: &str) -> bool {
+fn is_meant(own: &str, origin: &Origin, wanted: &str) -> bool {
     if own == wanted {
         return true;
     }
@@ -121,18 +173,14 @@ fn called(own: &str, origin: &Origin, wanted: &str) -> bool {
 }
 
 fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
+    let loop_names = self::names(func);
     let mut names: Vec<String> = Vec::new();
     func.body.walk(&mut |s| {
-        let mut add = |n: &str| {
-            if !names.iter().any(|m| m == n) {
-                names.push(n.to_string());
+        let labels = s.origin().labels().iter().filter(|_| !loops).map(|l| l.to_string());
+        for n in loop_names.get(&s.id()).cloned().into_iter().chain(labels) {
+            if !names.contains(&n) {
+                names.push(n);
             }
-        };
-        if let Some(n) = name(s) {
-            add(n);
-        }
-        if !loops {
-            s.origin().labels().iter().for_each(|l| add(l));
         }
     });
     let what = if loops { "loop" } else { "statement" };
@@ -181,7 +229,7 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
     let all = tensors(func);
     let fits = |d: &&Declared| {
         let origin = d.stmt.as_ref().map_or(Origin::none(), |s| s.origin().clone());
-        called(d.symbol().name(), &origin, name)
+        is_meant(d.symbol().name(), &origin, name)
     };
     let mut found: Vec<Declared> = all.iter().filter(fits).cloned().collect();
     if let (None, Some(stmt)) = (number, used_in)

@@ -1,19 +1,33 @@
-//! Dependences in words: for refusals.
+//! Programs with the names of their loops, and dependences in words: in one form for refusals, and for whoever lists
+//! them.
 
+use crate::selector;
 use taffeta_analysis::query::depend::{Dependence, DependenceKind, Witness};
 use taffeta_analysis::query::reference::{Reference, Use};
-use taffeta_ast::{Expr, ExprKind, Span, StmtKind, Symbol, print};
+use taffeta_ast::{Expr, ExprKind, Func, Span, Symbol, print};
+
+/// The program as text, which says what schedules call its loops: where the text has another name for a loop, or several
+/// of that name, the selector stands behind it as a comment (`# "i~o"`, `# "softmax.k#2"`).
+pub fn program(func: &Func) -> String {
+    print::func_with_selectors(func, selector::names(func))
+}
 
 /// The element that a reference touches, as it is written: `x[i + 1]`.
 pub fn element(r: &Reference) -> String {
+    // Nobody wrote that an `i32` becomes an index.
+    let plain = |e: &Expr| match e.kind() {
+        ExprKind::Cast(inner) if inner.dtype().is_int() => print::expr(inner),
+        _ => print::expr(e),
+    };
     match &r.indices {
         Some(i) if i.is_empty() => r.tensor.to_string(),
-        Some(i) => format!("{}[{}]", r.tensor, i.iter().map(print::expr).collect::<Vec<_>>().join(", ")),
+        Some(i) => format!("{}[{}]", r.tensor, i.iter().map(plain).collect::<Vec<_>>().join(", ")),
         None => format!("{}[…]", r.tensor),
     }
 }
 
-fn verb(u: Use) -> &'static str {
+/// What a reference does to its element: `reads`, `writes`, `updates`.
+pub fn verb(u: Use) -> &'static str {
     match u {
         Use::Read => "reads",
         Use::Write => "writes",
@@ -25,40 +39,51 @@ fn values(of: &[(Symbol, i64)]) -> String {
     of.iter().map(|(s, v)| format!("{s} = {v}")).collect::<Vec<_>>().join(", ")
 }
 
-fn instance(r: &Reference, at: &[(Symbol, i64)]) -> String {
+/// A reference in the iteration of a witness: ``writes `x[i + 1]` at i = 3``.
+pub fn instance(r: &Reference, at: &[(Symbol, i64)]) -> String {
     let when = if at.is_empty() { String::new() } else { format!(" at {}", values(at)) };
     format!("{} `{}`{when}", verb(r.kind), element(r))
+}
+
+/// What the source does, and what the sink does, in the iterations of the witness.
+pub fn instances(d: &Dependence) -> [String; 2] {
+    // Of a subscript that was not understood no instance is known.
+    let known = |r, of| instance(r, if d.witness.opaque.is_some() { &[] } else { of });
+    [known(&d.source, &d.witness.source), known(&d.sink, &d.witness.sink)]
 }
 
 /// Both statements, with what they do.
 pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
     let (a, b) = (d.source.site.stmt.origin().span(), d.sink.site.stmt.origin().span());
-    // Of a subscript that was not understood no instance is known.
-    let known = |r, of| instance(r, if d.witness.opaque.is_some() { &[] } else { of });
-    let (first, second) = (known(&d.source, &d.witness.source), known(&d.sink, &d.witness.sink));
+    let [first, second] = instances(d);
     if a == b {
         return vec![(a, format!("{first}, then {second}"))];
     }
     vec![(a, format!("first {first}")), (b, format!("then {second}"))]
 }
 
-/// The kind of dependence, the loop that carries it, the element and the sizes.
-pub fn notes(d: &Dependence) -> Vec<String> {
+/// The kind of dependence, the loop of the program that carries it, the element and the sizes.
+pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     let kind = match d.kind {
         DependenceKind::ReadAfterWrite => "flow dependence (RAW)",
         DependenceKind::WriteAfterRead => "anti dependence (WAR)",
         DependenceKind::WriteAfterWrite => "output dependence (WAW)",
     };
-    let carrier = match d.carrier().map(|s| s.kind()) {
-        Some(StmtKind::For { iter, .. }) => format!("carried by the loop `{iter}`"),
-        _ => "within one iteration of the loops around both".to_string(),
+    let carrier = match d.carrier().filter(|s| selector::name(s).is_some()) {
+        Some(s) => format!("carried by the loop `{}`", selector::called(func, s)),
+        None => "within one iteration of the loops around both".to_string(),
     };
     let mut out = vec![format!("{kind}, {carrier}")];
-    match &d.witness.opaque {
-        Some(e) => out.push(not_understood(e)),
-        None => out.extend(place(&d.source, &d.witness)),
-    }
+    out.extend(witness(d));
     out
+}
+
+/// The element that both touch, and for which sizes, or which subscript was not understood.
+pub fn witness(d: &Dependence) -> Option<String> {
+    match &d.witness.opaque {
+        Some(e) => Some(not_understood(e)),
+        None => place(&d.source, &d.witness),
+    }
 }
 
 /// Which subscript stands against a proof, and what would help.
@@ -96,7 +121,8 @@ fn place(r: &Reference, w: &Witness) -> Option<String> {
         Some(e) if !e.is_empty() => {
             format!("the element is {}[{}]", r.tensor, e.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
         }
-        _ => return None,
+        _ if w.sizes.is_empty() && w.assumed.is_empty() => return None,
+        _ => "for example".to_string(),
     };
     let sizes = if w.sizes.is_empty() { String::new() } else { format!(" with {}", values(&w.sizes)) };
     let assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("`{}` is {v}", print::expr(e))).collect();

@@ -325,11 +325,10 @@ impl Attempt {
         }
         let func = self.s.func();
         let Some(s) = tree::find(&func.body, id) else { return "…".into() };
-        let names: Vec<&str> = s.origin().labels().iter().map(|l| &**l).chain(selector::name(&s)).collect();
-        let numbered = |n: &str| (1..10).map(|k| format!("{n}#{k}")).collect::<Vec<_>>();
-        let all = names.iter().map(|n| (*n).to_string()).chain(names.iter().flat_map(|n| numbered(n)));
+        let labels = s.origin().labels().iter().map(|l| l.to_string());
+        let loops = selector::name(&s).map(|_| selector::called(func, &s));
         let selects = |text: &String| selector::stmt(func, text).is_ok_and(|found| found.id() == id);
-        match all.into_iter().find(selects) {
+        match labels.chain(loops).find(selects) {
             Some(text) => format!("{text:?}"),
             None => {
                 let text = print::stmt(&s);

@@ -5,12 +5,13 @@ use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use taffeta::Program;
-use taffeta::analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Relation, Witness};
+use taffeta::analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta::analysis::query::reference::{Reference, Use};
-use taffeta::ast::{Expr, ExprKind, Func, SourceMap, Span, Stmt, StmtKind, Symbol, Tensor, print as show};
+use taffeta::ast::{Func, SourceMap, Span, Stmt, StmtId, StmtKind, Symbol, Tensor, print as show};
+use taffeta::schedule::{selector, show as words};
 
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
@@ -51,6 +52,8 @@ struct Found<'a> {
     /// Reductions of one operator into one element.
     reductions: Vec<Dependence>,
     loops: Vec<Stmt>,
+    /// What schedules call them.
+    names: HashMap<StmtId, String>,
 }
 
 impl<'a> Found<'a> {
@@ -73,7 +76,7 @@ impl<'a> Found<'a> {
                 loops.push(s.clone());
             }
         });
-        Found { func, sources, all, reductions, loops }
+        Found { func, sources, all, reductions, loops, names: selector::names(func).into_iter().collect() }
     }
 
     /// The tensors that carried dependences of a loop are about, each once.
@@ -151,7 +154,7 @@ impl<'a> Found<'a> {
                     "has no loop-carried dependence: it can be parallel, vectorised or reversed".to_string()
                 }
             };
-            let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), iterator(s));
+            let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), self.name(s));
         }
         out
     }
@@ -160,22 +163,39 @@ impl<'a> Found<'a> {
         let mut out = format!("  {}", d.kind.short());
         match d.carrier() {
             Some(s) => {
-                let _ = write!(out, " carried by `{}` ({})", iterator(s), self.line(s));
-                let far: Vec<String> = d.loops.iter().zip(distances).map(|((s, r), k)| far(s, *r, *k)).collect();
+                let _ = write!(out, " carried by `{}` ({})", self.name(s), self.line(s));
+                let far: Vec<String> = d.loops.iter().zip(distances).map(|((s, r), k)| self.far(s, *r, *k)).collect();
                 let _ = write!(out, ", distance {}", far.join(", "));
             }
             None if d.loops.is_empty() => out.push_str(" carried by no loop"),
             None => {
-                let names: Vec<String> = d.loops.iter().map(|(s, _)| format!("`{}`", iterator(s))).collect();
+                let names: Vec<String> = d.loops.iter().map(|(s, _)| format!("`{}`", self.name(s))).collect();
                 let _ = write!(out, " within one iteration of {}", names.join(", "));
             }
         }
-        for r in [&d.source, &d.sink] {
+        for (r, instance) in [&d.source, &d.sink].into_iter().zip(words::instances(d)) {
             let text = self.sources.line_text(r.site.stmt.origin().span()).trim();
-            let _ = write!(out, "\n    {} {} {}: {text}", self.line(&r.site.stmt), does(r), element(r));
+            let _ = write!(out, "\n    {} {instance}: {text}", self.line(&r.site.stmt));
         }
-        let _ = writeln!(out, "\n    {}", in_words(d));
+        if let Some(witness) = words::witness(d) {
+            let _ = write!(out, "\n    {witness}");
+        }
+        out.push('\n');
         out
+    }
+
+    /// What schedules call a loop.
+    fn name(&self, s: &Stmt) -> &str {
+        self.names.get(&s.id()).map_or("while", String::as_str)
+    }
+
+    /// How far a sink is from its source in a loop: `i: +1`, or only which way.
+    fn far(&self, s: &Stmt, relation: Relation, distance: Option<i64>) -> String {
+        match distance {
+            Some(0) => format!("{}: 0", self.name(s)),
+            Some(k) => format!("{}: {k:+}", self.name(s)),
+            None => format!("{}: {}", self.name(s), sign(relation)),
+        }
     }
 
     // ---- for machines
@@ -187,7 +207,7 @@ impl<'a> Found<'a> {
             .map(|s| {
                 let (carries, reduces) = self.loop_carries(s);
                 let free = carries.is_empty() && reduces.is_empty();
-                json!({ "loop": iterator(s), "line": self.line_number(s), "carries": carries, "reduces": reduces, "parallel": free })
+                json!({ "loop": self.name(s), "line": self.line_number(s), "carries": carries, "reduces": reduces, "parallel": free })
             })
             .collect();
         let all: Vec<Json> = self.all.iter().map(|(d, k)| self.json_of(d, k)).collect();
@@ -204,15 +224,15 @@ impl<'a> Found<'a> {
             json!({
                 "file": self.sources.get(span.file).map(|f| f.name.clone()),
                 "line": self.line_number(&r.site.stmt),
-                "does": does(r),
-                "element": element(r),
+                "does": words::verb(r.kind),
+                "element": words::element(r),
             })
         };
         let loops: Vec<Json> = d
             .loops
             .iter()
             .zip(distances)
-            .map(|((s, r), k)| json!({ "loop": iterator(s), "line": self.line_number(s), "sink": sign(*r), "distance": k }))
+            .map(|((s, r), k)| json!({ "loop": self.name(s), "line": self.line_number(s), "sink": sign(*r), "distance": k }))
             .collect();
         let values = |list: &[(Symbol, i64)]| -> Json {
             list.iter().map(|(s, v)| json!({ "name": s.name(), "value": v })).collect::<Vec<_>>().into()
@@ -224,7 +244,7 @@ impl<'a> Found<'a> {
             "tensor": d.source.tensor.name(),
             "source": end(&d.source),
             "sink": end(&d.sink),
-            "carrier": d.carrier().map(|s| json!({ "loop": iterator(s), "line": self.line_number(s) })),
+            "carrier": d.carrier().map(|s| json!({ "loop": self.name(s), "line": self.line_number(s) })),
             "loops": loops,
             "witness": {
                 "sizes": values(&w.sizes),
@@ -235,13 +255,6 @@ impl<'a> Found<'a> {
                 "exact": w.exact,
             },
         })
-    }
-}
-
-fn iterator(s: &Stmt) -> String {
-    match s.kind() {
-        StmtKind::For { iter, .. } => iter.name().to_string(),
-        _ => "while".to_string(),
     }
 }
 
@@ -257,15 +270,6 @@ fn declaration(t: &Tensor) -> String {
     format!("{}: {role}{}{shape}", t.symbol, t.dtype)
 }
 
-/// How far a sink is from its source in a loop: `i: +1`, or only which way.
-fn far(s: &Stmt, relation: Relation, distance: Option<i64>) -> String {
-    match distance {
-        Some(0) => format!("{}: 0", iterator(s)),
-        Some(k) => format!("{}: {k:+}", iterator(s)),
-        None => format!("{}: {}", iterator(s), sign(relation)),
-    }
-}
-
 fn sign(relation: Relation) -> &'static str {
     match relation {
         Relation::Same => "same",
@@ -273,64 +277,4 @@ fn sign(relation: Relation) -> &'static str {
         Relation::Earlier => "earlier",
         Relation::Any => "any",
     }
-}
-
-fn does(r: &Reference) -> &'static str {
-    match r.kind {
-        Use::Read => "reads",
-        Use::Write => "writes",
-        Use::Reduce(_) => "combines",
-    }
-}
-
-/// The element of a reference as it is written.
-fn element(r: &Reference) -> String {
-    match &r.indices {
-        Some(indices) => {
-            // Nobody wrote that an `i32` becomes an index.
-            let plain = |e: &Expr| match e.kind() {
-                ExprKind::Cast(inner) if inner.dtype().is_int() => inner.clone(),
-                _ => e.clone(),
-            };
-            let accesses = indices.iter().map(|e| plain(e).into()).collect();
-            show::expr(&Expr::load(&r.tensor, accesses, r.declared.dtype))
-        }
-        None => format!("{}[...]", r.tensor),
-    }
-}
-
-/// `i = 0, j = 1`
-fn list(values: &[(Symbol, i64)]) -> String {
-    values.iter().map(|(s, v)| format!("{s} = {v}")).collect::<Vec<_>>().join(", ")
-}
-
-/// The witness as a sentence.
-fn in_words(d: &Dependence) -> String {
-    let w: &Witness = &d.witness;
-    let at = |values: &[(Symbol, i64)]| if values.is_empty() { String::new() } else { format!(" at {}", list(values)) };
-    let (first, second) = match d.kind {
-        DependenceKind::ReadAfterWrite => ("written", "read"),
-        DependenceKind::WriteAfterRead => ("read", "written"),
-        DependenceKind::WriteAfterWrite => ("written", "written again"),
-    };
-    let second = if matches!(d.sink.kind, Use::Reduce(_)) { "combined" } else { second };
-    let first = if matches!(d.source.kind, Use::Reduce(_)) { "combined" } else { first };
-    let name = d.source.tensor.name();
-    let what = match &w.element {
-        Some(e) if e.is_empty() => name.to_string(),
-        Some(e) => format!("{name}[{}]", e.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
-        None => format!("an element of {name}"),
-    };
-    let perhaps = if w.exact { "" } else { "not excluded: " };
-    let mut out = String::from(perhaps);
-    if !w.sizes.is_empty() {
-        let _ = write!(out, "with {}, ", list(&w.sizes));
-    }
-    let _ = write!(out, "{what} is {first}{} and {second}{}", at(&w.source), at(&w.sink));
-    let mut assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("{} is {v}", show::expr(e))).collect();
-    assumed.dedup();
-    if !assumed.is_empty() {
-        let _ = write!(out, ", if {}", assumed.join(" and "));
-    }
-    out
 }

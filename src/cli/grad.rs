@@ -4,8 +4,7 @@ use super::args::EntryArgs;
 use super::output::{Failure, print};
 use super::session;
 use std::fmt::Write as _;
-use taffeta::ast::SourceMap;
-use taffeta::{Explanation, Program};
+use taffeta::{Explanation, FileId, Program, SourceMap, Span};
 
 /// Print the gradient of a program
 #[derive(clap::Args)]
@@ -38,16 +37,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let (func, explanation) = program.explained(&entry, &options)?;
     if args.explain {
-        return print(&table(&entry, &explanation, program.sources()));
+        let file = program.entries().iter().find(|e| e.name == entry).map_or(Span::NONE, |e| e.span).file;
+        return print(&table(&entry, &explanation, program.sources(), file));
     }
     if let Some(excess) = &explanation.excess {
         eprintln!("note: {}\n  help: {}", excess.message, excess.help);
     }
-    print(&taffeta::ast::print::func(&func))
+    print(&taffeta::schedule::show::program(&func))
 }
 
-/// What is kept, for people.
-fn table(entry: &str, of: &Explanation, sources: &SourceMap) -> String {
+/// What is kept, for people. Lines are of the file of the entry where no other is named (`<libop>/softmax.ft:31`).
+fn table(entry: &str, of: &Explanation, sources: &SourceMap, file: FileId) -> String {
     let mut out = String::new();
     if of.rows.is_empty() {
         let _ = writeln!(out, "{entry}: the backward pass needs no value of the forward pass");
@@ -61,7 +61,11 @@ fn table(entry: &str, of: &Explanation, sources: &SourceMap) -> String {
         head.extend(["decision", "why"].map(comfy_table::Cell::new));
         table.add_row(head);
         for r in &of.rows {
-            let line = sources.line_col(r.span).map_or(String::new(), |at| at.line.to_string());
+            let line = match sources.line_col(r.span) {
+                Some(at) if r.span.file == file => at.line.to_string(),
+                Some(_) => sources.locate(r.span),
+                None => String::new(),
+            };
             let bytes = match r.amount {
                 Some(_) if r.bytes.parse::<u64>().is_ok() => r.bytes.clone(),
                 Some(n) => format!("{} = {n}", r.bytes),

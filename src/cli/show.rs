@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use taffeta::ast::Diagnostic;
 use taffeta::schedule::Schedule;
+use taffeta::schedule::show::program as listing;
 use taffeta::{Options, Program};
 
 /// Print a program at a stage of compilation
@@ -30,7 +31,8 @@ const EXAMPLES: &str = "\
 Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `lowered` the program on flat
 buffers with its checks, `c` the C that is compiled. `scheduled` is the
 logical program after its schedule. `grad` is the gradient with respect to all floats; `taffeta grad` has more, and with
---grad every other stage is that of the gradient.
+--grad every other stage is that of the gradient. Where a schedule has another name for a loop, it stands behind it
+(`i~o`).
 
 Examples:
   taffeta show f.ft main
@@ -86,7 +88,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return match args.steps {
             true => print(&steps(&program, &entry, &options, &schedule)?),
             false if args.trace.is_some() => Ok(()),
-            false => print(&taffeta::ast::print::func(schedule.func())),
+            false => print(&listing(schedule.func())),
         };
     }
     let text = match stage {
@@ -95,12 +97,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 // It is not shown, but a wrong one is wrong.
                 program.scheduled(&entry, &options)?;
             }
-            taffeta::ast::print::func(&program.logical(&entry, &options.schedule(None))?)
+            listing(&program.logical(&entry, &options.schedule(None))?)
         }
         // With `--grad`, the gradient of the scheduled program.
         Stage::Grad | Stage::Scheduled => {
             let gradient = options.gradient.clone().unwrap_or_default();
-            taffeta::ast::print::func(&program.logical(&entry, &options.gradient(gradient))?)
+            listing(&program.logical(&entry, &options.gradient(gradient))?)
         }
         Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
@@ -113,7 +115,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
     let plain = options.clone().schedule(None);
     let func = program.logical(entry, &plain)?;
-    let text = |f: &taffeta::ast::Func| taffeta::ast::print::func(f).trim_end().to_string() + "\n";
+    let text = |f: &taffeta::ast::Func| listing(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
     let mut number = 0;

@@ -39,35 +39,35 @@ fn dependences_are_printed_with_lines_loops_and_witnesses() {
     check(
         &["scan"],
         expect![[r#"
-        scan: 4 dependences
+            scan: 4 dependences
 
-        total: result f32
-          RAW carried by no loop
-            line 2 writes total: total: f32 = 0.0
-            line 8 combines total: total += y[i]
-            with n = 1, m = 0, total is written and combined at i = 0
+            total: result f32
+              RAW carried by no loop
+                line 2 writes `total`: total: f32 = 0.0
+                line 8 updates `total` at i = 0: total += y[i]
+                for example with n = 1, m = 0
 
-        x: inout f32[n]
-          RAW carried by `i` (line 3), distance i: +1
-            line 4 writes x[i]: x[i] = x[i - 1] * 0.5
-            line 4 reads x[i - 1]: x[i] = x[i - 1] * 0.5
-            with n = 3, m = 0, x[1] is written at i = 1 and read at i = 2
+            x: inout f32[n]
+              RAW carried by `i#1` (line 3), distance i#1: +1
+                line 4 writes `x[i]` at i = 1: x[i] = x[i - 1] * 0.5
+                line 4 reads `x[i - 1]` at i = 2: x[i] = x[i - 1] * 0.5
+                the element is x[1] with n = 3, m = 0
 
-        y: inout f32[n]
-          WAW carried by `j` (line 5), distance j: later
-            line 6 writes y[idx[j]]: y[idx[j]] = 1.0
-            line 6 writes y[idx[j]]: y[idx[j]] = 1.0
-            with n = 1, m = 2, y[0] is written at j = 0 and written again at j = 1, if idx[0] is 0 and idx[1] is 0
-          RAW carried by no loop
-            line 6 writes y[idx[j]]: y[idx[j]] = 1.0
-            line 8 reads y[i]: total += y[i]
-            with n = 1, m = 1, y[0] is written at j = 0 and read at i = 0, if idx[0] is 0
+            y: inout f32[n]
+              WAW carried by `j` (line 5), distance j: later
+                line 6 writes `y[idx[j]]` at j = 0: y[idx[j]] = 1.0
+                line 6 writes `y[idx[j]]` at j = 1: y[idx[j]] = 1.0
+                the element is y[0] with n = 1, m = 2, if `idx[0]` is 0 and `idx[1]` is 0
+              RAW carried by no loop
+                line 6 writes `y[idx[j]]` at j = 0: y[idx[j]] = 1.0
+                line 8 reads `y[i]` at i = 0: total += y[i]
+                the element is y[0] with n = 1, m = 1, if `idx[0]` is 0
 
-        loops
-          line 3, `i` carries dependences on x
-          line 5, `j` carries dependences on y
-          line 7, `i` carries nothing but reductions into total
-    "#]],
+            loops
+              line 3, `i#1` carries dependences on x
+              line 5, `j` carries dependences on y
+              line 7, `i#2` carries nothing but reductions into total
+        "#]],
     );
 }
 
@@ -76,18 +76,18 @@ fn constant_distances_are_said_for_every_loop() {
     check(
         &["stencil"],
         expect![[r#"
-        stencil: 1 dependence
+            stencil: 1 dependence
 
-        x: inout f32[n, m]
-          RAW carried by `t` (line 21), distance t: +1, i: -1
-            line 23 writes x[t, i]: x[t, i] = x[t - 1, i + 1]
-            line 23 reads x[t - 1, i + 1]: x[t, i] = x[t - 1, i + 1]
-            with n = 3, m = 4, x[1, 2] is written at t = 1, i = 2 and read at t = 2, i = 1
+            x: inout f32[n, m]
+              RAW carried by `t` (line 21), distance t: +1, i: -1
+                line 23 writes `x[t, i]` at t = 1, i = 2: x[t, i] = x[t - 1, i + 1]
+                line 23 reads `x[t - 1, i + 1]` at t = 2, i = 1: x[t, i] = x[t - 1, i + 1]
+                the element is x[1, 2] with n = 3, m = 4
 
-        loops
-          line 21, `t` carries dependences on x
-          line 22, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
-    "#]],
+            loops
+              line 21, `t` carries dependences on x
+              line 22, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
+        "#]],
     );
 }
 
@@ -130,4 +130,63 @@ fn a_wrong_program_or_entry_is_a_diagnostic() {
     let (status, out, _) = folder.taffeta(&["deps", "bad.ft", "--json"]);
     assert_eq!(status, 1);
     assert!(out.contains("\"status\":\"error\""), "{out}");
+}
+
+/// Loops of one name, of library operators, of array statements, and those that a schedule has made.
+const LOOPS: &str = "\
+def f(x: f32[n, m], a: f32[n, m]) -> f32[n, m]:
+    y = softmax(x)
+    b = a * 2.0
+    c = b + y
+    for i in range(n):
+        for j in range(m):
+            c[i, j] += a[i, j]
+    for i in range(n):
+        for k in range(1, m):
+            c[i, k] = c[i, k - 1]
+    return c
+";
+
+/// The names of loops in a text: those behind `for`, or in the comment there, and those between backticks of `deps`.
+fn names_of_loops(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in text.lines().map(str::trim_start) {
+        if let Some(rest) = line.strip_prefix("for ") {
+            let name = line.split_once("  # \"").map_or(rest, |(_, comment)| comment);
+            out.extend(name.split([' ', '"']).next().map(str::to_string));
+        }
+        if line.contains("carried by `")
+            || line.contains("iteration of `")
+            || line.contains("carr") && line.contains("`")
+        {
+            let known = line.split('(').next().unwrap_or_default();
+            out.extend(known.split('`').skip(1).step_by(2).filter(|n| !n.contains(['[', ' '])).map(str::to_string));
+        }
+    }
+    out
+}
+
+#[test]
+fn names_of_loops_can_be_copied_into_a_schedule() {
+    let schedule = "\n\n@schedule(f)\ndef fast(s):\n    s.split(\"j\", 4)\n    s.split(\"b.d1\", 8)\n";
+    let folder = Folder::new(&[("f.ft", LOOPS), ("g.ft", &format!("{LOOPS}{schedule}"))]);
+    let printed = [
+        (folder.succeeds(&["deps", "f.ft"]), ""),
+        (folder.succeeds(&["show", "f.ft"]), ""),
+        (folder.succeeds(&["show", "g.ft", "--schedule", "fast"]), schedule),
+    ];
+    for (text, steps) in printed {
+        let mut names = names_of_loops(&text);
+        names.sort();
+        names.dedup();
+        let wanted = ["softmax.i", "softmax.k#2", "b.d0", "c.d1", "i#1", "k"];
+        wanted.iter().for_each(|w| assert!(names.iter().any(|n| n == w), "{w} is not in {names:?}:\n{text}"));
+        if !steps.is_empty() {
+            ["j~o", "j~i", "b.d1~o"].iter().for_each(|w| assert!(names.iter().any(|n| n == w), "{w}: {names:?}"));
+        }
+        let head = if steps.is_empty() { "\n\n@schedule(f)\ndef fast(s):\n" } else { steps };
+        let copied: String = names.iter().map(|n| format!("    found = s.loops(\"{n}\")\n")).collect();
+        let copy = Folder::new(&[("h.ft", &format!("{LOOPS}{head}{copied}"))]);
+        copy.succeeds(&["show", "h.ft", "--schedule", "fast"]);
+    }
 }

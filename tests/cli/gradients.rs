@@ -117,3 +117,20 @@ fn a_large_tape_is_said_unasked() {
     let (_, _, err) = folder.taffeta(&["grad", "f.ft", "--size", "n=10", "--in", "steps=10"]);
     assert_eq!(err, "");
 }
+
+#[test]
+fn what_the_library_writes_is_placed_in_its_file() {
+    let text = "def loss(x: f64[n]) -> f64:\n    y = x * x\n    return sum(softmax(y) * y)\n";
+    let folder = Folder::new(&[("f.ft", text)]);
+    let table = folder.succeeds(&["grad", "f.ft", "loss", "--wrt", "x", "--explain"]);
+    let row = |tensor: &str| {
+        let fits = |l: &&str| l.split_whitespace().next() == Some(tensor);
+        let line = table.lines().find(fits).unwrap_or_else(|| panic!("no row of {tensor}:\n{table}"));
+        line.split_whitespace().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(row("y"), "2");
+    let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/libop/ops/softmax.ft")).unwrap();
+    let line =
+        file.lines().position(|l| l.trim_start().starts_with("s: f64 = 0.0")).expect("the sum's declaration") + 1;
+    assert_eq!(row("s"), format!("<libop>/softmax.ft:{line}"), "{table}");
+}

@@ -54,7 +54,7 @@ fn steps_are_shown_recorded_and_taken_again() {
     assert!(steps.contains("# step 1: s.split(\"i\", 4)\n"), "{steps}");
     assert!(steps.contains("# step 2: s.parallelize(\"i~o\")\n"), "{steps}");
     assert!(steps.contains("\n-     for i in range(n):\n"), "{steps}");
-    assert!(steps.contains("\n+     for i_o in range((n + 3) // 4):  # parallel\n"), "{steps}");
+    assert!(steps.contains("\n+     for i_o in range((n + 3) // 4):  # \"i~o\", parallel\n"), "{steps}");
     // What a step says of the program is shown with it, whoever takes it.
     folder.write(
         "columns.ft",

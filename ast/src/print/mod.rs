@@ -21,13 +21,22 @@ mod stmt;
 
 use crate::expr::Expr;
 use crate::func::Func;
-use crate::stmt::Stmt;
+use crate::stmt::{Stmt, StmtId};
 use names::Names;
+use rustc_hash::FxHashMap;
 use stmt::Printer;
 
 /// A whole program.
 pub fn func(f: &Func) -> String {
     let mut p = Printer::default();
+    p.func(f);
+    p.finish()
+}
+
+/// A whole program, with what schedules call its loops: where that is another name than the text's, it stands behind the
+/// loop as a comment (`for i_o in range(n):  # "i~o"`).
+pub fn func_with_selectors(f: &Func, selectors: FxHashMap<StmtId, String>) -> String {
+    let mut p = Printer::with_selectors(selectors);
     p.func(f);
     p.finish()
 }
@@ -40,7 +49,7 @@ pub fn stmt(s: &Stmt) -> String {
     p.finish()
 }
 
-/// An expression.
+/// An expression, as it is shown: iterators have the names that schedules take (`i~o`).
 pub fn expr(e: &Expr) -> String {
     expr::standalone(e, &Names::default())
 }

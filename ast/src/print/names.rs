@@ -36,6 +36,19 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
+    /// Makes a symbol visible under its own name, for text that is only shown: other visible symbols of that name are
+    /// told apart from it.
+    pub fn bind_shown(&mut self, symbol: &Symbol) {
+        let mut text = symbol.name().to_string();
+        let mut number = 1;
+        while self.visible.contains(&text) {
+            text = format!("{}_{number}", symbol.name());
+            number += 1;
+        }
+        self.visible.insert(text.clone());
+        self.texts.insert(symbol.clone(), text);
+    }
+
     /// Makes a symbol of the interface visible: others depend on its name, so it is not changed unless the text needs
     /// the word itself.
     pub fn bind_interface(&mut self, symbol: &Symbol) {
@@ -64,9 +77,9 @@ impl Names {
         }
     }
 
-    /// What the symbol is called here; symbols that were not bound have their own names.
+    /// What the symbol is called here; symbols that were not bound have their own names, as schedules take them (`i~o`).
     pub fn text(&self, symbol: &Symbol) -> String {
-        self.texts.get(symbol).cloned().unwrap_or_else(|| identifier(symbol.name(), true))
+        self.texts.get(symbol).cloned().unwrap_or_else(|| symbol.name().to_string())
     }
 }
 

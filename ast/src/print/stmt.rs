@@ -7,11 +7,11 @@ use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
-    AssertKind, Extent, LoopProps, Memory, Message, MessagePart, Origin, Parallel, PrintPart, Sharing, Stmt, StmtKind,
-    Tensor,
+    AssertKind, Extent, LoopProps, Memory, Message, MessagePart, Origin, Parallel, PrintPart, Sharing, Stmt, StmtId,
+    StmtKind, Tensor,
 };
 use crate::symbol::Symbol;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The text so far, and the names that are visible at its end.
 #[derive(Default)]
@@ -21,9 +21,16 @@ pub(super) struct Printer {
     names: Names,
     /// Scalars of these are written as `p[...] = e`: the caller sees them.
     params: FxHashSet<Symbol>,
+    /// What schedules call loops, where that is to be said.
+    selectors: FxHashMap<StmtId, String>,
 }
 
 impl Printer {
+    /// A printer that says what schedules call a loop, where the text has another name for it.
+    pub fn with_selectors(selectors: FxHashMap<StmtId, String>) -> Printer {
+        Printer { selectors, ..Printer::default() }
+    }
+
     /// The text.
     pub fn finish(self) -> String {
         self.out
@@ -89,7 +96,7 @@ impl Printer {
             _ => {}
         });
         for symbol in free {
-            self.names.bind(&symbol, true);
+            self.names.bind_shown(&symbol);
         }
     }
 
@@ -132,7 +139,10 @@ impl Printer {
             StmtKind::For { iter, extent, props, body } => {
                 let range = self.extent(extent);
                 self.names.bind(iter, true);
-                let header = format!("for {} in {range}:{}", self.names.text(iter), properties(props, &self.names));
+                let name = self.names.text(iter);
+                let selector = self.selectors.get(&s.id()).filter(|selector| **selector != name);
+                let words = selector.map(|s| quote(s)).into_iter().chain(properties(props, &self.names));
+                let header = format!("for {name} in {range}:{}", comment(words.collect()));
                 self.line(&header);
                 self.indented(body);
                 self.names.unbind(iter);
@@ -315,8 +325,8 @@ fn format_text(f: &Format) -> String {
     format!("format({})", parts.join(", "))
 }
 
-/// How a loop runs: `# parallel(schedule=dynamic, chunk=4), partial(total +), atomic(y max)`.
-fn properties(p: &LoopProps, names: &Names) -> String {
+/// How a loop runs: `parallel(schedule=dynamic, chunk=4)`, `partial(total +)`, `atomic(y max)`.
+fn properties(p: &LoopProps, names: &Names) -> Vec<String> {
     let with = |word: &str, options: Vec<String>| match options.is_empty() {
         true => word.to_string(),
         false => format!("{word}({})", options.join(", ")),
@@ -347,6 +357,10 @@ fn properties(p: &LoopProps, names: &Names) -> String {
             words.push(with(word, shared));
         }
     }
+    words
+}
+
+fn comment(words: Vec<String>) -> String {
     if words.is_empty() { String::new() } else { format!("  # {}", words.join(", ")) }
 }
 

@@ -59,6 +59,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
         return Err(Refusal::target("this statement is not in the program"));
     };
     let mut e = Extractor {
+        func: func.clone(),
         condition: conditions[0],
         special: conditions[1],
         depth,
@@ -136,6 +137,8 @@ fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
 }
 
 struct Extractor {
+    /// The program that the region is in.
+    func: Func,
     condition: u32,
     special: u32,
     depth: usize,
@@ -159,7 +162,7 @@ impl Extractor {
         if let StmtKind::For { .. } = s.kind()
             && let Some(l) = Loop::of(s)
         {
-            require_unmarked(self.special, &l)?;
+            require_unmarked(&self.func, self.special, &l)?;
         }
         if let StmtKind::Assume { .. } = s.kind() {
             return Err(crate::block::assumption(self.special, s));

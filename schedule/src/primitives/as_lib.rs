@@ -4,6 +4,7 @@ use super::{Entry, Run, fission};
 use crate::order;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
+use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use taffeta_analysis::query::depend::{Ask, Dependences, Order, Relation};
@@ -36,7 +37,7 @@ struct Plan {
 
 fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     // 1. Run in no special way yet.
-    super::require_unmarked(1, l)?;
+    super::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
     let product = fits(&func, &nest)?;
     let is_parallel =
@@ -54,7 +55,8 @@ fn apply(plan: &Plan) -> Change {
     let marked =
         nest.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
     let mut change = Change::new(tree::replace(func, nest.id(), &marked), nest.id().into());
-    let name = |l: Option<usize>| l.map_or("one".to_string(), |l| format!("`{}`", p.loops[l].iter));
+    let name =
+        |l: Option<usize>| l.map_or("one".to_string(), |l| format!("`{}`", selector::called(func, &p.loops[l].stmt)));
     let mut note = format!(
         "`{}` is a matrix product: rows {}, columns {}, sum {}",
         print::stmt(&p.update).trim_end(),

@@ -47,7 +47,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
         joined: &joined,
     };
     if let Some(d) = ask.turned(&l.body, &mut Vec::new()) {
-        let text = format!("an iteration of `{}` needs what an earlier one would do later", l.iter);
+        let text = format!("an iteration of `{}` needs what an earlier one would do later", s.called(&l.stmt));
         return Err(Refusal::dependence(4, text, d));
     }
     // 5. Assumptions and shapes.

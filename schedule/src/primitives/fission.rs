@@ -5,6 +5,7 @@ use super::{Entry, Run};
 use crate::block::{self, uses};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
+use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use crate::{expand, order};
@@ -48,7 +49,7 @@ pub(crate) struct Cut {
 pub(crate) fn cut(func: &Func, l: &Loop, at: &Stmt, after: bool) -> Result<Cut, Refusal> {
     // 1. In the loop.
     let path = tree::path(&l.stmt, at.id()).filter(|p| p.len() > 1).ok_or_else(|| {
-        Refusal::illegal(1, format!("the statement does not stand in the loop `{}`", l.iter))
+        Refusal::illegal(1, format!("the statement does not stand in the loop `{}`", selector::called(func, &l.stmt)))
             .label(at.origin().span(), "this statement")
             .label(l.stmt.origin().span(), "this loop")
     })?;
@@ -86,21 +87,30 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
     // 1. Something on both sides.
     if is_empty(&first) || is_empty(&second) {
         let side = if is_empty(&first) { "before" } else { "after" };
-        return Err(Refusal::illegal(1, format!("there is nothing {side} the cut in the loop `{}`", target.iter))
-            .label(path[path.len() - 1].origin().span(), "this statement"));
+        return Err(Refusal::illegal(
+            1,
+            format!("there is nothing {side} the cut in the loop `{}`", selector::called(func, &target.stmt)),
+        )
+        .label(path[path.len() - 1].origin().span(), "this statement"));
     }
     // 2. Nothing special, and iterations can be counted.
-    super::require_unmarked(2, target)?;
+    super::require_unmarked(func, 2, target)?;
     let mut facts = walk::at(func, target.stmt.id()).unwrap_or_else(|| Context::new(func));
     let Some(length) = target.trip_count(&mut facts) else {
-        return Err(Refusal::illegal(2, format!("the step of `{}` is not a constant", target.iter))
-            .label(target.stmt.origin().span(), "this loop"));
+        return Err(Refusal::illegal(
+            2,
+            format!("the step of `{}` is not a constant", selector::called(func, &target.stmt)),
+        )
+        .label(target.stmt.origin().span(), "this loop"));
     };
     // 3. The bounds are evaluated again.
     let bounds: FxHashSet<Symbol> = [&target.begin, &target.end].into_iter().flat_map(effects::loads).collect();
     if !effects::writes(&first).is_disjoint(&bounds) {
-        return Err(Refusal::illegal(3, format!("the bounds of `{}` change in the first half", target.iter))
-            .label(target.stmt.origin().span(), "this loop"));
+        return Err(Refusal::illegal(
+            3,
+            format!("the bounds of `{}` change in the first half", selector::called(func, &target.stmt)),
+        )
+        .label(target.stmt.origin().span(), "this loop"));
     }
     // 4. Tensors that cross.
     let mut plan = Plan { target: target.clone(), first, second, shared: Vec::new() };
@@ -130,7 +140,10 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
         ..Ask::default()
     });
     if let Some(d) = found {
-        let text = format!("the first half needs what the second half does in earlier iterations of `{}`", target.iter);
+        let text = format!(
+            "the first half needs what the second half does in earlier iterations of `{}`",
+            selector::called(func, &target.stmt)
+        );
         return Err(Refusal::dependence(5, text, d));
     }
     // 6. Assumptions.
@@ -185,7 +198,7 @@ impl Plan {
                 return refuse(format!(
                     "`{name}` is used in both halves, and its size {} is not known before the loop `{}`",
                     taffeta_ast::print::expr(dim),
-                    l.iter
+                    selector::called(func, &l.stmt)
                 ));
             };
             shape.push(most);

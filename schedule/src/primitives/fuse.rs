@@ -49,19 +49,22 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     let block = Block::around(s.func(), one.stmt.id());
     let place = |b: &Option<Block>, l: &Loop| b.as_ref()?.items.iter().position(|i| i.id() == l.stmt.id());
     let (Some(p), Some(q)) = (place(&block, &one), place(&block, &two)) else {
-        return Err(both(Refusal::illegal(1, format!("`{}` and `{}` do not stand in one block", one.iter, two.iter))));
+        return Err(both(Refusal::illegal(
+            1,
+            format!("`{}` and `{}` do not stand in one block", s.called(&one.stmt), s.called(&two.stmt)),
+        )));
     };
     if p >= q {
         let text = match p == q {
             true => "a loop cannot be fused with itself".to_string(),
-            false => format!("`{}` stands before `{}`", two.iter, one.iter),
+            false => format!("`{}` stands before `{}`", s.called(&two.stmt), s.called(&one.stmt)),
         };
         return Err(both(Refusal::illegal(1, text)).help("give the loops in the order of the text"));
     }
     let block = block.ok_or_else(|| Refusal::illegal(1, "the loop stands in no block"))?;
     // 2. Nothing special, and iterations can be counted.
-    super::require_unmarked(2, &one)?;
-    super::require_unmarked(2, &two)?;
+    super::require_unmarked(s.func(), 2, &one)?;
+    super::require_unmarked(s.func(), 2, &two)?;
     let (Some(n), Some(m)) = (one.length(), two.length()) else {
         return Err(both(Refusal::illegal(2, "the step of a loop is not a constant")));
     };
@@ -77,13 +80,17 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         [one, two].iter().flat_map(|l| [&l.begin, &l.end]).flat_map(effects::loads).collect();
     for l in [one, two] {
         if !effects::writes(&l.body).is_disjoint(&bounds) {
-            let text = format!("the bounds of the loops change in `{}`", l.iter);
+            let text = format!("the bounds of the loops change in `{}`", s.called(&l.stmt));
             return Err(Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop"));
         }
     }
     // 5. Dependences.
     if let Some(d) = turned(&plan.func, one, two, shift) {
-        let text = format!("it would reverse a dependence: `{}` needs later iterations of `{}`", two.iter, one.iter);
+        let text = format!(
+            "it would reverse a dependence: `{}` needs later iterations of `{}`",
+            s.called(&two.stmt),
+            s.called(&one.stmt)
+        );
         let r = Refusal::dependence(5, text, d);
         let legal = (1..=MOST_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
         return Err(match legal {
@@ -99,7 +106,11 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     match plan.fits() {
         true => Ok(plan),
         false => {
-            let text = format!("`{}` and `{}` may run so far apart that 64 bits cannot count it", one.iter, two.iter);
+            let text = format!(
+                "`{}` and `{}` may run so far apart that 64 bits cannot count it",
+                s.called(&one.stmt),
+                s.called(&two.stmt)
+            );
             let help = "bound what the loops run over: `assert n <= 1000000` before them";
             Err(Refusal::illegal(7, text)
                 .label(one.stmt.origin().span(), "the first loop")

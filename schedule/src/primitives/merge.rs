@@ -36,10 +36,13 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     let chain = chain(s, &[outer.clone(), inner.clone()])?;
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(inner.stmt.origin().span(), "the inner loop"));
     if chain[0].id() != outer.stmt.id() {
-        return refuse(1, format!("`{}` is not inside of `{}`", inner.iter, outer.iter));
+        return refuse(1, format!("`{}` is not inside of `{}`", s.called(&inner.stmt), s.called(&outer.stmt)));
     }
     if chain[1..chain.len() - 1].iter().any(|s| matches!(s.kind(), StmtKind::For { .. })) {
-        return refuse(1, format!("another loop stands between `{}` and `{}`", outer.iter, inner.iter));
+        return refuse(
+            1,
+            format!("another loop stands between `{}` and `{}`", s.called(&outer.stmt), s.called(&inner.stmt)),
+        );
     }
     // 2. Perfect.
     let nest = perfect(s, &chain).map_err(|mut r| {
@@ -47,8 +50,8 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         r
     })?;
     // 3. Iterations can be counted.
-    super::require_unmarked(3, outer)?;
-    super::require_unmarked(3, inner)?;
+    super::require_unmarked(s.func(), 3, outer)?;
+    super::require_unmarked(s.func(), 3, inner)?;
     let mut facts = walk::at(s.func(), outer.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let (Some(n), Some(m)) = (outer.trip_count(&mut facts), inner.trip_count(&mut facts)) else {
         return refuse(3, "the step of a loop is not a constant".into());
@@ -59,7 +62,10 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
         || !effects::writes(&outer.body).is_disjoint(&bounds)
     {
-        return refuse(4, format!("the bounds of `{}` change in the loop `{}`", inner.iter, outer.iter));
+        return refuse(
+            4,
+            format!("the bounds of `{}` change in the loop `{}`", s.called(&inner.stmt), s.called(&outer.stmt)),
+        );
     }
     super::reorder::evaluated(s, &chain, &nest, 4, &|_, _| true)?;
     // Two negative lengths would make a positive one.

@@ -137,12 +137,13 @@ pub fn documentation() -> impl Iterator<Item = Documentation> {
 }
 
 /// Refuses a loop that an earlier step marked to be run in a special way.
-pub(crate) fn require_unmarked(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
     let taffeta_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
     if *props == taffeta_ast::LoopProps::default() {
         return Ok(());
     }
-    Err(Refusal::illegal(condition, format!("the loop `{}` is already parallel, vectorised or unrolled", l.iter))
+    let name = crate::selector::called(func, &l.stmt);
+    Err(Refusal::illegal(condition, format!("the loop `{name}` is already parallel, vectorised or unrolled"))
         .label(l.stmt.origin().span(), "this loop")
         .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
 }

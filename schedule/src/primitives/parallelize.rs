@@ -64,11 +64,11 @@ fn check(s: &Schedule, l: &Loop, parallel: Parallel) -> Result<Stmt, Refusal> {
         Ok(shared) => Ok(concurrent::with_shared(&marked, shared)),
         // 2. Dependences.
         Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", l.iter)))
+            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt))))
         }
         // 3. Reductions.
         Err(o @ Obstacle::Reduction(..)) => {
-            Err(o.refusal(3, format!("iterations of `{}` reduce into one element", l.iter)))
+            Err(o.refusal(3, format!("iterations of `{}` reduce into one element", s.called(&l.stmt))))
         }
     }
 }

@@ -92,9 +92,9 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     };
     // 4. Steps.
     for l in &nest.loops {
-        super::require_unmarked(4, l)?;
+        super::require_unmarked(s.func(), 4, l)?;
         if !matches!(l.step.as_int(), Some(1 | -1)) {
-            let text = format!("the step of `{}` is neither 1 nor -1", l.iter);
+            let text = format!("the step of `{}` is neither 1 nor -1", s.called(&l.stmt));
             return Err(Refusal::illegal(4, text).label(at(l), "this loop"));
         }
     }
@@ -106,7 +106,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         let loads: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
         let found = plan.constraints(k).filter(|_| loads.is_disjoint(&written));
         let Some(found) = found else {
-            let text = format!("the bounds of `{}` are no sums of iterators around it in the nest", l.iter);
+            let text = format!("the bounds of `{}` are no sums of iterators around it in the nest", s.called(&l.stmt));
             return Err(Refusal::illegal(5, text).label(at(l), "this loop"));
         };
         plan.bounds.extend(found);

@@ -80,7 +80,7 @@ fn apply(plan: &Plan) -> Change {
         let own: Vec<(usize, StmtId)> =
             made.loops.iter().filter(|(d, id)| range.contains(d) && inside(*id)).copied().collect();
         for (dimension, id) in &own {
-            let name = tree::find(&made.func.body, *id).as_ref().and_then(crate::selector::name).map(str::to_string);
+            let name = tree::find(&made.func.body, *id).map(|l| crate::selector::called(&made.func, &l));
             if let (Some(name), true) = (name, band.coincident[dimension - band.first]) {
                 change.notes.push(format!("iterations of `{name}` depend on none of each other"));
             }
@@ -91,7 +91,10 @@ fn apply(plan: &Plan) -> Change {
     }
     change.made = if bands.len() == 1 { bands.remove(0) } else { Value::List(bands) };
     for (stmt, why) in &model.opaque {
-        let what = crate::selector::name(stmt).map_or("a statement".to_string(), |n| format!("the loop `{n}`"));
+        let what = match stmt.kind() {
+            taffeta_ast::StmtKind::For { .. } => format!("the loop `{}`", crate::selector::called(&model.func, stmt)),
+            _ => "a statement".to_string(),
+        };
         change.notes.push(format!("{what} stays whole: {why}"));
     }
     for (from, to) in order.moved(model, made) {

@@ -44,11 +44,11 @@ pub(crate) const INNERMOST: Entry = Entry {
                     None => return Ok(l.stmt.id().into()),
                 },
                 many => {
-                    let names: Vec<&str> = many.iter().filter_map(crate::selector::name).collect();
+                    let names: Vec<String> = many.iter().map(|l| s.called(l)).collect();
                     return Err(Refusal::target(format!(
                         "there are {} loops beside each other in `{}`: {}",
                         many.len(),
-                        l.iter,
+                        s.called(&l.stmt),
                         names.join(", ")
                     ))
                     .help("name one of them"));

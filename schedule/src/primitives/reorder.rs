@@ -81,7 +81,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
 pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal> {
     let ids: Vec<StmtId> = wanted.iter().map(|l| l.stmt.id()).collect();
     if let Some(twice) = wanted.iter().enumerate().find(|(k, l)| ids[..*k].contains(&l.stmt.id())) {
-        return Err(Refusal::illegal(1, format!("the loop `{}` is given twice", twice.1.iter)));
+        return Err(Refusal::illegal(1, format!("the loop `{}` is given twice", s.called(&twice.1.stmt))));
     }
     let path_of = |l: &Loop| tree::path(&s.func().body, l.stmt.id()).unwrap_or_default();
     let longest = wanted.iter().map(path_of).max_by_key(Vec::len).unwrap_or_default();
@@ -89,10 +89,13 @@ pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal>
     let Some(first) = first else { return Err(Refusal::value("no loop is given")) };
     match wanted.iter().find(|l| !longest.iter().any(|s| s.id() == l.stmt.id())) {
         Some(outside) => {
-            let inner = longest.last().and_then(crate::selector::name).unwrap_or_default();
-            Err(Refusal::illegal(1, format!("the loops `{}` and `{inner}` are not nested in each other", outside.iter))
-                .label(outside.stmt.origin().span(), "one loop")
-                .label(longest.last().map_or(outside.stmt.origin().span(), |s| s.origin().span()), "the other one"))
+            let inner = longest.last().map(|l| s.called(l)).unwrap_or_default();
+            Err(Refusal::illegal(
+                1,
+                format!("the loops `{}` and `{inner}` are not nested in each other", s.called(&outside.stmt)),
+            )
+            .label(outside.stmt.origin().span(), "one loop")
+            .label(longest.last().map_or(outside.stmt.origin().span(), |s| s.origin().span()), "the other one"))
         }
         None => Ok(longest[first..].to_vec()),
     }
@@ -191,7 +194,7 @@ pub(crate) fn evaluated(
         if !sound {
             let text = format!(
                 "the bounds of `{}` may stop the program outside of the conditions and loops around it",
-                l.iter
+                s.called(&l.stmt)
             );
             return Err(Refusal::illegal(condition, text)
                 .label(l.stmt.origin().span(), "this loop")
@@ -228,21 +231,23 @@ impl Wrapper {
             let beside = before.iter().chain(&after).next().map_or(Origin::none(), |s| s.origin().clone());
             let refuse = |text: String| {
                 Err(Refusal::illegal(2, text)
-                    .label(beside.span(), format!("stands beside the loop `{}`", l.iter))
+                    .label(beside.span(), format!("stands beside the loop `{}`", s.called(&l.stmt)))
                     .help(format!(
                         "split the nest there first: `s.fission(…)`, or move the statement out of the loop `{}`",
-                        l.iter
+                        s.called(&l.stmt)
                     )))
             };
             let length = facts.as_mut().and_then(|f| l.trip_count(f));
-            let Some(length) = length else { return refuse(format!("the step of `{}` is not a constant", l.iter)) };
+            let Some(length) = length else {
+                return refuse(format!("the step of `{}` is not a constant", s.called(&l.stmt)));
+            };
             let runs = Expr::int(1).less_eq(&length);
             if !facts.as_mut().is_some_and(|f| f.prove(&runs)) {
-                return refuse(format!("the nest is not perfect, and `{}` may not run at all", l.iter));
+                return refuse(format!("the nest is not perfect, and `{}` may not run at all", s.called(&l.stmt)));
             }
             let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
             if before.iter().chain(&after).any(|s| !effects::writes(s).is_disjoint(&bounds)) {
-                return refuse(format!("the bounds of `{}` change in the statement beside it", l.iter));
+                return refuse(format!("the bounds of `{}` change in the statement beside it", s.called(&l.stmt)));
             }
             if let (Some(f), StmtKind::For { iter, extent, body, .. }) = (&mut facts, l.stmt.kind()) {
                 f.enter_loop(iter, extent, body);
@@ -279,14 +284,16 @@ impl Plan {
             let refused = || {
                 let text = format!(
                     "the bounds of `{}` depend on the loop that it would leave in a way that is not affine",
-                    l.iter
+                    s.called(&l.stmt)
                 );
                 Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop")
             };
             let hull = Hull { position: k, ..hull.ok_or_else(refused)? };
             if !self.covers(s, &hull, &iters) {
-                let text =
-                    format!("the bounds of `{}` over all iterations of the loop that it would leave may wrap", l.iter);
+                let text = format!(
+                    "the bounds of `{}` over all iterations of the loop that it would leave may wrap",
+                    s.called(&l.stmt)
+                );
                 return Err(Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop"));
             }
             out.push(hull);

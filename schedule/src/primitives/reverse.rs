@@ -30,12 +30,16 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
     // 1. Iterations can be counted.
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let (Some(length), Some(step)) = (l.trip_count(&mut facts), l.step.as_int().and_then(i64::checked_neg)) else {
-        return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", l.iter))
+        return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", s.called(&l.stmt)))
             .label(l.stmt.origin().span(), "this loop"));
     };
     // 2. Dependences.
     if let Some(d) = carried(&Dependences::new(s.func()), &l.stmt) {
-        return Err(Refusal::dependence(2, format!("the loop `{}` has a loop-carried dependence", l.iter), d));
+        return Err(Refusal::dependence(
+            2,
+            format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt)),
+            d,
+        ));
     }
     // One step before the begin, and one before the end, must be integers of 64 bits.
     let [before, behind] = [&l.begin, &l.end].map(|e| facts.sum_fits(&[(e, 1)], i128::from(step)));

@@ -37,11 +37,11 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
     // 1. The range can be cut.
     if l.step.as_int() != Some(1) {
-        return refuse(1, format!("the step of `{}` is not 1", l.iter));
+        return refuse(1, format!("the step of `{}` is not 1", s.called(&l.stmt)));
     }
     let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
     if !effects::writes(&l.body).is_disjoint(&bounds) {
-        return refuse(1, format!("the bounds of `{}` change in its body", l.iter));
+        return refuse(1, format!("the bounds of `{}` change in its body", s.called(&l.stmt)));
     }
     // 2. Where to.
     let mut known: Vec<Symbol> = s.func().sizes.clone();
@@ -50,16 +50,19 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     let mut cuts = Cuts { target: l, known, inner: Vec::new(), from: Vec::new(), to: Vec::new() };
     cuts.collect(&l.body, &mut facts);
     if cuts.from.is_empty() && cuts.to.is_empty() {
-        return refuse(2, format!("no condition in `{}` becomes constant in a part of its range", l.iter));
+        return refuse(2, format!("no condition in `{}` becomes constant in a part of its range", s.called(&l.stmt)));
     }
     // 3. What is known there.
     let (new, main, mut parts) = cuts.parts(&mut facts);
     if facts.prove(&main.end.less_eq(&main.begin)) {
-        return refuse(3, format!("the conditions in `{}` do not hold together in any part of its range", l.iter));
+        return refuse(
+            3,
+            format!("the conditions in `{}` do not hold together in any part of its range", s.called(&l.stmt)),
+        );
     }
     let mut eliminated = eliminate_guards::run(&tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id());
     if eliminated.count == 0 {
-        return refuse(3, format!("no condition in `{}` is proved to hold in a part of its range", l.iter));
+        return refuse(3, format!("no condition in `{}` is proved to hold in a part of its range", s.called(&l.stmt)));
     }
     for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
         eliminated.func = eliminate_guards::run(&eliminated.func, *other).func;

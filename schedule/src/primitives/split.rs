@@ -67,12 +67,11 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     // 1. A constant step.
     let mut facts = walk::at(s.func(), target.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let Some(length) = target.trip_count(&mut facts) else {
-        return Err(
-            Refusal::illegal(1, format!("the step of `{}` is not a constant", target.iter)).label(at, "this loop")
-        );
+        return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", s.called(&target.stmt)))
+            .label(at, "this loop"));
     };
     // 2. Nothing special.
-    super::require_unmarked(2, &target)?;
+    super::require_unmarked(s.func(), 2, &target)?;
     // 3. The bounds are evaluated in the body.
     super::require_invariant_bounds(3, &target)?;
     if shift < 0 {
@@ -82,8 +81,10 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     // 4. Numbers of iterations, shifted, are integers of 64 bits.
     let fits = facts.sum_fits(&[(&length, 1)], i128::from(shift) + i128::from(whole) - 1);
     if shift > 0 && !fits {
-        let text =
-            format!("the number of iterations of `{}` and the shift may not fit in 64 bits together", target.iter);
+        let text = format!(
+            "the number of iterations of `{}` and the shift may not fit in 64 bits together",
+            s.called(&target.stmt)
+        );
         let help = "leave `shift` out, or bound the loop: `assert n <= 1000000` before it";
         return Err(Refusal::illegal(4, text).label(at, "this loop").help(help));
     }

@@ -80,7 +80,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     };
     // 4. Nothing special, anywhere in the nest.
     for l in &nest.loops {
-        super::require_unmarked(4, l)?;
+        super::require_unmarked(s.func(), 4, l)?;
     }
     // 3. Affine, and again nothing special further in.
     let model = model(&before, &target, nest.loops.len(), [3, 4])?;

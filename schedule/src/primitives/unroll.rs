@@ -25,9 +25,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
     // 2. Before the split, which makes plain loops.
-    super::require_unmarked(2, &l)?;
+    super::require_unmarked(s.func(), 2, &l)?;
     if factor > MOST || l.length().is_none() {
-        let text = format!("`{}` would have {factor} copies, or its step is not a constant", l.iter);
+        let text = format!("`{}` would have {factor} copies, or its step is not a constant", s.called(&l.stmt));
         return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
     }
     let mut split = s.clone();
@@ -57,19 +57,19 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     // 1. A small constant length.
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let Some(length) = l.trip_count(&mut facts) else {
-        return refuse(1, format!("the step of `{}` is not a constant", l.iter));
+        return refuse(1, format!("the step of `{}` is not a constant", s.called(&l.stmt)));
     };
     let constant = facts.constant(&length).unwrap_or(length).as_int();
     let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MOST) else {
         let found = constant.map_or("is not a constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
-        return refuse(1, format!("the length of `{}` {found}", l.iter))
+        return refuse(1, format!("the length of `{}` {found}", s.called(&l.stmt)))
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };
     // 2. Nothing special.
-    super::require_unmarked(2, l)?;
+    super::require_unmarked(s.func(), 2, l)?;
     // 3. Iterations are counted from the begin.
     if !effects::writes(&l.body).is_disjoint(&effects::loads(&l.begin)) {
-        return refuse(3, format!("the begin of `{}` changes in its body", l.iter));
+        return refuse(3, format!("the begin of `{}` changes in its body", s.called(&l.stmt)));
     }
     let bodies = (0..count)
         .map(|k| {

@@ -4,6 +4,7 @@ use super::{Entry, Run};
 use crate::concurrent::{self, Obstacle, Variant};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
+use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
@@ -56,11 +57,11 @@ fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
         }
         // 2. Dependences.
         Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", l.iter)))
+            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt))))
         }
         // 3. Reductions.
         Err(o @ Obstacle::Reduction(..)) => Err(o
-            .refusal(3, format!("iterations of `{}` reduce into elements that change with them", l.iter))
+            .refusal(3, format!("iterations of `{}` reduce into elements that change with them", s.called(&l.stmt)))
             .help("make the loop parallel instead: its updates are then atomic, or go into partial results")),
     }
 }
@@ -72,7 +73,9 @@ fn atomic_around(s: &Schedule, l: &Loop, marked: &Stmt) -> Result<(), Refusal> {
     for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
         let Some(outer) = tree::find(&after.body, outer.id()) else { continue };
         if let Err(o) = concurrent::shared(&dependences, &outer) {
-            return Err(o.refusal(3, format!("updates in `{}` are atomic in the parallel loop around it", l.iter)));
+            return Err(
+                o.refusal(3, format!("updates in `{}` are atomic in the parallel loop around it", s.called(&l.stmt)))
+            );
         }
     }
     Ok(())
@@ -82,7 +85,8 @@ fn atomic_around(s: &Schedule, l: &Loop, marked: &Stmt) -> Result<(), Refusal> {
 pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
     let Some(l) = Loop::of(stmt) else { return Ok(()) };
     let refuse = |at: &Stmt, text: &str, word: &str| {
-        Err(Refusal::illegal(1, format!("the loop `{}` {text}", l.iter)).label(at.origin().span(), word))
+        Err(Refusal::illegal(1, format!("the loop `{}` {text}", selector::called(func, stmt)))
+            .label(at.origin().span(), word))
     };
     // 1. Innermost, in constant steps.
     if l.step.as_int().is_none_or(|s| s == 0) {
@@ -136,7 +140,10 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
             });
         }
         if let Some(t) = needed.iter().find(|t| written.contains(*t) && !locals.contains(*t)) {
-            let text = format!("a check in the loop `{}` depends on `{t}`, which the loop writes", l.iter);
+            let text = format!(
+                "a check in the loop `{}` depends on `{t}`, which the loop writes",
+                selector::called(func, stmt)
+            );
             return Err(Refusal::illegal(4, text)
                 .label(at.origin().span(), "checked here")
                 .help("split the loop there (`s.fission`), so that the check is in a loop of its own"));

@@ -50,7 +50,7 @@ def f(a: f32[n, p], b: f32[p, m], c: inout[f32[n, m]]):
                 for j in range(m):
                     c[i, j] = max(c[i, j], 0.0)
         "#]],
-        expect!["`c[i, j] += a[i, k] * b[k, j]` is a matrix product: rows `i`, columns `j`, sum `k`"],
+        expect!["`c[i, j] += a[i, k] * b[k, j]` is a matrix product: rows `i#2`, columns `j#2`, sum `k`"],
     );
 }
 
@@ -79,7 +79,7 @@ def f(a: f32[n, p], b: f32[p, m], bias: f32[m], c: inout[f32[n, m]]):
                 for j in range(m):
                     c[i, j] = t[i, j] + bias[j]
         "#]],
-        expect!["`t[i, j] += a[i, k] * b[k, j]` is a matrix product: rows `i`, columns `j`, sum `k`"],
+        expect!["`t[i, j] += a[i, k] * b[k, j]` is a matrix product: rows `i#2`, columns `j#2`, sum `k`"],
     );
 }
 

@@ -206,7 +206,7 @@ pub fn example(
 }
 
 /// The operators of the library, and no other files.
-struct Libop;
+pub struct Libop;
 
 impl taffeta_frontend::Loader for Libop {
     fn load(&self, module: &str, _: Option<&std::path::Path>) -> Result<Source, String> {

@@ -121,6 +121,7 @@ def b(x: inout[f32], b: f32[N, M]):
             schedule::dependence (6): it would reverse a dependence
               `x[...] = x * b[i, j] + 1` reads `x` at i = 0, j = 1, then writes `x` at i = 1, j = 0
               note: anti dependence (WAR), carried by the loop `i`
+              note: for example with N = 2, M = 2
         "#]],
     );
 }
@@ -196,6 +197,7 @@ def f(a: inout[f32], b: f32[n]):
             schedule::dependence (2): the loop `i` has a loop-carried dependence
               `a[...] = a * 2 + b[i]` reads `a` at i = 0, then writes `a` at i = 1
               note: anti dependence (WAR), carried by the loop `i`
+              note: for example with n = 2
         "#]],
     );
 }

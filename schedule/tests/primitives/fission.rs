@@ -341,7 +341,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], k: i32[n]):
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
             schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
-              `y[k[i]] = 1` first writes `y[cast(k[i], i64)]` at i = 0
+              `y[k[i]] = 1` first writes `y[k[i]]` at i = 0
               `x[i] = y[i]` then reads `y[i]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[1] with n = 2, if `k[0]` is 1
@@ -363,6 +363,7 @@ def f(x: f32[n], y: inout[f32[n]]):
               `y[i] = t` first reads `t` at i = 0
               `t = x[i]` then writes `t` at i = 1
               note: anti dependence (WAR), carried by the loop `i`
+              note: for example with n = 2
         "#]],
     );
 }

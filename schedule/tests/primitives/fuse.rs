@@ -161,6 +161,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
               `y[j] = x[j] * t` then reads `t` at j = 0
               `t = s * 2` this statement
               note: flow dependence (RAW), within one iteration of the loops around both
+              note: for example with n = 1
         "#]],
     );
     // The bounds of the second loop are written in between; what is known of them changes when that moves.
@@ -311,7 +312,7 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
 ",
         expect![[r#"
             schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
-              `x[k[i]] = 1` first writes `x[cast(k[i], i64)]` at i = 1
+              `x[k[i]] = 1` first writes `x[k[i]]` at i = 1
               `y[j] = x[j]` then reads `x[j]` at j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[0] with n = 2, if `k[1]` is 0
@@ -332,6 +333,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
               `s += x[i]` first updates `s` at i = 1
               `y[j] = x[j] / s` then reads `s` at j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
+              note: for example with n = 2
         "#]],
     );
 }

@@ -206,7 +206,7 @@ def f(x: inout[f32[n + 1]]):
         expect![[r#"
             schedule::dependence (7): what `t` is computed from is overwritten before it is read
               `x[i + 1] = t[i]` writes `x[i + 1]` at i = 0, then reads `x[i]` at i = 1
-              note: flow dependence (RAW), carried by the loop `i`
+              note: flow dependence (RAW), carried by the loop `i#2`
               note: the element is x[1] with n = 2
         "#]],
     );

@@ -20,6 +20,7 @@ mod layout;
 mod matrix;
 mod merge;
 mod move_to;
+mod names;
 mod parallelize;
 mod permute;
 mod polyhedral;

@@ -52,7 +52,7 @@ def f(x: inout[f32[n]], k: i32[m], v: f32[m]):
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
             schedule::dependence (2): the loop `i` has a loop-carried dependence
-              `x[k[i]] = v[i]` writes `x[cast(k[i], i64)]` at i = 0, then writes `x[cast(k[i], i64)]` at i = 1
+              `x[k[i]] = v[i]` writes `x[k[i]]` at i = 0, then writes `x[k[i]]` at i = 1
               note: output dependence (WAW), carried by the loop `i`
               note: the element is x[0] with n = 1, m = 2, if `k[0]` is 0 and `k[1]` is 0
         "#]],
@@ -166,6 +166,7 @@ def f(x: f32[n], y: inout[f32[n]]):
               `total += x[i]` first updates `total` at i = 0
               `y[i] = total` then reads `total` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
+              note: for example with n = 2
         "#]],
     );
     // Two operators do not commute.
@@ -184,6 +185,7 @@ def f(x: f32[n]) -> f32:
               `total += x[i]` first updates `total` at i = 0
               `total = max(total, x[i])` then updates `total` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
+              note: for example with n = 2
         "#]],
     );
 }

@@ -96,6 +96,7 @@ def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
               `t += x[i, j]` first updates `t` at i = 0, j = 1
               `t: f32 = 0` then writes `t` at i = 1
               note: output dependence (WAW), carried by the loop `i`
+              note: for example with n = 2
               note: `t` would be declared before the nest, and be one tensor in all iterations
               help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
@@ -332,9 +333,9 @@ def f(x: inout[i64[n]], y: i64[m]):
             call(s, "reorder", args![list(&["i~o", "j#1"])]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (100): the loop `j` is already parallel or vectorised, and would have parallel loops inside
+            schedule::illegal (100): the loop `j#1` is already parallel or vectorised, and would have parallel loops inside
               `for j in range(0, n, 2):` a copy of this parallel loop
-              help: this is legal: `a, b = s.fission("i~o", after="here")`, then `s.reorder(["j#1", a])`, with `label("here")` before `if i_o * 2 < n - 1:`
+              help: this is legal: `a, b = s.fission("i~o", after="here")`, then `s.reorder(["j#1", a])`, with `label("here")` before `if i~o * 2 < n - 1:`
         "#]],
     );
 }

@@ -65,7 +65,7 @@ def f(x: inout[f32[n]], k: i32[n]):
         |s| call(s, "reverse", args!["i"]).map(drop),
         expect![[r#"
             schedule::dependence (2): the loop `i` has a loop-carried dependence
-              `x[k[i]] = i` writes `x[cast(k[i], i64)]` at i = 0, then writes `x[cast(k[i], i64)]` at i = 1
+              `x[k[i]] = i` writes `x[k[i]]` at i = 0, then writes `x[k[i]]` at i = 1
               note: output dependence (WAW), carried by the loop `i`
               note: the element is x[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
         "#]],

@@ -96,7 +96,7 @@ fn says_which_subscript_is_not_understood() {
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
             schedule::dependence (2): the loop `i` has a loop-carried dependence
-              `y[lo + i] = 3` writes `y[cast(lo + cast(i, i32), i64)]`, then writes `y[cast(lo + cast(i, i32), i64)]`
+              `y[lo + i] = 3` writes `y[lo + cast(i, i32)]`, then writes `y[lo + cast(i, i32)]`
               note: output dependence (WAW), carried by the loop `i`
               note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound what the loop runs over, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
         "#]],

@@ -240,10 +240,11 @@ def f(x: inout[f32], y: f32[n]):
         chain,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"
-        schedule::dependence (2): the loop `i` has a loop-carried dependence
-          `x[...] = x * 2 + y[i]` reads `x` at i = 0, then writes `x` at i = 1
-          note: anti dependence (WAR), carried by the loop `i`
-    "#]],
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
+              `x[...] = x * 2 + y[i]` reads `x` at i = 0, then writes `x` at i = 1
+              note: anti dependence (WAR), carried by the loop `i`
+              note: for example with n = 2
+        "#]],
     );
     assert_eq!(r.help, None);
     let (func, _) = entry(TWO_PARTS);

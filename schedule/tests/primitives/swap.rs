@@ -126,7 +126,7 @@ def f(x: inout[f32[n]], k: i32[n]):
         expect![[r#"
             schedule::dependence (2): it would reverse a dependence
               `x[i] = 1` first writes `x[i]` at i = 0
-              `x[k[i]] += 2` then updates `x[cast(k[i], i64)]` at i = 0
+              `x[k[i]] += 2` then updates `x[k[i]]` at i = 0
               note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is x[0] with n = 1, if `k[0]` is 0
         "#]],

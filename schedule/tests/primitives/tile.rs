@@ -399,7 +399,7 @@ def f(x: inout[f32[n, n]], k: i32[n]):
         &[4, 4],
         expect![[r#"
             schedule::dependence (6): it would reverse a dependence
-              `x[i, j] = x[k[i], k[j]] + 1` reads `x[cast(k[i], i64), cast(k[j], i64)]` at i = 0, j = 4, then writes `x[i, j]` at i = 1, j = 0
+              `x[i, j] = x[k[i], k[j]] + 1` reads `x[k[i], k[j]]` at i = 0, j = 4, then writes `x[i, j]` at i = 1, j = 0
               note: anti dependence (WAR), carried by the loop `i`
               note: the element is x[1, 0] with n = 5, if `k[0]` is 1 and `k[4]` is 0
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any

@@ -92,7 +92,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
             schedule::dependence (3): iterations of `i` reduce into elements that change with them
-              `y[k[i]] += x[i]` updates `y[cast(k[i], i64)]` at i = 0, then updates `y[cast(k[i], i64)]` at i = 1
+              `y[k[i]] += x[i]` updates `y[k[i]]` at i = 0, then updates `y[k[i]]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
               note: vector lanes would update the element at the same time
@@ -112,7 +112,7 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
         },
         expect![[r#"
             schedule::dependence (3): updates in `j` are atomic in the parallel loop around it
-              `y[k[i], j] += x[i, j]` updates `y[cast(k[i], i64), j]` at i = 0, j = 0, then updates `y[cast(k[i], i64), j]` at i = 1, j = 0
+              `y[k[i], j] += x[i, j]` updates `y[k[i], j]` at i = 0, j = 0, then updates `y[k[i], j]` at i = 1, j = 0
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
               note: the update would be atomic, and stands in a vectorised loop
