@@ -5,7 +5,8 @@
 //! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes to
 //! the terminal and, as JSON, to `target/bench/growth.json`.
 //!
-//! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its name.
+//! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its name,
+//! `GROWTH_ONLY=temporaries/grad` that stage of that shape.
 //! Times are processor time, of all threads: what else runs on the machine hardly changes them.
 
 #[path = "growth/shapes.rs"]
@@ -151,7 +152,12 @@ fn measure_all() -> Vec<Json> {
     let mut rows = Vec::new();
     for shape in SHAPES {
         let mut seconds: Vec<Vec<Option<f64>>> = vec![Vec::new(); STAGES.len()];
-        let named = |stage: &str| only.split(',').any(|o| stage.contains(o) || shape.name.contains(o));
+        let named = |stage: &str| {
+            only.split(',').any(|o| match o.split_once('/') {
+                Some((s, t)) => shape.name.contains(s) && stage.contains(t),
+                None => stage.contains(o) || shape.name.contains(o),
+            })
+        };
         let wanted: Vec<bool> = STAGES.iter().map(|s| named(s.0)).collect();
         if !wanted.contains(&true) {
             continue;

@@ -49,19 +49,29 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
     for read in reads.take(MAX_READS) {
         let is_read = |r: &Reference| std::ptr::eq(r, read);
         // A reduction reads what it writes: its first run needs another write before it.
-        let writes = |r: &Reference| r.kind.writes() && r.tensor == read.tensor && !std::ptr::eq(r, read);
+        let writes = |r: &Reference| r.kind.writes() && !std::ptr::eq(r, read);
         let ask = Ask { source: &writes, sink: &is_read, commute: false, ..Ask::default() };
-        if dependences.first(&ask).is_some() || unreachable(func, read) {
+        let same: Vec<&Reference> = dependences.of(&read.tensor).collect();
+        if dependences.first_among(&likely(&same, read), &ask).is_some()
+            || dependences.first_among(&same, &ask).is_some()
+            || unreachable(func, read)
+        {
             continue;
         }
         out.push(Unwritten {
             tensor: read.tensor.clone(),
             read: read.site.stmt.clone(),
             declared: declarations.get(&read.tensor).copied().unwrap_or(Span::NONE),
-            written: dependences.references().iter().any(writes),
+            written: same.into_iter().any(writes),
         });
     }
     out
+}
+
+/// The read, and the write that stands last before it: in most programs that one comes before it.
+fn likely<'r>(same: &[&'r Reference], read: &'r Reference) -> Vec<&'r Reference> {
+    let before = same.iter().copied().take_while(|r| !std::ptr::eq(*r, read));
+    before.filter(|r| r.kind.writes()).last().into_iter().chain([read]).collect()
 }
 
 /// Whether no run comes to a read.

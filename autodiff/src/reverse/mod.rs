@@ -28,8 +28,8 @@ use taffeta_ast::func::CustomVjp;
 use taffeta_ast::op::Op;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{
-    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtId,
-    StmtKind, Symbol, Tensor,
+    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Literal, LoopProps, Origin, ReduceOp, Span, Stmt,
+    StmtId, StmtKind, Symbol, Tensor,
 };
 
 /// What a backward pass is made from.
@@ -83,6 +83,7 @@ pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
         calls_made: Vec::new(),
         info: BackwardInfo::default(),
         problems: Vec::new(),
+        reported: FxHashSet::default(),
     };
     let back = reverse.stmt(&facts.func.body);
     let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
@@ -127,6 +128,8 @@ struct Reverse<'a, 'f> {
     calls_made: Vec<CustomVjp>,
     info: BackwardInfo,
     problems: Vec<Diagnostic>,
+    /// What they say, and where: each is said once.
+    reported: FxHashSet<(String, Span)>,
 }
 
 /// The element that a statement writes.
@@ -384,7 +387,7 @@ impl Reverse<'_, '_> {
     }
 
     fn problem(&mut self, d: Diagnostic) {
-        if !self.problems.iter().any(|p| p.message == d.message && p.span() == d.span()) {
+        if self.reported.insert((d.message.clone(), d.span())) {
             self.problems.push(d);
         }
     }

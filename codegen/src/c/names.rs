@@ -207,6 +207,8 @@ fn is_word(name: &str) -> bool {
 pub struct Names {
     of: FxHashMap<Symbol, String>,
     taken: FxHashSet<String>,
+    /// The last number that was tried for a name: those before it are taken, and stay so.
+    numbered: FxHashMap<String, usize>,
 }
 
 impl Names {
@@ -236,13 +238,17 @@ impl Names {
         if is_reserved(&base) {
             base = if base.starts_with('_') { format!("v{base}") } else { format!("{base}_") };
         }
-        let mut name = base.clone();
-        let mut n = 1;
-        while !self.taken.insert(name.clone()) {
-            n += 1;
-            name = format!("{base}_{n}");
+        if self.taken.insert(base.clone()) {
+            return base;
         }
-        name
+        let n = self.numbered.entry(base.clone()).or_insert(1);
+        loop {
+            *n += 1;
+            let name = format!("{base}_{n}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 
