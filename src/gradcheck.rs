@@ -21,6 +21,7 @@ use crate::inputs::Inputs;
 use crate::locate::{self, Fault};
 use crate::program::{Gradient, Mode, Options, Program};
 use difference::{Difference, Precision};
+use itertools::Itertools as _;
 use programs::Programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -261,7 +262,7 @@ fn precision(func: &Func) -> Result<Precision, Diagnostic> {
 /// At NaN and at infinity there is no derivative.
 fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    for (p, value) in func.params.iter().zip(&inputs.values) {
+    for (p, value) in func.params.iter().zip_eq(&inputs.values) {
         let name = p.tensor.symbol.name();
         if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
             let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
@@ -333,11 +334,11 @@ impl Checker<'_> {
         let input = self.programs.input(at.input);
         let tangents = flat(&self.programs.tangents(at.input, &like(input, at.direction.clone()))?);
         let (base, seeds) = (flat(at.base), flat(at.seeds));
-        let forward: Vec<f64> = tangents.iter().zip(&seeds).map(|(t, s)| t * s).collect();
-        let reverse: Vec<f64> = at.gradient.iter().zip(&at.direction).map(|(g, d)| product(*g, *d)).collect();
+        let forward: Vec<f64> = tangents.iter().zip_eq(&seeds).map(|(t, s)| t * s).collect();
+        let reverse: Vec<f64> = at.gradient.iter().zip_eq(&at.direction).map(|(g, d)| product(*g, *d)).collect();
         let x = input.numbers();
         let value = |h: f64| {
-            let moved = x.iter().zip(&at.direction).map(|(x, d)| x + h * d).collect();
+            let moved = x.iter().zip_eq(&at.direction).map(|(x, d)| x + h * d).collect();
             match self.programs.value(Some((at.input, like(input, moved)))) {
                 Ok(results) => Ok(flat(&results)),
                 // A program that stops beside the point is not defined there.
@@ -346,7 +347,7 @@ impl Checker<'_> {
             }
         };
         let found = difference::along(value, &base, &seeds, &self.steps(&x), &self.precision)?;
-        let size = base.iter().zip(&seeds).map(|(b, s)| (b * s).abs()).sum();
+        let size = base.iter().zip_eq(&seeds).map(|(b, s)| (b * s).abs()).sum();
         let finite_gradient = at.gradient.iter().all(|g| g.is_finite());
         Ok(compare(element, found, (&forward, &reverse), finite_gradient, size, &self.precision))
     }
@@ -360,7 +361,7 @@ impl Checker<'_> {
 
     /// Results that are not finite have no derivative.
     fn refuse_results(&self, base: &[Value]) -> Result<(), Error> {
-        for (sig, value) in self.programs.outputs().zip(base) {
+        for (sig, value) in self.programs.outputs().zip_eq(base) {
             if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
                 let place = place(&sig.name, value, k);
                 let message = format!("{place} is {}: there is no derivative at this point", shown(v));

@@ -1,6 +1,8 @@
 //! Derivatives along a line by finite differences: central differences at smaller and smaller steps, extrapolated to
 //! the step 0 (Richardson), and what the differences on both sides say about a kink.
 
+use itertools::Itertools as _;
+
 /// What is computed in, and how exact that can be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Precision {
@@ -88,7 +90,7 @@ fn at_scale<E>(
         let h = step / RATIO.powi(level as i32);
         let (above, below) = (f(h)?, f(-h)?);
         let (mut variation, mut size) = (0.0, 0.0);
-        for (((p, m), b), s) in above.iter().zip(&below).zip(base).zip(seeds) {
+        for (((p, m), b), s) in above.iter().zip_eq(&below).zip_eq(base).zip_eq(seeds) {
             central[level] += s * (p - m) / (2.0 * h);
             jumps[level] += s * ((p - b) - (b - m)) / h;
             variation += (s * (p - b) / (2.0 * h)).abs() + (s * (b - m) / (2.0 * h)).abs();

@@ -7,6 +7,7 @@
 use super::{InputCheck, Inputs, Sampling, Verdict, check_gradient};
 use crate::error::Error;
 use crate::program::{Options, Program};
+use itertools::Itertools as _;
 use taffeta_ast::{DType, Func, Value};
 
 /// How far a derivative in f32 may be from finite differences in f64: a tenth, since what spoils differences in f32 spoils
@@ -26,7 +27,7 @@ pub(super) fn second_opinion(
     for check in found {
         let Some(exact) = exact.iter().find(|e| e.name == check.name && !e.verdict().is_wrong()) else { continue };
         // The random numbers are the same, and so are the directions.
-        for (d, e) in check.directions.iter_mut().zip(&exact.directions) {
+        for (d, e) in check.directions.iter_mut().zip_eq(&exact.directions) {
             // Finite differences in f64 know nothing of how the gradient is made.
             let near = |v: f64| (v - e.differences).abs() <= NEAR * e.differences.abs();
             let explained = match d.verdict {

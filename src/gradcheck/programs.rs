@@ -4,6 +4,7 @@
 use crate::error::Error;
 use crate::function::{Function, Ran};
 use crate::inputs::Inputs;
+use itertools::Itertools as _;
 use taffeta_ast::Value;
 use taffeta_codegen::signature::{Passing, TensorSig};
 
@@ -83,7 +84,7 @@ impl Programs<'_> {
 
     fn call(&self, function: &Function, params: Vec<Value>) -> Result<Ran, Error> {
         let names = self.value.signature().sizes.iter().map(|s| &s.name);
-        let known: std::collections::BTreeMap<&String, i64> = names.zip(self.inputs.sizes.iter().copied()).collect();
+        let known: std::collections::BTreeMap<&String, i64> = names.zip_eq(self.inputs.sizes.iter().copied()).collect();
         let sizes: Vec<i64> = function.signature().sizes.iter().map(|s| known[&s.name]).collect();
         function.run(params, &sizes, self.threads)
     }

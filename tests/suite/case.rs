@@ -3,6 +3,7 @@
 
 use crate::programs::Program;
 use approx::abs_diff_eq;
+use itertools::Itertools as _;
 use std::path::Path;
 use taffeta::io::output::{Target, write_all};
 use taffeta::{Backend, Error, Function, Options, Signature, StaticValue};
@@ -84,7 +85,7 @@ impl<'p> Case<'p> {
         }
         let inputs = self.values(open.signature())?;
         if !generic {
-            for (size, value) in open.signature().sizes.iter().zip(&inputs.sizes) {
+            for (size, value) in open.signature().sizes.iter().zip_eq(&inputs.sizes) {
                 options = options.size(&size.name, *value);
             }
         }
@@ -97,9 +98,11 @@ impl<'p> Case<'p> {
         let sizes = if generic { inputs.sizes } else { vec![] };
         let ran = function.run(inputs.values, &sizes, 2)?;
         let signature = function.signature();
-        let written =
-            signature.params().zip(ran.params).filter(|(s, _)| s.passing == taffeta_codegen::signature::Passing::InOut);
-        Ok(written.chain(signature.results().zip(ran.results)).map(|(s, v)| (s.name.clone(), v)).collect())
+        let written = signature
+            .params()
+            .zip_eq(ran.params)
+            .filter(|(s, _)| s.passing == taffeta_codegen::signature::Passing::InOut);
+        Ok(written.chain(signature.results().zip_eq(ran.results)).map(|(s, v)| (s.name.clone(), v)).collect())
     }
 }
 
@@ -121,6 +124,18 @@ pub fn tolerance(dtype: taffeta_ast::DType) -> f64 {
         taffeta_ast::DType::F16 => 2e-3,
         _ => 1e-2,
     }
+}
+
+/// What is different between results: their names and how many there are, or their values.
+pub fn differences(expected: &[Named], found: &[Named]) -> Vec<String> {
+    let names = |of: &[Named]| of.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if names(expected) != names(found) {
+        return vec![format!("results {:?} and {:?}", names(expected), names(found))];
+    }
+    let differ = |((name, a), (_, b)): (&Named, &Named)| {
+        difference(a, b, tolerance(a.dtype())).map(|why| format!("`{name}`: {why}"))
+    };
+    expected.iter().zip_eq(found).filter_map(differ).collect()
 }
 
 /// Why two results differ; `None` if they agree. Integers, NaN and infinities must be the same.
@@ -145,4 +160,23 @@ pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<Str
         }
     }
     None
+}
+
+/// Results that are missing, are more than there should be or have other names are differences.
+#[test]
+fn results_are_compared_one_by_one() {
+    let value = |v: f64| Value::new(vec![], taffeta_ast::Buffer::F64(vec![v])).expect("a number");
+    let all = |named: &[(&str, f64)]| named.iter().map(|(n, v)| (n.to_string(), value(*v))).collect::<Vec<Named>>();
+    let expected = all(&[("y", 1.0), ("z", 2.0)]);
+    assert_eq!(differences(&expected, &expected), Vec::<String>::new());
+    for wrong in [
+        &[("y", 1.0)][..],
+        &[("y", 1.0), ("z", 2.0), ("w", 3.0)],
+        &[("z", 1.0), ("y", 2.0)],
+        &[],
+        &[("y", 1.0), ("z", 2.1)],
+    ] {
+        assert_eq!(differences(&expected, &all(wrong)).len(), 1, "{wrong:?}");
+        assert_eq!(differences(&all(wrong), &expected).len(), 1, "{wrong:?}");
+    }
 }

@@ -2,6 +2,7 @@
 //! around the call; where they are something else on purpose, it is they that are used, in gradients of gradients too.
 
 use crate::programs::root;
+use itertools::Itertools as _;
 use std::collections::BTreeMap;
 use taffeta::inputs::Inputs;
 use taffeta::{Backend, Gradient, Mode, Options, Program, Sampling, Tape, Verdict};
@@ -44,7 +45,7 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
     let single = params.iter().any(|v| v.dtype() == DType::F32);
     let func = own.logical("loss", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let named: BTreeMap<String, i64> =
-        func.sizes.iter().map(|s| s.name().to_string()).zip(sizes.iter().copied()).collect();
+        func.sizes.iter().map(|s| s.name().to_string()).zip_eq(sizes.iter().copied()).collect();
     let of = |program: &Program, backend, tape, memory: Option<u64>| {
         let gradient = Some(Gradient::default().tape(tape).memory(memory));
         let options = plain(backend).gradient(gradient).sizes(named.clone());
@@ -75,9 +76,9 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
             let found = of(&own, backend, tape.clone(), *budget);
             let largest = expected.iter().flatten().fold(1e-3f64, |a, b| a.max(b.abs()));
             let tolerance = largest * if single { 1e-5 } else { 1e-12 };
-            for (k, (a, b)) in found.iter().zip(&expected).enumerate() {
+            for (k, (a, b)) in found.iter().zip_eq(&expected).enumerate() {
                 assert_eq!(a.len(), b.len());
-                let near = a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance);
+                let near = a.iter().zip_eq(b).all(|(a, b)| (a - b).abs() <= tolerance);
                 assert!(near, "result {k}, {backend:?}, {tape:?}, {budget:?} bytes: {a:?} and {b:?}");
             }
         }
@@ -275,7 +276,7 @@ fn gradients_of_gradients_differentiate_what_the_program_gives() {
     };
     let near = |found: Vec<f64>, expected: &[f64]| {
         assert_eq!(found.len(), expected.len());
-        for (a, b) in found.iter().zip(expected) {
+        for (a, b) in found.iter().zip_eq(expected) {
             assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{found:?} and {expected:?}");
         }
     };
@@ -379,7 +380,7 @@ def loss(x: f64[n], w: f64) -> f64:
 pub(crate) fn assert_near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
     let largest = expected.iter().fold(1e-3f64, |a, b| a.max(b.abs()));
-    let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= 1e-11 * largest);
+    let near = found.iter().zip_eq(expected).all(|(a, b)| (a - b).abs() <= 1e-11 * largest);
     assert!(near, "{found:?} and {expected:?}");
 }
 

@@ -2,8 +2,9 @@
 //! interpreter, compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same
 //! results.
 
-use crate::case::{Case, Named, difference, save, tolerance};
+use crate::case::{Case, Named, differences, save};
 use crate::{programs, python};
+use itertools::Itertools as _;
 use serde_json::json;
 use std::path::Path;
 use taffeta::Backend;
@@ -17,13 +18,7 @@ fn compare(case: &Case<'_>, what: &str, expected: &[Named], found: Result<Vec<Na
     let at = |text: String| format!("{}: {}\n    interpreter and {what}: {text}", case.program.name(), case.command);
     match found {
         Err(e) => vec![at(e.to_string())],
-        Ok(found) => expected
-            .iter()
-            .zip(&found)
-            .filter_map(|((name, a), (_, b))| {
-                difference(a, b, tolerance(a.dtype())).map(|d| at(format!("`{name}`: {d}")))
-            })
-            .collect(),
+        Ok(found) => differences(expected, &found).into_iter().map(at).collect(),
     }
 }
 
@@ -63,11 +58,16 @@ fn interpreter_compiled_c_and_numpy_agree() {
 /// What NumPy needs to run a case, and the results to compare with, as files.
 fn manifest(case: &Case<'_>, folder: &Path, results: &[Named]) -> serde_json::Value {
     let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
-    let named: Vec<Named> = function.signature().params().map(|p| p.name.clone()).zip(inputs.values).collect();
+    let named: Vec<Named> = function.signature().params().map(|p| p.name.clone()).zip_eq(inputs.values).collect();
     save(&folder.join("in"), &named);
     save(&folder.join("out"), results);
-    let sizes: serde_json::Map<String, serde_json::Value> =
-        function.signature().sizes.iter().map(|s| s.name.clone()).zip(inputs.sizes.iter().map(|v| json!(v))).collect();
+    let sizes: serde_json::Map<String, serde_json::Value> = function
+        .signature()
+        .sizes
+        .iter()
+        .map(|s| s.name.clone())
+        .zip_eq(inputs.sizes.iter().map(|v| json!(v)))
+        .collect();
     json!({
         "file": case.program.path,
         "name": format!("{}: {}", case.program.name(), case.command),

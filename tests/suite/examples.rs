@@ -2,6 +2,7 @@
 //! known without it. Published data is used where it is there, and what the project makes itself always.
 
 use crate::programs::root;
+use itertools::Itertools as _;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use taffeta::{Backend, Options, Program};
@@ -37,7 +38,7 @@ fn run_with(
     let inputs = taffeta::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| fail(&d[0].diagnostic));
     let ran = function.run(inputs.values, &inputs.sizes, 2).unwrap_or_else(|e| fail(&e));
     let signature = function.signature();
-    let all = signature.params().zip(ran.params).chain(signature.results().zip(ran.results));
+    let all = signature.params().zip_eq(ran.params).chain(signature.results().zip_eq(ran.results));
     all.map(|(s, v)| (s.name.clone(), v)).collect()
 }
 
@@ -99,7 +100,7 @@ fn circular_difference_is_right_on_meshes() {
         let expected = circular_difference(&e, &results["adj"].numbers(), 16);
         let found = results["y"].numbers();
         assert_eq!(found.len(), expected.len());
-        for (k, (a, b)) in found.iter().zip(&expected).enumerate() {
+        for (k, (a, b)) in found.iter().zip_eq(&expected).enumerate() {
             assert!((a - f64::from(*b)).abs() < 1e-6, "{mesh}: element {k}: {a} and {b}");
         }
         assert!(found.iter().any(|v| *v > 0.1), "{mesh}: nothing but zeros");

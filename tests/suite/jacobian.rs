@@ -2,6 +2,7 @@
 //! the interpreter and compiled C agree, and what is printed is the same program.
 
 use crate::programs::root;
+use itertools::Itertools as _;
 use taffeta::{Backend, Options, Program};
 use taffeta_ast::{Buffer, DType, Value};
 
@@ -24,7 +25,7 @@ fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}");
     // What is differentiated is of about the size 1, and so is what is lost where quotients cancel out.
     let largest = expected.iter().fold(1.0f64, |a, b| a.max(b.abs()));
-    for (k, (a, b)) in found.iter().zip(expected).enumerate() {
+    for (k, (a, b)) in found.iter().zip_eq(expected).enumerate() {
         assert!((a - b).abs() <= tolerance * largest, "{what}, number {k}: {a} and {b}");
     }
 }
@@ -41,7 +42,7 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
         taffeta_ast::print::func(&program.logical("J", &Options::default()).unwrap_or_else(|e| panic!("{e}")));
     let again = Program::from_source("printed.ft", &printed).unwrap_or_else(|e| panic!("{printed}\n{e}"));
     let reread = run(&again, "J", Backend::C, params.to_vec(), sizes);
-    for ((a, b), c) in found.iter().zip(&interpreted).zip(&reread) {
+    for ((a, b), c) in found.iter().zip_eq(&interpreted).zip_eq(&reread) {
         assert_eq!(a.shape(), b.shape());
         assert_near("interpreter and C", &a.numbers(), &b.numbers(), if single { 1e-5 } else { 1e-12 });
         assert_eq!((a.shape(), a.numbers()), (c.shape(), c.numbers()), "printed and read again:\n{printed}");
@@ -50,7 +51,7 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
     let f = |params: Vec<Value>| run(&program, "f", Backend::C, params, sizes).swap_remove(out);
     let y = f(params.to_vec());
     let columns: Vec<usize> = wrt.iter().map(|k| params[*k].data().len()).collect();
-    for (j, (k, n)) in found.iter().zip(wrt.iter().zip(&columns)) {
+    for (j, (k, n)) in found.iter().zip_eq(wrt.iter().zip_eq(&columns)) {
         let shape: Vec<usize> = y.shape().iter().chain(params[*k].shape()).copied().collect();
         assert_eq!(j.shape(), shape, "the result's dimensions, then the input's");
         assert_eq!(j.dtype(), y.dtype());
@@ -75,7 +76,7 @@ fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i
         seed[row] = 1.0;
         let seeded = params.iter().cloned().chain([value(y.dtype(), y.shape(), &seed)]).collect();
         let rows = run(&program, "V", Backend::C, seeded, sizes);
-        for (j, (reverse, n)) in found.iter().zip(rows.iter().zip(&columns)) {
+        for (j, (reverse, n)) in found.iter().zip_eq(rows.iter().zip_eq(&columns)) {
             let forward = &j.numbers()[row * n..][..*n];
             assert_near("a row by reverse mode", forward, &reverse.numbers(), if single { 1e-5 } else { 1e-12 });
         }

@@ -4,6 +4,7 @@
 use crate::case::{Case, Named};
 use crate::differential::all_programs;
 use crate::programs;
+use itertools::Itertools as _;
 use ndarray::{arr1, arr2};
 use taffeta::{Backend, Error, Gradient, Options, Program, Tape};
 use taffeta_ast::{Buffer, DType, Value};
@@ -52,19 +53,19 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let expected =
         both.run(inputs.values.clone(), &inputs.sizes, 4).unwrap_or_else(|e| panic!("{}: {e}", case.command));
     let names = signature.params().chain(signature.results()).map(|t| t.name.clone());
-    let expected: Vec<Named> = names.zip(expected.params.into_iter().chain(expected.results)).collect();
+    let expected: Vec<Named> = names.zip_eq(expected.params.into_iter().chain(expected.results)).collect();
 
     let mut values = inputs.values.clone();
     let count = pair.forward_signature().params().count();
     let (params, seeds) = values.split_at_mut(count);
     let mut call = pair.forward().threads(4);
-    for (p, value) in signature.params().zip(params.iter_mut()) {
+    for (p, value) in signature.params().zip_eq(params.iter_mut()) {
         call = match p.passing {
             Passing::InOut => call.inout_value(&p.name, value),
             _ => call.value(&p.name, value),
         };
     }
-    for (size, value) in signature.sizes.iter().zip(&inputs.sizes) {
+    for (size, value) in signature.sizes.iter().zip_eq(&inputs.sizes) {
         call = call.size(&size.name, *value);
     }
     let (results, tape) = match call.run() {
@@ -78,7 +79,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
         // The second time by the same tape, with the same seeds.
         seeds.clone_from_slice(&again);
         let mut call = pair.backward(&tape).threads(4);
-        for (p, seed) in signature.params().skip(count).zip(seeds.iter_mut()) {
+        for (p, seed) in signature.params().skip(count).zip_eq(seeds.iter_mut()) {
             let of = p.name.strip_suffix(".grad").expect("seeds are adjoints");
             call = match p.passing {
                 Passing::InOut => call.inout_value(of, seed),
@@ -103,7 +104,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
         found.push(value.unwrap_or_else(|e| panic!("{e}")));
     }
     let largest = |v: &Value| v.numbers().into_iter().filter(|x| x.is_finite()).fold(1e-30, |a: f64, x| a.max(x.abs()));
-    for ((name, a), b) in expected.iter().zip(found) {
+    for ((name, a), b) in expected.iter().zip_eq(found) {
         let tolerance = match a.dtype() {
             _ if exact => 0.0,
             DType::F64 => 1e-12 * largest(a),
@@ -132,7 +133,7 @@ fn gradients_in_two_passes(every: usize) -> (usize, usize) {
         ways.map(|(backend, tape)| (in_two_passes(case, backend, &tape), backend, tape)).collect::<Vec<_>>()
     });
     let (mut compared, mut tapes, mut wrong) = (0, 0, Vec::new());
-    for (case, outcomes) in cases.iter().zip(outcomes) {
+    for (case, outcomes) in cases.iter().zip_eq(outcomes) {
         for (outcome, backend, tape) in outcomes {
             match outcome {
                 Outcome::Nothing => {}

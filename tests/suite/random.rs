@@ -2,6 +2,7 @@
 
 use crate::case::{Named, save};
 use crate::python;
+use itertools::Itertools as _;
 use serde_json::json;
 use taffeta_ast::random::{Options, program};
 use taffeta_ast::{interp, print};
@@ -21,7 +22,8 @@ fn random_programs_agree_with_numpy() {
             let at = folder.path().join(seed.to_string());
             let inputs: Vec<Named> = case.inputs.params.iter().cloned().enumerate().map(named).collect();
             let inout = case.func.params.iter().map(|p| p.mode == taffeta_ast::func::ParamMode::InOut);
-            let params = out.params.into_iter().enumerate().zip(inout).filter(|(_, written)| *written).map(|(v, _)| v);
+            let params =
+                out.params.into_iter().enumerate().zip_eq(inout).filter(|(_, written)| *written).map(|(v, _)| v);
             let first = case.func.params.len();
             let results = out.results.into_iter().enumerate().map(|(n, v)| (first + n, v));
             save(&at.join("in"), &inputs);

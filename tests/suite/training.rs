@@ -2,6 +2,7 @@
 //! data where it is there.
 
 use crate::programs::root;
+use itertools::Itertools as _;
 use std::path::PathBuf;
 use taffeta::Program;
 
@@ -88,7 +89,7 @@ fn poses_are_found() {
         assert!(first > 1e-2 && last < 1e-5, "{name}: loss {first} to {last}, {:.1} s", course.seconds);
         assert!(angle < 0.02 && place < 0.01, "{name}: found {:?}", course.pose);
         let found = fitter.draw(&course.pose).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let most = found.iter().zip(&target).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let most = found.iter().zip_eq(&target).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(most < 0.1, "{name}: a pixel is off by {most}");
     }
 }

@@ -1,5 +1,6 @@
 //! What every gradient must do, whatever the program is.
 
+use itertools::Itertools as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -47,13 +48,13 @@ fn random(like: &Value, rng: &mut ChaCha8Rng) -> Value {
 }
 
 fn dot(a: &[Value], b: &[Value]) -> f64 {
-    a.iter().zip(b).flat_map(|(a, b)| a.numbers().into_iter().zip(b.numbers())).map(|(x, y)| x * y).sum()
+    a.iter().zip_eq(b).flat_map(|(a, b)| a.numbers().into_iter().zip_eq(b.numbers())).map(|(x, y)| x * y).sum()
 }
 
 /// Results and final values of `inout` parameters, of floats, in the order of the seeds.
 fn outcome(func: &Func, out: &interp::Outputs) -> Vec<Value> {
-    let inouts = func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
-    let results = func.results.iter().zip(&out.results).filter(|(t, _)| t.dtype.is_float()).map(|(_, v)| v.clone());
+    let inouts = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+    let results = func.results.iter().zip_eq(&out.results).filter(|(t, _)| t.dtype.is_float()).map(|(_, v)| v.clone());
     let inouts = inouts.filter(|(p, _)| p.tensor.dtype.is_float()).map(|(_, v)| v.clone());
     results.chain(inouts).collect()
 }
@@ -82,8 +83,8 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     let step = 1e-5;
     let moved = |by: f64| {
         let mut at = params.to_vec();
-        for (k, d) in inputs.iter().zip(&directions) {
-            let sum = params[*k].numbers().iter().zip(d.numbers()).map(|(x, d)| x + by * d).collect();
+        for (k, d) in inputs.iter().zip_eq(&directions) {
+            let sum = params[*k].numbers().iter().zip_eq(d.numbers()).map(|(x, d)| x + by * d).collect();
             at[*k] = with(&params[*k], sum);
         }
         dot(&outcome(func, &run(func, &at, sizes)), &seeds)
@@ -97,7 +98,7 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     let given: Vec<Value> = params.iter().chain(&directions).cloned().collect();
     let out = run(&jvp, &given, sizes);
     let mut tangents = out.results.clone();
-    for (p, v) in jvp.params.iter().zip(&out.params).skip(params.len()) {
+    for (p, v) in jvp.params.iter().zip_eq(&out.params).skip(params.len()) {
         if p.mode == ParamMode::InOut {
             tangents.push(v.clone());
         }
@@ -155,7 +156,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let given = Inputs { params: inputs.params.iter().chain(&directions).cloned().collect(), ..inputs.clone() };
     let out = interp::run(&jvp, &given).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", print::func(&jvp)));
     let written =
-        jvp.params.iter().zip(&out.params).skip(inputs.params.len()).filter(|(p, _)| p.mode == ParamMode::InOut);
+        jvp.params.iter().zip_eq(&out.params).skip(inputs.params.len()).filter(|(p, _)| p.mode == ParamMode::InOut);
     let tangents: Vec<Value> = out.results.iter().chain(written.map(|(_, v)| v)).cloned().collect();
     // What the program never wrote is nothing in particular.
     if before.unwritten.iter().any(|u| !u.is_empty()) {

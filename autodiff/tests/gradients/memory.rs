@@ -2,6 +2,7 @@
 
 use crate::check::{floats_of, ints, program};
 use expect_test::expect;
+use itertools::Itertools as _;
 use std::collections::BTreeMap;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::{Func, Value, print};
@@ -44,7 +45,7 @@ fn thrifty(text: &str, params: &[Value], sizes: &[(&str, i64)]) -> usize {
         cut += usize::from(!explanation.notes.is_empty());
         peak = new;
         let found = answers(&func, params, &run_sizes);
-        for (a, b) in expected.iter().zip(&found) {
+        for (a, b) in expected.iter().zip_eq(&found) {
             assert!(
                 (a - b).abs() <= 1e-12 * a.abs().max(1.0),
                 "{a} and {b} within {new} bytes:\n{}",

@@ -3,6 +3,7 @@
 
 use crate::programs::{Builder, apply, load, local, range, store, var_def};
 use crate::run::{check, compare, compile};
+use itertools::Itertools as _;
 use taffeta_ast::{Buffer, DType, Expr, Func, Op, Value, half_precision};
 use taffeta_codegen::{LowerOptions, c, lower};
 
@@ -99,7 +100,7 @@ fn a_rounding_between_wider_numbers_is_not_dropped() {
                 let want: Vec<f64> =
                     values.iter().map(|v| half_precision::to_f16(f64::from(*v as f32)).to_f64()).collect();
                 let Buffer::F64(got) = got[0].data() else { panic!("doubles were asked for") };
-                assert!(want.iter().zip(got).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()));
+                assert!(want.iter().zip_eq(got).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()));
             }
         }
     }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // `Compiled::load` runs what was compiled
 
 use crate::programs::{self, Builder, apply, load, local, range, range_step, reduce, sources, store, var_def};
+use itertools::Itertools as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,10 +61,10 @@ pub fn compare(
     let got = compiled.call_values(&mut Context::new(2), &mut given, sizes);
     match (expected, got) {
         (Ok(expected), Ok((results, _))) => {
-            for (k, (want, have)) in expected.results.iter().zip(&results).enumerate() {
+            for (k, (want, have)) in expected.results.iter().zip_eq(&results).enumerate() {
                 assert_same(want, have, &expected.unwritten[k]);
             }
-            for (want, have) in expected.params.iter().zip(&given) {
+            for (want, have) in expected.params.iter().zip_eq(&given) {
                 assert_same(want, have, &[]);
             }
             Ok(results)

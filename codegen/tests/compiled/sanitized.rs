@@ -5,6 +5,7 @@ use crate::driver::{Call, Outcome, run};
 use crate::programs::{Builder, load, local, range, sources, store, var_def};
 use crate::run::{assert_same, scratch_dir};
 use crate::status::status;
+use itertools::Itertools as _;
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp;
 use taffeta_ast::random::{Case, Floats, Options, program};
@@ -39,10 +40,10 @@ fn compare(program: &Program, found: i32, written: &[Value]) {
     match interp::run(func, &program.case.inputs) {
         Ok(out) => {
             assert_eq!(found, 0, "seed {}", program.seed);
-            let params = func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+            let params = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
             let params = params.map(|(_, v)| (v, &[][..]));
-            let results = out.results.iter().zip(out.unwritten.iter().map(Vec::as_slice));
-            for ((want, unwritten), have) in params.chain(results).zip(written) {
+            let results = out.results.iter().zip_eq(out.unwritten.iter().map(Vec::as_slice));
+            for ((want, unwritten), have) in params.chain(results).zip_eq(written) {
                 assert_same(want, have, unwritten);
             }
         }
@@ -55,7 +56,7 @@ fn random_programs_have_no_undefined_behaviour() {
     let programs: Vec<Program> = (0..16).map(make).collect();
     let calls: Vec<Call<'_>> =
         programs.iter().map(|p| Call { source: &p.source, params: &p.case.inputs.params, sizes: &p.sizes }).collect();
-    for (program, outcome) in programs.iter().zip(run(&calls, &scratch_dir())) {
+    for (program, outcome) in programs.iter().zip_eq(run(&calls, &scratch_dir())) {
         match outcome {
             Outcome::Stopped(why) => panic!("seed {}: {why}", program.seed),
             Outcome::Returned(found, written) if program.exact => compare(program, found, &written),

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // `Compiled::load` runs what was compiled
 
 use crate::run::{assert_same, compile_with, scratch_dir};
+use itertools::Itertools as _;
 use std::collections::BTreeMap;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::{Buffer, DType, Expr, ExprKind, Func, Literal, Value};
@@ -57,8 +58,8 @@ pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) 
             let got = compiled.call_values(&mut Context::new(threads), &mut given, &named);
             match (&expected, got) {
                 (Ok(want), Ok((results, _))) => {
-                    want.results.iter().zip(&results).for_each(|(want, have)| assert_same(want, have, &[]));
-                    want.params.iter().zip(&given).for_each(|(want, have)| assert_same(want, have, &[]));
+                    want.results.iter().zip_eq(&results).for_each(|(want, have)| assert_same(want, have, &[]));
+                    want.params.iter().zip_eq(&given).for_each(|(want, have)| assert_same(want, have, &[]));
                 }
                 (Err(want), Err(have)) => assert_eq!(want.kind.code(), have.kind.code()),
                 (want, have) => panic!("{sizes:?}, {threads} threads: {want:?} is not {have:?}\n{}", source.code),

@@ -3,6 +3,7 @@
 
 use crate::run::{check_sizes, compile_with};
 use crate::scheduled::{check_with, text};
+use itertools::Itertools as _;
 use taffeta_ast::{Buffer, Func, Value};
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
@@ -45,7 +46,7 @@ fn a_block_of_a_product_is_summed_up_in_registers() {
             ("separate_tail", &[text("i~o")]),
         ],
     );
-    for (code, count) in codes.iter().zip([16, 8, 4]) {
+    for (code, count) in codes.iter().zip_eq([16, 8, 4]) {
         assert!(code.contains(&format!(" c_partial[{count}];")), "{code}");
         assert!(code.contains("c_partial[3] += a["), "{code}");
         // Beside it, the parts with guards, in which lanes differ.
@@ -69,7 +70,7 @@ def f(a: f64[n, 16], s: f64[n], y: inout[f64[n, 16]]):
         for j in range(16):
             y[i, j] += t[j] * 3.0 + a[i, j]
 ";
-    for (code, count) in check(program, &[]).iter().zip([8, 4, 2]) {
+    for (code, count) in check(program, &[]).iter().zip_eq([8, 4, 2]) {
         assert!(code.contains(&format!(" t[{count}];")), "{code}");
     }
 }
@@ -144,7 +145,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
         v[i] = t
     return y, v
 ";
-    for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip([4, 8, 16]) {
+    for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
         assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
         assert!(code.contains(&format!("t += wf_sum_f64x{}(", lanes / 2)), "{code}");

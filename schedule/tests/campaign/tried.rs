@@ -90,7 +90,11 @@ pub type Further<'a> = &'a dyn Fn(&Func, &Func, &[Run]) -> Option<String>;
 
 /// Takes random steps on the program of a seed: the case with those that were taken, and what is wrong, if anything is.
 pub fn random(seed: u64, class: Class, counts: &mut Counts) -> (Case, Option<String>) {
-    let func = nest(seed, class);
+    scheduled(nest(seed, class), seed, counts)
+}
+
+/// Takes random steps on a program.
+pub fn scheduled(func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<String>) {
     let runs = runs(&func, seed);
     let mut s = Schedule::new(func.clone());
     let mut choose = Chooser::new(seed);
@@ -147,7 +151,7 @@ fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut
 }
 
 /// What a program computes otherwise than before.
-fn fault(runs: &[Run], now: &Func) -> Option<String> {
+pub fn fault(runs: &[Run], now: &Func) -> Option<String> {
     if let Err(e) = taffeta_ast::validate::logical(now) {
         return Some(format!("the program is invalid: {e}"));
     }
@@ -159,7 +163,7 @@ fn fault(runs: &[Run], now: &Func) -> Option<String> {
 }
 
 /// What is otherwise when the recorded steps are taken again.
-fn again(func: &Func, s: &Schedule) -> Option<String> {
+pub fn again(func: &Func, s: &Schedule) -> Option<String> {
     match s.trace().replay(func.clone()) {
         Ok(again) if print::func(again.func()) == print::func(s.func()) => None,
         Ok(again) => Some(format!("taken again: it is another program:\n{}", print::func(again.func()))),
@@ -256,6 +260,7 @@ pub fn show(case: &Case, what: &str) -> String {
 /// Whether both are the same but for the rounding of sums that were taken in another order.
 pub fn close(a: &Outputs, b: &Outputs) -> bool {
     a.unwritten == b.unwritten
+        && (a.params.len(), a.results.len()) == (b.params.len(), b.results.len())
         && a.params.iter().chain(&a.results).zip(b.params.iter().chain(&b.results)).all(|(x, y)| near(x, y))
 }
 

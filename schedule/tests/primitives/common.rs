@@ -161,6 +161,7 @@ pub fn inputs(func: &Func, sizes: &BTreeMap<String, i64>, seed: u64) -> Inputs {
 
 fn close(a: &Outputs, b: &Outputs) -> bool {
     a.unwritten == b.unwritten
+        && (a.params.len(), a.results.len()) == (b.params.len(), b.results.len())
         && a.params.iter().chain(&a.results).zip(b.params.iter().chain(&b.results)).all(|(x, y)| near(x, y))
 }
 
