@@ -7,8 +7,8 @@
 //!
 //! **Ensures**: what stays keeps its id and origin. A program that stops still stops, at the same statement. What could
 //! stop it is kept unless it is proved that it does not: a store whose index is not proved to be in range or whose
-//! value may fail (and with it the tensor), a declaration whose sizes may be negative, a loop whose step may be 0, and
-//! every assertion.
+//! value may fail (and with it the tensor), a declaration whose sizes may be negative or surely overflow, a loop whose
+//! step may be 0, and every assertion.
 //!
 //! **Example**
 //!
@@ -33,9 +33,9 @@
 //! tensors.
 
 use crate::query::walk::{Visitor, walk};
-use crate::query::{Context, effects};
+use crate::query::{Context, MAX_SIZE, effects};
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
 pub fn run(func: &Func) -> Func {
@@ -117,8 +117,7 @@ impl Visitor for Survey {
                 self.pinned.insert(tensor.clone());
             }
             StmtKind::VarDef { tensor, .. } => {
-                let negative = tensor.shape.iter().any(|d| facts.may_stop(d) || facts.bounds(d).interval.lo < 0);
-                if negative {
+                if tensor.shape.iter().any(|d| facts.may_stop(d)) || !may_be_declared(tensor, facts) {
                     self.pinned.insert(tensor.symbol.clone());
                 }
             }
@@ -134,6 +133,14 @@ impl Visitor for Survey {
             _ => {}
         }
     }
+}
+
+/// Whether no size is negative, and they are not surely too large for any tensor. What only might be too large goes: a
+/// tensor of symbolic sizes that nobody reads is not computed for the sake of an error.
+fn may_be_declared(tensor: &Tensor, facts: &mut Context) -> bool {
+    let least: Vec<i128> = tensor.shape.iter().map(|d| facts.bounds(d).interval.lo).collect();
+    let elements = least.iter().try_fold(1i128, |product, n| product.checked_mul((*n).max(1)));
+    least.iter().all(|n| *n >= 0) && elements.is_some_and(|n| n <= i128::from(MAX_SIZE))
 }
 
 impl Survey {

@@ -413,6 +413,11 @@ fn dead_keeps_what_could_stop_the_program() {
     let scalar = |name: &str| local(name, DType::F32, []);
     let (unused, reads, negative) =
         (scalar("unused"), scalar("reads"), local("negative", DType::F32, [&p.n.minus(&int(1))]));
+    let large = int(1 << 24);
+    let overflows = local("overflows", DType::F32, [&large, &large, &int(0)]);
+    let surely = local("surely", DType::F32, [&large, &large.plus(&p.n), &p.m]);
+    let fits = local("fits", DType::F32, [&large, &int(1 << 23), &int(0)]);
+    let unknown = local("unknown", DType::F32, [&p.n, &p.n, &p.m]);
     let f = p.func(vec![
         var_def(&unused, store(&unused, [], one.clone())),
         // The load may be out of range.
@@ -422,6 +427,12 @@ fn dead_keeps_what_could_stop_the_program() {
         ),
         // The size may be negative.
         var_def(&negative, Stmt::nop()),
+        // No tensor has so many elements, not even one without any: the product of its other sizes is too large. Of
+        // sizes that are not known nothing is sure.
+        var_def(&overflows, Stmt::nop()),
+        var_def(&surely, Stmt::nop()),
+        var_def(&fits, Stmt::nop()),
+        var_def(&unknown, Stmt::nop()),
         branch(int(0).less(&p.x.load([int(0), int(0)]).cast(DType::I64)), vec![], vec![]),
     ]);
     check(
@@ -436,6 +447,10 @@ fn dead_keeps_what_could_stop_the_program() {
             del reads
             negative = empty((n - 1,), f32)
             del negative
+            overflows = empty((16777216, 16777216, 0), f32)
+            del overflows
+            surely = empty((16777216, n + 16777216, m), f32)
+            del surely
             if 0 < cast(x[0, 0], i64):
                 pass
             return y

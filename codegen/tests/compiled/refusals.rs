@@ -1,7 +1,7 @@
 //! What cannot be compiled is refused with a diagnostic, and calls that do not fit are refused before C is entered.
 
 use crate::programs::{self, Builder, local, range, stmt, store, var_def};
-use crate::run::{check_sizes, compile, f32s};
+use crate::run::{check_sizes, compare, compile, f32s};
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Buffer, DType, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor, Value};
@@ -91,6 +91,29 @@ fn sizes_that_overflow() {
     assert_eq!(
         (error.kind, error.to_string().as_str()),
         (ErrorKind::Size, "the size of `y` overflows: a tensor has at most 2^47 elements")
+    );
+}
+
+/// Nobody reads it, and it has no elements; its sizes are too large for any tensor all the same.
+#[test]
+fn sizes_that_overflow_where_nobody_reads() {
+    let mut b = Builder::default();
+    let (n, m) = (b.size("n"), b.size("m"));
+    let y = b.result("y", DType::F32, &[]);
+    let t = local("t", DType::F32, vec![n.clone(), n.clone(), m.clone()]);
+    let one = Expr::float(1.0, DType::F32);
+    let fill = range(2, "i", &m, |i| vec![store(3, &t, &[&Expr::int(0), &Expr::int(0), i], one.clone())]);
+    let func = b.func("unread", vec![var_def(1, &t, vec![fill]), store(4, &y, &[], one.clone())]);
+    let with = |n: i64| {
+        let sizes = [("n".to_string(), n), ("m".to_string(), 0)].into_iter().collect();
+        let compiled = compile(&func, &LowerOptions { sizes, ..LowerOptions::default() });
+        compare(&func, &compiled, &[], &[("n", n), ("m", 0)])
+    };
+    with(1 << 23).expect("its sizes are 2^46");
+    let error = with(1 << 24).expect_err("its sizes are 2^48");
+    assert_eq!(
+        (error.kind, error.to_string().as_str()),
+        (ErrorKind::Size, "the size of `t` overflows: a tensor has at most 2^47 elements")
     );
 }
 
