@@ -116,16 +116,20 @@ impl Emitter<'_> {
         let [begin, end, step] = l.bounds;
         let begin_text = self.expr(begin);
         let end_text = self.loop_end(i, end);
+        // OpenMP counts the iterations of a parallel loop before it runs, and takes them for a difference.
+        let one_by_one = |from, to| l.props.parallel.is_none() || self.ranges.is_difference_exact(from, to);
         let header = match step.as_int() {
-            Some(1) => (format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"), None),
-            Some(-1) => (format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"), None),
+            Some(1) if one_by_one(begin, end) => (format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"), None),
+            Some(-1) if one_by_one(end, begin) => {
+                (format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"), None)
+            }
             Some(s)
                 if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) =>
             {
                 let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
                 (format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs()), None)
             }
-            // Counted, since the last step could wrap around.
+            // Counted, since the last step, or the number of all, could wrap around.
             _ => {
                 let left = self.names.fresh(&format!("{i}_left"));
                 let step_name = self.names.fresh(&format!("{i}_step"));

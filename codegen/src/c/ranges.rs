@@ -35,6 +35,12 @@ impl Ranges {
         self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)
     }
 
+    /// Whether `to - from` does not wrap.
+    pub fn is_difference_exact(&self, from: &Expr, to: &Expr) -> bool {
+        let (Some(a), Some(b)) = (self.interval(from), self.interval(to)) else { return false };
+        b.1 - a.0 <= i128::from(i64::MAX) && b.0 - a.1 >= i128::from(i64::MIN)
+    }
+
     /// Whether these are never negative and their product (with 1 for those that are 0) is at most the largest size.
     pub fn fits(&self, shape: &[Expr]) -> bool {
         let most = shape.iter().try_fold(1i128, |product, d| {

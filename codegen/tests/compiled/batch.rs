@@ -5,21 +5,11 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use taffeta_ast::interp::Outputs;
-use taffeta_ast::{Func, SourceMap, Value};
-use taffeta_codegen::c::{self, CSource};
-use taffeta_codegen::call::Context;
+use taffeta_codegen::Compiled;
+use taffeta_codegen::c::CSource;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
-use taffeta_codegen::{Compiled, LowerOptions, lower};
 
-/// The C of an entry, under a name that no other one of the batch has.
-pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
-    let named = Func { name: format!("case_{number}"), ..func.clone() };
-    let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses it: {d}"))?;
-    Ok(c::emit(&lowered, &SourceMap::default()))
-}
-
-/// Compiles entries together, into an empty directory.
+/// Compiles entries together, into an empty directory. No two of them may have the same name.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
     let together = CSource { code: joined(sources), products: sources.iter().any(|s| s.products), ..first.clone() };
@@ -66,13 +56,4 @@ fn items(code: &str) -> Vec<String> {
     }
     out.push(item);
     out
-}
-
-/// What an entry computes, as the interpreter says it; or the code of its error.
-pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&str, i64)]) -> Result<Outputs, String> {
-    let mut given = params.to_vec();
-    match compiled.call_values(&mut Context::new(threads), &mut given, sizes) {
-        Ok((results, _)) => Ok(Outputs { params: given, unwritten: vec![Vec::new(); results.len()], results }),
-        Err(e) => Err(e.kind.code().to_string()),
-    }
 }

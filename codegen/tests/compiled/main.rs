@@ -6,6 +6,7 @@ mod campaign;
 #[path = "../../../schedule/tests/campaign/confirm.rs"]
 mod confirm;
 mod driver;
+mod ends;
 mod half;
 mod operators;
 mod parallel;

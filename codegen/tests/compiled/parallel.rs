@@ -1,10 +1,11 @@
 //! Loops with properties that schedules set: the same results on every number of threads, and errors that come out.
 
 use crate::programs::{self, Builder, load, local, range, store, var_def};
-use crate::run::{compare, compile, f32s};
+use crate::run::{compare, compile, f32s, scratch_dir};
 use taffeta_ast::stmt::{LoopProps, Parallel, Vectorize};
 use taffeta_ast::{DType, Expr, Func, Stmt, StmtKind};
-use taffeta_codegen::{LowerOptions, lower};
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{LowerOptions, c, lower};
 
 /// Sets properties of all loops with that name.
 fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
@@ -33,6 +34,46 @@ fn a_parallel_matmul_is_a_matmul() {
     let compiled = compile(&func, &LowerOptions::default());
     let (a, b) = (f32s(&[37, 20], |i| (i % 13) as f32), f32s(&[20, 9], |i| (i % 7) as f32 - 3.0));
     compare(&func, &compiled, &[a, b], &[]).expect("it runs");
+}
+
+/// Asks the run-time header how many threads a parallel loop has, where so many are asked for.
+const THREADS: &str = r#"
+#include "matmul.h"
+#include "taffeta_runtime.h"
+#include <stdio.h>
+
+int main(void) {
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    const int32_t asked[] = {0, 3, 1024, 1025, 1000000, INT32_MAX};
+    for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
+        ctx.threads = asked[k];
+        printf("%d: %d, %d\n", (int)asked[k], wf_threads(&ctx), wf_team(&ctx, 64));
+    }
+    return 0;
+}
+"#;
+
+/// OpenMP's libraries end the process where more threads are asked for than they can keep: whoever asks, the call or
+/// `OMP_NUM_THREADS`, gets fewer. Every parallel loop asks through the header.
+#[test]
+fn no_more_threads_than_openmp_bears() {
+    let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
+    let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
+    let pragmas: Vec<&str> = source.code.lines().filter(|l| l.contains("#pragma omp parallel")).collect();
+    assert!(!pragmas.is_empty(), "{}", source.code);
+    assert!(pragmas.iter().all(|l| l.contains("num_threads(wf_threads(ctx))")), "{pragmas:?}");
+    let dir = scratch_dir();
+    Toolchain::write(&source, &dir, "matmul").expect("the directory can be written");
+    let main = dir.join("main.c");
+    std::fs::write(&main, THREADS).expect("the directory can be written");
+    let compiler = Toolchain::find().expect("a C compiler");
+    let program = compiler.executable(&dir, "matmul", &[main], &CompileOptions::default());
+    let mut command = std::process::Command::new(program.unwrap_or_else(|d| panic!("{d:?}")));
+    let output = command.env("OMP_NUM_THREADS", "1000000").output().expect("it can be run");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let expected = "0: 1024, 1024\n3: 3, 3\n1024: 1024, 1024\n1025: 1024, 1024\n1000000: 1024, 1024\n\
+                    2147483647: 1024, 1024\n";
+    assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

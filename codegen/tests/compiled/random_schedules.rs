@@ -4,14 +4,15 @@
 use crate::batch;
 use crate::driver::{self, Call, Outcome};
 use crate::tried::{Case, Counts, Further, Run, close, problem, random, runs, small};
-
+use itertools::Itertools as _;
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::Outputs;
 use taffeta_ast::random::nest::Class;
-use taffeta_ast::{Func, StmtKind};
-use taffeta_codegen::Compiled;
-use taffeta_codegen::c::CSource;
+use taffeta_ast::{Func, SourceMap, StmtKind, Value};
+use taffeta_codegen::c::{self, CSource};
+use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::CompileOptions;
+use taffeta_codegen::{Compiled, LowerOptions, lower};
 
 /// What programs are of.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
@@ -20,12 +21,28 @@ fn flags() -> CompileOptions {
     CompileOptions { contract: false, optimize: false, ..CompileOptions::default() }
 }
 
+/// The C of an entry, under a name that no other one of the batch has.
+pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
+    let named = Func { name: format!("case_{number}"), ..func.clone() };
+    let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses it: {d}"))?;
+    Ok(c::emit(&lowered, &SourceMap::default()))
+}
+
+/// What an entry computes, as the interpreter says it; or the code of its error.
+pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&str, i64)]) -> Result<Outputs, String> {
+    let mut given = params.to_vec();
+    match compiled.call_values(&mut Context::new(threads), &mut given, sizes) {
+        Ok((results, _)) => Ok(Outputs { params: given, unwritten: vec![Vec::new(); results.len()], results }),
+        Err(e) => Err(e.kind.code().to_string()),
+    }
+}
+
 /// What compiled code computes otherwise than the interpreter did without steps.
 fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
     for (k, r) in runs.iter().enumerate() {
         let sizes: Vec<(&str, i64)> = r.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
         for threads in threads(after, k + 1 == runs.len()) {
-            let found = batch::call(compiled, *threads, &r.inputs.params, &sizes);
+            let found = call(compiled, *threads, &r.inputs.params, &sizes);
             if !found.as_ref().is_ok_and(|out| close(&r.before, out)) {
                 return Some(format!(
                     "in C it is otherwise: on {threads} threads at {:?}\nbefore {:?}\nin C   {found:?}",
@@ -54,7 +71,7 @@ fn threads(func: &Func, largest: bool) -> &'static [usize] {
 /// What is wrong with one program in C, compiled alone.
 pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let compiled = batch::source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), &flags()));
+    let compiled = source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), &flags()));
     match compiled.map(|c| differs(after, &c[0], runs)) {
         Ok(found) => found,
         Err(refused) => Some(format!("it is not compiled: {refused}")),
@@ -71,7 +88,7 @@ pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) ->
             continue;
         }
         let after = case.trace.replay(case.func.clone()).map(|s| s.into_func()).expect("it was taken before");
-        match batch::source(&after, cases.len()) {
+        match source(&after, cases.len()) {
             Ok(s) => {
                 sources.push(s);
                 cases.push((case, after));
@@ -86,7 +103,7 @@ pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) ->
             let bad = |((case, after), compiled): (&(Case, Func), &Compiled)| {
                 differs(after, compiled, &runs(&case.func, case.seed)).is_some()
             };
-            let all: Vec<bool> = cases.iter().zip(&compiled).map(bad).collect();
+            let all: Vec<bool> = cases.iter().zip_eq(&compiled).map(bad).collect();
             (0..cases.len()).filter(|k| all[*k]).collect()
         }
         // Which of them, each tells alone.
@@ -113,7 +130,7 @@ pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
         // Without a run, or with what the other campaign is about, there is nothing to ask.
         let Some(run) = runs.get(case.seed as usize % runs.len().max(1)).cloned() else { continue };
         let Ok(after) = case.trace.replay(case.func.clone()) else { continue };
-        if let Ok(source) = batch::source(after.func(), all.len()) {
+        if let Ok(source) = source(after.func(), all.len()) {
             all.push((case, run, source));
         }
     }
@@ -124,7 +141,7 @@ pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
     let sizes: Vec<Vec<i64>> = all.iter().map(|(_, run, source)| sizes(run, source)).collect();
     let calls: Vec<Call<'_>> = all
         .iter()
-        .zip(&sizes)
+        .zip_eq(&sizes)
         .map(|((_, run, source), sizes)| Call { source, params: &run.inputs.params, sizes })
         .collect();
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -141,7 +158,7 @@ pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
         };
         Some((case.clone(), what))
     };
-    all.iter().zip(outcomes).filter_map(wrong).collect()
+    all.iter().zip_eq(outcomes).filter_map(wrong).collect()
 }
 
 /// In the order of the signature; -1 where a shape fixes it.
@@ -151,7 +168,7 @@ fn sizes(run: &Run, source: &CSource) -> Vec<i64> {
 
 /// Of what the interpreter leaves, the tensors that a program writes.
 fn written_only(func: &Func, out: &Outputs) -> Outputs {
-    let written = func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+    let written = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
     plain(written.map(|(_, v)| v.clone()).chain(out.results.iter().cloned()).collect())
 }
 
