@@ -6,6 +6,7 @@
 
 mod confirm;
 mod steps;
+mod traces;
 mod tried;
 
 use rayon::prelude::*;
