@@ -49,8 +49,7 @@ fn too_many_threads_are_refused() {
 
 /// Runs a command line whose standard error is a terminal, and gives what comes there.
 fn on_a_terminal(folder: &Folder, args: &[&str]) -> String {
-    let python = std::env::var("TAFFETA_PYTHON").unwrap_or_else(|_| "python3".into());
-    let mut command = Command::new(python);
+    let mut command = Command::new(crate::python::interpreter());
     command.arg(root().join("tests/cli/terminal.py")).arg(env!("CARGO_BIN_EXE_taffeta")).args(args);
     command.current_dir(folder.path()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TERM", "xterm");
     let (status, out, err) = finish(&mut command);
@@ -60,6 +59,9 @@ fn on_a_terminal(folder: &Folder, args: &[&str]) -> String {
 
 #[test]
 fn progress_is_shown_on_terminals_alone() {
+    if crate::python::available("pty").is_none() {
+        return;
+    }
     let program = "def slow(x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for k in range(30000):\n        \
                    for i in range(n):\n            s += sin(x[i] + s)\n    return s\n";
     let folder = Folder::new(&[("f.ft", program)]);

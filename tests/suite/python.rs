@@ -1,29 +1,51 @@
-//! CPython and NumPy, where the machine has them. Tests that need them say so when they are absent.
+//! CPython with NumPy and SciPy. Tests that need them fail where they are absent: an oracle that is quietly absent is a
+//! test that cannot fail. Who wants to do without says so, by `TAFFETA_SKIP_NUMPY=1`.
 
 use crate::programs::root;
 use std::path::Path;
 use std::process::Command;
 
-/// The interpreter: `TAFFETA_PYTHON` if it is set, otherwise `python3`.
-fn interpreter() -> String {
-    std::env::var("TAFFETA_PYTHON").unwrap_or_else(|_| "python3".into())
+/// The interpreter: `TAFFETA_PYTHON` if it is set, otherwise the one that `tools/setup.sh test` makes, if it did, or
+/// `python3`.
+pub fn interpreter() -> String {
+    let made = root().join(".venv/bin/python");
+    let otherwise = || if made.is_file() { made.display().to_string() } else { "python3".into() };
+    std::env::var("TAFFETA_PYTHON").ok().filter(|p| !p.is_empty()).unwrap_or_else(otherwise)
 }
 
-/// Whether Python can import a module; `None` prints why the test is skipped. Where `CI` is set nothing may be skipped:
-/// an oracle that is quietly absent is a test that cannot fail.
-fn available(module: &str) -> Option<()> {
-    let found = Command::new(interpreter()).args(["-c", &format!("import {module}")]).output();
-    let why = match found {
-        Ok(output) if output.status.success() => return Some(()),
-        Ok(_) => format!("{} has no module {module} (pip install numpy scipy, or set TAFFETA_PYTHON)", interpreter()),
-        Err(e) => format!("{} cannot be run ({e})", interpreter()),
-    };
-    assert!(std::env::var_os("CI").is_none(), "{why}");
-    eprintln!("skipped: {why}");
-    None
+/// Why `python` cannot import a module; `None` if it can.
+fn missing(python: &str, module: &str) -> Option<String> {
+    match Command::new(python).args(["-c", &format!("import {module}")]).output() {
+        Ok(output) if output.status.success() => None,
+        Ok(_) => Some(format!("{python} has no module {module}")),
+        Err(e) => Some(format!("{python} cannot be run ({e})")),
+    }
 }
 
-/// Runs a script of the repository that needs NumPy and SciPy; gives what it prints. `None` if they are absent.
+/// Whether to go on where something is missing: the error says what to type.
+fn go_on(why: Option<String>, skip: bool) -> Result<bool, String> {
+    match why {
+        None => Ok(true),
+        Some(_) if skip => Ok(false),
+        Some(why) => Err(format!(
+            "{why}, and this test compares with NumPy and SciPy. Type `tools/setup.sh test`, which makes a .venv with \
+             both; or set TAFFETA_PYTHON to a Python that has them (`pip install numpy scipy`); or set \
+             TAFFETA_SKIP_NUMPY=1 to do without these tests"
+        )),
+    }
+}
+
+/// Whether Python can import a module; `None` where it cannot and `TAFFETA_SKIP_NUMPY=1` says that this is well.
+pub fn available(module: &str) -> Option<()> {
+    let why = missing(&interpreter(), module);
+    let skip = std::env::var("TAFFETA_SKIP_NUMPY").is_ok_and(|v| v == "1");
+    if let (Some(why), true) = (&why, skip) {
+        eprintln!("skipped: {why}");
+    }
+    go_on(why, skip).unwrap_or_else(|why| panic!("{why}")).then_some(())
+}
+
+/// Runs a script of the repository that needs NumPy and SciPy; gives what it prints. `None` if they may be absent and are.
 pub fn run(script: &str, arguments: &[&Path]) -> Option<String> {
     available("numpy")?;
     available("scipy")?;
@@ -52,4 +74,20 @@ fn every_program_is_python() {
         .output()
         .expect("python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A Python that is not there, and one without the module, fail the test, unless they may be absent.
+#[test]
+fn what_is_missing_is_not_skipped_in_silence() {
+    let [nowhere, without] =
+        [missing("/nowhere/python", "ast"), missing(&interpreter(), "no_such_module")].map(|why| why.expect("missing"));
+    assert!(nowhere.starts_with("/nowhere/python cannot be run ("), "{nowhere}");
+    assert!(without.ends_with(" has no module no_such_module"), "{without}");
+    for why in [nowhere, without] {
+        assert_eq!(go_on(Some(why.clone()), true), Ok(false));
+        let message = go_on(Some(why.clone()), false).expect_err("it is missing");
+        let told = ["tools/setup.sh test", "TAFFETA_PYTHON", "TAFFETA_SKIP_NUMPY=1"];
+        assert!(message.starts_with(&why) && told.iter().all(|t| message.contains(t)), "{message}");
+    }
+    assert_eq!(go_on(None, false), Ok(true));
 }
