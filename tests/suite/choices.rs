@@ -1,6 +1,7 @@
 //! Derivatives of choices: nothing of the operand that was not chosen arrives in them, however it is written, not even
 //! an infinity times 0.
 
+use itertools::Itertools as _;
 use taffeta::{Backend, Options, Program};
 use taffeta_ast::{Buffer, Value};
 
@@ -105,11 +106,29 @@ fn what_was_not_chosen_has_no_part() {
             for backend in [Backend::Interp, Backend::C] {
                 let found = answers(choice, backend);
                 assert_eq!(found.len(), expected.len());
-                for (a, b) in found.iter().zip(&expected) {
+                for (a, b) in found.iter().zip_eq(&expected) {
                     let near = (a - b).abs() <= 1e-12 * b.abs().max(1.0);
                     assert!(near || a == b || (a.is_nan() && b.is_nan()), "{choice}: {found:?} and {expected:?}");
                 }
             }
         }
+    }
+}
+
+/// What has a name before the choice is computed everywhere, with its derivative; the manual says what to write instead.
+#[test]
+fn what_is_named_before_the_choice_has_a_part() {
+    let gradient = |named: &str, backend| {
+        let text =
+            format!("def f(x: f64[n]) -> f64:\n    s = {named}\n    return sum(where(x > 0, s, 0.0))\n\ng = grad(f)\n");
+        let program = Program::from_source("named.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+        let f = program.compile("g", &Options::default().backend(backend)).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let x = Value::new(vec![3], Buffer::F64(vec![4.0, 0.0, -1.0])).expect("three numbers");
+        f.run(vec![x], &[3], 1).unwrap_or_else(|e| panic!("{text}\n{e}")).results[0].numbers()
+    };
+    for backend in [Backend::Interp, Backend::C] {
+        let everywhere = gradient("sqrt(x)", backend);
+        assert!(everywhere[0] == 0.25 && everywhere[1].is_nan() && everywhere[2].is_nan(), "{everywhere:?}");
+        assert_eq!(gradient("sqrt(where(x > 0, x, 1.0))", backend), [0.25, 0.0, 0.0]);
     }
 }
