@@ -207,6 +207,12 @@ def places():
                x=("f64", "n, m", data("f64", (3, 4))), y=("f64", "n, m", data("f64", (3, 4), seed=1)), t=t)
 
 
+def unwritten():
+    for shape in SHAPES:
+        text = "def t(x: f64[{}]):\n    y = empty_like(x)\n    z = empty_like(x, i32)\n    y[...] = 2 * x\n    z[...] = 3\n    return y, z\n"
+        yield f"empty_like-{shape}", text.format(symbolic(shape)).replace("f64[]", "f64"), {"x": data("f64", shape)}
+
+
 def random_numbers():
     for dtype in ("f64", "f32", "f16", "bf16"):
         yield case(f"rand-{dtype}", f"rand_uniform((2, 3), s, {dtype}), rand_uniform((0, 3), 7, {dtype}), rand_normal((n, 2), s, {dtype})",
@@ -237,7 +243,7 @@ def windows():
         yield case(f"conv1d-{dtype}", "conv1d(x, w), avg_pool(x, 2)", x=(dtype, "1, 2, l", data(dtype, (1, 2, 8))), w=(dtype, "3, 2, r", data(dtype, (3, 2, 3))))
 
 
-GROUPS = [reductions, normalisations, products, shapes, elementwise, places, random_numbers, windows]
+GROUPS = [reductions, normalisations, products, shapes, elementwise, places, unwritten, random_numbers, windows]
 
 
 def all_cases():

@@ -1,16 +1,151 @@
 //! The operator library. Every operator over many shapes and types: the interpreter, compiled C and NumPy agree
 //! (`numpy/libop_cases.py` has the cases). And the example in every operator's docstring does what it says.
 
-use crate::case::{Case, difference, tolerance};
+use crate::case::{Case, Named, difference, tolerance};
 use crate::programs::{self, Program};
-use crate::python;
+use crate::{batch, python};
+use itertools::Itertools as _;
+use std::collections::BTreeSet;
 use std::path::Path;
 use taffeta::io::{Source, Want};
-use taffeta::{Backend, Options};
-use taffeta_ast::{DType, Value};
+use taffeta::{Backend, Options, Timings, pipeline};
+use taffeta_ast::{DType, Func, Value};
+use taffeta_codegen::Compiled;
+use taffeta_codegen::c::CSource;
+use taffeta_codegen::call::Context;
+use taffeta_codegen::signature::Signature;
+use taffeta_codegen::toolchain::CompileOptions;
 
-/// Compiled C is compared for every case whose number leaves no rest: each takes the C compiler a moment.
+/// Compiled C is compared for every case whose number leaves no rest, besides the first one of every operator.
 const COMPILED: usize = 16;
+
+/// Cases of one library, each with its sizes compiled in and without.
+const TOGETHER: usize = 16;
+
+/// A case that NumPy has computed.
+struct Computed {
+    /// What it is called, for messages.
+    name: String,
+    program: Program,
+    text: String,
+    inputs: Vec<(String, String)>,
+    /// The names of its results.
+    results: Vec<String>,
+}
+
+impl Computed {
+    fn new(folder: &Path, k: usize, entry: &serde_json::Value) -> Computed {
+        let names = |key: &str| -> Vec<String> {
+            entry[key].as_array().into_iter().flatten().filter_map(|n| n.as_str().map(str::to_string)).collect()
+        };
+        let file = |n: &str| folder.join(format!("{k}.in.{n}.npy")).display().to_string();
+        let path = folder.join(format!("{k}.ft"));
+        Computed {
+            name: entry["name"].as_str().unwrap_or_default().to_string(),
+            text: std::fs::read_to_string(&path).expect("it was written"),
+            program: Program { path, commands: vec![] },
+            inputs: names("inputs").into_iter().map(|n| (n.clone(), file(&n))).collect(),
+            results: names("results"),
+        }
+    }
+
+    fn case(&self) -> Case<'_> {
+        let (program, inputs, entry) = (&self.program, self.inputs.clone(), "t".to_string());
+        Case { program, command: &self.name, entry, inputs, sizes: vec![], statics: vec![], schedule: None }
+    }
+
+    /// The operators that it calls.
+    fn operators(&self) -> BTreeSet<&'static str> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let calls: BTreeSet<&str> =
+            self.text.split('(').filter_map(|before| before.rsplit(|c| !is_word(c)).next()).collect();
+        taffeta_libop::names().filter(|n| calls.contains(n)).collect()
+    }
+
+    /// What is different between results and NumPy's.
+    fn faults(&self, what: &str, found: Result<Vec<Named>, String>) -> Vec<String> {
+        let at = |why: String| format!("{}: {what}: {why}\n{}", self.name, self.text);
+        let found = match found {
+            Ok(found) => found,
+            Err(e) => return vec![at(e)],
+        };
+        let names: Vec<&String> = found.iter().map(|(name, _)| name).collect();
+        if names != self.results.iter().collect::<Vec<_>>() {
+            return vec![at(format!("results are {names:?}, not {:?}", self.results))];
+        }
+        let file = |n: &str| self.program.path.with_extension(format!("out.{n}.npy"));
+        let why = |(n, v): &Named| agrees(&file(n), v).map(|why| at(format!("`{n}`: {why}")));
+        found.iter().filter_map(why).collect()
+    }
+}
+
+fn agrees(expected: &Path, found: &Value) -> Option<String> {
+    // NumPy has no bf16: its results are stored as f32, exactly.
+    let want = Want { name: "result".into(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
+    match taffeta::io::read(&Source::File { path: expected.to_path_buf(), part: None }, &want) {
+        Ok(expected) => difference(&expected, found, tolerance(found.dtype())),
+        Err(d) => Some(d.to_string()),
+    }
+}
+
+/// The cases that are compiled.
+fn compiled(cases: &[Computed]) -> Vec<&Computed> {
+    let mut without = taffeta_libop::names().collect::<BTreeSet<_>>();
+    let mut chosen = Vec::new();
+    for (k, case) in cases.iter().enumerate() {
+        let mut first = false;
+        for operator in case.operators() {
+            first |= without.remove(operator);
+        }
+        if first || k % COMPILED == 0 {
+            chosen.push(case);
+        }
+    }
+    chosen
+}
+
+/// The C of a case under a name that no other one of its library has, and what it is called with.
+fn source(case: &Computed, k: usize, generic: bool) -> Result<(CSource, taffeta::inputs::Inputs), taffeta::Error> {
+    let file = taffeta::Program::load(&case.program.path)?;
+    let logical = file.logical("t", &Options::default())?;
+    let inputs = case.case().values(&Signature::of(&logical, &Default::default()))?;
+    let sizes = logical.sizes.iter().map(|s| s.name().to_string()).zip_eq(inputs.sizes.iter().copied());
+    let options = if generic { Options::default() } else { Options::default().sizes(sizes) };
+    let func = Func { name: format!("case_{k}"), ..logical };
+    let mut timings = Timings::default();
+    let lowered = pipeline::lowered(&func, &options, &mut timings)
+        .map_err(|d| taffeta::Error::Program(taffeta::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
+    Ok((pipeline::c(&lowered, file.sources(), &mut timings), inputs))
+}
+
+/// What one entry of a library computes.
+fn call(entry: &Compiled, source: &CSource, inputs: &taffeta::inputs::Inputs) -> Result<Vec<Named>, String> {
+    let sizes: Vec<(&str, i64)> =
+        source.signature.sizes.iter().map(|s| s.name.as_str()).zip_eq(inputs.sizes.iter().copied()).collect();
+    let mut given = inputs.values.clone();
+    let (results, _) = entry.call_values(&mut Context::new(2), &mut given, &sizes).map_err(|e| e.to_string())?;
+    Ok(source.signature.results().map(|r| r.name.clone()).zip_eq(results).collect())
+}
+
+/// What is different between C and NumPy: all cases in one library.
+fn faults_in_c(cases: &[&Computed]) -> Vec<String> {
+    let (mut faults, mut entries) = (Vec::new(), Vec::new());
+    for (case, generic) in cases.iter().cartesian_product([true, false]) {
+        let what = if generic { "C" } else { "C with sizes compiled in" };
+        match source(case, entries.len(), generic) {
+            Ok((source, inputs)) => entries.push((case, what, source, inputs)),
+            Err(e) => faults.extend(case.faults(what, Err(e.to_string()))),
+        }
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sources: Vec<CSource> = entries.iter().map(|(_, _, source, _)| source.clone()).collect();
+    let libraries =
+        batch::compile(&sources, folder.path(), &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    for ((case, what, source, inputs), library) in entries.iter().zip_eq(&libraries) {
+        faults.extend(case.faults(what, call(library, source, inputs)));
+    }
+    faults
+}
 
 #[test]
 fn operators_agree_with_numpy() {
@@ -22,65 +157,18 @@ fn operators_agree_with_numpy() {
     let index = std::fs::read(folder.join("index.json")).expect("the cases are listed");
     let index: Vec<serde_json::Value> = serde_json::from_slice(&index).expect("the list is JSON");
     assert!(index.len() > 1000, "only {} cases", index.len());
-    let numbered: Vec<_> = index.iter().enumerate().collect();
-    let faults = programs::for_each(&numbered, |(k, entry)| {
-        let name = entry["name"].as_str().unwrap_or_default();
-        let program = Program { path: folder.join(format!("{k}.ft")), commands: vec![] };
-        let names = |key: &str| -> Vec<String> {
-            entry[key].as_array().into_iter().flatten().filter_map(|n| n.as_str().map(str::to_string)).collect()
-        };
-        let file = |way: &str, n: &str| folder.join(format!("{k}.{way}.{n}.npy"));
-        let inputs = names("inputs").iter().map(|n| (n.clone(), file("in", n).display().to_string())).collect();
-        let case = Case {
-            program: &program,
-            command: name,
-            entry: "t".into(),
-            inputs,
-            sizes: vec![],
-            statics: vec![],
-            schedule: None,
-        };
-        let mut faults = compare(&case, Backend::Interp, true, &names("results"), &file);
-        if k % COMPILED == 0 {
-            faults.extend(compare(&case, Backend::C, true, &names("results"), &file));
-            faults.extend(compare(&case, Backend::C, false, &names("results"), &file));
-        }
-        let text = std::fs::read_to_string(&program.path).unwrap_or_default();
-        faults.into_iter().map(|f| format!("{name}: {f}\n{text}")).collect::<Vec<_>>()
-    })
-    .concat();
-    assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
-}
+    let cases: Vec<Computed> = index.iter().enumerate().map(|(k, entry)| Computed::new(folder, k, entry)).collect();
+    let called: BTreeSet<&str> = cases.iter().flat_map(Computed::operators).collect();
+    let missing: Vec<&str> = taffeta_libop::names().filter(|n| !called.contains(n)).collect();
+    assert!(missing.is_empty(), "no case in tests/numpy/libop_cases.py calls {missing:?}");
 
-/// What is different between a backend and NumPy.
-fn compare(
-    case: &Case<'_>,
-    backend: Backend,
-    generic: bool,
-    results: &[String],
-    file: &impl Fn(&str, &str) -> std::path::PathBuf,
-) -> Vec<String> {
-    let at = |what: String| format!("{backend:?}{}: {what}", if generic { "" } else { " with sizes compiled in" });
-    let found = match case.run(backend, generic) {
-        Ok(found) => found,
-        Err(e) => return vec![at(e.to_string())],
+    let interpreted = |case: &Computed| {
+        case.faults("the interpreter", case.case().run(Backend::Interp, true).map_err(|e| e.to_string()))
     };
-    if !found.iter().map(|(name, _)| name).eq(results) {
-        return vec![at(format!("results are {:?}, not {results:?}", found.iter().map(|f| &f.0).collect::<Vec<_>>()))];
-    }
-    found
-        .iter()
-        .filter_map(|(name, value)| agrees(&file("out", name), value).map(|why| at(format!("`{name}`: {why}"))))
-        .collect()
-}
-
-fn agrees(expected: &Path, found: &Value) -> Option<String> {
-    // NumPy has no bf16: its results are stored as f32, exactly.
-    let want = Want { name: "result".into(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
-    match taffeta::io::read(&Source::File { path: expected.to_path_buf(), part: None }, &want) {
-        Ok(expected) => difference(&expected, found, tolerance(found.dtype())),
-        Err(d) => Some(d.to_string()),
-    }
+    let mut faults = programs::for_each(&cases, interpreted).concat();
+    let groups: Vec<Vec<&Computed>> = compiled(&cases).chunks(TOGETHER).map(<[_]>::to_vec).collect();
+    faults.extend(programs::for_each(&groups, |group| faults_in_c(group)).concat());
+    assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }
 
 /// The example of one operator: the program, the arguments of the call, and one line for each result.
@@ -144,12 +232,12 @@ fn check(example: &Example, backend: Backend) -> Result<(), String> {
         return Err(format!("{} arguments for {} parameters", example.arguments.len(), params.len()));
     }
     let inputs: Result<Vec<Value>, String> =
-        example.arguments.iter().zip(&params).map(|(text, p)| literal(text, p.dtype, p.shape.len())).collect();
+        example.arguments.iter().zip_eq(&params).map(|(text, p)| literal(text, p.dtype, p.shape.len())).collect();
     let ran = function.run(inputs?, &[], 1).map_err(|e| e.to_string())?;
     if ran.results.len() != example.results.len() {
         return Err(format!("{} results, and {} are shown", ran.results.len(), example.results.len()));
     }
-    for (text, found) in example.results.iter().zip(&ran.results) {
+    for (text, found) in example.results.iter().zip_eq(&ran.results) {
         let expected = literal(text, found.dtype(), found.shape().len())?;
         if let Some(why) = difference(&expected, found, tolerance(found.dtype())) {
             return Err(format!("{text}: {why}"));

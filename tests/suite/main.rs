@@ -2,6 +2,8 @@
 //! says what each module holds.
 
 mod adbench;
+#[path = "../../codegen/tests/compiled/batch.rs"]
+mod batch;
 mod case;
 mod choices;
 #[path = "../cli/mod.rs"]
