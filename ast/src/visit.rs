@@ -7,11 +7,39 @@ use crate::symbol::Symbol;
 impl StmtKind {
     /// The statements directly inside, in order.
     pub fn children(&self) -> Vec<&Stmt> {
-        match self {
-            StmtKind::Seq(v) => v.iter().collect(),
-            StmtKind::VarDef { body, .. } | StmtKind::For { body, .. } | StmtKind::While { body, .. } => vec![body],
-            StmtKind::If { then, otherwise, .. } => std::iter::once(then).chain(otherwise).collect(),
-            _ => Vec::new(),
+        self.inside().collect()
+    }
+
+    /// The same, without a list of them.
+    pub fn inside(&self) -> impl Iterator<Item = &Stmt> {
+        let (first, last) = match self {
+            StmtKind::Seq(v) => (v.as_slice(), None),
+            StmtKind::VarDef { body, .. } | StmtKind::For { body, .. } | StmtKind::While { body, .. } => {
+                (std::slice::from_ref(body), None)
+            }
+            StmtKind::If { then, otherwise, .. } => (std::slice::from_ref(then), otherwise.as_ref()),
+            _ => (&[][..], None),
+        };
+        first.iter().chain(last)
+    }
+
+    /// Whether both are the same, with the same nodes inside. What is inside is not compared.
+    fn same_nodes(&self, other: &StmtKind) -> bool {
+        match (self, other) {
+            (StmtKind::VarDef { tensor: a, body: x }, StmtKind::VarDef { tensor: b, body: y }) => {
+                x.same_node(y) && a == b
+            }
+            (
+                StmtKind::For { iter: i, extent: e, props: p, body: x },
+                StmtKind::For { iter: j, extent: f, props: q, body: y },
+            ) => x.same_node(y) && i == j && e == f && p == q,
+            (StmtKind::While { cond: a, body: x }, StmtKind::While { cond: b, body: y }) => x.same_node(y) && a == b,
+            (StmtKind::If { cond: a, .. }, StmtKind::If { cond: b, .. }) => {
+                a == b
+                    && self.inside().count() == other.inside().count()
+                    && self.inside().zip(other.inside()).all(|(x, y)| x.same_node(y))
+            }
+            _ => self == other,
         }
     }
 
@@ -74,7 +102,7 @@ impl Stmt {
     /// Calls `f` on this statement and on all inside it, outermost first.
     pub fn walk(&self, f: &mut dyn FnMut(&Stmt)) {
         f(self);
-        for s in self.kind().children() {
+        for s in self.kind().inside() {
             s.walk(f);
         }
     }
@@ -157,7 +185,7 @@ impl Stmt {
             StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
             StmtKind::Eval { .. } => return self.clone(),
         };
-        if self.kind() == &kind { self.clone() } else { self.with_kind(kind) }
+        if self.kind().same_nodes(&kind) { self.clone() } else { self.with_kind(kind) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Goes through a program in order, with a [`Context`] of what is known at every statement.
 
 use super::Context;
+use crate::tree;
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind};
 
 /// What is to be done on the way. Statements are visited before what is inside them.
@@ -61,56 +62,23 @@ pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Co
 
 /// What is known before the statement with this id runs; `None` if there is no such statement.
 pub fn at(func: &Func, id: StmtId) -> Option<Context> {
+    let path = tree::path(&func.body, id)?;
     let mut facts = Context::new(func);
-    descend(&func.body, id, &mut facts).then_some(facts)
+    for (stmt, next) in path.iter().zip(&path[1..]) {
+        enter(stmt, next, &mut facts);
+    }
+    Some(facts)
 }
 
-/// Goes down to the statement, and stays in the scopes on the way.
-fn descend(stmt: &Stmt, id: StmtId, facts: &mut Context) -> bool {
-    if stmt.id() == id {
-        return true;
-    }
-    let contains = |s: &Stmt| {
-        let mut found = false;
-        s.walk(&mut |s| found |= s.id() == id);
-        found
-    };
+/// Goes down to a statement directly inside, and stays in its scope.
+fn enter(stmt: &Stmt, next: &Stmt, facts: &mut Context) {
     match stmt.kind() {
-        StmtKind::Seq(v) => {
-            for s in v {
-                if contains(s) {
-                    return descend(s, id, facts);
-                }
-                walk(s, facts, &mut Nothing);
-            }
-            false
-        }
-        StmtKind::VarDef { tensor, body } if contains(body) => {
-            facts.declare(tensor);
-            descend(body, id, facts)
-        }
-        StmtKind::For { iter, extent, body, .. } if contains(body) => {
-            facts.enter_loop(iter, extent, body);
-            descend(body, id, facts)
-        }
-        StmtKind::While { cond, body } if contains(body) => {
-            facts.enter_while(cond, body);
-            descend(body, id, facts)
-        }
-        StmtKind::If { cond, then, otherwise } => {
-            if contains(then) {
-                facts.assume(cond);
-                return descend(then, id, facts);
-            }
-            facts.assume_not(cond);
-            otherwise.as_ref().is_some_and(|o| contains(o) && descend(o, id, facts))
-        }
-        _ => false,
+        StmtKind::Seq(all) => all.iter().take_while(|s| s.id() != next.id()).for_each(|s| facts.skip(s)),
+        StmtKind::VarDef { tensor, .. } => facts.declare(tensor),
+        StmtKind::For { iter, extent, body, .. } => facts.enter_loop(iter, extent, body),
+        StmtKind::While { cond, body } => facts.enter_while(cond, body),
+        StmtKind::If { cond, then, .. } if then.id() == next.id() => facts.assume(cond),
+        StmtKind::If { cond, .. } => facts.assume_not(cond),
+        _ => {}
     }
-}
-
-struct Nothing;
-
-impl Visitor for Nothing {
-    fn stmt(&mut self, _: &Stmt, _: &mut Context) {}
 }

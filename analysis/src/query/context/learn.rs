@@ -249,6 +249,32 @@ impl Context {
         }
     }
 
+    /// After a statement whose inside was not visited: what was learnt inside of scopes is forgotten at their ends, so
+    /// that only its writes count.
+    pub(in crate::query) fn skip(&mut self, stmt: &Stmt) {
+        match stmt.kind() {
+            StmtKind::Seq(all) => all.iter().for_each(|s| self.skip(s)),
+            StmtKind::VarDef { .. } | StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::If { .. } => {
+                if self.reads_nothing() {
+                    self.writes += 1;
+                    self.changed();
+                } else {
+                    self.wrote(&effects::writes(stmt));
+                }
+            }
+            _ => self.after(stmt),
+        }
+    }
+
+    /// Whether nothing that is known is about elements of tensors, so that writes take nothing away.
+    fn reads_nothing(&mut self) -> bool {
+        self.by_tensor.is_empty()
+            && (0..self.truths.len()).all(|k| {
+                let cond = self.truths[k].cond.clone();
+                self.loads(&cond).is_empty()
+            })
+    }
+
     /// Elements of these tensors may have other values from here on, to the end of the walk.
     pub fn wrote<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Symbol>) {
         for t in tensors {
