@@ -5,11 +5,12 @@ use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
 use super::session;
 use serde_json::{Value as Json, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use taffeta::Program;
 use taffeta::analysis::query::depend::{Ask, Dependence, Dependences, Relation};
-use taffeta::analysis::query::reference::{Reference, Use};
+use taffeta::analysis::query::reference::Reference;
+use taffeta::ast::span::FileId;
 use taffeta::ast::{Func, SourceMap, Span, Stmt, StmtId, StmtKind, Symbol, Tensor, print as show};
 use taffeta::schedule::{selector, show as words};
 
@@ -20,13 +21,20 @@ Two instances of statements depend on each other if they touch one element and o
 write), WAR (a write after a read), WAW (a write after a write). A loop that carries none may run its iterations in any
 order. Reductions of one operator into one element commute, and are listed with their loops alone.
 
+A dependence that follows from others is left out: where three statements overwrite an element one after the other in
+the same iterations, that the third depends on the first. What a loop is said to carry accounts for all of them.
+
 Examples:
   taffeta deps f.ft
+  taffeta deps f.ft --all
   taffeta deps f.ft main --set w=3
   taffeta deps f.ft --json")]
 pub struct Args {
     #[command(flatten)]
     pub of: EntryArgs,
+    /// Every dependence, those that follow from others too
+    #[arg(long)]
+    pub all: bool,
     /// Machine-readable dependences and diagnostics on standard output
     #[arg(long)]
     pub json: bool,
@@ -39,7 +47,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = session::options(&args.of)?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let func = program.sized(&entry, &options)?;
-    let found = Found::new(&func, &options.sizes, program.sources());
+    let found = Found::new(&func, &options.sizes, program.sources(), args.all);
     if args.json { print_json(&found.json()) } else { print(&found.text()) }
 }
 
@@ -47,103 +55,88 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 struct Found<'a> {
     func: &'a Func,
     sources: &'a SourceMap,
+    /// The file that most of the program stands in.
+    main_file: FileId,
     /// Dependences, with how far the sink is from the source in every loop around both.
-    all: Vec<(Dependence, Vec<Option<i64>>)>,
-    /// Reductions of one operator into one element.
-    reductions: Vec<Dependence>,
-    loops: Vec<Stmt>,
+    listed: Vec<(Dependence, Vec<Option<i64>>)>,
+    /// Whether there are others, which follow from these.
+    more: bool,
+    loops: Vec<Loop>,
     /// What schedules call them.
     names: HashMap<StmtId, String>,
 }
 
+/// A loop, and the names of the tensors of which it carries dependences and reductions, each once.
+struct Loop {
+    stmt: Stmt,
+    carries: Vec<String>,
+    reduces: Vec<String>,
+}
+
 impl<'a> Found<'a> {
-    fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap) -> Found<'a> {
+    fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap, every: bool) -> Found<'a> {
         let analysis = Dependences::new(func);
-        let all = analysis.all(&Ask::default());
-        // Sizes that are compiled in stand nowhere in the program any more.
-        let seen = |mut d: Dependence| {
-            let distances = analysis.distances(&d);
-            d.witness.sizes.retain(|(size, _)| !known.contains_key(size.name()));
-            (d, distances)
+        let (mut listed, more) = match every {
+            true => (analysis.all(&Ask::default()), false),
+            false => {
+                let direct = analysis.direct();
+                (direct.dependences, direct.more)
+            }
         };
-        let all = all.into_iter().map(seen).collect();
-        let reduces = |r: &Reference| matches!(r.kind, Use::Reduce(_));
-        let ask = Ask { source: &reduces, sink: &reduces, commute: false, ..Ask::default() };
-        let reductions = analysis.all(&ask).into_iter().filter(|d| d.source.kind == d.sink.kind).collect();
+        let distances = analysis.distances(&listed);
+        // Sizes that are compiled in stand nowhere in the program any more.
+        listed.iter_mut().for_each(|d| d.witness.sizes.retain(|(size, _)| !known.contains_key(size.name())));
+        let mut carries = carried(&listed);
+        let mut reduces = carried(&analysis.carried_reductions());
         let mut loops = Vec::new();
         func.body.walk(&mut |s| {
             if matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }) {
-                loops.push(s.clone());
+                let names = |of: &mut Carried| of.remove(&s.id()).unwrap_or_default();
+                loops.push(Loop { stmt: s.clone(), carries: names(&mut carries), reduces: names(&mut reduces) });
             }
         });
-        Found { func, sources, all, reductions, loops, names: selector::names(func).into_iter().collect() }
-    }
-
-    /// The tensors that carried dependences of a loop are about, each once.
-    fn carried<'d>(list: impl Iterator<Item = &'d Dependence>, by: &Stmt) -> Vec<String> {
-        let mut out: Vec<String> = Vec::new();
-        for d in list.filter(|d| d.carrier().is_some_and(|c| c.id() == by.id())) {
-            let name = d.source.tensor.name();
-            if out.iter().all(|n| n != name) {
-                out.push(name.to_string());
-            }
-        }
-        out
-    }
-
-    /// What a loop carries: dependences, and reductions.
-    fn loop_carries(&self, s: &Stmt) -> (Vec<String>, Vec<String>) {
-        (Self::carried(self.all.iter().map(|(d, _)| d), s), Self::carried(self.reductions.iter(), s))
+        let listed = listed.into_iter().zip(distances).collect();
+        let names = selector::names(func).into_iter().collect();
+        Found { func, sources, main_file: main_file(func), listed, more, loops, names }
     }
 
     /// The line of a statement; of another file, with its name.
     fn line(&self, s: &Stmt) -> String {
         let span = s.origin().span();
         match self.sources.line_col(span) {
-            Some(at) if span.file == self.main_file() => format!("line {}", at.line),
+            Some(at) if span.file == self.main_file => format!("line {}", at.line),
             Some(_) => self.sources.locate(span),
             None => "generated".to_string(),
         }
-    }
-
-    /// The file that most of the program stands in: that of its first statement with a place.
-    fn main_file(&self) -> taffeta::ast::span::FileId {
-        let mut first = Span::NONE;
-        self.func.body.walk(&mut |s| {
-            if first.is_none() {
-                first = s.origin().chain().first().map_or(s.origin().span(), |c| c.span);
-            }
-        });
-        first.file
     }
 
     // ---- for people
 
     fn text(&self) -> String {
         let mut out = String::new();
-        let count = match self.all.len() {
+        let count = match self.listed.len() {
             0 => "no dependences".to_string(),
             1 => "1 dependence".to_string(),
             n => format!("{n} dependences"),
         };
-        let _ = writeln!(out, "{}: {count}", self.func.name);
-        let mut tensors: Vec<&Tensor> = Vec::new();
-        for (d, _) in &self.all {
-            if tensors.iter().all(|t| t.symbol != d.source.tensor) {
-                tensors.push(&d.source.declared);
-            }
+        let more = if self.more { ", and others that follow from these (`--all` lists them)" } else { "" };
+        let _ = writeln!(out, "{}: {count}{more}", self.func.name);
+        let (mut places, mut tensors) = (HashMap::new(), Vec::new());
+        for (d, distances) in &self.listed {
+            let place = *places.entry(&d.source.tensor).or_insert_with(|| {
+                tensors.push((&d.source.declared, Vec::new()));
+                tensors.len() - 1
+            });
+            tensors[place].1.push((d, distances));
         }
-        for t in tensors {
+        for (t, list) in tensors {
             let _ = write!(out, "\n{}\n", declaration(t));
-            for (d, distances) in self.all.iter().filter(|(d, _)| d.source.tensor == t.symbol) {
-                out.push_str(&self.dependence(d, distances));
-            }
+            list.into_iter().for_each(|(d, distances)| out.push_str(&self.dependence(d, distances)));
         }
         if !self.loops.is_empty() {
             out.push_str("\nloops\n");
         }
-        for s in &self.loops {
-            let (carries, reduces) = self.loop_carries(s);
+        for Loop { stmt, carries, reduces } in &self.loops {
             let what = match (carries.is_empty(), reduces.is_empty()) {
                 (false, true) => format!("carries dependences on {}", carries.join(", ")),
                 (false, false) => {
@@ -154,7 +147,7 @@ impl<'a> Found<'a> {
                     "has no loop-carried dependence: it can be parallel, vectorised or reversed".to_string()
                 }
             };
-            let _ = writeln!(out, "  {}, `{}` {what}", self.line(s), self.name(s));
+            let _ = writeln!(out, "  {}, `{}` {what}", self.line(stmt), self.name(stmt));
         }
         out
     }
@@ -201,17 +194,14 @@ impl<'a> Found<'a> {
     // ---- for machines
 
     fn json(&self) -> Json {
-        let loops: Vec<Json> = self
-            .loops
-            .iter()
-            .map(|s| {
-                let (carries, reduces) = self.loop_carries(s);
-                let free = carries.is_empty() && reduces.is_empty();
-                json!({ "loop": self.name(s), "line": self.line_number(s), "carries": carries, "reduces": reduces, "parallel": free })
-            })
-            .collect();
-        let all: Vec<Json> = self.all.iter().map(|(d, k)| self.json_of(d, k)).collect();
-        json!({ "status": "ok", "entry": self.func.name, "dependences": all, "loops": loops })
+        let loop_ = |Loop { stmt, carries, reduces }: &Loop| {
+            let free = carries.is_empty() && reduces.is_empty();
+            let line = self.line_number(stmt);
+            json!({ "loop": self.name(stmt), "line": line, "carries": carries, "reduces": reduces, "parallel": free })
+        };
+        let loops: Vec<Json> = self.loops.iter().map(loop_).collect();
+        let listed: Vec<Json> = self.listed.iter().map(|(d, k)| self.json_of(d, k)).collect();
+        json!({ "status": "ok", "entry": self.func.name, "dependences": listed, "more": self.more, "loops": loops })
     }
 
     fn line_number(&self, s: &Stmt) -> Option<usize> {
@@ -256,6 +246,32 @@ impl<'a> Found<'a> {
             },
         })
     }
+}
+
+/// The names of tensors by the loops that carry something on them.
+type Carried = HashMap<StmtId, Vec<String>>;
+
+fn carried(list: &[Dependence]) -> Carried {
+    let (mut out, mut seen) = (Carried::new(), HashSet::new());
+    for d in list {
+        let Some(carrier) = d.carrier() else { continue };
+        let name = d.source.tensor.name();
+        if seen.insert((carrier.id(), name)) {
+            out.entry(carrier.id()).or_default().push(name.to_string());
+        }
+    }
+    out
+}
+
+/// The file of the first statement with a place.
+fn main_file(func: &Func) -> FileId {
+    let mut first = Span::NONE;
+    func.body.walk(&mut |s| {
+        if first.is_none() {
+            first = s.origin().chain().first().map_or(s.origin().span(), |c| c.span);
+        }
+    });
+    first.file
 }
 
 fn declaration(t: &Tensor) -> String {

@@ -29,6 +29,15 @@ def stencil(x: inout[f32[n, m]]):
             x[t, i] = x[t - 1, i + 1]
 ";
 
+/// Statements that overwrite one element.
+const CHAIN: &str = "\
+def chain(x: f32[n], y: inout[f32[n]]):
+    for i in range(n):
+        y[i] = y[i] * x[i] + 1
+        y[i] = y[i] * x[i] + 2
+        y[i] = y[i] * x[i] + 3
+";
+
 fn check(args: &[&str], expected: Expect) {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     expected.assert_eq(&folder.succeeds(&[&["deps", "f.ft"], args].concat()));
@@ -103,6 +112,40 @@ fn a_program_without_dependences_is_said_to_have_none() {
           line 15, `j` has no loop-carried dependence: it can be parallel, vectorised or reversed
     "#]],
     );
+}
+
+#[test]
+fn what_follows_from_others_is_listed_if_it_is_asked_for() {
+    let folder = Folder::new(&[("f.ft", CHAIN)]);
+    let text = folder.succeeds(&["deps", "f.ft"]);
+    expect![[r#"
+        chain: 2 dependences, and others that follow from these (`--all` lists them)
+
+        y: inout f32[n]
+          RAW within one iteration of `i`
+            line 3 writes y[i]: y[i] = y[i] * x[i] + 1
+            line 4 reads y[i]: y[i] = y[i] * x[i] + 2
+            with n = 1, y[0] is written at i = 0 and read at i = 0
+          RAW within one iteration of `i`
+            line 4 writes y[i]: y[i] = y[i] * x[i] + 2
+            line 5 reads y[i]: y[i] = y[i] * x[i] + 3
+            with n = 1, y[0] is written at i = 0 and read at i = 0
+
+        loops
+          line 2, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
+    "#]]
+    .assert_eq(&text);
+    let every = folder.succeeds(&["deps", "f.ft", "--all"]);
+    // Each statement writes what the later ones read and write, and reads what they write.
+    assert!(every.starts_with("chain: 9 dependences\n"), "{every}");
+    let loops = |text: &str| text.split("\nloops\n").nth(1).map(str::to_string);
+    assert_eq!(loops(&text), loops(&every));
+    let json = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&folder.succeeds(&[&["deps", "f.ft", "--json"], args].concat())).unwrap()
+    };
+    let (direct, every) = (json(&[]), json(&["--all"]));
+    assert_eq!((direct["dependences"].as_array().map(Vec::len), &direct["more"]), (Some(2), &true.into()));
+    assert_eq!((every["dependences"].as_array().map(Vec::len), &every["more"]), (Some(9), &false.into()));
 }
 
 #[test]

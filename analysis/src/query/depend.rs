@@ -14,19 +14,25 @@
 //!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may
 //!   be one that no run shows.
 //!
+//! Questions are asked once for all pairs that they cannot tell apart (`pairs.rs`), and `direct.rs` leaves out the
+//! dependences that follow from others, so that what is asked grows with the program and not with its square.
+//!
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
-use super::Context;
+mod direct;
+mod pairs;
+mod prover;
+
+pub use self::direct::Direct;
+pub(super) use self::prover::{Conflict, Prover, kind_of, orders};
 use super::definition::Definitions;
+use super::instance::Instance;
 pub use super::instance::Relation;
-use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
-use super::linear::Linear;
-use super::point::Assumptions;
-use super::reference::{Reference, Step, Use, references};
+use super::reference::{Reference, inside, references};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use taffeta_ast::op::Op;
-use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use taffeta_ast::{Expr, Func, Stmt, StmtId, Symbol};
 
 /// Which of both runs first in the program as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +148,11 @@ impl Dependence {
     pub fn carrier(&self) -> Option<&Stmt> {
         self.loops.iter().find(|(_, r)| *r != Relation::Same).map(|(s, _)| s)
     }
+
+    /// The same dependence of two other references, which no question tells apart from these.
+    fn between(&self, source: &Reference, sink: &Reference) -> Dependence {
+        Dependence { source: source.clone(), sink: sink.clone(), ..self.clone() }
+    }
 }
 
 /// The references of a program, ready to be asked about.
@@ -151,6 +162,8 @@ pub struct Dependences<'f> {
     definitions: Definitions,
     /// Where the references to a tensor stand among them.
     by_tensor: FxHashMap<Symbol, Vec<usize>>,
+    /// How many questions were asked.
+    asked: AtomicUsize,
 }
 
 /// Pairs of which fewer are not worth several threads.
@@ -159,12 +172,20 @@ const FEW: usize = 16;
 impl<'f> Dependences<'f> {
     /// Collects the references.
     pub fn new(func: &'f Func) -> Dependences<'f> {
-        let all = references(func);
+        Dependences::among(func, references(func))
+    }
+
+    /// Collects the references in a statement and inside of it alone, for questions about no others.
+    pub fn inside(func: &'f Func, part: StmtId) -> Dependences<'f> {
+        Dependences::among(func, inside(func, Some(part)))
+    }
+
+    fn among(func: &'f Func, all: Vec<Reference>) -> Dependences<'f> {
         let mut by_tensor: FxHashMap<Symbol, Vec<usize>> = FxHashMap::default();
         for (k, r) in all.iter().enumerate() {
             by_tensor.entry(r.tensor.clone()).or_default().push(k);
         }
-        Dependences { func, all, by_tensor, definitions: Definitions::of(func) }
+        Dependences { func, all, by_tensor, definitions: Definitions::of(func), asked: AtomicUsize::new(0) }
     }
 
     /// The program.
@@ -188,353 +209,101 @@ impl<'f> Dependences<'f> {
 
     /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
-        self.first_pair(pairs(&self.all, ask), ask)
+        self.first_pair(self.distinct_pairs(&self.all, ask), ask)
     }
 
     /// The same among some of the references, which are in the order of the text.
     pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
-        self.first_pair(pairs(references.iter().copied(), ask), ask)
+        self.first_pair(self.distinct_pairs(references.iter().copied(), ask), ask)
     }
 
     fn first_pair(&self, pairs: Vec<(&Reference, &Reference)>, ask: &Ask<'_>) -> Option<Dependence> {
         if pairs.len() < FEW {
-            let mut prover = Prover::new(self.func, &self.definitions);
+            let mut prover = self.prover();
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
         taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
                 .with_min_len(4)
-                .map_init(|| Prover::new(self.func, &self.definitions), |prover, (a, b)| prover.pair(a, b, ask))
+                .map_init(|| self.prover(), |prover, (a, b)| prover.pair(a, b, ask))
                 .find_map_first(|found| found)
         })
     }
 
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
-        let pairs = pairs(&self.all, ask);
-        let found: Vec<Vec<Dependence>> = taffeta_ast::pool::run(|| {
-            pairs
-                .into_par_iter()
-                .with_min_len(4)
-                .map_init(
-                    || Prover::new(self.func, &self.definitions),
-                    |prover, (a, b)| prover.cases(a, b, ask, usize::MAX),
-                )
-                .collect()
-        });
-        found.into_iter().flatten().collect()
-    }
-
-    /// How far the sink's iterator is from the source's, for every loop around both; `None` where it is not always as
-    /// far.
-    pub fn distances(&self, d: &Dependence) -> Vec<Option<i64>> {
-        let mut prover = Prover::new(self.func, &self.definitions);
-        let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
-        let common = d.source.site.common(&d.sink.site);
-        let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
-        let mut distance = |stmt: &Stmt, relation: Relation| {
-            let StmtKind::For { iter, .. } = stmt.kind() else { return None };
-            if relation == Relation::Same {
-                return Some(0);
-            }
-            let seen = at(&d.witness.sink, iter)?.checked_sub(at(&d.witness.source, iter)?)?;
-            let another = |a: &Iterators<'_>, b: &Iterators<'_>| match (a.of(stmt.id()), b.of(stmt.id())) {
-                (Some(p), Some(q)) => vec![q.equals(&p.plus(&Expr::int(seen))).negate()],
-                _ => Vec::new(),
-            };
-            prover.feasible(&d.source, &d.sink, common, &relations, Some(&another)).is_none().then_some(seen)
-        };
-        d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
-    }
-}
-
-/// The pairs that a question is about, in the order of the sources.
-fn pairs<'r>(
-    references: impl IntoIterator<Item = &'r Reference> + Clone,
-    ask: &Ask<'_>,
-) -> Vec<(&'r Reference, &'r Reference)> {
-    let mut sinks: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
-    for r in references.clone().into_iter().filter(|r| (ask.sink)(r)) {
-        sinks.entry(&r.tensor).or_default().push(r);
-    }
-    let mut out = Vec::new();
-    for a in references.into_iter().filter(|r| (ask.source)(r)) {
-        for b in sinks.get(&a.tensor).into_iter().flatten() {
-            let commute = ask.commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
-            if (a.kind.writes() || b.kind.writes()) && !commute {
-                out.push((a, *b));
-            }
-        }
-    }
-    out
-}
-
-/// Two instances, and what is known of them since a mark.
-pub(super) struct Conflict {
-    pub(super) mark: super::Mark,
-    pub(super) assumed: Assumptions,
-    pub(super) source: Instance,
-    pub(super) sink: Instance,
-    /// The indices of the source's element, and of the sink's.
-    element: Option<Vec<Expr>>,
-    other: Option<Vec<Expr>>,
-}
-
-/// What decides about pairs, on one thread.
-pub(super) struct Prover<'f> {
-    func: &'f Func,
-    pub(super) ctx: Context,
-    names: Names,
-    writes: Writes,
-    definitions: Definitions,
-}
-
-impl<'f> Prover<'f> {
-    pub(super) fn new(func: &'f Func, definitions: &Definitions) -> Prover<'f> {
-        let definitions = definitions.clone();
-        Prover { func, ctx: Context::new(func), names: Names::default(), writes: Writes::default(), definitions }
-    }
-
-    fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
-        self.cases(a, b, ask, 1).pop()
-    }
-
-    /// The dependences of a pair, up to a number of them: one for each loop that can carry it.
-    fn cases(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>, most: usize) -> Vec<Dependence> {
-        let common = a.site.common(&b.site);
-        let scope = a.scope();
-        let mut loops = Vec::new();
-        let mut asked = Vec::new();
-        for (k, step) in a.site.path[..common].iter().enumerate() {
-            let Step::Loop { stmt, .. } = step else { continue };
-            let relation = (ask.relate)(stmt);
-            // Around its declaration it is another tensor in every iteration.
-            if k < scope && !relation.allows(Relation::Same) {
-                return Vec::new();
-            }
-            asked.push(if k < scope { Relation::Same } else { relation });
-            loops.push(stmt.clone());
-        }
-        let mut out = Vec::new();
-        for relations in orders(&asked, ask.order, a.site.before(&b.site)) {
-            if let Some(witness) = self.feasible(a, b, common, &relations, ask.extra) {
-                let loops = loops.iter().cloned().zip(relations).collect();
-                let (source, sink) = (a.clone(), b.clone());
-                out.push(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness });
-                if out.len() >= most {
-                    break;
-                }
-            }
-        }
-        out
-    }
-
-    /// Whether both can be executed in iterations that are so related, and touch one element.
-    fn feasible(
-        &mut self,
-        a: &Reference,
-        b: &Reference,
-        common: usize,
-        relations: &[Relation],
-        extra: Option<&Extra<'_>>,
-    ) -> Option<Witness> {
-        self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
-        })
-    }
-
-    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are
-    /// there while `f` runs.
-    pub(super) fn with_conflict_assumed<T>(
-        &mut self,
-        a: &Reference,
-        b: &Reference,
-        common: usize,
-        relations: &[Relation],
-        extra: Option<&Extra<'_>>,
-        f: impl FnOnce(&mut Self, Conflict) -> T,
-    ) -> T {
-        let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
-        let unstable = unstable([&a.site, &b.site], &between, &mut self.writes);
-        let mark = self.ctx.mark();
-        let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
-        let (definitions, assumed) = (&self.definitions, Assumptions::default());
-        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, definitions, unstable, assumed };
-        pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
-        pair.enter_rest(&a.site.path[common..], &mut source);
-        pair.enter_rest(&b.site.path[common..], &mut sink);
-        let here = pair.execute(a, &mut source);
-        let there = pair.execute(b, &mut sink);
-        for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
-            pair.suppose(&cond, true);
-        }
-        let (element, other) = (here.clone(), there.clone());
-        pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
-        for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
-            pair.assumed.impossible |= pair.ctx.differ(&x, &y);
-            pair.suppose(&x.equals(&y), true);
-            pair.ctx.assume_congruent(&x, &y);
-        }
-        let assumed = pair.assumed;
-        let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
-        self.ctx.pop(mark);
-        answer
-    }
-
-    fn witness(
-        &mut self,
-        a: &Reference,
-        b: &Reference,
-        mark: super::Mark,
-        assumed: &Assumptions,
-        instances: [&Instance; 2],
-        elements: [(Option<Vec<Expr>>, &Reference); 2],
-    ) -> Option<Witness> {
-        let symbol = |e: &Expr| match e.kind() {
-            taffeta_ast::ExprKind::Var(s) => Some(s.clone()),
-            _ => None,
-        };
-        let of = |r: &Reference, i: &Instance| -> Vec<(Symbol, Symbol)> {
-            r.site.loops().filter_map(|(s, iter)| Some((iter.clone(), symbol(i.iterator(s.id())?)?))).collect()
-        };
-        let (p, q) = (of(a, instances[0]), of(b, instances[1]));
-        let mut first = self.func.sizes.clone();
-        for (_, s) in p.iter().chain(&q) {
-            if !first.contains(s) {
-                first.push(s.clone());
-            }
-        }
-        let point = self.ctx.point(mark, assumed, &first)?;
-        let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
-        let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
-        let [(element, _), _] = elements;
-        let mut value = |s: &Symbol| {
-            let l = Linear::atom(self.ctx.variable(s));
-            point.of(&self.ctx, &l)
-        };
-        let known = |list: Vec<(Symbol, Symbol)>, value: &mut dyn FnMut(&Symbol) -> Option<i64>| {
-            list.into_iter().filter_map(|(shown, s)| Some((shown, value(&s)?))).collect()
-        };
-        let sizes = self.func.sizes.iter().map(|s| (s.clone(), s.clone())).collect();
-        let (sizes, source, sink) = (known(sizes, &mut value), known(p, &mut value), known(q, &mut value));
-        let element = element.and_then(|e| {
-            e.iter()
-                .map(|x| {
-                    let l = self.ctx.linear(x);
-                    point.of(&self.ctx, &l)
+        let pairs = pairs::every(&self.all, ask);
+        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
+        let which: Vec<usize> = pairs
+            .iter()
+            .map(|(a, b)| {
+                *numbers.entry(pairs::key(a, b)).or_insert_with(|| {
+                    asked.push((*a, *b));
+                    asked.len() - 1
                 })
-                .collect()
-        });
-        // Shown with numbers: `adj[0, 1]`, not `adj[i, j]` of one of both instances.
-        let number = |e: &Expr, ctx: &mut Context| {
-            e.rewrite(&mut |e| match e.kind() {
-                taffeta_ast::ExprKind::Var(s) if e.dtype().is_int() => {
-                    let l = Linear::atom(ctx.variable(s));
-                    point.of(ctx, &l).map_or(e, Expr::int)
-                }
-                _ => e,
             })
-        };
-        let mut assumed: Vec<(Expr, i64)> = Vec::new();
-        for (e, v) in &point.assumed {
-            let shown = (number(&self.names.original(e.clone()), &mut self.ctx), *v);
-            if !assumed.contains(&shown) {
-                assumed.push(shown);
-            }
-        }
-        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact && opaque.is_none(), opaque })
+            .collect();
+        let answers = self.cases(asked, ask);
+        let answered = pairs.iter().zip(which).map(|(pair, k)| (pair, &answers[k]));
+        answered.flat_map(|((a, b), found)| found.iter().map(|d| d.between(a, b))).collect()
     }
-}
 
-/// Divisions by unknowns that are put together again, at most for one pair of instances.
-const MOST_DIVISIONS: usize = 2;
+    /// The same, with one pair for all that the question cannot tell apart: of references in one place that do the same
+    /// to the same element.
+    pub fn distinct(&self, ask: &Ask<'_>) -> Vec<Dependence> {
+        self.cases(self.distinct_pairs(&self.all, ask), ask).into_iter().flatten().collect()
+    }
 
-/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the
-/// solvers do not see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these
-/// products.
-fn recombined<'e>(
-    here: impl Iterator<Item = &'e Expr>,
-    there: impl Iterator<Item = &'e Expr>,
-) -> Vec<[(Expr, bool); 2]> {
-    let (ours, theirs) = (divisions(here), divisions(there));
-    let pairs = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
-    pairs
-        .filter(|((a, d), (b, e))| d == e && a != b)
-        .map(|((a, d), (b, _))| {
-            let same = a.floor_div(d).equals(&b.floor_div(d));
-            let product = |x: &Expr| x.minus(&x.modulo(d));
-            [(same.and(&product(a).equals(&product(b))), true), (same, false)]
+    fn cases(&self, pairs: Vec<(&Reference, &Reference)>, ask: &Ask<'_>) -> Vec<Vec<Dependence>> {
+        self.each(pairs, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+    }
+
+    /// The answers to questions that are independent of each other.
+    fn each<Q: Send, A: Send>(&self, questions: Vec<Q>, answer: impl Fn(&mut Prover<'_>, Q) -> A + Sync) -> Vec<A> {
+        if questions.len() < FEW {
+            let mut prover = self.prover();
+            return questions.into_iter().map(|q| answer(&mut prover, q)).collect();
+        }
+        let all = questions.into_par_iter().with_min_len(4);
+        taffeta_ast::pool::run(|| all.map_init(|| self.prover(), |prover, q| answer(prover, q)).collect())
+    }
+
+    fn distinct_pairs<'r>(
+        &self,
+        references: impl IntoIterator<Item = &'r Reference> + Clone,
+        ask: &Ask<'_>,
+    ) -> Vec<(&'r Reference, &'r Reference)> {
+        let mut prover = None;
+        pairs::distinct(references, ask, &mut |a, b| {
+            prover.get_or_insert_with(|| self.prover()).is_impossible(a, b, ask)
         })
-        .take(MOST_DIVISIONS)
-        .collect()
-}
+    }
 
-/// What is divided in some indices by what is not a constant.
-fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
-    let mut out = Vec::new();
-    for e in indices {
-        e.walk(&mut |e| {
-            if let ExprKind::Apply(Op::FloorDiv | Op::Mod, args) = e.kind()
-                && e.dtype() == DType::I64
-                && args[1].as_int().is_none()
-            {
-                let both = (args[0].clone(), args[1].clone());
-                if !out.contains(&both) {
-                    out.push(both);
-                }
-            }
-        });
+    pub(super) fn prover(&self) -> Prover<'_> {
+        Prover::new(self.func, &self.definitions, &self.asked)
     }
-    out
-}
 
-/// The outermost statement inside which everything happens between source and sink.
-fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stmt> {
-    let mut relations = relations.iter();
-    for step in &a.site.path[..common] {
-        if let Step::Loop { stmt, .. } = step
-            && relations.next() != Some(&Relation::Same)
-        {
-            return Some(stmt.clone());
-        }
+    /// How many questions were asked of the facts about two instances: what the time goes with.
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
     }
-    a.site.path.get(common).map(|s| s.stmt().clone()).or_else(|| Some(a.site.stmt.clone()))
-}
 
-/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same
-/// iteration.
-pub(super) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
-    if order == Order::Either {
-        return vec![asked.to_vec()];
-    }
-    let mut out = Vec::new();
-    let mut same = Vec::new();
-    let mut possible = true;
-    for (k, r) in asked.iter().enumerate() {
-        if r.allows(Relation::Later) {
-            let mut case = same.clone();
-            case.push(Relation::Later);
-            case.extend(&asked[k + 1..]);
-            out.push(case);
-        }
-        possible = r.allows(Relation::Same);
-        if !possible {
-            break;
-        }
-        same.push(Relation::Same);
-    }
-    if possible && before {
-        // What stays within one iteration comes first: it is the simplest to show.
-        out.insert(0, same);
-    }
-    out
-}
-
-pub(super) fn kind_of(source: Use, sink: Use) -> DependenceKind {
-    match (source, sink) {
-        (Use::Read, _) => DependenceKind::WriteAfterRead,
-        (_, Use::Write) => DependenceKind::WriteAfterWrite,
-        _ => DependenceKind::ReadAfterWrite,
+    /// How far the sink's iterator is from the source's, for every loop around both of each dependence; `None` where it
+    /// is not always as far.
+    pub fn distances(&self, all: &[Dependence]) -> Vec<Vec<Option<i64>>> {
+        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
+        let which: Vec<usize> = all
+            .iter()
+            .map(|d| {
+                let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
+                *numbers.entry((pairs::key(&d.source, &d.sink), relations)).or_insert_with(|| {
+                    asked.push(d);
+                    asked.len() - 1
+                })
+            })
+            .collect();
+        let answers = self.each(asked, |prover, d| prover.distances(d));
+        which.into_iter().map(|k| answers[k].clone()).collect()
     }
 }

@@ -8,8 +8,9 @@
 use super::Context;
 use super::definition::Definitions;
 use super::point::Assumptions;
-use super::reference::{Reference, Site, Step};
+use super::reference::{Reference, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 /// In which iteration of a loop the sink is, as seen from the source.
@@ -48,6 +49,8 @@ pub(super) struct Names {
     iters: FxHashMap<(Symbol, Side), Symbol>,
     values: FxHashMap<(Expr, Side, usize), Symbol>,
     originals: FxHashMap<Symbol, Expr>,
+    /// The assertions among the statements of sequences, with their places.
+    assertions: FxHashMap<StmtId, Rc<[(usize, Expr)]>>,
 }
 
 /// One instance of a statement: its iterators under other names.
@@ -174,13 +177,10 @@ impl Pair<'_> {
         instance.place += 1;
         match step {
             Step::Child { seq, position } => {
-                let StmtKind::Seq(all) = seq.kind() else { return };
-                for s in &all[..*position] {
-                    if let StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } = s.kind() {
-                        instance.place += 1;
-                        let cond = self.rename(cond, instance);
-                        self.suppose(&cond, true);
-                    }
+                for (_, cond) in self.names.assertions(seq).iter().take_while(|(k, _)| k < position) {
+                    instance.place += 1;
+                    let cond = self.rename(cond, instance);
+                    self.suppose(&cond, true);
                 }
             }
             Step::Scope { .. } => {}
@@ -276,6 +276,14 @@ impl Pair<'_> {
 }
 
 impl Names {
+    fn assertions(&mut self, seq: &Stmt) -> Rc<[(usize, Expr)]> {
+        let found = || match seq.kind() {
+            StmtKind::Seq(all) => asserted(all).map(|(k, cond)| (k, cond.clone())).collect(),
+            _ => Rc::from([]),
+        };
+        self.assertions.entry(seq.id()).or_insert_with(found).clone()
+    }
+
     pub(super) fn iterator(&mut self, iter: &Symbol, side: Side) -> Symbol {
         let fresh = || match side {
             Side::Shared => iter.clone(),
@@ -306,42 +314,61 @@ impl Names {
     }
 }
 
-/// The tensors whose elements may change between the evaluations that a question about two sites looks at: conditions
-/// and bounds on the way down, and the statements themselves.
-///
-/// Conditions that load from a tensor are looked at from the outermost statement that evaluates one; whatever writes
-/// the tensor inside that statement makes it unstable.
-pub(super) fn unstable(sites: [&Site; 2], outermost: &Stmt, writes: &mut Writes) -> FxHashSet<Symbol> {
-    let mut out = writes.of(outermost).clone();
-    for site in sites {
-        for step in &site.path {
+/// What a reference loads: for conditions and bounds on the way down, in what it evaluates itself.
+pub(super) struct Loaded {
+    /// By the conditions and bounds of a step, with the statement that the step leads into.
+    steps: Vec<(Stmt, FxHashSet<Symbol>)>,
+    /// By the reference, and all of those.
+    all: FxHashSet<Symbol>,
+}
+
+impl Loaded {
+    pub(super) fn by(r: &Reference) -> Loaded {
+        let mut steps = Vec::new();
+        for step in &r.site.path {
             let evaluated: Vec<&Expr> = match step {
                 Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
                 Step::Branch { cond, .. } => vec![cond],
                 // What is said about indices uses shapes as they were at the declaration.
                 Step::Scope { tensor, .. } => tensor.shape.iter().collect(),
                 Step::Child { seq, position } => match seq.kind() {
-                    StmtKind::Seq(all) => all[..*position]
-                        .iter()
-                        .filter_map(|s| match s.kind() {
-                            StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some(cond),
-                            _ => None,
-                        })
-                        .collect(),
+                    StmtKind::Seq(all) => asserted(&all[..*position]).map(|(_, cond)| cond).collect(),
                     _ => Vec::new(),
                 },
                 Step::Loop { bounds: None, .. } => Vec::new(),
             };
-            let mut loaded = FxHashSet::default();
-            for e in evaluated {
-                loaded.extend(super::effects::loads(e));
-            }
+            let loaded: FxHashSet<Symbol> = evaluated.into_iter().flat_map(super::effects::loads).collect();
             if !loaded.is_empty() {
-                out.extend(loaded.intersection(writes.of(step.stmt())).cloned());
+                steps.push((step.stmt().clone(), loaded));
             }
         }
+        let own = r.guards.iter().map(|(cond, _)| cond).chain(r.indices.iter().flatten()).chain(&r.declared.shape);
+        let mut all: FxHashSet<Symbol> = own.flat_map(super::effects::loads).collect();
+        all.extend(steps.iter().flat_map(|(_, loaded)| loaded.iter().cloned()));
+        Loaded { steps, all }
     }
-    out
+
+    /// Adds the tensors whose elements may change between the evaluations that a question looks at: of what is loaded,
+    /// what is written inside `outermost`, where everything happens between source and sink. Conditions that load from
+    /// a tensor are looked at from the outermost statement that evaluates one; whatever writes the tensor inside that
+    /// statement makes it unstable.
+    pub(super) fn unstable(&self, outermost: &Stmt, writes: &mut Writes, out: &mut FxHashSet<Symbol>) {
+        if self.all.is_empty() {
+            return;
+        }
+        out.extend(self.all.intersection(writes.of(outermost)).cloned());
+        for (stmt, loaded) in &self.steps {
+            out.extend(loaded.intersection(writes.of(stmt)).cloned());
+        }
+    }
+}
+
+/// The assertions among some statements, with their places.
+fn asserted(all: &[Stmt]) -> impl Iterator<Item = (usize, &Expr)> {
+    all.iter().enumerate().filter_map(|(k, s)| match s.kind() {
+        StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some((k, cond)),
+        _ => None,
+    })
 }
 
 /// What statements write, computed once for each.

@@ -16,7 +16,7 @@ use super::Context;
 use super::context::{Def, Key};
 use super::depend::Dependences;
 use super::instance::Relation;
-use super::instance::{Instance, Names, Pair, Side, Writes, unstable};
+use super::instance::{Instance, Loaded, Names, Pair, Side, Writes};
 use super::linear::Atom;
 use super::point::{Assumptions, System};
 use super::reference::{Reference, Step, Use};
@@ -42,9 +42,9 @@ impl Dependences<'_> {
 
     fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {
         let mut done = Writes::default();
-        let mut changing = unstable([&read.site, &read.site], within, &mut done);
-        for w in writes {
-            changing.extend(unstable([&read.site, &w.site], within, &mut done));
+        let mut changing = FxHashSet::default();
+        for r in [read].into_iter().chain(writes.iter().copied()) {
+            Loaded::by(r).unstable(within, &mut done, &mut changing);
         }
         let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
         let mark = ctx.mark();

@@ -1,7 +1,8 @@
 //! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks
 //! and declarations. What the dependence analysis starts from.
 
-use rustc_hash::FxHashSet;
+use crate::tree;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
@@ -90,6 +91,11 @@ pub struct Site {
     pub stmt: Stmt,
     /// From the root to it; for the condition of a `while`, into its loop.
     pub path: Vec<Step>,
+    /// The same number for statements that follow each other with nothing but statements between them: the same loops
+    /// and conditions are around them, the same assertions were passed, and any other one is before or after all.
+    pub(super) run: usize,
+    /// The same number where the same loops and declarations are around.
+    pub(super) nest: usize,
 }
 
 impl Site {
@@ -142,9 +148,21 @@ pub struct Reference {
     pub guards: Vec<(Expr, bool)>,
     /// The declaration.
     pub declared: Arc<Tensor>,
+    /// Its place among all references of the program.
+    pub(super) place: usize,
+    /// The same number for references of one run to one element, which do the same: no question tells them apart but
+    /// for which one comes first.
+    pub(super) class: usize,
+    /// The same number for references in one nest of loops to one element, whatever the conditions are.
+    pub(super) broad: usize,
 }
 
 impl Reference {
+    /// Whether both stand in one statement.
+    pub(super) fn beside(&self, other: &Reference) -> bool {
+        Arc::ptr_eq(&self.site, &other.site)
+    }
+
     /// How many steps of the way lie outside the tensor's declaration.
     pub fn scope(&self) -> usize {
         let declares = |s: &Step| matches!(s, Step::Scope { tensor, .. } if tensor.symbol == self.tensor);
@@ -154,39 +172,94 @@ impl Reference {
 
 /// All references of a program, in the order of its text; in a statement, reads come before writes.
 pub fn references(func: &Func) -> Vec<Reference> {
-    let tensors = func.interface().cloned().collect();
-    let mut c = Collector { path: Vec::new(), tensors, out: Vec::new() };
+    inside(func, None)
+}
+
+/// Those in a statement and inside of it alone, if one is given.
+pub(super) fn inside(func: &Func, part: Option<StmtId>) -> Vec<Reference> {
+    let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
+    let way = part.map(|id| tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect());
+    let mut c = Collector { path: Vec::new(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, part, way };
     c.stmt(&func.body);
+    number(&mut c.out);
     c.out
+}
+
+/// Gives references their places, and the same numbers where they are alike.
+fn number(all: &mut [Reference]) {
+    let (mut classes, mut broad) = (FxHashMap::default(), FxHashMap::default());
+    for (place, r) in all.iter_mut().enumerate() {
+        let element = (r.tensor.clone(), r.kind, r.indices.clone());
+        let (next, next_broad) = (classes.len(), broad.len());
+        r.place = place;
+        r.class = *classes.entry((r.site.run, element.clone(), r.guards.clone())).or_insert(next);
+        r.broad = *broad.entry((r.site.nest, element)).or_insert(next_broad);
+    }
 }
 
 struct Collector {
     path: Vec<Step>,
-    tensors: Vec<Arc<Tensor>>,
+    /// The tensors that are alive.
+    tensors: FxHashMap<Symbol, Arc<Tensor>>,
     out: Vec<Reference>,
+    /// Those of the present [`Site`], and how many numbers were given.
+    run: usize,
+    nest: usize,
+    numbers: usize,
+    /// The statement that references are collected in, and the way to it as long as it was not reached.
+    part: Option<StmtId>,
+    way: Option<FxHashSet<StmtId>>,
 }
 
 impl Collector {
     fn stmt(&mut self, s: &Stmt) {
+        if self.way.is_none() || self.part != Some(s.id()) {
+            return self.parts(s);
+        }
+        let way = self.way.take();
+        self.parts(s);
+        self.way = way;
+    }
+
+    fn parts(&mut self, s: &Stmt) {
         if let StmtKind::While { body, .. } = s.kind() {
             // The condition is evaluated in every iteration.
             self.path.push(Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None });
+            self.new_run();
+            let nest = std::mem::replace(&mut self.nest, self.run);
             self.direct(s);
-            self.stmt(body);
+            self.new_run();
+            if self.way.as_ref().is_none_or(|way| way.contains(&body.id())) {
+                self.stmt(body);
+            }
+            self.nest = nest;
             self.path.pop();
             return;
         }
         self.direct(s);
         match s.kind() {
             StmtKind::Seq(v) => {
+                self.new_run();
                 for (position, child) in v.iter().enumerate() {
+                    // What has statements inside is a run of its own, and an assertion says something from here on.
+                    let alone =
+                        matches!(child.kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. }) || has_body(child);
+                    if alone {
+                        self.new_run();
+                    }
                     self.within(Step::Child { seq: s.clone(), position }, child);
+                    if alone {
+                        self.new_run();
+                    }
                 }
             }
             StmtKind::VarDef { tensor, body } => {
-                self.tensors.push(tensor.clone());
+                let hidden = self.tensors.insert(tensor.symbol.clone(), tensor.clone());
                 self.within(Step::Scope { stmt: s.clone(), tensor: tensor.clone() }, body);
-                self.tensors.pop();
+                match hidden {
+                    Some(outer) => self.tensors.insert(tensor.symbol.clone(), outer),
+                    None => self.tensors.remove(&tensor.symbol),
+                };
             }
             StmtKind::For { iter, extent, body, .. } => {
                 let bounds = match extent {
@@ -206,84 +279,83 @@ impl Collector {
         }
     }
 
+    fn new_run(&mut self) {
+        self.numbers += 1;
+        self.run = self.numbers;
+    }
+
     fn within(&mut self, step: Step, inside: &Stmt) {
+        if self.way.as_ref().is_some_and(|way| !way.contains(&inside.id())) {
+            return;
+        }
+        let nest = self.nest;
+        if !matches!(step, Step::Child { .. }) {
+            self.new_run();
+        }
+        if matches!(step, Step::Loop { .. } | Step::Scope { .. }) {
+            self.nest = self.run;
+        }
         self.path.push(step);
         self.stmt(inside);
         self.path.pop();
+        self.nest = nest;
     }
 
     /// The references that stand in the statement itself.
     fn direct(&mut self, s: &Stmt) {
-        if matches!(s.kind(), StmtKind::Seq(_)) {
+        if matches!(s.kind(), StmtKind::Seq(_)) || self.way.is_some() {
             return;
         }
-        let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone() });
-        let mut reads = Vec::new();
         let mut loads = Loads { guarded: true, guards: Vec::new(), seen: FxHashSet::default(), found: Vec::new() };
         for e in s.kind().exprs() {
             loads.visit(e);
         }
-        for (tensor, indices, guards) in loads.finish(s) {
-            let declared = self.declared(&tensor);
-            let site = site.clone();
-            let indices = Some(indices);
-            reads.extend(declared.map(|declared| Reference {
-                site,
-                tensor,
-                kind: Use::Read,
-                indices,
-                guards,
-                declared,
-            }));
-        }
         let mut seen = FxHashSet::default();
-        reads.retain(|r| seen.insert((r.tensor.clone(), r.indices.clone(), r.guards.clone())));
-        self.out.append(&mut reads);
+        let mut touched: Vec<Touch> = loads.finish(s);
+        touched.retain(|t| seen.insert(t.clone()));
+        let mut add = |tensor: &Symbol, kind, indices| touched.push((tensor.clone(), kind, indices, Vec::new()));
         let element = |indices: &[taffeta_ast::Access]| Some(indices.iter().map(|a| a.index.clone()).collect());
         match s.kind() {
-            StmtKind::Store { tensor, indices, .. } => self.add(&site, tensor, Use::Write, element(indices)),
-            StmtKind::ReduceTo { tensor, indices, op, .. } => {
-                self.add(&site, tensor, Use::Reduce(*op), element(indices));
-            }
+            StmtKind::Store { tensor, indices, .. } => add(tensor, Use::Write, element(indices)),
+            StmtKind::ReduceTo { tensor, indices, op, .. } => add(tensor, Use::Reduce(*op), element(indices)),
             StmtKind::Eval { args, .. } => {
                 for t in args {
-                    self.add(&site, t, Use::Read, None);
-                    self.add(&site, t, Use::Write, None);
+                    add(t, Use::Read, None);
+                    add(t, Use::Write, None);
                 }
             }
-            kind => kind.printed().into_iter().for_each(|t| self.add(&site, t, Use::Read, None)),
+            kind => kind.printed().into_iter().for_each(|t| add(t, Use::Read, None)),
+        }
+        touched.retain(|(tensor, ..)| self.tensors.contains_key(tensor));
+        if touched.is_empty() {
+            return;
+        }
+        let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone(), run: self.run, nest: self.nest });
+        for (tensor, kind, indices, guards) in touched {
+            let (site, declared) = (site.clone(), self.tensors[&tensor].clone());
+            let (place, class, broad) = (0, 0, 0);
+            self.out.push(Reference { site, tensor, kind, indices, guards, declared, place, class, broad });
         }
     }
+}
 
-    fn add(&mut self, site: &Arc<Site>, tensor: &Symbol, kind: Use, indices: Option<Vec<Expr>>) {
-        let declared = self.declared(tensor);
-        let site = site.clone();
-        self.out.extend(declared.map(|declared| Reference {
-            site,
-            tensor: tensor.clone(),
-            kind,
-            indices,
-            guards: Vec::new(),
-            declared,
-        }));
-    }
-
-    fn declared(&self, tensor: &Symbol) -> Option<Arc<Tensor>> {
-        self.tensors.iter().rev().find(|t| t.symbol == *tensor).cloned()
-    }
+/// Whether there are statements inside of it.
+fn has_body(s: &Stmt) -> bool {
+    s.kind().inside().next().is_some()
 }
 
 /// Operands under guards that one statement may have; with more of them, guards are left out.
 const MOST_VISITS: usize = 4096;
 
-type Load = (Symbol, Vec<Expr>, Vec<(Expr, bool)>);
+/// A tensor, what is done to which element, and under which conditions.
+type Touch = (Symbol, Use, Option<Vec<Expr>>, Vec<(Expr, bool)>);
 
 /// The loads in the expressions of one statement. A shared operand is visited once for each stack of guards over it.
 struct Loads {
     guarded: bool,
     guards: Vec<(Expr, bool)>,
     seen: FxHashSet<(usize, Vec<(usize, bool)>)>,
-    found: Vec<Load>,
+    found: Vec<Touch>,
 }
 
 impl Loads {
@@ -310,7 +382,7 @@ impl Loads {
         }
         if let ExprKind::Load(t, indices) = e.kind() {
             let indices = indices.iter().map(|a| a.index.clone()).collect();
-            self.found.push((t.clone(), indices, self.guards.clone()));
+            self.found.push((t.clone(), Use::Read, Some(indices), self.guards.clone()));
         }
     }
 
@@ -324,7 +396,7 @@ impl Loads {
     }
 
     /// What was found; where there was too much of it, found again without guards.
-    fn finish(self, s: &Stmt) -> Vec<Load> {
+    fn finish(self, s: &Stmt) -> Vec<Touch> {
         if self.seen.len() <= MOST_VISITS {
             return self.found;
         }

@@ -65,13 +65,8 @@ impl Dependences<'_> {
             let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };
             edges.into_iter().map(related).collect()
         };
-        let found: Vec<Vec<Related>> = taffeta_ast::pool::run(|| {
-            pairs
-                .into_par_iter()
-                .with_min_len(4)
-                .map_init(|| Prover::new(self.func(), self.definitions()), pair)
-                .collect()
-        });
+        let found: Vec<Vec<Related>> =
+            taffeta_ast::pool::run(|| pairs.into_par_iter().with_min_len(4).map_init(|| self.prover(), pair).collect());
         found.into_iter().flatten().collect()
     }
 }

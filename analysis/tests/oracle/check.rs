@@ -80,9 +80,9 @@ pub fn either(seed: u64, all: &mut Counts) -> Option<String> {
 }
 
 /// A reference as it is found again in a run: guards do not count.
-type Key = (StmtId, Symbol, Use, Option<Vec<Expr>>);
+pub type Key = (StmtId, Symbol, Use, Option<Vec<Expr>>);
 
-fn key(r: &Reference) -> Key {
+pub fn key(r: &Reference) -> Key {
     (r.site.stmt.id(), r.tensor.clone(), r.kind, r.indices.clone())
 }
 
@@ -96,7 +96,7 @@ fn key_of(e: &Event) -> Key {
 }
 
 /// The iteration of every loop around both that the sink is in; `None` where the directions of the loop differ.
-fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
+pub fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
     let relation = |(p, q): (&Iteration, &Iteration)| match (q.value - p.value) * p.step.signum() {
         _ if p.step.signum() != q.step.signum() => None,
         0 => Some(Relation::Same),
@@ -107,7 +107,7 @@ fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
 }
 
 /// Every two touches of one element by two instances, one of them writing, the first one first.
-fn pairs<'t>(trace: &'t Trace, f: &mut dyn FnMut(&'t Event, &'t Event)) {
+pub fn pairs<'t>(trace: &'t Trace, f: &mut dyn FnMut(&'t Event, &'t Event)) {
     let mut elements: HashMap<(usize, &[i64]), Vec<&Event>> = HashMap::new();
     let mut left = MOST_PAIRS;
     for e in &trace.events {
@@ -130,12 +130,12 @@ fn allows(asked: Relation, found: Relation) -> bool {
 }
 
 /// Whether one of the answers is this pair.
-fn covered(answers: &HashMap<(Key, Key), Vec<Vec<Relation>>>, a: &Event, b: &Event, between: &[Relation]) -> bool {
+pub fn covered(answers: &HashMap<(Key, Key), Vec<Vec<Relation>>>, a: &Event, b: &Event, between: &[Relation]) -> bool {
     let fits = |r: &Vec<Relation>| r.len() == between.len() && r.iter().zip(between).all(|(x, y)| allows(*x, *y));
     answers.get(&(key_of(a), key_of(b))).is_some_and(|all| all.iter().any(fits))
 }
 
-fn by_pair(answers: &[Dependence]) -> HashMap<(Key, Key), Vec<Vec<Relation>>> {
+pub fn by_pair(answers: &[Dependence]) -> HashMap<(Key, Key), Vec<Vec<Relation>>> {
     let mut out: HashMap<_, Vec<_>> = HashMap::new();
     for d in answers {
         let relations = d.loops.iter().map(|(_, r)| *r).collect();
@@ -144,7 +144,7 @@ fn by_pair(answers: &[Dependence]) -> HashMap<(Key, Key), Vec<Vec<Relation>>> {
     out
 }
 
-fn commutes(a: &Event, b: &Event) -> bool {
+pub fn commutes(a: &Event, b: &Event) -> bool {
     matches!((a.touch, b.touch), (Touch::Reduce(x), Touch::Reduce(y)) if x == y)
 }
 

@@ -3,6 +3,7 @@
 //! `FIRST` and `MOST` in the environment choose other seeds.
 
 mod check;
+mod direct;
 
 use check::{Counts, either, fault};
 use rayon::prelude::*;
@@ -54,4 +55,22 @@ fn private_tensors_soundly() {
     let c = campaign(Class::Private, 500);
     assert!(c.private > 80, "too few are private: {c:?}");
     assert!(c.killed * 100 >= c.private * 70, "precision fell: {c:?}");
+}
+
+#[test]
+fn direct_dependences_order_what_all_of_them_do() {
+    let classes = [Class::Affine, Class::Wild, Class::Private];
+    let all: Vec<(Option<String>, direct::Counts)> = (0..300u64)
+        .into_par_iter()
+        .map(|seed| {
+            let mut counts = direct::Counts::default();
+            (direct::fault(seed, classes[(seed % 3) as usize], &mut counts), counts)
+        })
+        .collect();
+    let failures: Vec<&String> = all.iter().filter_map(|(failure, _)| failure.as_ref()).collect();
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[0]);
+    let sum = |f: fn(&direct::Counts) -> u64| all.iter().map(|(_, c)| f(c)).sum::<u64>();
+    let (direct, every, chains) = (sum(|c| c.direct), sum(|c| c.all), sum(|c| c.chains));
+    println!("{direct} of {every} dependences are direct, {chains} pairs of touches are ordered by chains");
+    assert!(direct * 100 < every * 95 && chains > 1000, "too little follows: {direct} of {every}, {chains}");
 }

@@ -1,0 +1,388 @@
+//! The dependences that do not follow from others, found without asking about the others.
+//!
+//! ```text
+//! for i: y[i] = y[i] * a[i]      s1 -> s2 and s2 -> s3 are direct;
+//!        y[i] = y[i] + b[i]      s1 -> s3 follows from them, since s2 writes the element in every iteration in which
+//!        y[i] = y[i] * c[i]      s1 and s3 touch it
+//! ```
+//!
+//! References to one element that are executed in the same iterations, because loops, conditions and subscripts are
+//! the same but for the names of iterators, and only say what nothing in the program writes, are a *family*. The members
+//! of a family that follow each other and do not conflict (reads; reductions of one operator) are an *epoch*. Each epoch
+//! conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those of all
+//! later ones, in the same iterations of the loops around both.
+//!
+//! - **Within one iteration** of the loops around `a` and `b`, their dependence follows from `a -> … -> c` and `c -> b`,
+//!   where `c` is of a later epoch of `a`'s family, comes before `b`, conflicts with it, and has the same loops in
+//!   common with it as `a`. Likewise for a `c` of an earlier epoch of `b`'s family.
+//! - **Carried by a loop**, it follows where the loop is also around a `c` of a later epoch of `a`'s family that
+//!   conflicts with `b`, or one of an earlier epoch of `b`'s family that conflicts with `a`.
+//!
+//! Instances of one statement are ordered by the statement, so what it reads and writes counts as one after the other.
+//! By induction on the text between source and sink, everything follows from what is direct, and a loop that carries a
+//! dependence on a tensor carries a direct one.
+
+use super::pairs::{self, Key, Subscripts, conflicts};
+use super::prover::{Prover, common_loops};
+use super::{Ask, Dependence, Dependences, Relation};
+use crate::pass::substitute::rewrite_expr;
+use crate::query::definition::Definitions;
+use crate::query::reference::{Reference, Step, Use};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
+
+/// The dependences that do not follow from others.
+#[derive(Clone, Debug, Default)]
+pub struct Direct {
+    /// In the order of the text; for each pair of references, within one iteration first, then by loops.
+    pub dependences: Vec<Dependence>,
+    /// Whether there are others, which follow from these.
+    pub more: bool,
+}
+
+impl Dependences<'_> {
+    /// The dependences of the program that do not follow from others. Those between reductions of one operator are no
+    /// dependences here.
+    pub fn direct(&self) -> Direct {
+        let mut search = Search::new(self);
+        let mut by_tensor: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
+        for r in self.references() {
+            by_tensor.entry(&r.tensor).or_default().push(r);
+        }
+        for references in by_tensor.values().filter(|all| all.iter().any(|r| r.kind.writes())) {
+            search.within(references);
+        }
+        for (depth, references) in self.in_loops() {
+            search.carried(&references, depth);
+        }
+        search.answer()
+    }
+
+    /// For every loop and every tensor and operator of which it carries reductions that meet in one element, one such
+    /// pair.
+    pub fn carried_reductions(&self) -> Vec<Dependence> {
+        let mut out = Vec::new();
+        for (depth, references) in self.in_loops() {
+            let mut left: Vec<Use> = Vec::new();
+            for r in &references {
+                if matches!(r.kind, Use::Reduce(_)) && !left.contains(&r.kind) {
+                    left.push(r.kind);
+                }
+            }
+            for kind in left {
+                let relations = carried(references[0], depth);
+                let relate = |s: &Stmt| related(references[0], &relations, s);
+                let ask = Ask { relate: &relate, commute: false, ..Ask::default() };
+                let alike: Vec<&Reference> = references.iter().copied().filter(|r| r.kind == kind).collect();
+                out.extend(self.first_among(&alike, &ask));
+            }
+        }
+        out.sort_by_key(|d| (d.source.place, d.sink.place));
+        out
+    }
+
+    /// The references to a tensor inside of a loop, for every loop that can carry something: with how many loops are
+    /// around that one. The tensor is declared outside of it, and written in it.
+    fn in_loops(&self) -> Vec<(usize, Vec<&Reference>)> {
+        let mut found: FxHashMap<(StmtId, &Symbol), (usize, Vec<&Reference>)> = FxHashMap::default();
+        for r in self.references() {
+            let scope = r.scope();
+            let loops = r.site.path.iter().enumerate().filter(|(_, s)| matches!(s, Step::Loop { .. }));
+            for (depth, (_, step)) in loops.enumerate().filter(|(_, (k, _))| *k >= scope) {
+                found.entry((step.stmt().id(), &r.tensor)).or_insert((depth, Vec::new())).1.push(r);
+            }
+        }
+        let mut all: Vec<_> = found.into_values().filter(|(_, v)| v.iter().any(|r| r.kind.writes())).collect();
+        all.sort_by_key(|(depth, v)| (v[0].place, *depth));
+        all
+    }
+}
+
+/// The relations of the loops around a reference where the one at a depth carries.
+fn carried(r: &Reference, depth: usize) -> Vec<Relation> {
+    let relation = |k: usize| match k.cmp(&depth) {
+        Ordering::Less => Relation::Same,
+        Ordering::Equal => Relation::Later,
+        Ordering::Greater => Relation::Any,
+    };
+    (0..r.site.loops().count()).map(relation).collect()
+}
+
+/// The relation of a loop, if it is around the reference.
+fn related(r: &Reference, relations: &[Relation], stmt: &Stmt) -> Relation {
+    r.site.loops().position(|(s, _)| s.id() == stmt.id()).map_or(Relation::Any, |k| relations[k])
+}
+
+/// A pair that may be direct, and the loop that carries it, as its depth.
+type Candidate<'a> = (&'a Reference, &'a Reference, Option<usize>);
+
+struct Search<'a> {
+    all: &'a Dependences<'a>,
+    prover: Prover<'a>,
+    /// Of every reference: its family, and its epoch in that.
+    member: Vec<(usize, usize)>,
+    /// Of every family, its epochs.
+    families: Vec<Vec<Vec<&'a Reference>>>,
+    candidates: Vec<Candidate<'a>>,
+    /// Pairs that would follow from others, one for each that no question tells apart.
+    following: FxHashMap<(Key, Option<usize>), Candidate<'a>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(all: &'a Dependences<'a>) -> Search<'a> {
+        let mut s = Search {
+            all,
+            prover: all.prover(),
+            member: Vec::new(),
+            families: Vec::new(),
+            candidates: Vec::new(),
+            following: FxHashMap::default(),
+        };
+        let written = all.references().iter().filter(|r| r.kind.writes()).map(|r| &r.tensor).collect();
+        let mut names = FamilyNames { definitions: all.definitions(), written, iterators: Vec::new() };
+        let (mut of_class, mut numbers): (FxHashMap<usize, Option<usize>>, FxHashMap<_, usize>) = Default::default();
+        for r in all.references() {
+            let shared = *of_class.entry(r.class).or_insert_with(|| {
+                let next = numbers.len();
+                names.name(r).map(|n| *numbers.entry(n).or_insert(next))
+            });
+            // Numbers from the end on are those of single references.
+            let family = shared.unwrap_or(usize::MAX - r.place);
+            s.member.push((family, 0));
+        }
+        s.families = vec![Vec::new(); numbers.len()];
+        for (r, member) in all.references().iter().zip(&mut s.member) {
+            let Some(epochs) = s.families.get_mut(member.0) else { continue };
+            match epochs.last_mut() {
+                Some(last) if !conflicts(last[0], r, true) => last.push(r),
+                _ => epochs.push(vec![r]),
+            }
+            member.1 = epochs.len() - 1;
+        }
+        s
+    }
+
+    /// The members of an epoch of a reference's family, so many epochs later.
+    fn epoch(&self, r: &Reference, later: isize) -> Option<&[&'a Reference]> {
+        let (family, epoch) = self.member[r.place];
+        Some(self.families.get(family)?.get(epoch.checked_add_signed(later)?)?)
+    }
+
+    /// Candidates within one iteration of the loops around both.
+    fn within(&mut self, references: &[&'a Reference]) {
+        let index = Subscripts::of(references);
+        for (k, a) in references.iter().enumerate() {
+            for b in index.near(a, k + 1).map(|k| references[k]) {
+                if !conflicts(a, b, true) || !a.site.before(&b.site) {
+                    continue;
+                }
+                if self.follows_within(a, b) {
+                    self.following.entry((pairs::key(a, b), None)).or_insert((a, b, None));
+                    if self.all_follow(a, b) {
+                        break;
+                    }
+                } else {
+                    self.candidates.push((a, b, None));
+                }
+            }
+        }
+    }
+
+    fn follows_within(&self, a: &Reference, b: &Reference) -> bool {
+        let ((f, e), (g, h)) = (self.member[a.place], self.member[b.place]);
+        if f == g {
+            return h > e + 1;
+        }
+        let common = loops_around_both(a, b);
+        let after =
+            |c: &Reference| c.site.before(&b.site) && conflicts(c, b, true) && loops_around_both(c, b) == common;
+        let before =
+            |c: &Reference| a.site.before(&c.site) && conflicts(a, c, true) && loops_around_both(a, c) == common;
+        let next = |later| self.epoch(a, later).and_then(|m| m.first()).is_some_and(|c| c.place > a.place && after(c));
+        let last = |later| self.epoch(b, later).and_then(|m| m.last()).is_some_and(|c| c.place < b.place && before(c));
+        [1, 2].into_iter().any(next) || [-1, -2].into_iter().any(last)
+    }
+
+    /// Whether everything that comes after `b` follows from others as its dependence on `a` does: two epochs of `a`'s
+    /// family came in between, one of which conflicts with whatever comes, and what comes has no more loops in common
+    /// with them than with `a`.
+    fn all_follow(&self, a: &Reference, b: &Reference) -> bool {
+        let passed = |later| {
+            let c = self.epoch(a, later).and_then(|m| m.first());
+            c.is_some_and(|c| c.place < b.place && loops_around_both(c, b) == loops_around_both(a, c))
+        };
+        passed(1) && passed(2)
+    }
+
+    /// Candidates that the loop at a depth carries, among all references to a tensor in it.
+    fn carried(&mut self, references: &[&'a Reference], depth: usize) {
+        // The last epochs of each family in the loop, and the first ones.
+        let mut ends: FxHashMap<usize, [usize; 2]> = FxHashMap::default();
+        for (family, epoch) in references.iter().map(|r| self.member[r.place]) {
+            let [first, last] = ends.entry(family).or_insert([epoch, epoch]);
+            (*first, *last) = ((*first).min(epoch), (*last).max(epoch));
+        }
+        let kept = |near: &dyn Fn([usize; 2], usize) -> bool| -> Vec<&'a Reference> {
+            let is_near = |r: &&&Reference| near(ends[&self.member[r.place].0], self.member[r.place].1);
+            references.iter().filter(is_near).copied().collect()
+        };
+        let sources = kept(&|[_, last], epoch| epoch + 1 >= last);
+        let sinks = kept(&|[first, _], epoch| epoch <= first + 1);
+        let at_end = |r: &Reference, end: usize, by: isize| -> Option<&'a Reference> {
+            let (family, _) = self.member[r.place];
+            self.families.get(family)?.get(ends[&family][end].checked_add_signed(by)?)?.first().copied()
+        };
+        let follows = |a: &Reference, b: &Reference| {
+            let ((f, e), (g, h)) = (self.member[a.place], self.member[b.place]);
+            let later = |by: isize| ends[&f][1].checked_add_signed(by).is_some_and(|k| k > e);
+            let sooner = |by: isize| ends[&g][0].checked_add_signed(by).is_some_and(|k| k < h);
+            [0, -1].into_iter().any(|by| later(by) && at_end(a, 1, by).is_some_and(|c| conflicts(c, b, true)))
+                || [0, 1].into_iter().any(|by| sooner(by) && at_end(b, 0, by).is_some_and(|c| conflicts(a, c, true)))
+        };
+        let relations = carried(references[0], depth);
+        let ask = Ask { relate: &|s| related(references[0], &relations, s), ..Ask::default() };
+        let (sources, sinks) = (by_element(sources), by_element(sinks));
+        let first: Vec<&Reference> = sinks.iter().map(|t| t[0]).collect();
+        let index = Subscripts::of(&first);
+        for s in &sources {
+            for t in index.near(s[0], 0).map(|k| &sinks[k]) {
+                let many = s.len() * t.len() > pairs::MANY;
+                if !conflicts(s[0], t[0], true) || many && self.prover.is_impossible(s[0], t[0], &ask) {
+                    continue;
+                }
+                for (a, b) in s.iter().flat_map(|a| t.iter().map(move |b| (*a, *b))) {
+                    if follows(a, b) {
+                        self.following.entry((pairs::key(a, b), Some(depth))).or_insert((a, b, Some(depth)));
+                    } else {
+                        self.candidates.push((a, b, Some(depth)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks about the candidates, and whether anything follows from what is found.
+    fn answer(mut self) -> Direct {
+        let order = |(a, b, depth): &Candidate<'_>| (a.place, b.place, *depth);
+        self.candidates.sort_by_key(order);
+        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
+        let which: Vec<usize> = self
+            .candidates
+            .iter()
+            .map(|c| {
+                *numbers.entry((pairs::key(c.0, c.1), c.2)).or_insert_with(|| {
+                    asked.push(*c);
+                    asked.len() - 1
+                })
+            })
+            .collect();
+        let answers = self.all.each(asked, |prover, c| ask(prover, c));
+        let found = self.candidates.iter().zip(which);
+        let dependences = found.filter_map(|((a, b, _), k)| Some(answers[k].as_ref()?.between(a, b))).collect();
+        let mut following: Vec<Candidate<'_>> = self.following.into_values().collect();
+        following.sort_by_key(order);
+        let more = following.into_iter().any(|c| ask(&mut self.prover, c).is_some());
+        Direct { dependences, more }
+    }
+}
+
+fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependence> {
+    let common = common_loops(a, b, a.site.common(&b.site)).count();
+    let mut relations = depth.map_or_else(|| vec![Relation::Same; common], |depth| carried(a, depth));
+    relations.truncate(common);
+    prover.related(a, b, relations, None)
+}
+
+/// How many loops are around both.
+fn loops_around_both(a: &Reference, b: &Reference) -> usize {
+    common_loops(a, b, a.site.common(&b.site)).count()
+}
+
+/// References to one tensor by what they do to which element in which nest of loops, in the order of the text.
+fn by_element<'r>(references: Vec<&'r Reference>) -> Vec<Vec<&'r Reference>> {
+    let mut numbers = FxHashMap::default();
+    let mut out: Vec<Vec<&Reference>> = Vec::new();
+    for r in references {
+        let k = *numbers.entry(r.broad).or_insert_with(|| {
+            out.push(Vec::new());
+            out.len() - 1
+        });
+        out[k].push(r);
+    }
+    out
+}
+
+/// What a family has in common, with names for iterators that only say how many loops are around theirs.
+#[derive(PartialEq, Eq, Hash)]
+struct FamilyName {
+    tensor: Symbol,
+    around: Vec<Around>,
+    indices: Vec<Expr>,
+    guards: Vec<(Expr, bool)>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Around {
+    Loop([Expr; 3]),
+    Branch(Expr, bool),
+}
+
+/// Names of families.
+struct FamilyNames<'a> {
+    definitions: &'a Definitions,
+    /// Tensors that the program writes.
+    written: FxHashSet<&'a Symbol>,
+    /// Names of iterators by the number of loops around theirs.
+    iterators: Vec<Expr>,
+}
+
+impl FamilyNames<'_> {
+    /// `None` where the reference may be executed or not, or touch one element or another, for other reasons than the
+    /// iterators around it.
+    fn name(&mut self, r: &Reference) -> Option<FamilyName> {
+        let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
+        let mut around = Vec::new();
+        for step in &r.site.path {
+            match step {
+                Step::Child { .. } | Step::Scope { .. } => {}
+                Step::Loop { bounds: None, .. } => return None,
+                Step::Loop { iter, bounds: Some([begin, end, step]), .. } => {
+                    let bound = |e| self.renamed(e, &iterators);
+                    around.push(Around::Loop([bound(begin)?, bound(end)?, bound(step)?]));
+                    let depth = iterators.len();
+                    if depth == self.iterators.len() {
+                        self.iterators.push(Expr::var(&Symbol::new(format!("{depth}"))));
+                    }
+                    iterators.insert(iter.clone(), self.iterators[depth].clone());
+                }
+                Step::Branch { cond, then, .. } => around.push(Around::Branch(self.renamed(cond, &iterators)?, *then)),
+            }
+        }
+        let indices = r.indices.as_ref()?.iter().map(|e| self.renamed(e, &iterators)).collect::<Option<_>>()?;
+        let guards = r.guards.iter().map(|(e, holds)| Some((self.renamed(e, &iterators)?, *holds)));
+        Some(FamilyName { tensor: r.tensor.clone(), around, indices, guards: guards.collect::<Option<_>>()? })
+    }
+
+    /// The expression in terms of these names; `None` if it reads what the program writes.
+    fn renamed(&self, e: &Expr, iterators: &FxHashMap<Symbol, Expr>) -> Option<Expr> {
+        let mut fixed = true;
+        let new = rewrite_expr(
+            e,
+            &mut |e| match e.kind() {
+                ExprKind::Var(s) => iterators.get(s).map(|v| Expr::raw(v.kind().clone(), e.dtype())),
+                ExprKind::Load(t, _) => {
+                    let value = self.definitions.value(t).map(|value| self.renamed(value, iterators));
+                    fixed &= match &value {
+                        Some(value) => value.is_some(),
+                        None => !self.written.contains(t),
+                    };
+                    value.flatten()
+                }
+                _ => None,
+            },
+            &mut FxHashMap::default(),
+        );
+        fixed.then_some(new)
+    }
+}

@@ -1,0 +1,207 @@
+//! Which pairs of references a question is about, and which of them it cannot tell apart.
+//!
+//! References of one class (`Reference::class`) stand behind the same loops, conditions and assertions and do the same
+//! to the same element, so a pair of classes has one answer for each order in which its members stand in the text. What
+//! is asked of many classes is asked once of the nests that they stand in, without conditions, before it is asked of
+//! each: if that is impossible, so is all of it.
+
+use super::prover::{Prover, asked, orders};
+use super::{Ask, Relation};
+use crate::query::reference::{Reference, Site, Step, Use};
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use taffeta_ast::Symbol;
+
+/// What a question about a pair of references depends on: their classes, and the order in the text if that is not the
+/// same for all of them.
+pub(super) type Key = (usize, usize, Ordering);
+
+/// The key of a pair.
+pub(super) fn key(a: &Reference, b: &Reference) -> Key {
+    let order = match a.site.run == b.site.run {
+        true if a.beside(b) => Ordering::Equal,
+        true => a.place.cmp(&b.place),
+        false => Ordering::Less,
+    };
+    (a.class, b.class, order)
+}
+
+/// Whether the order of two references to one tensor matters.
+pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
+    let commutes = commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+    (a.kind.writes() || b.kind.writes()) && !commutes
+}
+
+/// References to one tensor, found by the constants among their subscripts: `t[i, 3]` and `t[j, 4]` never meet.
+pub(super) struct Subscripts {
+    /// The dimension in which most of them have a constant.
+    dim: usize,
+    constant: FxHashMap<i64, Vec<usize>>,
+    other: Vec<usize>,
+    all: Vec<usize>,
+}
+
+fn constant(r: &Reference, dim: usize) -> Option<i64> {
+    r.indices.as_ref()?.get(dim)?.as_int()
+}
+
+impl Subscripts {
+    pub(super) fn of(references: &[&Reference]) -> Subscripts {
+        let dims = references.first().map_or(0, |r| r.declared.shape.len());
+        let variable = |dim: &usize| references.iter().filter(|r| constant(r, *dim).is_none()).count();
+        let dim = (0..dims).min_by_key(variable).unwrap_or(0);
+        let all = (0..references.len()).collect();
+        let mut index = Subscripts { dim, constant: FxHashMap::default(), other: Vec::new(), all };
+        for (k, r) in references.iter().enumerate() {
+            match constant(r, dim) {
+                Some(c) => index.constant.entry(c).or_default().push(k),
+                None => index.other.push(k),
+            }
+        }
+        index
+    }
+
+    /// The positions of those that may touch an element of `r`, from a position on, in their order.
+    pub(super) fn near(&self, r: &Reference, from: usize) -> impl Iterator<Item = usize> {
+        let [mut x, mut y] = match constant(r, self.dim) {
+            Some(c) => [self.constant.get(&c).map_or(&[][..], Vec::as_slice), &self.other],
+            None => [&self.all[..], &[]],
+        };
+        (x, y) = (&x[x.partition_point(|k| *k < from)..], &y[y.partition_point(|k| *k < from)..]);
+        std::iter::from_fn(move || {
+            let next = match (x.first(), y.first()) {
+                (Some(p), Some(q)) if q < p => &mut y,
+                (Some(_), _) => &mut x,
+                _ => &mut y,
+            };
+            let (first, rest) = next.split_first()?;
+            *next = rest;
+            Some(*first)
+        })
+    }
+}
+
+/// The pairs that a question is about, in the order of the sources.
+pub(super) fn every<'r>(
+    references: impl IntoIterator<Item = &'r Reference> + Clone,
+    ask: &Ask<'_>,
+) -> Vec<(&'r Reference, &'r Reference)> {
+    let mut sinks: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
+    for r in references.clone().into_iter().filter(|r| (ask.sink)(r)) {
+        sinks.entry(&r.tensor).or_default().push(r);
+    }
+    let mut out = Vec::new();
+    for a in references.into_iter().filter(|r| (ask.source)(r)) {
+        let sinks = sinks.get(&a.tensor).into_iter().flatten();
+        out.extend(sinks.filter(|b| conflicts(a, b, ask.commute)).map(|b| (a, *b)));
+    }
+    out
+}
+
+/// Those of them that have the first place among all with the same key, in the order of the sources. `impossible` says
+/// of a pair whether there is no answer for any of those in the same nests that do the same to the same elements.
+pub(super) fn distinct<'r>(
+    references: impl IntoIterator<Item = &'r Reference> + Clone,
+    ask: &Ask<'_>,
+    impossible: &mut dyn FnMut(&Reference, &Reference) -> bool,
+) -> Vec<(&'r Reference, &'r Reference)> {
+    let sources = Broad::of(references.clone().into_iter().filter(|r| (ask.source)(r)));
+    let sinks = Broad::of(references.into_iter().filter(|r| (ask.sink)(r)));
+    let mut out = Vec::new();
+    for (tensor, sources) in &sources {
+        let Some(sinks) = sinks.get(tensor) else { continue };
+        let first: Vec<&Reference> = sinks.iter().map(|b| b.classes[0][0]).collect();
+        let index = Subscripts::of(&first);
+        for s in sources {
+            let a = s.classes[0][0];
+            for t in index.near(a, 0).map(|k| &sinks[k]) {
+                let b = t.classes[0][0];
+                let many = s.classes.len() * t.classes.len() > MANY;
+                if !conflicts(a, b, ask.commute) || many && impossible(a, b) {
+                    continue;
+                }
+                let classes = s.classes.iter().flat_map(|x| t.classes.iter().map(move |y| (x, y)));
+                classes.for_each(|(x, y)| first_of_each(x, y, &mut out));
+            }
+        }
+    }
+    out.sort_by_key(|(a, b)| (a.place, b.place));
+    out
+}
+
+/// Pairs of classes of which fewer are not worth another question.
+pub(super) const MANY: usize = 4;
+
+/// References in one nest of loops to one element, by classes.
+struct Broad<'r> {
+    classes: Vec<Vec<&'r Reference>>,
+}
+
+impl<'r> Broad<'r> {
+    fn of(references: impl Iterator<Item = &'r Reference>) -> FxHashMap<&'r Symbol, Vec<Broad<'r>>> {
+        let mut out: FxHashMap<&Symbol, Vec<Broad<'_>>> = FxHashMap::default();
+        let (mut groups, mut classes) = (FxHashMap::default(), FxHashMap::default());
+        for r in references {
+            let of_tensor = out.entry(&r.tensor).or_default();
+            let group = *groups.entry(r.broad).or_insert_with(|| {
+                of_tensor.push(Broad { classes: Vec::new() });
+                of_tensor.len() - 1
+            });
+            let group = &mut of_tensor[group].classes;
+            let class = *classes.entry(r.class).or_insert_with(|| {
+                group.push(Vec::new());
+                group.len() - 1
+            });
+            group[class].push(r);
+        }
+        out
+    }
+}
+
+/// The first pair of two classes for each order in the text.
+fn first_of_each<'r>(x: &[&'r Reference], y: &[&'r Reference], out: &mut Vec<(&'r Reference, &'r Reference)>) {
+    let (a, b) = (x[0], y[0]);
+    if a.site.run != b.site.run {
+        return out.push((a, b));
+    }
+    let later =
+        |r: &Reference, list: &[&'r Reference]| list.iter().find(|s| s.place > r.place && !s.beside(r)).copied();
+    out.extend(later(a, y).map(|b| (a, b)));
+    out.extend(later(b, x).map(|a| (a, b)));
+    let (mut x, mut y) = (x.iter().peekable(), y.iter().peekable());
+    while let (Some(a), Some(b)) = (x.peek(), y.peek()) {
+        if a.beside(b) {
+            return out.push((**a, **b));
+        }
+        if a.place < b.place {
+            x.next()
+        } else {
+            y.next()
+        };
+    }
+}
+
+impl Prover<'_> {
+    /// Whether it is proved that no two references in these nests have a dependence of the kind that is asked for,
+    /// whatever the conditions are under which they are executed.
+    pub(super) fn is_impossible(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> bool {
+        let Some(relations) = asked(a, b, ask) else { return true };
+        let (a, b) = (unconditional(a), unconditional(b));
+        let common = a.site.common(&b.site);
+        let cases = orders(&relations, ask.order, true);
+        // What happens in between is only known for what a loop carries.
+        let carried = |r: &Vec<Relation>| r.iter().any(|r| *r != Relation::Same);
+        ask.extra.is_none()
+            && cases.iter().all(carried)
+            && cases.iter().all(|relations| self.feasible(&a, &b, common, relations, None).is_none())
+    }
+}
+
+/// The reference as if nothing but the loops around it decided whether it is executed.
+fn unconditional(r: &Reference) -> Reference {
+    let path = r.site.path.iter().filter(|s| matches!(s, Step::Loop { .. } | Step::Scope { .. })).cloned().collect();
+    let site = Site { stmt: r.site.stmt.clone(), path, run: r.site.run, nest: r.site.nest };
+    // A class of its own: what is remembered of the others is about their conditions as well.
+    Reference { site: Arc::new(site), guards: Vec::new(), class: usize::MAX - r.broad, ..r.clone() }
+}

@@ -1,0 +1,350 @@
+//! What decides about one pair of references: the facts of two instances, and a point that satisfies them.
+
+use super::{Ask, Dependence, DependenceKind, Extra, Iterators, Order, Witness};
+use crate::query::definition::Definitions;
+use crate::query::instance::{Instance, Loaded, Names, Pair, Relation, Side, Writes};
+use crate::query::linear::Linear;
+use crate::query::point::Assumptions;
+use crate::query::reference::{Reference, Step, Use};
+use crate::query::{Context, Mark};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use taffeta_ast::op::Op;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+
+/// Two instances, and what is known of them since a mark.
+pub(in crate::query) struct Conflict {
+    pub(in crate::query) mark: Mark,
+    pub(in crate::query) assumed: Assumptions,
+    pub(in crate::query) source: Instance,
+    pub(in crate::query) sink: Instance,
+    /// The indices of the source's element, and of the sink's.
+    element: Option<Vec<Expr>>,
+    other: Option<Vec<Expr>>,
+}
+
+/// What decides about pairs, on one thread.
+pub(in crate::query) struct Prover<'f> {
+    func: &'f Func,
+    /// Counts the questions.
+    asked: &'f AtomicUsize,
+    pub(in crate::query) ctx: Context,
+    names: Names,
+    writes: Writes,
+    definitions: Definitions,
+    /// What the references of a class load on the way to their element.
+    loaded: FxHashMap<usize, Rc<Loaded>>,
+}
+
+impl<'f> Prover<'f> {
+    pub(in crate::query) fn new(func: &'f Func, definitions: &Definitions, asked: &'f AtomicUsize) -> Prover<'f> {
+        let definitions = definitions.clone();
+        Prover {
+            func,
+            asked,
+            ctx: Context::new(func),
+            names: Names::default(),
+            writes: Writes::default(),
+            definitions,
+            loaded: FxHashMap::default(),
+        }
+    }
+
+    /// The first dependence of a pair.
+    pub(super) fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
+        self.cases(a, b, ask, 1).pop()
+    }
+
+    /// The dependences of a pair, up to a number of them: one for each loop that can carry it.
+    pub(super) fn cases(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>, most: usize) -> Vec<Dependence> {
+        let Some(asked) = asked(a, b, ask) else { return Vec::new() };
+        let mut out = Vec::new();
+        for relations in orders(&asked, ask.order, a.site.before(&b.site)) {
+            out.extend(self.related(a, b, relations, ask.extra));
+            if out.len() >= most {
+                break;
+            }
+        }
+        out
+    }
+
+    /// The dependence of a pair in iterations that are so related.
+    pub(super) fn related(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        relations: Vec<Relation>,
+        extra: Option<&Extra<'_>>,
+    ) -> Option<Dependence> {
+        let common = a.site.common(&b.site);
+        let witness = self.feasible(a, b, common, &relations, extra)?;
+        let loops = common_loops(a, b, common).cloned().zip(relations).collect();
+        let (source, sink) = (a.clone(), b.clone());
+        Some(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness })
+    }
+
+    /// Whether both can be executed in iterations that are so related, and touch one element.
+    pub(super) fn feasible(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        common: usize,
+        relations: &[Relation],
+        extra: Option<&Extra<'_>>,
+    ) -> Option<Witness> {
+        self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
+            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
+        })
+    }
+
+    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are
+    /// there while `f` runs.
+    pub(in crate::query) fn with_conflict_assumed<T>(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        common: usize,
+        relations: &[Relation],
+        extra: Option<&Extra<'_>>,
+        f: impl FnOnce(&mut Self, Conflict) -> T,
+    ) -> T {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
+        let unstable = self.unstable([a, b], &between);
+        let mark = self.ctx.mark();
+        let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
+        let (definitions, assumed) = (&self.definitions, Assumptions::default());
+        let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, definitions, unstable, assumed };
+        pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
+        pair.enter_rest(&a.site.path[common..], &mut source);
+        pair.enter_rest(&b.site.path[common..], &mut sink);
+        let here = pair.execute(a, &mut source);
+        let there = pair.execute(b, &mut sink);
+        for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
+            pair.suppose(&cond, true);
+        }
+        let (element, other) = (here.clone(), there.clone());
+        pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
+        for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
+            pair.assumed.impossible |= pair.ctx.differ(&x, &y);
+            pair.suppose(&x.equals(&y), true);
+            pair.ctx.assume_congruent(&x, &y);
+        }
+        let assumed = pair.assumed;
+        let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
+        self.ctx.pop(mark);
+        answer
+    }
+
+    /// See [`super::Dependences::distances`].
+    pub(super) fn distances(&mut self, d: &Dependence) -> Vec<Option<i64>> {
+        let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
+        let common = d.source.site.common(&d.sink.site);
+        let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
+        let mut distance = |stmt: &Stmt, relation: Relation| {
+            let StmtKind::For { iter, .. } = stmt.kind() else { return None };
+            if relation == Relation::Same {
+                return Some(0);
+            }
+            let seen = at(&d.witness.sink, iter)?.checked_sub(at(&d.witness.source, iter)?)?;
+            let another = |a: &Iterators<'_>, b: &Iterators<'_>| match (a.of(stmt.id()), b.of(stmt.id())) {
+                (Some(p), Some(q)) => vec![q.equals(&p.plus(&Expr::int(seen))).negate()],
+                _ => Vec::new(),
+            };
+            self.feasible(&d.source, &d.sink, common, &relations, Some(&another)).is_none().then_some(seen)
+        };
+        d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
+    }
+
+    /// What two references load and what may change between source and sink.
+    fn unstable(&mut self, references: [&Reference; 2], between: &Stmt) -> FxHashSet<Symbol> {
+        let mut out = FxHashSet::default();
+        for r in references {
+            let loaded = self.loaded.entry(r.class).or_insert_with(|| Rc::new(Loaded::by(r))).clone();
+            loaded.unstable(between, &mut self.writes, &mut out);
+        }
+        out
+    }
+
+    fn witness(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        mark: Mark,
+        assumed: &Assumptions,
+        instances: [&Instance; 2],
+        elements: [(Option<Vec<Expr>>, &Reference); 2],
+    ) -> Option<Witness> {
+        let symbol = |e: &Expr| match e.kind() {
+            ExprKind::Var(s) => Some(s.clone()),
+            _ => None,
+        };
+        let of = |r: &Reference, i: &Instance| -> Vec<(Symbol, Symbol)> {
+            r.site.loops().filter_map(|(s, iter)| Some((iter.clone(), symbol(i.iterator(s.id())?)?))).collect()
+        };
+        let (p, q) = (of(a, instances[0]), of(b, instances[1]));
+        let mut first = self.func.sizes.clone();
+        for (_, s) in p.iter().chain(&q) {
+            if !first.contains(s) {
+                first.push(s.clone());
+            }
+        }
+        let point = self.ctx.point(mark, assumed, &first)?;
+        let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
+        let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
+        let [(element, _), _] = elements;
+        let mut value = |s: &Symbol| {
+            let l = Linear::atom(self.ctx.variable(s));
+            point.of(&self.ctx, &l)
+        };
+        let known = |list: Vec<(Symbol, Symbol)>, value: &mut dyn FnMut(&Symbol) -> Option<i64>| {
+            list.into_iter().filter_map(|(shown, s)| Some((shown, value(&s)?))).collect()
+        };
+        let sizes = self.func.sizes.iter().map(|s| (s.clone(), s.clone())).collect();
+        let (sizes, source, sink) = (known(sizes, &mut value), known(p, &mut value), known(q, &mut value));
+        let element = element.and_then(|e| {
+            e.iter()
+                .map(|x| {
+                    let l = self.ctx.linear(x);
+                    point.of(&self.ctx, &l)
+                })
+                .collect()
+        });
+        // Shown with numbers: `adj[0, 1]`, not `adj[i, j]` of one of both instances.
+        let number = |e: &Expr, ctx: &mut Context| {
+            e.rewrite(&mut |e| match e.kind() {
+                ExprKind::Var(s) if e.dtype().is_int() => {
+                    let l = Linear::atom(ctx.variable(s));
+                    point.of(ctx, &l).map_or(e, Expr::int)
+                }
+                _ => e,
+            })
+        };
+        let mut assumed: Vec<(Expr, i64)> = Vec::new();
+        for (e, v) in &point.assumed {
+            let shown = (number(&self.names.original(e.clone()), &mut self.ctx), *v);
+            if !assumed.contains(&shown) {
+                assumed.push(shown);
+            }
+        }
+        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact && opaque.is_none(), opaque })
+    }
+}
+
+/// The loops around both.
+pub(super) fn common_loops<'r>(a: &'r Reference, _: &Reference, common: usize) -> impl Iterator<Item = &'r Stmt> {
+    a.site.path[..common].iter().filter_map(|s| match s {
+        Step::Loop { stmt, .. } => Some(stmt),
+        _ => None,
+    })
+}
+
+/// What is asked of the loops around both; `None` where the tensor is another one for every answer.
+pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<Relation>> {
+    let common = a.site.common(&b.site);
+    let scope = a.scope();
+    let mut asked = Vec::new();
+    for (k, step) in a.site.path[..common].iter().enumerate() {
+        let Step::Loop { stmt, .. } = step else { continue };
+        let relation = (ask.relate)(stmt);
+        // Around its declaration it is another tensor in every iteration.
+        if k < scope && !relation.allows(Relation::Same) {
+            return None;
+        }
+        asked.push(if k < scope { Relation::Same } else { relation });
+    }
+    Some(asked)
+}
+
+/// Divisions by unknowns that are put together again, at most for one pair of instances.
+const MOST_DIVISIONS: usize = 2;
+
+/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the
+/// solvers do not see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these
+/// products.
+fn recombined<'e>(
+    here: impl Iterator<Item = &'e Expr>,
+    there: impl Iterator<Item = &'e Expr>,
+) -> Vec<[(Expr, bool); 2]> {
+    let (ours, theirs) = (divisions(here), divisions(there));
+    let pairs = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
+    pairs
+        .filter(|((a, d), (b, e))| d == e && a != b)
+        .map(|((a, d), (b, _))| {
+            let same = a.floor_div(d).equals(&b.floor_div(d));
+            let product = |x: &Expr| x.minus(&x.modulo(d));
+            [(same.and(&product(a).equals(&product(b))), true), (same, false)]
+        })
+        .take(MOST_DIVISIONS)
+        .collect()
+}
+
+/// What is divided in some indices by what is not a constant.
+fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
+    let mut out = Vec::new();
+    for e in indices {
+        e.walk(&mut |e| {
+            if let ExprKind::Apply(Op::FloorDiv | Op::Mod, args) = e.kind()
+                && e.dtype() == DType::I64
+                && args[1].as_int().is_none()
+            {
+                let both = (args[0].clone(), args[1].clone());
+                if !out.contains(&both) {
+                    out.push(both);
+                }
+            }
+        });
+    }
+    out
+}
+
+/// The outermost statement inside which everything happens between source and sink.
+fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stmt> {
+    let mut relations = relations.iter();
+    for step in &a.site.path[..common] {
+        if let Step::Loop { stmt, .. } = step
+            && relations.next() != Some(&Relation::Same)
+        {
+            return Some(stmt.clone());
+        }
+    }
+    a.site.path.get(common).map(|s| s.stmt().clone()).or_else(|| Some(a.site.stmt.clone()))
+}
+
+/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same
+/// iteration.
+pub(in crate::query) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
+    if order == Order::Either {
+        return vec![asked.to_vec()];
+    }
+    let mut out = Vec::new();
+    let mut same = Vec::new();
+    let mut possible = true;
+    for (k, r) in asked.iter().enumerate() {
+        if r.allows(Relation::Later) {
+            let mut case = same.clone();
+            case.push(Relation::Later);
+            case.extend(&asked[k + 1..]);
+            out.push(case);
+        }
+        possible = r.allows(Relation::Same);
+        if !possible {
+            break;
+        }
+        same.push(Relation::Same);
+    }
+    if possible && before {
+        // What stays within one iteration comes first: it is the simplest to show.
+        out.insert(0, same);
+    }
+    out
+}
+
+pub(in crate::query) fn kind_of(source: Use, sink: Use) -> DependenceKind {
+    match (source, sink) {
+        (Use::Read, _) => DependenceKind::WriteAfterRead,
+        (_, Use::Write) => DependenceKind::WriteAfterWrite,
+        _ => DependenceKind::ReadAfterWrite,
+    }
+}

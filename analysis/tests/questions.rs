@@ -1,0 +1,93 @@
+//! How many questions about two instances are asked of programs with many statements: as many more as there are more
+//! statements, where each pair of statements depends on each other.
+
+use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_ast::{Func, StmtKind, Symbol};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+fn program(text: &str) -> Func {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// A nest of two loops around statements.
+fn nest(n: usize, before: &str, line: impl Fn(usize) -> String) -> String {
+    let body: String = (0..n).map(|k| format!("            {}\n", line(k))).collect();
+    format!(
+        "def f(x: f64[n, m]) -> f64[n, m]:\n    y = zeros((n, m), f64)\n{before}    for i in range(1, n):\n        \
+         for j in range(m):\n{body}    return y\n"
+    )
+}
+
+/// Questions for so many statements: about direct dependences, distances and reductions, and about what the inner loop
+/// carries.
+fn asked(text: &str) -> [usize; 2] {
+    let func = program(text);
+    let all = Dependences::new(&func);
+    let direct = all.direct();
+    all.distances(&direct.dependences);
+    all.carried_reductions();
+    let for_all = all.asked();
+    let mut inner: Option<Symbol> = None;
+    func.body.walk(&mut |s| {
+        if let StmtKind::For { iter, .. } = s.kind() {
+            inner = Some(iter.clone());
+        }
+    });
+    let relate = |s: &taffeta_ast::Stmt| match s.kind() {
+        StmtKind::For { iter, .. } if Some(iter) == inner.as_ref() => Relation::Later,
+        _ => Relation::Same,
+    };
+    // Reductions too, of which none meet.
+    all.first(&Ask { relate: &relate, commute: false, ..Ask::default() });
+    [for_all, all.asked() - for_all]
+}
+
+/// The numbers of questions for 15, 30 and 60 statements grow by as much from the first to the second as they should, and
+/// twice as much to the third.
+fn check(text: impl Fn(usize) -> String, each: [usize; 2]) {
+    let counts = [15, 30, 60].map(|n| asked(&text(n)));
+    for (k, most) in each.into_iter().enumerate() {
+        let [a, b, c] = counts.map(|c| c[k]);
+        assert!(b - a <= 15 * most && c - b <= 30 * most, "at most {most} for a statement: {counts:?}");
+    }
+}
+
+#[test]
+fn statements_that_overwrite_one_element_are_asked_about_once() {
+    check(|n| nest(n, "", |k| format!("y[i, j] = y[i, j] * {k}.5 + x[i, j]")), [0, 0]);
+    check(|n| nest(n, "", |k| format!("y[i, j] += x[i, j] * {k}.5")), [0, 0]);
+    check(|n| nest(n, "", |k| format!("y[i - 1, j] = y[i, j] * {k}.5 + x[i, j]")), [0, 0]);
+}
+
+#[test]
+fn statements_about_a_column_each_are_asked_about_with_their_neighbours() {
+    let line = |k| format!("t[i, {}] = t[i - 1, {k}] * 0.5 + x[i, j]", k + 1);
+    check(|n| nest(n, &format!("    t = zeros((n, {}), f64)\n", n + 1), line), [20, 4]);
+}
+
+#[test]
+fn conditions_are_left_out_where_they_do_not_matter() {
+    let line = |k| format!("if i > {k} and x[i, j] > 0.0:\n                y[i, j] += x[i, j] * {k}.5");
+    check(|n| nest(n, "", line), [2, 0]);
+}
+
+#[test]
+fn loops_one_after_the_other_are_asked_about_with_the_next() {
+    let body = |k: usize| format!("    for i{k} in range(n):\n        y[i{k}] = y[i{k}] * 0.5 + x[i{k}]\n");
+    let text = |n: usize| {
+        let body: String = (0..n).map(body).collect();
+        format!("def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{body}    return y\n")
+    };
+    check(text, [8, 8]);
+}
+
+#[test]
+fn what_is_left_out_is_left_out_of_three_statements_too() {
+    let func = program(&nest(3, "", |k| format!("y[i, j] = x[i, j] * {k}.5")));
+    let all = Dependences::new(&func);
+    let direct = all.direct();
+    // The fill before the first, and each before the next one: not the first before the third.
+    assert_eq!((direct.dependences.len(), direct.more), (3, true));
+    assert_eq!(all.all(&Ask::default()).len(), 6);
+}
