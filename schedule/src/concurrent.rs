@@ -115,7 +115,8 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
     let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
     let reduces = |r: &Reference| inside(r) && matches!(r.kind, Use::Reduce(_));
-    let met = all.all(&Ask { source: &reduces, sink: &reduces, relate: &relate, commute: false, ..Ask::default() });
+    let met =
+        all.distinct(&Ask { source: &reduces, sink: &reduces, relate: &relate, commute: false, ..Ask::default() });
     let variant = Variant::of(stmt);
     let mut shared: Vec<Reduction> = Vec::new();
     for d in met {

@@ -25,6 +25,7 @@ mod condition;
 mod eliminate_guards;
 mod expand;
 mod local;
+mod marks;
 mod order;
 mod polyhedral;
 mod polyhedron;

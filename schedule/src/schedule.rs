@@ -1,6 +1,7 @@
 //! A program under a schedule: the steps that were taken, and where things went.
 
 use crate::concurrent;
+use crate::marks;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
 use crate::selector::{self, Declared};
@@ -8,7 +9,7 @@ use crate::suggest;
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
@@ -23,12 +24,14 @@ pub(crate) struct Change {
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
     /// What a person should know of it.
     pub notes: Vec<String>,
+    /// Marked loops about which is asked again after every step; found when the step is taken.
+    pub asked_again: FxHashSet<StmtId>,
 }
 
 impl Change {
     /// A change that removes nothing.
     pub fn new(func: Func, made: Value) -> Change {
-        Change { func, made, moved: Vec::new(), notes: Vec::new() }
+        Change { func, made, moved: Vec::new(), notes: Vec::new(), asked_again: FxHashSet::default() }
     }
 
     /// Tells where statements went.
@@ -53,6 +56,8 @@ pub struct Schedule {
     func: Func,
     trace: Trace,
     moved: FxHashMap<StmtId, Moved>,
+    /// Marked loops about which is asked again after every step ([`marks::rests_on_elsewhere`]).
+    asked_again: FxHashSet<StmtId>,
     /// Whether nobody reads what its refusals say beyond that they are.
     trying: bool,
 }
@@ -61,7 +66,7 @@ impl Schedule {
     /// A program as it is written.
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
-        Schedule { func, trace, moved: FxHashMap::default(), trying: false }
+        Schedule { func, trace, moved: FxHashMap::default(), asked_again: FxHashSet::default(), trying: false }
     }
 
     /// The program as it is now.
@@ -132,18 +137,19 @@ impl Schedule {
             self.moved.insert(from, Moved { step: (number, entry.name), to });
         }
         self.func = change.func;
+        self.asked_again = change.asked_again;
         Ok(change.made)
     }
 
     /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be
     /// something else now.
     fn recheck_marks(&self, change: &mut Change) -> Result<(), Refusal> {
-        let (mut marked, mut library) = (Vec::new(), Vec::new());
-        change.func.body.walk(&mut |s| {
-            if concurrent::is_marked(s) {
-                marked.extend(Loop::of(s));
-            }
-        });
+        // About a loop that rests on what is elsewhere is asked again, and then about all of them, in their order.
+        let marked = match self.asked_again.is_empty() {
+            true => marks::changed(&self.func, &change.func),
+            false => marks::every(&change.func),
+        };
+        let mut library = Vec::new();
         change.func.body.walk(&mut |s| {
             if matches!(s.kind(), StmtKind::For { props, .. } if props.library) {
                 library.push(s.clone());
@@ -159,8 +165,8 @@ impl Schedule {
         if marked.is_empty() {
             return Ok(());
         }
-        let (dependences, mut lists) = (Dependences::new(&change.func), FxHashMap::default());
-        for Loop { stmt, .. } in marked {
+        let mut lists = FxHashMap::default();
+        for Loop { stmt, .. } in marked.iter().filter_map(Loop::of) {
             let name = || selector::called(&self.func, &stmt);
             let StmtKind::For { props, .. } = stmt.kind() else { continue };
             let again = "take that step first, and make loops parallel at the end";
@@ -179,6 +185,10 @@ impl Schedule {
                     r.help(again)
                 })?;
             }
+            if marks::rests_on_elsewhere(&change.func, &stmt) {
+                change.asked_again.insert(stmt.id());
+            }
+            let dependences = Dependences::inside(&change.func, stmt.id());
             let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
                 let message = format!(
                     "the loop `{}` is already parallel or vectorised, and would get a loop-carried dependence",
@@ -194,6 +204,17 @@ impl Schedule {
             change.func = change.func.with_body(concurrent::share(&change.func.body, &mut lists));
         }
         Ok(())
+    }
+
+    /// Whether all loops that are marked to run in any order may, and share what they are said to share, asked again
+    /// about each of them in the whole program. A step asks only about those that it concerns.
+    #[doc(hidden)]
+    pub fn marks_hold(&self) -> bool {
+        let all = Dependences::new(&self.func);
+        marks::every(&self.func).iter().all(|s| {
+            let StmtKind::For { props, .. } = s.kind() else { return true };
+            concurrent::shared(&all, s).is_ok_and(|shared| shared == props.reductions)
+        })
     }
 
     // ---- what a schedule points at

@@ -97,11 +97,11 @@ fn record(value: &Value, s: &Schedule) -> Recorded {
         Value::Str(s) => Recorded::Str(s.clone()),
         Value::List(v) => Recorded::List(v.iter().map(|v| record(v, s)).collect()),
         Value::Handle(Handle::Stmt(id)) => {
-            let all = statements(func);
             // A handle may be older than what it points at now.
             let now = s.stmt(&Arg::from(*id)).map_or(*id, |s| s.id());
-            let place = all.iter().position(|s| s.id() == now).unwrap_or(usize::MAX);
-            Recorded::Stmt { place, name: all.get(place).and_then(selector::name).map(str::to_string) }
+            let found = place(&func.body, now, &mut 0);
+            let name = found.as_ref().and_then(|(_, s)| selector::name(s)).map(str::to_string);
+            Recorded::Stmt { place: found.map_or(usize::MAX, |(place, _)| place), name }
         }
         Value::Handle(Handle::Tensor(t)) => {
             let same = tensors(func).into_iter().filter(|s| s.name() == t.name()).collect::<Vec<_>>();
@@ -133,6 +133,16 @@ pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
             Some(row)
         })
         .collect()
+}
+
+/// The place of the statement with this id among all, outermost first, and the statement; `before` are those before the
+/// root.
+fn place(root: &Stmt, id: StmtId, before: &mut usize) -> Option<(usize, Stmt)> {
+    if root.id() == id {
+        return Some((*before, root.clone()));
+    }
+    *before += 1;
+    root.kind().inside().find_map(|s| place(s, id, before))
 }
 
 fn statements(func: &Func) -> Vec<Stmt> {

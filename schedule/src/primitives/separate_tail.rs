@@ -77,7 +77,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
 
 fn apply(plan: Plan) -> Change {
     let made = Value::List(plan.parts.into_iter().map(Value::from).collect());
-    Change { func: plan.eliminated.func, made, moved: plan.eliminated.moved, notes: Vec::new() }
+    Change { moved: plan.eliminated.moved, ..Change::new(plan.eliminated.func, made) }
 }
 
 /// Whether nothing is left of a statement but what does nothing.

@@ -49,7 +49,7 @@ fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
     let marked =
         l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
     let after = tree::replace(s.func(), l.stmt.id(), &marked);
-    match concurrent::shared(&Dependences::new(&after), &marked) {
+    match concurrent::shared(&Dependences::inside(&after, marked.id()), &marked) {
         Ok(shared) => {
             let marked = concurrent::with_shared(&marked, shared);
             atomic_around(s, l, &marked)?;

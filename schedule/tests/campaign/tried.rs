@@ -133,7 +133,10 @@ fn step(s: &mut Schedule, method: &str, args: &[Arg], seed: u64, counts: &mut Co
         *s = before;
         return Err(format!("{method} panics"));
     };
-    let Err(refusal) = answer else { return Ok(true) };
+    let Err(refusal) = answer else {
+        let held = if s.marks_hold() { Ok(true) } else { Err(format!("after {method} a marked loop may not run so")) };
+        return held;
+    };
     if print::func(s.func()) != print::func(before.func()) {
         return Err(format!("{method} was refused and changed the program: {}", refusal.message));
     }

@@ -31,7 +31,7 @@ fn program() -> Func {
 fn schedules() -> Vec<Schedule> {
     let plain = Schedule::new(program());
     let mut split = plain.clone();
-    let mut take = |s: &mut Schedule, method: &str, args: &[Arg]| {
+    let take = |s: &mut Schedule, method: &str, args: &[Arg]| {
         call(s, method, args).unwrap_or_else(|r| panic!("{method}: {}", r.message))
     };
     take(&mut split, "split", args!["i#1", 4]);
