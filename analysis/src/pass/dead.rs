@@ -116,10 +116,10 @@ impl Visitor for Survey {
             {
                 self.pinned.insert(tensor.clone());
             }
-            StmtKind::VarDef { tensor, .. } => {
-                if tensor.shape.iter().any(|d| facts.may_stop(d)) || !may_be_declared(tensor, facts) {
-                    self.pinned.insert(tensor.symbol.clone());
-                }
+            StmtKind::VarDef { tensor, .. }
+                if tensor.shape.iter().any(|d| facts.may_stop(d)) || !may_be_declared(tensor, facts) =>
+            {
+                self.pinned.insert(tensor.symbol.clone());
             }
             StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
                 let steps = step.as_int().is_some_and(|s| s != 0);
