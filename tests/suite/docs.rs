@@ -10,6 +10,7 @@
 //! must be refused.
 
 use crate::case::{difference, tolerance};
+use itertools::Itertools as _;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -257,8 +258,13 @@ fn example(d: &Documentation, path: &Path) -> String {
     block
 }
 
+/// The primitives' names, each with the text of its example.
+pub fn examples() -> Vec<(&'static str, String)> {
+    primitives().iter().map(|(d, path)| (d.name, example(d, path))).collect()
+}
+
 /// The schedules of a program, each with its entry.
-fn schedules(text: &str) -> Vec<(String, String)> {
+pub fn schedules(text: &str) -> Vec<(String, String)> {
     let name = |l: &str, before: &str| l.strip_prefix(before)?.split('(').next().map(str::to_string);
     let lines: Vec<&str> = text.lines().collect();
     let pairs = lines.windows(2).filter_map(|l| {
@@ -304,7 +310,7 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
                 let before = outcome(&program, &entry, "none", Backend::Interp, size).unwrap_or_else(|e| panic!("{e}"));
                 let after = outcome(&program, &entry, &schedule, Backend::C, size)
                     .unwrap_or_else(|e| panic!("{}: {entry} under {schedule}: {e}", d.name));
-                for (x, y) in before.iter().zip(&after) {
+                for (x, y) in before.iter().zip_eq(&after) {
                     let apart = difference(x, y, tolerance(x.dtype()));
                     assert_eq!(apart, None, "{}: {entry} under {schedule} at {size}", d.name);
                 }

@@ -30,6 +30,7 @@ mod programs;
 mod python;
 mod random;
 mod sanitized;
+mod sanitized_schedules;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
 mod training;

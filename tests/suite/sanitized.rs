@@ -7,16 +7,17 @@ use crate::differential::all_programs;
 use crate::driver::{self, Call, Outcome};
 use crate::programs;
 use crate::status;
-use taffeta::{Error, Timings, inputs, pipeline};
+use itertools::Itertools as _;
+use taffeta::{Error, Options, Timings, inputs, pipeline};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
 use taffeta_ast::{Func, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
 
-/// A command, its entry in C, and what the interpreter makes of it.
-struct Prepared {
-    /// File and command, for messages.
+/// An entry in C, what it is called with, and what the interpreter makes of it.
+pub struct Prepared {
+    /// For messages.
     name: String,
     func: Func,
     source: CSource,
@@ -24,21 +25,32 @@ struct Prepared {
     expected: Result<Outputs, RuntimeError>,
 }
 
-/// `None` for commands whose inputs are refused before anything runs. The number makes a name that no other entry has.
-fn prepare(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
+/// `None` where the inputs are refused before anything runs. The number makes a name that no other entry has.
+pub fn prepare(
+    k: usize,
+    name: String,
+    file: &taffeta::Program,
+    (entry, options): (&str, &Options),
+    read: impl FnOnce(&Signature) -> Result<inputs::Inputs, Error>,
+) -> Result<Option<Prepared>, Error> {
     let mut timings = Timings::default();
-    let file = taffeta::Program::load(&case.program.path)?;
-    let logical = file.logical(&case.entry, &case.options())?;
-    let Ok(inputs) = case.values(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
+    let logical = file.logical(entry, options)?;
+    let Ok(inputs) = read(&Signature::of(&logical, &Default::default())) else { return Ok(None) };
     let func = Func { name: format!("entry_{k}"), ..logical };
-    let lowered = pipeline::lowered(&func, &taffeta::Options::default(), &mut timings)
+    let lowered = pipeline::lowered(&func, &Options::default(), &mut timings)
         .map_err(|d| Error::Program(taffeta::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
     let source = pipeline::c(&lowered, file.sources(), &mut timings);
     let names = source.signature.sizes.iter().map(|s| s.name.clone());
-    let given = Inputs { sizes: names.zip(inputs.sizes.iter().copied()).collect(), params: inputs.values.clone() };
+    let given = Inputs { sizes: names.zip_eq(inputs.sizes.iter().copied()).collect(), params: inputs.values.clone() };
     let expected = interp::run(&func, &given);
-    let name = format!("{}: {}", case.program.name(), case.command);
     Ok(Some(Prepared { name, func, source, inputs, expected }))
+}
+
+/// A command's entry.
+fn of_command(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
+    let file = taffeta::Program::load(&case.program.path)?;
+    let name = format!("{}: {}", case.program.name(), case.command);
+    prepare(k, name, &file, (&case.entry, &case.options()), |signature| case.values(signature))
 }
 
 /// What is wrong with how a call went.
@@ -53,11 +65,11 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
             Some(format!("status {status}, and the interpreter does not stop"))
         }
         (Ok(out), Outcome::Returned(_, written)) => {
-            let params = prepared.func.params.iter().zip(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+            let params = prepared.func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
             let expected = params
                 .map(|(_, v)| (v, &[][..]))
-                .chain(out.results.iter().zip(out.unwritten.iter().map(Vec::as_slice)));
-            expected.zip(written).find_map(|((want, unwritten), have)| differs(want, unwritten, have))
+                .chain(out.results.iter().zip_eq(out.unwritten.iter().map(Vec::as_slice)));
+            expected.zip_eq(written).find_map(|((want, unwritten), have)| differs(want, unwritten, have))
         }
     }
 }
@@ -72,6 +84,23 @@ fn differs(want: &Value, unwritten: &[usize], mut have: Value) -> Option<String>
     difference(want, &have, tolerance(want.dtype())).map(|d| format!("interpreter and C: {d}"))
 }
 
+/// Runs all of them under the sanitizers: what is wrong, each with its name.
+pub fn faults(prepared: &[Prepared]) -> Vec<String> {
+    // As many C programs as there are processors: the C compiler takes nearly all of the time.
+    let groups: Vec<&[Prepared]> = prepared.chunks(prepared.len().div_ceil(rayon::current_num_threads())).collect();
+    let of_group = |group: &&[Prepared]| {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let calls: Vec<Call<'_>> = group
+            .iter()
+            .map(|p| Call { source: &p.source, params: &p.inputs.values, sizes: &p.inputs.sizes })
+            .collect();
+        let outcomes = driver::run(&calls, dir.path());
+        let named = |(p, outcome): (&Prepared, Outcome)| fault(p, outcome).map(|what| format!("{}: {what}", p.name));
+        group.iter().zip_eq(outcomes).filter_map(named).collect::<Vec<_>>()
+    };
+    programs::for_each(&groups, of_group).concat()
+}
+
 #[test]
 fn programs_have_no_undefined_behaviour() {
     let mut all = all_programs();
@@ -81,25 +110,13 @@ fn programs_have_no_undefined_behaviour() {
     let cases: Vec<(usize, Case<'_>)> =
         all.iter().flat_map(|p| p.commands.iter().filter_map(|c| Case::parse(p, c))).enumerate().collect();
     let prepared: Vec<Prepared> = programs::for_each(&cases, |(k, case)| {
-        prepare(*k, case).unwrap_or_else(|e| panic!("{}: {}\n{e}", case.program.name(), case.command))
+        of_command(*k, case).unwrap_or_else(|e| panic!("{}: {}\n{e}", case.program.name(), case.command))
     })
     .into_iter()
     .flatten()
     .collect();
     assert!(prepared.len() > 180, "only {} commands found", prepared.len());
 
-    // As many C programs as there are processors: the C compiler takes nearly all of the time.
-    let groups: Vec<&[Prepared]> = prepared.chunks(prepared.len().div_ceil(rayon::current_num_threads())).collect();
-    let faults: Vec<String> = programs::for_each(&groups, |group| {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let calls: Vec<Call<'_>> = group
-            .iter()
-            .map(|p| Call { source: &p.source, params: &p.inputs.values, sizes: &p.inputs.sizes })
-            .collect();
-        let outcomes = driver::run(&calls, dir.path());
-        let named = |(p, outcome): (&Prepared, Outcome)| fault(p, outcome).map(|what| format!("{}: {what}", p.name));
-        group.iter().zip(outcomes).filter_map(named).collect::<Vec<_>>()
-    })
-    .concat();
+    let faults = faults(&prepared);
     assert!(faults.is_empty(), "{}\n{} faults in {} commands", faults.join("\n"), faults.len(), prepared.len());
 }
