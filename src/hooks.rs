@@ -7,8 +7,7 @@ use taffeta_analysis::query::depend::Dependences;
 use taffeta_analysis::query::unwritten::{self, Element, Unwritten};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
-use taffeta_autodiff::{Kind, Tape};
-use taffeta_frontend::{GradientKind, GradientRequest, Hooks, ScheduleRequest, TapeChoice};
+use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
 
 /// The compiler's answers. The last schedule that ran is kept, with its steps.
@@ -35,30 +34,18 @@ impl Compiler {
 
 impl Hooks for Compiler {
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
-        let kind = match request.kind {
-            GradientKind::Grad => Kind::Grad,
-            GradientKind::ValueAndGrad => Kind::ValueAndGrad,
-            GradientKind::Vjp => Kind::Vjp,
-            GradientKind::Jvp => Kind::Jvp,
-            GradientKind::Jacobian => Kind::Jacobian,
-        };
-        let memory = request.memory.as_deref().map(taffeta_autodiff::memory::parse).transpose();
+        let memory = request.memory.as_deref().map(taffeta_ast::bytes::parse).transpose();
         let memory = memory.map_err(|what| Diagnostic::new("grad::memory", what).at(request.span))?;
         let waits = memory.is_some() && self.sizes.is_none();
         self.waits.fetch_or(waits, Ordering::Relaxed);
         let memory = memory.filter(|_| !waits);
         taffeta_autodiff::differentiate(&taffeta_autodiff::Request {
-            kind,
+            kind: request.kind,
             name: request.name,
             func: &request.func,
             wrt: &request.wrt,
             out: &request.out,
-            tape: match request.tape {
-                TapeChoice::Auto => Tape::Auto,
-                TapeChoice::All => Tape::All,
-                TapeChoice::None => Tape::None,
-                TapeChoice::Named(names) => Tape::Named(names),
-            },
+            tape: request.tape,
             memory,
             sizes: request.sizes,
             differentiable: request.again,

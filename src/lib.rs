@@ -61,10 +61,10 @@ pub use store::conforming;
 pub use taffeta_analysis as analysis;
 /// The tree: programs, types, diagnostics, the printer, the reference interpreter.
 pub use taffeta_ast as ast;
+pub use taffeta_ast::bytes::{amount, parse as parse_memory};
 pub use taffeta_ast::span::FileId;
 pub use taffeta_ast::{Buffer, DType, Diagnostic, Diagnostics, Func, SourceMap, Span, Value};
-pub use taffeta_autodiff::memory::parse as parse_memory;
-pub use taffeta_autodiff::{Explanation, Tape, amount};
+pub use taffeta_autodiff::{Explanation, Tape};
 /// From programs to C, and the C compiler.
 pub use taffeta_codegen as codegen;
 pub use taffeta_codegen::Lowered;

@@ -234,7 +234,8 @@ fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(e) => {
-                let message = format!("there is no room for a stack of {} MiB: {e}", STACK_BYTES >> 20);
+                let message =
+                    format!("there is no room for a stack of {}: {e}", taffeta_ast::bytes::amount(STACK_BYTES as u64));
                 Err(Diagnostic::new("compile::stack", message).into())
             }
         }

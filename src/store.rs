@@ -115,7 +115,7 @@ impl Store {
 fn limit() -> Result<u64, Diagnostic> {
     let set = std::env::var("TAFFETA_CACHE_SIZE").ok().filter(|text| !text.trim().is_empty());
     let Some(text) = set else { return Ok(cache::DEFAULT_LIMIT) };
-    taffeta_autodiff::memory::parse(&text).map_err(|what| {
+    taffeta_ast::bytes::parse(&text).map_err(|what| {
         Diagnostic::new("cache::size", format!("the environment variable TAFFETA_CACHE_SIZE: {what}"))
             .help("it is how much the cache of compiled programs may hold")
     })

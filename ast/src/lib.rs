@@ -28,12 +28,14 @@
 //! (`taffeta-analysis`) and `unsafe`.
 
 pub mod build;
+pub mod bytes;
 pub mod codes;
 pub mod diag;
 pub mod dtype;
 pub mod expr;
 pub mod format;
 pub mod func;
+pub mod gradient;
 pub mod half_precision;
 pub mod interp;
 pub mod op;

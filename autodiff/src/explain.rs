@@ -1,8 +1,9 @@
 //! What a gradient keeps, for people: a line for every tensor whose values the backward pass needs.
 
 use crate::data::{Decision, Residual, bytes};
-use crate::memory::{self, Sizes, amount, number};
+use crate::memory::{self, Sizes, number};
 use crate::plan::Planned;
+use taffeta_ast::bytes::amount;
 use taffeta_ast::{Func, Span, print};
 
 /// What is kept of one tensor.

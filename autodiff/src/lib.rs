@@ -54,7 +54,6 @@ mod segments;
 mod values;
 
 pub use explain::{Excess, Explanation, Row};
-pub use memory::amount;
 pub use pair::{Pair, Source};
 pub use request::{Kind, Request, Tape};
 

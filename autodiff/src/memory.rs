@@ -29,32 +29,6 @@ pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
     }
 }
 
-/// A number of bytes as people write it: `512MB`, `1.5 GB`, `64KiB`, `1000000`.
-///
-/// # Errors
-///
-/// What is wrong with it.
-pub fn parse(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale: f64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" | "bytes" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" => 1024.0,
-        "mib" => 1048576.0,
-        "gib" => 1073741824.0,
-        _ => return Err(format!("`{}` is not a unit of memory: there are KB, MB, GB, KiB, MiB and GiB", unit.trim())),
-    };
-    match number.parse::<f64>() {
-        Ok(v) if v.is_finite() => Ok((v * scale) as u64),
-        _ => Err(format!("`{text}` is not an amount of memory: write one like 512MB")),
-    }
-}
-
 /// The value of an expression over sizes; its largest one, if it has several.
 pub(crate) fn number(e: &Expr, sizes: &Sizes) -> Option<u64> {
     let (_, most) = Known::new(&[], sizes).range(e)?;
@@ -157,22 +131,5 @@ fn applied(op: Op, args: &[Range]) -> Option<Range> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// Bytes, for people.
-pub fn amount(bytes: u64) -> String {
-    let units = ["bytes", "KB", "MB", "GB", "TB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} bytes"),
-        _ if value < 10.0 => format!("{value:.2} {}", units[unit]),
-        _ if value < 100.0 => format!("{value:.1} {}", units[unit]),
-        _ => format!("{value:.0} {}", units[unit]),
     }
 }

@@ -13,7 +13,7 @@
 
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
-use crate::memory::{self, amount};
+use crate::memory;
 use crate::program::{self, Derived};
 use crate::request::Request;
 use crate::{cleanup, segments};
@@ -23,6 +23,7 @@ use taffeta_analysis::query::depend::Dependences;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_analysis::tree;
+use taffeta_ast::bytes::amount;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
 /// Levels of checkpoints, at most.

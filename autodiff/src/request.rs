@@ -2,52 +2,8 @@
 
 use crate::memory;
 use std::sync::Arc;
+pub use taffeta_ast::gradient::{GradientKind as Kind, Tape};
 use taffeta_ast::{Func, ParamMode, Span, Tensor};
-
-/// Which derivative is asked for (language.md section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The gradients of the one scalar result.
-    Grad,
-    /// The results, and then those.
-    ValueAndGrad,
-    /// With a seed for every result (and for the final value of every `inout` parameter) as further parameters: the
-    /// gradients.
-    Vjp,
-    /// The results, and then those.
-    ValueAndVjp,
-    /// With a tangent for every input as further parameters: the tangents of the results.
-    Jvp,
-    /// All partial derivatives of one result, in one tensor for every input.
-    Jacobian,
-}
-
-impl Kind {
-    /// As it is written in a program.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Grad => "grad",
-            Kind::ValueAndGrad => "value_and_grad",
-            Kind::Vjp | Kind::ValueAndVjp => "vjp",
-            Kind::Jvp => "jvp",
-            Kind::Jacobian => "jacobian",
-        }
-    }
-}
-
-/// Which values that are made in loops are kept on a tape, and which are computed again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Tape {
-    /// What costs less.
-    #[default]
-    Auto,
-    /// All that can be.
-    All,
-    /// None that need not be.
-    None,
-    /// Those of these tensors.
-    Named(Vec<String>),
-}
 
 /// A derivative that is asked for.
 #[derive(Clone, Debug)]

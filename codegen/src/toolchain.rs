@@ -328,12 +328,12 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::new("io::write", format!("cannot write `{}`: {e}", path.display())))
 }
 
-/// The file that a command's name stands for.
+/// The file that a command's name stands for. A path is taken as it is: what cannot be run is reported when it is.
 fn which(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|p| p.is_file());
     }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|p| p.is_file())
+    which::which(name).ok()
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -10,6 +10,6 @@ pub mod parse;
 pub mod program;
 pub mod syntax;
 
-pub use elaborate::{GradientKind, GradientRequest, Hooks, NoHooks, StaticValue, TapeChoice, is_builtin};
+pub use elaborate::{GradientRequest, Hooks, NoHooks, StaticValue, is_builtin};
 pub use elaborate::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use program::{EntryInfo, Loader, NoLoader, ParamInfo, Program, ScheduleInfo, Source};

@@ -60,7 +60,7 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
     let source = Source { text, file };
     let mut diags = Vec::new();
     if u32::try_from(text.len()).is_err() {
-        diags.push(Diagnostic::new("syntax::too_large", "the file is larger than 4 GiB").help("split it into modules"));
+        diags.push(Diagnostic::new("syntax::too_large", "the file is larger than 4 GB").help("split it into modules"));
         return (Module { doc: None, items: Vec::new() }, diags);
     }
     if let Some(nul) = problem::nul(&source) {

@@ -4,8 +4,8 @@ use super::output::{Failure, print, print_json};
 use serde_json::{Map, json};
 use std::fmt::Write as _;
 use taffeta::Report;
+use taffeta::amount;
 use taffeta::doctor::{CompilerFindings, Findings, doctor};
-use taffeta::io::memory::human_bytes;
 
 /// Show what there is to compile programs with, and whether it computes rightly
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ fn text(found: &Findings) -> String {
             None => "none that can be used".to_string(),
             Some(c) => {
                 let noun = if c.entries == 1 { "entry" } else { "entries" };
-                format!("{}: {} {noun}, {}", c.dir.display(), c.entries, human_bytes(u128::from(c.bytes)))
+                format!("{}: {} {noun}, {}", c.dir.display(), c.entries, amount(c.bytes))
             }
         },
     );

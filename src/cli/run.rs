@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
 use taffeta::Timings;
+use taffeta::amount;
 use taffeta::ast::{Diagnostic, Value};
 use taffeta::codegen::signature::{Passing, Signature, TensorSig};
-use taffeta::io::memory::human_bytes;
 use taffeta::io::output::{Target, folder_takes_files, write_all};
 
 /// Compile and run an entry of a program
@@ -89,8 +89,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     drop(progress);
     times.sort();
     let result_bytes: usize = ran.results.iter().map(size).sum();
-    let mut memory = vec![("inputs", input_bytes as u128), ("results", result_bytes as u128)];
-    memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u128)));
+    let mut memory = vec![("inputs", input_bytes as u64), ("results", result_bytes as u64)];
+    memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u64)));
     let compile = function.timings();
     let products = function.products();
     let (signature, sizes, files, times) = (&signature, &inputs.sizes, &files, &times);
@@ -187,7 +187,7 @@ impl RunReport<'_> {
         &self,
         results: &[(&TensorSig, &Value)],
         targets: &[Target],
-        memory: &[(&str, u128)],
+        memory: &[(&str, u64)],
     ) -> Result<(), Failure> {
         if self.args.program.json {
             return print_json(&self.json(results, targets, memory));
@@ -215,7 +215,7 @@ impl RunReport<'_> {
         print(&out)
     }
 
-    fn timing(&self, memory: &[(&str, u128)]) -> String {
+    fn timing(&self, memory: &[(&str, u64)]) -> String {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING);
         let right = |t: String| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
@@ -243,13 +243,13 @@ impl RunReport<'_> {
                 table.add_row([comfy_table::Cell::new("matrix products"), right(name.clone())]);
             }
             for (what, bytes) in memory {
-                table.add_row([comfy_table::Cell::new(format!("memory, {what}")), right(human_bytes(*bytes))]);
+                table.add_row([comfy_table::Cell::new(format!("memory, {what}")), right(amount(*bytes))]);
             }
         }
         format!("{table}\n")
     }
 
-    fn json(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u128)]) -> Json {
+    fn json(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u64)]) -> Json {
         let ms = |d: Duration| json!(d.as_secs_f64() * 1e3);
         let sizes: serde_json::Map<String, Json> =
             self.signature.sizes.iter().zip(self.sizes).map(|(s, v)| (s.name.clone(), json!(v))).collect();

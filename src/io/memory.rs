@@ -1,5 +1,6 @@
 //! Refuses what does not fit in memory with a diagnostic, where an allocation would end the process.
 
+use taffeta_ast::bytes::amount;
 use taffeta_ast::value::element_count;
 use taffeta_ast::{DType, Diagnostic};
 
@@ -29,11 +30,15 @@ pub fn check_bytes(bytes: u128, what: &str) -> Result<(), Diagnostic> {
     if fits {
         return Ok(());
     }
-    let mut d = Diagnostic::new("data::too_large", format!("{what}: {} do not fit in memory", human_bytes(bytes)));
+    let mut d = Diagnostic::new("data::too_large", format!("{what}: {} do not fit in memory", shown(bytes)));
     if available != u128::MAX {
-        d = d.note(format!("{} are available", human_bytes(available)));
+        d = d.note(format!("{} are available", shown(available)));
     }
     Err(d)
+}
+
+fn shown(bytes: u128) -> String {
+    amount(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Memory that the system can give, in bytes (Linux; unknown elsewhere).
@@ -42,18 +47,6 @@ fn available() -> Option<u64> {
     let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
-}
-
-/// `1.5 MiB`.
-pub fn human_bytes(bytes: u128) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 #[cfg(test)]
@@ -65,13 +58,7 @@ mod tests {
         let overflow = check_tensor(DType::F64, &[usize::MAX, 2], "x").unwrap_err();
         assert_eq!(overflow.code, "data::too_large");
         let huge = check_tensor(DType::F64, &[1 << 50], "x").unwrap_err();
-        assert!(huge.message.starts_with("x: 8.0 PiB do not fit"), "{huge}");
+        assert!(huge.message.starts_with("x: 9.01 PB do not fit"), "{huge}");
         assert_eq!(check_tensor(DType::F32, &[0, usize::MAX], "x").unwrap(), 0);
-    }
-
-    #[test]
-    fn bytes_are_readable() {
-        assert_eq!(human_bytes(7), "7 B");
-        assert_eq!(human_bytes(1536), "1.5 KiB");
     }
 }

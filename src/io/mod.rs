@@ -143,7 +143,7 @@ pub(crate) fn truncated(path: &Path) -> Diagnostic {
 /// A text file as a whole; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     // Pipes and devices have no length, and some have no end.
-    const WITHOUT_LENGTH: u64 = 64 << 20;
+    const WITHOUT_LENGTH: u64 = 64_000_000;
     if is_stdin(path) {
         return text(path, stdin::bytes()?.to_vec());
     }
@@ -157,7 +157,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         return Err(file_error(
             "data::too_large",
             path,
-            "more than 64 MiB come from something that is not a regular file",
+            "more than 64 MB come from something that is not a regular file",
         ));
     }
     text(path, bytes)

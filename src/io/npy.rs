@@ -60,8 +60,8 @@ fn read_header(reader: &mut dyn Read, path: &Path) -> Result<Header, Diagnostic>
         }
         v => return Err(bad(&format!("NumPy format version {v} is not known"))),
     };
-    if len > 1 << 20 {
-        return Err(bad("the NumPy header is longer than 1 MiB"));
+    if len > 1_000_000 {
+        return Err(bad("the NumPy header is longer than 1 MB"));
     }
     let mut text = vec![0u8; len as usize];
     reader.read_exact(&mut text).map_err(|e| os_error(path, &e))?;

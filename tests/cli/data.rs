@@ -341,7 +341,7 @@ fn programs_that_cannot_be_read() {
     let folder =
         Folder::new(&[("dir/x.ft", ""), ("bad.ft", "def f(x: f32[n]) -> f32[n]:\n    y = x +\n    return z\n")]);
     folder.write("binary.ft", &[0xff, 0xfe, 0, 1]);
-    assert!(folder.fails(&["check", "/dev/zero"]).contains("more than 64 MiB"));
+    assert!(folder.fails(&["check", "/dev/zero"]).contains("more than 64 MB"));
     for command in ["run", "check", "show"] {
         assert!(folder.fails(&[command, "nowhere.ft"]).contains("nowhere.ft: there is no such file"));
         assert!(folder.fails(&[command, "dir"]).contains("dir: this is a directory"));

@@ -194,7 +194,7 @@ def f(x: f32[n, m], a: f32[n, m]) -> f32[n, m]:
 fn names_of_loops(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines().map(str::trim_start) {
-        if let Some(rest) = line.strip_prefix("for ") {
+        if let Some(rest) = line.strip_prefix("for ").filter(|rest| rest.contains(" in ")) {
             let name = line.split_once("  # \"").map_or(rest, |(_, comment)| comment);
             out.extend(name.split([' ', '"']).next().map(str::to_string));
         }

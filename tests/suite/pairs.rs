@@ -416,7 +416,7 @@ def f(x: f64[n]) -> (f64, f64[n]):
     // The backward pass changes the seed of `y`, which takes as much again.
     assert_eq!(within(Some(1600)).unwrap_or_else(|e| panic!("{e}")), 800);
     let refused = within(Some(1599)).expect_err("there is no way around the copy").to_string();
-    assert!(refused.contains("800 bytes of the budget are copies"), "{refused}");
+    assert!(refused.contains("800 B of the budget are copies"), "{refused}");
 }
 
 /// A derivative has tensors that are called as adjoints are; those of its own backward pass are found by the names of

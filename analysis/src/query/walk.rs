@@ -23,6 +23,15 @@ pub fn walk(stmt: &Stmt, facts: &mut Context, visitor: &mut dyn Visitor) {
     facts.after(stmt);
 }
 
+/// The statement with what `f` makes of every statement directly inside, which gets the facts that hold before it. What
+/// a caller does to the context for the statement itself is [`Context::after`].
+pub fn map(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Context) -> Stmt) -> Stmt {
+    let mut made = Vec::new();
+    inside(stmt, facts, &mut |s, facts| made.push(f(s, facts)));
+    let mut made = made.into_iter();
+    stmt.map(&mut |old| made.next().unwrap_or_else(|| old.clone()), &mut Expr::clone)
+}
+
 /// Calls `f` on every statement directly inside, with the facts that hold before it. What a caller does to the context
 /// for the statement itself is [`Context::after`].
 pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Context)) {

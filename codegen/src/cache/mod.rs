@@ -36,7 +36,7 @@ const FAILED: &str = "failed";
 const STATE: &str = "state";
 
 /// How much a cache holds, unless it is told otherwise: some ten thousand programs.
-pub const DEFAULT_LIMIT: u64 = 1 << 30;
+pub const DEFAULT_LIMIT: u64 = 1_000_000_000;
 
 /// A directory of compiled programs.
 #[derive(Debug)]

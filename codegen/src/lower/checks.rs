@@ -51,11 +51,9 @@ fn stmt(s: &Stmt, shapes: &mut FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context
     if let StmtKind::VarDef { tensor, .. } = s.kind() {
         shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
     }
-    let mut inner = Vec::new();
-    walk::inside(s, facts, &mut |inside, facts| inner.push(stmt(inside, shapes, facts)));
+    let new = walk::map(s, facts, &mut |inside, facts| stmt(inside, shapes, facts));
     facts.after(s);
-    let mut inner = inner.into_iter();
-    let s = s.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone);
+    let s = new;
     if checks.is_empty() {
         return s;
     }

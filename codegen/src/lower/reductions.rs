@@ -96,14 +96,9 @@ impl Pass {
         }
         let outside = self.concurrent;
         self.concurrent |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-        let mut inner = Vec::new();
-        walk::inside(&renamed, facts, &mut |inside, facts| {
-            // Facts about the tensors that were made here are not needed inside.
-            inner.push(self.stmt(inside, facts));
-        });
+        // Facts about the tensors that were made here are not needed inside.
+        let mut new = walk::map(&renamed, facts, &mut |inside, facts| self.stmt(inside, facts));
         self.concurrent = outside;
-        let mut inner = inner.into_iter();
-        let mut new = renamed.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone);
         if !partials.is_empty() {
             new = self.around(new, s, &partials, facts);
         }

@@ -39,11 +39,9 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
         facts.after(s);
         return new;
     }
-    let mut inner = Vec::new();
-    walk::inside(s, facts, &mut |inside, facts| inner.push(stmt(inside, facts)));
+    let new = walk::map(s, facts, &mut stmt);
     facts.after(s);
-    let mut inner = inner.into_iter();
-    s.map(&mut |old| inner.next().unwrap_or_else(|| old.clone()), &mut Expr::clone)
+    new
 }
 
 // ---- guards

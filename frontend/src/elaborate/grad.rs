@@ -10,22 +10,8 @@ use crate::program::{ModuleId, Program};
 use crate::syntax::{Expr, ExprKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use taffeta_ast::gradient::{GradientKind, Tape};
 use taffeta_ast::{self as ast, Diagnostic, Diagnostics, Func, Param, Span};
-
-/// Which gradient function is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GradientKind {
-    /// `grad(f, wrt)`: f's parameters → the gradients of its one scalar result.
-    Grad,
-    /// `value_and_grad(f, wrt)`: the results come first.
-    ValueAndGrad,
-    /// `vjp(f, wrt)`: f's parameters, then a seed for every result → the gradients.
-    Vjp,
-    /// `jvp(f, wrt)`: f's parameters, then a tangent for every one of `wrt` → tangents of the results.
-    Jvp,
-    /// `jacobian(f, wrt, out)`: f's parameters → all partial derivatives of the result, for every one of `wrt`.
-    Jacobian,
-}
 
 /// What a gradient is asked for.
 #[derive(Clone, Debug)]
@@ -41,7 +27,7 @@ pub struct GradientRequest {
     /// The results that it is of; all of them if none is named.
     pub out: Vec<String>,
     /// Which values made in loops are kept for the backward pass.
-    pub tape: TapeChoice,
+    pub tape: Tape,
     /// How much memory its local tensors may take, as it is written (`"512MB"`).
     pub memory: Option<String>,
     /// Sizes of the function that are known, by name.
@@ -50,20 +36,6 @@ pub struct GradientRequest {
     pub again: bool,
     /// Where it is asked for.
     pub span: Span,
-}
-
-/// Which values that are made in loops are kept for the backward pass; the others are computed again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum TapeChoice {
-    /// What costs less.
-    #[default]
-    Auto,
-    /// `tape="all"`
-    All,
-    /// `tape="none"`
-    None,
-    /// `tape=["t", "u"]`
-    Named(Vec<String>),
 }
 
 /// What the front end asks of the rest of the compiler.
@@ -119,7 +91,7 @@ pub(crate) struct Gradient {
     target: Target,
     wrt: Option<Vec<String>>,
     out: Vec<String>,
-    tape: TapeChoice,
+    tape: Tape,
     memory: Option<String>,
     span: Span,
 }
@@ -175,7 +147,7 @@ impl Elab<'_> {
             _ => format!("`{name}` takes a function, `wrt=[…]`, `out=[…]`, `tape=` and `memory=\"512MB\"`"),
         };
         let mut target = None;
-        let (mut wrt, mut out, mut tape, mut memory) = (None, Vec::new(), TapeChoice::Auto, None);
+        let (mut wrt, mut out, mut tape, mut memory) = (None, Vec::new(), Tape::Auto, None);
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             match (key.as_deref(), k, v) {
                 (None, 0, Value::Function(f)) => target = Some(Target::Function(f)),
@@ -185,10 +157,10 @@ impl Elab<'_> {
                 (Some("tape" | "memory"), ..) if kind == GradientKind::Jacobian => {
                     return self.error_help("call::arguments", at, takes, "forward mode keeps nothing on a tape");
                 }
-                (Some("tape"), _, Value::Str(s)) if &*s == "all" => tape = TapeChoice::All,
-                (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = TapeChoice::None,
-                (Some("tape"), _, Value::Str(s)) if &*s == "auto" => tape = TapeChoice::Auto,
-                (Some("tape"), _, v) => tape = TapeChoice::Named(self.names_argument("tape", &v, at)?),
+                (Some("tape"), _, Value::Str(s)) if &*s == "all" => tape = Tape::All,
+                (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = Tape::None,
+                (Some("tape"), _, Value::Str(s)) if &*s == "auto" => tape = Tape::Auto,
+                (Some("tape"), _, v) => tape = Tape::Named(self.names_argument("tape", &v, at)?),
                 (Some("memory"), _, Value::Str(s)) => memory = Some(s.to_string()),
                 (None, 0, v) => {
                     let found = v.describe();

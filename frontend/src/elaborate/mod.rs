@@ -58,7 +58,7 @@ use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Symbol};
 use value::Value;
 
 pub use func::{is_entry, is_static_annotation};
-pub use grad::{GradientKind, GradientRequest, Hooks, NoHooks, TapeChoice, gradient_target};
+pub use grad::{GradientRequest, Hooks, NoHooks, gradient_target};
 pub use literal::StaticValue;
 pub(crate) use report::{Known, add};
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};

@@ -1,7 +1,7 @@
 //! Gradients as far as the front end goes: what is asked of the hooks, and what is made of the answer.
 
 use super::load;
-use crate::elaborate::{GradientKind, GradientRequest, Hooks, ScheduleRequest};
+use crate::elaborate::{GradientRequest, Hooks, ScheduleRequest};
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,13 +16,7 @@ struct Echo {
 impl Hooks for Echo {
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics> {
         let GradientRequest { kind, name, func, wrt, .. } = request;
-        let kind = match kind {
-            GradientKind::Grad => "grad",
-            GradientKind::ValueAndGrad => "value_and_grad",
-            GradientKind::Vjp => "vjp",
-            GradientKind::Jvp => "jvp",
-            GradientKind::Jacobian => "jacobian",
-        };
+        let kind = kind.name();
         self.asked.lock().unwrap().push(format!("{kind} of {} as {name} wrt {wrt:?}", func.name));
         Ok(Func { name, ..func })
     }

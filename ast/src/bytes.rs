@@ -1,0 +1,44 @@
+//! Amounts of memory, as people read and write them: in one system of units everywhere, of thousands (`1.50 MB`
+//! are 1,500,000 bytes).
+
+use bytesize::ByteSize;
+
+/// `1.50 MB`.
+pub fn amount(bytes: u64) -> String {
+    format!("{:.2}", ByteSize::b(bytes).display().si())
+}
+
+/// A number of bytes as people write it: `512MB`, `1.5 GB`, `64KiB`, `1000000`.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let wrong = |_| format!("`{}` is not an amount of memory: write one like 512MB or 64KiB", text.trim());
+    text.trim().parse().map(|ByteSize(bytes)| bytes).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_readable() {
+        for (bytes, text) in [(7, "7 B"), (1500, "1.50 kB"), (80_000_000, "80.00 MB"), (1_100_000_000, "1.10 GB")] {
+            assert_eq!(amount(bytes), text);
+        }
+    }
+
+    #[test]
+    fn amounts_are_read_in_both_systems() {
+        for (text, bytes) in
+            [("512MB", 512_000_000), (" 1.5 GB", 1_500_000_000), ("64KiB", 65_536), ("12", 12), ("0b", 0)]
+        {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "much", "-3", "12 parsecs", "MB", "1e3"] {
+            let wrong = parse(text).expect_err("it is not an amount");
+            assert!(wrong.contains("is not an amount of memory"), "{wrong}");
+        }
+    }
+}
