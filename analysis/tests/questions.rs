@@ -43,8 +43,7 @@ fn asked(text: &str) -> [usize; 2] {
     [for_all, all.asked() - for_all]
 }
 
-/// The numbers of questions for 15, 30 and 60 statements grow by as much from the first to the second as they should, and
-/// twice as much to the third.
+/// The numbers of questions for 15, 30 and 60 statements grow by no more than so much with each statement.
 fn check(text: impl Fn(usize) -> String, each: [usize; 2]) {
     let counts = [15, 30, 60].map(|n| asked(&text(n)));
     for (k, most) in each.into_iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Which of the loops that earlier steps marked to run in any order a step may have changed something for.
 //!
-//! What stands against running a loop so is asked of what is inside of it, under the loops, conditions, declarations and
-//! assertions around it. A step that keeps all of that, as the same nodes, keeps the answer: it is found by going down
-//! both programs only where they differ. What else an answer may rest on, values that the program computes elsewhere
+//! What stands against running a loop so is asked of what is inside of it, under the loops, conditions, declarations
+//! and assertions around it. A step that keeps all of that, as the same nodes, keeps the answer: it is found by going
+//! down both programs only where they differ. What else an answer may rest on, values that the program computes elsewhere
 //! ([`rests_on_elsewhere`]), is asked about again after every step.
 
 use crate::concurrent::is_marked;
@@ -11,8 +11,8 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind};
 
-/// The marked loops of the program `new` for which something may be different than in the program `old`, in the order of
-/// the text.
+/// The marked loops of the program `new` for which something may be different than in the program `old`, in the order
+/// of the text.
 pub(crate) fn changed(old: &Func, new: &Func) -> Vec<Stmt> {
     let mut out = Vec::new();
     if old.interface().eq(new.interface()) && old.sizes == new.sizes {
@@ -173,7 +173,8 @@ mod tests {
     fn what_is_asserted_before_concerns_what_comes_after() {
         let with = |condition: &str| {
             program(&format!(
-                "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    assert {condition}\n    for i in range(n):\n        y[i] = x[i]\n    return y\n"
+                "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    assert {condition}\n    \
+                 for i in range(n):\n        y[i] = x[i]\n    return y\n"
             ))
         };
         let f = with("n > 4");
@@ -197,7 +198,9 @@ mod tests {
     #[test]
     fn integers_from_elsewhere_are_asked_about_again() {
         let f = program(
-            "def f(x: f64[n]) -> f64[2 * n]:\n    y = zeros((2 * n,), f64)\n    h: i64 = n // 2\n    for i in range(n):\n        y[h + i] = x[i]\n    for k in range(n):\n        y[k] = x[k]\n    return y\n",
+            "def f(x: f64[n]) -> f64[2 * n]:\n    y = zeros((2 * n,), f64)\n    h: i64 = n // 2\n    \
+             for i in range(n):\n        y[h + i] = x[i]\n    for k in range(n):\n        y[k] = x[k]\n    \
+             return y\n",
         );
         let mut loops = Vec::new();
         f.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));

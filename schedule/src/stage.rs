@@ -166,7 +166,7 @@ impl Stage {
 /// the loops around both.
 fn earlier(r: &Reference, way: &[Stmt]) -> Option<usize> {
     let common = r.site.path.iter().take_while(|step| leads(step, way)).count();
-    let Some(Step::Child { seq, position }) = r.site.path.get(common) else { return None };
+    let Some(Step::Child { seq, position, .. }) = r.site.path.get(common) else { return None };
     let StmtKind::Seq(all) = seq.kind() else { return None };
     let at = way.iter().position(|w| w.id() == seq.id())?;
     let next = way.get(at + 1)?;
@@ -178,7 +178,7 @@ fn leads(step: &Step, way: &[Stmt]) -> bool {
     let at = way.iter().position(|w| w.id() == step.stmt().id());
     let Some(next) = at.and_then(|k| way.get(k + 1)) else { return false };
     match step {
-        Step::Child { seq, position } => {
+        Step::Child { seq, position, .. } => {
             matches!(seq.kind(), StmtKind::Seq(all) if all.get(*position).is_some_and(|s| s.id() == next.id()))
         }
         Step::Branch { stmt, then, .. } => match stmt.kind() {

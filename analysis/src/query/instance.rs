@@ -8,7 +8,7 @@
 use super::Context;
 use super::definition::Definitions;
 use super::point::Assumptions;
-use super::reference::{Reference, Step};
+use super::reference::{Reference, Step, asserted};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
@@ -176,7 +176,8 @@ impl Pair<'_> {
     fn enter(&mut self, step: &Step, instance: &mut Instance) {
         instance.place += 1;
         match step {
-            Step::Child { seq, position } => {
+            Step::Child { asserted: false, .. } => {}
+            Step::Child { seq, position, .. } => {
                 for (_, cond) in self.names.assertions(seq).iter().take_while(|(k, _)| k < position) {
                     instance.place += 1;
                     let cond = self.rename(cond, instance);
@@ -324,24 +325,9 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn by(r: &Reference) -> Loaded {
-        let mut steps = Vec::new();
-        for step in &r.site.path {
-            let evaluated: Vec<&Expr> = match step {
-                Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
-                Step::Branch { cond, .. } => vec![cond],
-                // What is said about indices uses shapes as they were at the declaration.
-                Step::Scope { tensor, .. } => tensor.shape.iter().collect(),
-                Step::Child { seq, position } => match seq.kind() {
-                    StmtKind::Seq(all) => asserted(&all[..*position]).map(|(_, cond)| cond).collect(),
-                    _ => Vec::new(),
-                },
-                Step::Loop { bounds: None, .. } => Vec::new(),
-            };
-            let loaded: FxHashSet<Symbol> = evaluated.into_iter().flat_map(super::effects::loads).collect();
-            if !loaded.is_empty() {
-                steps.push((step.stmt().clone(), loaded));
-            }
-        }
+        let loading = r.site.loading.iter().map(|k| &r.site.path[*k]);
+        let loads = |step: &Step| step.evaluated().into_iter().flat_map(super::effects::loads).collect();
+        let steps: Vec<(Stmt, FxHashSet<Symbol>)> = loading.map(|step| (step.stmt().clone(), loads(step))).collect();
         let own = r.guards.iter().map(|(cond, _)| cond).chain(r.indices.iter().flatten()).chain(&r.declared.shape);
         let mut all: FxHashSet<Symbol> = own.flat_map(super::effects::loads).collect();
         all.extend(steps.iter().flat_map(|(_, loaded)| loaded.iter().cloned()));
@@ -361,14 +347,6 @@ impl Loaded {
             out.extend(loaded.intersection(writes.of(stmt)).cloned());
         }
     }
-}
-
-/// The assertions among some statements, with their places.
-fn asserted(all: &[Stmt]) -> impl Iterator<Item = (usize, &Expr)> {
-    all.iter().enumerate().filter_map(|(k, s)| match s.kind() {
-        StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some((k, cond)),
-        _ => None,
-    })
 }
 
 /// What statements write, computed once for each.

@@ -1,6 +1,7 @@
 //! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks
 //! and declarations. What the dependence analysis starts from.
 
+use super::effects;
 use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub enum Step {
         seq: Stmt,
         /// Which of its statements.
         position: usize,
+        /// Whether there is an assertion among those before it.
+        asserted: bool,
     },
     /// Into the scope of a declaration.
     Scope {
@@ -73,6 +76,21 @@ impl Step {
         }
     }
 
+    /// What is evaluated on the way into it: bounds, conditions, shapes, and the assertions before.
+    pub(super) fn evaluated(&self) -> Vec<&Expr> {
+        match self {
+            Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
+            Step::Branch { cond, .. } => vec![cond],
+            // What is said about indices uses shapes as they were at the declaration.
+            Step::Scope { tensor, .. } => tensor.shape.iter().collect(),
+            Step::Child { seq, position, asserted: true } => match seq.kind() {
+                StmtKind::Seq(all) => asserted(&all[..*position]).map(|(_, cond)| cond).collect(),
+                _ => Vec::new(),
+            },
+            Step::Child { .. } | Step::Loop { bounds: None, .. } => Vec::new(),
+        }
+    }
+
     /// Whether both lead to the same place.
     pub fn same(&self, other: &Step) -> bool {
         self.stmt().id() == other.stmt().id()
@@ -82,6 +100,14 @@ impl Step {
                 _ => true,
             }
     }
+}
+
+/// The assertions among some statements, with their places.
+pub(super) fn asserted(all: &[Stmt]) -> impl Iterator<Item = (usize, &Expr)> {
+    all.iter().enumerate().filter_map(|(k, s)| match s.kind() {
+        StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some((k, cond)),
+        _ => None,
+    })
 }
 
 /// A statement with the way to it.
@@ -96,6 +122,8 @@ pub struct Site {
     pub(super) run: usize,
     /// The same number where the same loops and declarations are around.
     pub(super) nest: usize,
+    /// The steps of the way whose conditions, bounds and shapes are read from tensors.
+    pub(super) loading: Vec<usize>,
 }
 
 impl Site {
@@ -179,7 +207,17 @@ pub fn references(func: &Func) -> Vec<Reference> {
 pub(super) fn inside(func: &Func, part: Option<StmtId>) -> Vec<Reference> {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
     let way = part.map(|id| tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect());
-    let mut c = Collector { path: Vec::new(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, part, way };
+    let mut c = Collector {
+        path: Vec::new(),
+        tensors,
+        out: Vec::new(),
+        run: 0,
+        nest: 0,
+        numbers: 0,
+        loading: Vec::new(),
+        part,
+        way,
+    };
     c.stmt(&func.body);
     number(&mut c.out);
     c.out
@@ -206,6 +244,7 @@ struct Collector {
     run: usize,
     nest: usize,
     numbers: usize,
+    loading: Vec<usize>,
     /// The statement that references are collected in, and the way to it as long as it was not reached.
     part: Option<StmtId>,
     way: Option<FxHashSet<StmtId>>,
@@ -240,14 +279,16 @@ impl Collector {
         match s.kind() {
             StmtKind::Seq(v) => {
                 self.new_run();
+                let mut asserted = false;
                 for (position, child) in v.iter().enumerate() {
+                    let asserts = matches!(child.kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
                     // What has statements inside is a run of its own, and an assertion says something from here on.
-                    let alone =
-                        matches!(child.kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. }) || has_body(child);
+                    let alone = asserts || has_body(child);
                     if alone {
                         self.new_run();
                     }
-                    self.within(Step::Child { seq: s.clone(), position }, child);
+                    self.within(Step::Child { seq: s.clone(), position, asserted }, child);
+                    asserted |= asserts;
                     if alone {
                         self.new_run();
                     }
@@ -295,9 +336,16 @@ impl Collector {
         if matches!(step, Step::Loop { .. } | Step::Scope { .. }) {
             self.nest = self.run;
         }
+        let loads = step.evaluated().into_iter().any(|e| !effects::loads(e).is_empty());
+        if loads {
+            self.loading.push(self.path.len());
+        }
         self.path.push(step);
         self.stmt(inside);
         self.path.pop();
+        if loads {
+            self.loading.pop();
+        }
         self.nest = nest;
     }
 
@@ -330,7 +378,8 @@ impl Collector {
         if touched.is_empty() {
             return;
         }
-        let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone(), run: self.run, nest: self.nest });
+        let (path, loading) = (self.path.clone(), self.loading.clone());
+        let site = Arc::new(Site { stmt: s.clone(), path, run: self.run, nest: self.nest, loading });
         for (tensor, kind, indices, guards) in touched {
             let (site, declared) = (site.clone(), self.tensors[&tensor].clone());
             let (place, class, broad) = (0, 0, 0);

@@ -173,7 +173,7 @@ fn stops_alike(func: &Func, local: &Local, write: &Reference, all: &[Reference])
     let behind = |r: &&Reference| {
         let there = &r.site.path;
         let last = match (own.last(), there.last()) {
-            (Some(Step::Child { seq, position }), Some(Step::Child { seq: other, position: later })) => {
+            (Some(Step::Child { seq, position, .. }), Some(Step::Child { seq: other, position: later, .. })) => {
                 seq.id() == other.id() && position < later
             }
             _ => false,

@@ -205,12 +205,12 @@ impl<'a> Search<'a> {
     }
 
     /// Whether everything that comes after `b` follows from others as its dependence on `a` does: two epochs of `a`'s
-    /// family came in between, one of which conflicts with whatever comes, and what comes has no more loops in common
-    /// with them than with `a`.
+    /// family came in between, one of which conflicts with whatever comes, and what comes has the same loops in
+    /// common with them as with `a`.
     fn all_follow(&self, a: &Reference, b: &Reference) -> bool {
         let passed = |later| {
             let c = self.epoch(a, later).and_then(|m| m.first());
-            c.is_some_and(|c| c.place < b.place && loops_around_both(c, b) == loops_around_both(a, c))
+            c.is_some_and(|c| c.place < b.place && loops_around_both(c, b) <= loops_around_both(a, c))
         };
         passed(1) && passed(2)
     }
@@ -277,7 +277,7 @@ impl<'a> Search<'a> {
                 })
             })
             .collect();
-        let answers = self.all.each(asked, |prover, c| ask(prover, c));
+        let answers = self.all.each(asked, ask);
         let found = self.candidates.iter().zip(which);
         let dependences = found.filter_map(|((a, b, _), k)| Some(answers[k].as_ref()?.between(a, b))).collect();
         let mut following: Vec<Candidate<'_>> = self.following.into_values().collect();
@@ -300,7 +300,7 @@ fn loops_around_both(a: &Reference, b: &Reference) -> usize {
 }
 
 /// References to one tensor by what they do to which element in which nest of loops, in the order of the text.
-fn by_element<'r>(references: Vec<&'r Reference>) -> Vec<Vec<&'r Reference>> {
+fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
     let mut numbers = FxHashMap::default();
     let mut out: Vec<Vec<&Reference>> = Vec::new();
     for r in references {
