@@ -167,7 +167,8 @@ fn any_element(pair: &mut Pair<'_>, func: &Func, tensor: &Tensor, here: &mut Ins
         at = match stmt.kind() {
             StmtKind::VarDef { body, .. } => Some(body),
             StmtKind::Seq(all) => {
-                pair.enter_rest(&[Step::Child { seq: stmt.clone(), position: all.len() }], here);
+                let end = Step::Child { seq: stmt.clone(), position: all.len(), asserted: true };
+                pair.enter_rest(&[end], here);
                 all.last()
             }
             _ => None,
