@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use taffeta_ast::expr::Literal;
-use taffeta_ast::interp::scalar;
 use taffeta_ast::op::Op;
+use taffeta_ast::scalar;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol, Tensor};
 
 /// A small generator of pseudo-random numbers (xorshift), so that a failure can be repeated from its seed.

@@ -12,10 +12,10 @@
 //! - `//` and `%` are Python's (floor; sign of the divisor). `min` and `max` propagate NaN. Floating arithmetic happens
 //!   in the type of the expression, with one rounding per operation.
 //! - A [`StmtKind::Print`] writes a line, once for each time that it is executed. Nothing but the lines' order depends
-//!   on a schedule: lines come in the order of the program where nothing is scheduled, and in whatever order the schedule
-//!   runs iterations otherwise. So printing is not a dependence between statements, and never stands in the way of a
-//!   schedule; but no pass may remove, repeat or move a print to where it is executed more or less often. It reads what
-//!   it shows. A line is whole: lines of different threads never mix.
+//!   on a schedule: lines come in the order of the program where nothing is scheduled, and in whatever order the
+//!   schedule runs iterations otherwise. So printing is not a dependence between statements, and never stands in the
+//!   way of a schedule; but no pass may remove, repeat or move a print to where it is executed more or less often. It
+//!   reads what it shows. A line is whole: lines of different threads never mix.
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
@@ -44,6 +44,8 @@ pub mod pool;
 pub mod print;
 #[cfg(feature = "random")]
 pub mod random;
+pub mod scalar;
+pub mod show;
 pub mod span;
 pub mod spelling;
 pub mod stmt;

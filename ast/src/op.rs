@@ -1,6 +1,6 @@
 //! Operators: rows in a table, not kinds of nodes. A function of `math.h` is added by its row, which has its value and
 //! its name in C, and by its partial derivative in `autodiff`; an operator of another kind also by its value in
-//! `interp/scalar.rs` and its C in `codegen`.
+//! `scalar.rs` and its C in `codegen`.
 //!
 //! What they compute, wherever they are computed (the interpreter, the simplifier, C):
 //!
@@ -133,7 +133,7 @@ pub struct OpInfo {
     pub keeps_finite: bool,
     /// Roughly what it takes, in additions of floats.
     pub cost: u32,
-    /// What it computes on floats, if that is a function; of the others `interp/scalar.rs` has the value.
+    /// What it computes on floats, if that is a function; of the others `scalar.rs` has the value.
     pub function: Option<Function>,
     /// The function of `math.h` that computes it on doubles (that for floats has an `f` at the end); of the others
     /// `codegen` has the C.

@@ -8,7 +8,7 @@
 use super::args::{EntryArgs, ProgramArgs};
 use super::output::Failure;
 use super::session;
-use taffeta::ast::{DType, Diagnostic, Literal, Value, interp};
+use taffeta::ast::{DType, Diagnostic, Literal, Value, show};
 use taffeta::codegen::signature::{Passing, Signature};
 use taffeta::{Gradient, Ran};
 
@@ -50,7 +50,7 @@ pub fn check(
     };
     let plain = ProgramArgs { of: EntryArgs { schedule: None, ..args.of.clone() }, ..args.clone() };
     let options = session::run_options(&plain, gradient)?.check_finite(true);
-    // A static parameter of the schedule is none of the program's.
+    // A static parameter of the schedule is not one of the program's.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
     let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});
     let again = function.run(inputs, sizes, args.threads)?;
@@ -81,5 +81,5 @@ fn first(name: &str, v: &Value) -> Option<Element> {
 }
 
 fn shown(value: f64) -> String {
-    interp::show::value(Literal::Float(value), DType::F64)
+    show::value(Literal::Float(value), DType::F64)
 }

@@ -2,9 +2,8 @@
 //! derivatives. Programs are made from the operators' table, so that a row that is added is tested.
 
 use taffeta::{Backend, Options, Program};
-use taffeta_ast::interp::scalar;
 use taffeta_ast::op::Form;
-use taffeta_ast::{Buffer, DType, Literal, Op, Value};
+use taffeta_ast::{Buffer, DType, Literal, Op, Value, scalar};
 
 /// Where all functions are defined and smooth, and no two operands are equal.
 const POINTS: [[f64; 3]; 4] = [[0.3, 0.7, 0.2], [0.9, 0.4, -0.6], [0.15, 0.85, 1.0], [0.62, 0.11, 0.3]];

@@ -5,8 +5,8 @@
 //! of zeros of both signs.
 
 use taffeta_ast::expr::Literal;
-use taffeta_ast::interp::scalar;
 use taffeta_ast::op::Op;
+use taffeta_ast::scalar;
 use taffeta_ast::{DType, Expr};
 
 /// The value of an operator on constants of a floating-point type.

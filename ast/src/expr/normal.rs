@@ -3,8 +3,8 @@
 
 use super::{Expr, ExprKind, Literal, wrap_to};
 use crate::dtype::DType;
-use crate::interp::scalar;
 use crate::op::Op;
+use crate::scalar;
 
 pub(super) fn apply(op: Op, args: Vec<Expr>) -> Expr {
     let operand = args.last().map_or(DType::Bool, Expr::dtype);

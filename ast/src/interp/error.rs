@@ -1,7 +1,7 @@
 //! What stops a program.
 
-use super::scalar::Fault;
 use crate::diag::Diagnostic;
+use crate::scalar::Fault;
 use crate::stmt::{AssertKind, Origin};
 use std::fmt;
 

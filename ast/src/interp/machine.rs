@@ -2,12 +2,12 @@
 
 use super::error::{ErrorKind, RuntimeError};
 use super::resolve::{Code, CodeKind, Node, Part};
-use super::{scalar, show};
 use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};
+use crate::{scalar, show};
 
 /// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
 #[derive(Debug)]

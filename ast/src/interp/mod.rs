@@ -2,9 +2,10 @@
 //! the C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index
 //! and every read of an element that was not written.
 //!
-//! - [`scalar`]: the value of every operator.
 //! - `resolve`: symbols to slots. `machine`: statements and expressions.
-//! - [`show`]: how values print in messages.
+//!
+//! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
+//! expressions need both, and not the interpreter.
 //!
 //! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, loops over the reals, library
 //! calls.
@@ -12,8 +13,6 @@
 mod error;
 mod machine;
 mod resolve;
-pub mod scalar;
-pub mod show;
 
 pub use error::{ErrorKind, RuntimeError};
 

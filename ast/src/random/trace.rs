@@ -5,8 +5,9 @@
 
 use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
-use crate::interp::{Inputs, scalar};
+use crate::interp::Inputs;
 use crate::op::{Op, ReduceOp};
+use crate::scalar;
 use crate::stmt::{Extent, Stmt, StmtId, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! The tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
 
 mod interp;
+mod layers;
 mod normal;
 mod print;
 mod random;

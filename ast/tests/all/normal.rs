@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use taffeta_ast::expr::{Literal, wrap_to};
-use taffeta_ast::interp::scalar::{self, Fault};
+use taffeta_ast::scalar::{self, Fault};
 use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol, poly};
 
 fn text(e: &Expr, expected: &str) {

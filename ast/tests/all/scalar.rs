@@ -2,8 +2,8 @@
 
 use taffeta_ast::expr::Literal::{Bool, Float, Int};
 use taffeta_ast::expr::{Expr, ExprKind, Literal};
-use taffeta_ast::interp::scalar::{Fault, apply, cast};
-use taffeta_ast::interp::show;
+use taffeta_ast::scalar::{Fault, apply, cast};
+use taffeta_ast::show;
 use taffeta_ast::{DType, Op};
 
 /// `op` on operands of type `dtype`; floats are compared bit by bit.

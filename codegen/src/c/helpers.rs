@@ -1,6 +1,6 @@
 //! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
 //!
-//! Each is the definition in `ast/src/interp/scalar.rs` in C. `min` and `max` are written as one comparison and one
+//! Each is the definition in `ast/src/scalar.rs` in C. `min` and `max` are written as one comparison and one
 //! test for NaN joined by `|`, which gcc turns into vector blends.
 
 use super::half::{self, Conversion};

@@ -1,13 +1,14 @@
 //! What is checked: a program of elementwise loops, the values that they are run on, and what must come of it.
 //!
-//! The program is lowered and printed as every other one is, so it is made of the C that programs are made of. What must
-//! come of it is what the reference interpreter computes; of mathematical functions, of which vector versions are used,
-//! what lies within [`MOST_ULPS`] units in the last place of it.
+//! The program is lowered and printed as every other one is, so it is made of the C that programs are made of. What
+//! must come of it is what the reference interpreter computes; of mathematical functions, of which vector versions are
+//! used, what lies within [`MOST_ULPS`] units in the last place of it.
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, block, looped, store};
 use taffeta_ast::expr::round_to;
-use taffeta_ast::interp::{self, Inputs, scalar};
+use taffeta_ast::interp::{self, Inputs};
+use taffeta_ast::scalar;
 use taffeta_ast::{Buffer, DType, Expr, ExprKind, Func, Kind, Literal, Op, Stmt, Symbol, Tensor, Value};
 
 /// Elements of every array, and iterations of every loop.

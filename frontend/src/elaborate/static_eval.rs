@@ -1,12 +1,12 @@
 //! Arithmetic on static values: numbers (integers exactly, floats as f64; the values are those of the operators' table,
-//! `ast::interp::scalar`), sequences, strings and types.
+//! `ast::scalar`), sequences, strings and types.
 
 use super::broadcast::keeps_integers;
 use super::limits::MAX_ITEMS;
 use super::value::Value;
 use crate::syntax::CmpOp;
 use std::cmp::Ordering;
-use taffeta_ast::interp::scalar::{self, Exact, Fault};
+use taffeta_ast::scalar::{self, Exact, Fault};
 use taffeta_ast::{DType, Expr, Literal, Op, Span};
 
 /// An operator on static numbers; `None` where an operand is not a static number, or the operator does not take it (the
@@ -164,7 +164,7 @@ pub(crate) fn contains(a: &Value, b: &Value) -> Option<bool> {
     }
 }
 
-/// A comparison of static values that are no numbers; `None` if they are not comparable in this way.
+/// A comparison of static values that are not numbers; `None` if they are not comparable in this way.
 pub(crate) fn compare(op: CmpOp, a: &Value, b: &Value) -> Option<bool> {
     let order = |a: &Value, b: &Value| -> Option<Ordering> {
         match (a, b) {

@@ -1,14 +1,14 @@
-//! The value of every operator and conversion on constants: one definition for the interpreter, for folding in the
-//! smart constructors, for the simplifier and for static values. What it computes is written down in [`crate::op`]; generated C computes
-//! the same.
+//! The value of every operator and conversion on constants: one definition for folding in the smart constructors, for
+//! the simplifier, for static values and for the interpreter. What it computes is written down in [`crate::op`];
+//! generated C computes the same.
 //!
 //! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type,
 //! floats rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
 
-use super::show;
 use crate::dtype::{DType, Kind};
 use crate::expr::{Literal, int_to_float, round_to, wrap_to};
 use crate::op::Op;
+use crate::show;
 use std::cmp::Ordering;
 
 /// Why an operation has no value.
