@@ -2,8 +2,8 @@
 //!
 //! Programs of several shapes are made with 100, 200, 400 and 800 statements, and every stage of the compiler but the C
 //! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`, which is read off the
-//! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes to
-//! the terminal and, as JSON, to `target/bench/growth.json`.
+//! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes
+//! to the terminal and, as JSON, to `target/bench/growth.json`.
 //!
 //! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its name,
 //! `GROWTH_ONLY=temporaries/grad` that stage of that shape.

@@ -1,4 +1,5 @@
-//! What `taffeta doctor` shows: what there is on this machine to compile programs with, and whether it computes rightly.
+//! What `taffeta doctor` shows: what there is on this machine to compile programs with, and whether it computes
+//! rightly.
 
 use crate::store::{Store, stamp};
 use serde_json::{Value as Json, json};

@@ -287,8 +287,8 @@ impl Function {
     }
 }
 
-/// What `OMP_NUM_THREADS` says, if that is too much: OpenMP reads it once, when it is loaded, and then starts as many. Of
-/// a list, the first number is for loops that are in no other.
+/// What `OMP_NUM_THREADS` says, if that is too much: OpenMP reads it once, when it is loaded, and then starts as many.
+/// Of a list, the first number is for loops that are in no other.
 fn too_many_by_environment() -> Option<&'static str> {
     static ASKED: OnceLock<Option<String>> = OnceLock::new();
     let asked = ASKED.get_or_init(|| {
@@ -302,7 +302,7 @@ fn too_many_by_environment() -> Option<&'static str> {
     asked.as_deref()
 }
 
-/// Where lines go if nobody asks for them. That nobody listens is no reason to stop the program.
+/// Where lines go if nobody asks for them. That nobody listens is not a reason to stop the program.
 fn to_stdout(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

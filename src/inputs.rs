@@ -76,8 +76,8 @@ pub struct Known {
     pub integers: BTreeMap<String, i64>,
 }
 
-/// What inputs say of a program before it runs, where not all of them need be there: sizes, and the values of parameters
-/// that are single integers. Generators have no shape of their own, and say nothing.
+/// What inputs say of a program before it runs, where not all of them need be there: sizes, and the values of
+/// parameters that are single integers. Generators have no shape of their own, and say nothing.
 pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Known, Vec<Fault>> {
     let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();

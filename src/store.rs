@@ -43,8 +43,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone wants.
-    /// One that others could write is not used, and the user is told.
+    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone
+    /// wants. One that others could write is not used, and the user is told.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let limit = limit().map_err(system)?;

@@ -4,8 +4,8 @@
 //! drops what could stop the program, changes a float, prints more or less, or loses the id of a statement that it
 //! keeps.
 //!
-//! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
-//! [`copy`] for statements.
+//! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for
+//! accesses, [`copy`] for statements.
 
 pub mod check_finite;
 pub mod copy;

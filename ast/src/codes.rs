@@ -1,7 +1,7 @@
 //! The codes of all diagnostics, and what each means: what `taffeta explain CODE` prints, and a page of the book.
 //!
-//! The texts are the Markdown files in `codes/`, one for each group: a title, an introduction perhaps, then a section for
-//! each code. A test (`tests/suite/codes.rs`) holds the table and the codes that the sources use to each other.
+//! The texts are the Markdown files in `codes/`, one for each group: a title, an introduction perhaps, then a section
+//! for each code. A test (`tests/suite/codes.rs`) holds the table and the codes that the sources use to each other.
 
 /// The groups, in the order of the book.
 const GROUPS: [&str; 10] = [

@@ -7,8 +7,8 @@ pub enum GradientKind {
     Grad,
     /// `value_and_grad(f, wrt)`: the results, and then those.
     ValueAndGrad,
-    /// `vjp(f, wrt)`: with a seed for every result (and for the final value of every `inout` parameter) as further parameters: the
-    /// gradients.
+    /// `vjp(f, wrt)`: with a seed for every result (and for the final value of every `inout` parameter) as further
+    /// parameters: the gradients.
     Vjp,
     /// The results, and then those; programs cannot ask for it.
     ValueAndVjp,

@@ -12,8 +12,8 @@ pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     on(&POOL, "taffeta", work)
 }
 
-/// Runs parallel iterators whose items wait for threads of their own (elaboration has one, for its stack), which may ask
-/// questions by [`run`]. These are other workers than those: the ones that answer never wait for the ones that ask.
+/// Runs parallel iterators whose items wait for threads of their own (elaboration has one, for its stack), which may
+/// ask questions by [`run`]. These are other workers than those: the ones that answer never wait for the ones that ask.
 pub fn run_waiting<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
     on(&POOL, "taffeta-item", work)

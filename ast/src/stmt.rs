@@ -333,8 +333,8 @@ pub enum AssertKind {
     Index,
     /// An operation must have a value: division by zero, a cast of NaN (lowering makes these).
     Arithmetic,
-    /// A value must be finite (`taffeta_analysis::pass::check_finite` makes these). They stay where they are, so that the
-    /// first one that fails is the first in the order in which the program runs.
+    /// A value must be finite (`taffeta_analysis::pass::check_finite` makes these). They stay where they are, so that
+    /// the first one that fails is the first in the order in which the program runs.
     Finite,
 }
 

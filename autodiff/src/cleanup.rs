@@ -19,8 +19,8 @@ use taffeta_ast::{Expr, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, 
 
 /// The same gradient, shorter.
 pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
-    // Dependences are asked of a program in which everything has its scope; `widen_scopes` would hide that something has
-    // none.
+    // Dependences are asked of a program in which everything has its scope; `widen_scopes` would hide that something
+    // has none.
     debug_assert!(scoped(func), "{:?}", validate::logical(func));
     let func = forwards(func, info);
     let func = sums_to_stores(&func, info);

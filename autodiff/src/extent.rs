@@ -184,8 +184,8 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
 }
 
 /// The largest absolute value that an integer can have, as far as its operands and the types of what it loads say;
-/// `None` if that may be beyond what sums of a few of them can be computed of in i64. `iters` has that of iterators; all
-/// other variables are sizes.
+/// `None` if that may be beyond what sums of a few of them can be computed of in i64. `iters` has that of iterators;
+/// all other variables are sizes.
 pub(crate) fn magnitude(e: &Expr, iters: &FxHashMap<Symbol, Option<i64>>) -> Option<i64> {
     let largest = |a: i128| i64::try_from(a).ok().filter(|a| *a < i64::MAX / 4);
     let of = |e: &Expr| magnitude(e, iters).map(i128::from);

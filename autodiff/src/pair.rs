@@ -73,7 +73,7 @@ pub enum Source {
 pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Pair, Diagnostics> {
     plan::run(request, calls, true, &|planned| {
         let pair = passes(request, &planned)?;
-        // Copies are no local tensors: those have so much less.
+        // Copies are not local tensors: those have so much less.
         let copied = pair.copied(request);
         Ok((pair, copied))
     })

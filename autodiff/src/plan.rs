@@ -1,7 +1,7 @@
 //! Which values are kept for the backward pass, so that a budget of memory is kept too.
 //!
-//! Without a budget, `recompute_policy` decides tensor by tensor what costs less. With one, the sizes of a run say what that takes
-//! ([`memory::peak`] of the gradient), and as long as it is too much
+//! Without a budget, `recompute_policy` decides tensor by tensor what costs less. With one, the sizes of a run say what
+//! that takes ([`memory::peak`] of the gradient), and as long as it is too much
 //! 1. tensors are computed again that would be on a tape, first those whose bytes are worth the fewest operations;
 //! 2. the loop with the most bytes is cut into segments that run again from checkpoints (`segments`), in one, two, …
 //!    levels.

@@ -1,8 +1,8 @@
 //! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them
 //! to C.
 //!
-//! That both sides mean the same bytes is asserted while they are compiled, here and there, where pointers have 64 bits;
-//! a test compares the numbers of both.
+//! That both sides mean the same bytes is asserted while they are compiled, here and there, where pointers have 64
+//! bits; a test compares the numbers of both.
 
 use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;

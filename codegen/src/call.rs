@@ -203,8 +203,8 @@ fn whole(v: &Value, data: NonNull<u8>, len: usize) -> View {
 /// Takes the lines that a program prints, without their ends. Threads of a parallel loop call it, one at a time.
 pub type Lines = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a call needs beside its arguments: threads, memory for local tensors, which is kept from call to call, and where
-/// printed lines go.
+/// What a call needs beside its arguments: threads, memory for local tensors, which is kept from call to call, and
+/// where printed lines go.
 #[derive(Default)]
 pub struct Context {
     threads: i32,

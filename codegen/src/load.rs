@@ -45,11 +45,11 @@ impl Compiled {
             Diagnostic::new("internal::load", format!("cannot load `{}`: {e}", path.display()))
                 .help("if the file was changed or made on another machine, remove it, and it will be compiled again")
         };
-        // SAFETY: the library is C that we generated, as the caller promises: it has no initialisers of its own, and those
-        // of libm and libgomp, which it depends on, may run at any time.
+        // SAFETY: the library is C that we generated, as the caller promises: it has no initialisers of its own, and
+        // those of libm and libgomp, which it depends on, may run at any time.
         let library = unsafe { Library::new(path) }.map_err(refuse)?;
-        // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`), under the name in the
-        // signature that came with it.
+        // SAFETY: generated code defines these two symbols with exactly these types (`c/entry.rs`), under the name in
+        // the signature that came with it.
         let (run, plan) = unsafe {
             let run = *library.get::<RunFn>(signature.c_name.as_bytes()).map_err(refuse)?;
             let plan = *library.get::<PlanFn>(format!("{}_plan", signature.c_name).as_bytes()).map_err(refuse)?;

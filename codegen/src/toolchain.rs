@@ -1,5 +1,6 @@
 //! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list
-//! of arguments and never through a shell. Where it does not make what it should, `fault` finds out whose mistake that is.
+//! of arguments and never through a shell. Where it does not make what it should, `fault` finds out whose mistake that
+//! is.
 
 mod fault;
 

@@ -302,10 +302,10 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of its entries,
-    /// making its gradients and running its schedules with their defaults finds. Gradients and schedules of what is
-    /// wrong itself are left out. Of templates, and of what needs values from outside (`static` parameters, parameters
-    /// of schedules without a default), the names are checked.
+    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of
+    /// its entries, making its gradients and running its schedules with their defaults finds. Gradients and schedules
+    /// of what is wrong itself are left out. Of templates, and of what needs values from outside (`static` parameters,
+    /// parameters of schedules without a default), the names are checked.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
         if !all.is_empty() {

@@ -116,7 +116,8 @@ impl Schedule {
         Schedule { trying: true, ..self.clone() }
     }
 
-    /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be done.
+    /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be
+    /// done.
     ///
     /// # Errors
     /// If the call means nothing ([`crate::refusal::Reason::misuse`]).

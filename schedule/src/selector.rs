@@ -72,8 +72,8 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
     }
 }
 
-/// Puts what stands in the function's own text before what is inside of calls. Where no number is asked for, that is all
-/// that is meant, if there is any.
+/// Puts what stands in the function's own text before what is inside of calls. Where no number is asked for, that is
+/// all that is meant, if there is any.
 fn own_first<T>(found: &mut Vec<T>, number: Option<usize>, own: impl Fn(&T) -> bool) {
     found.sort_by_key(|f| !own(f));
     let count = found.iter().filter(|f| own(f)).count();

@@ -87,12 +87,12 @@ impl EntryArgs {
 /// How a gradient is made.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GradientArgs {
-    /// Of a gradient: which values made in loops are kept for the backward pass. `auto` (what costs less than to compute
-    /// them again), `all`, `none`, or those of these tensors
+    /// Of a gradient: which values made in loops are kept for the backward pass. `auto` (what costs less than to
+    /// compute them again), `all`, `none`, or those of these tensors
     #[arg(long, value_name = "auto|all|none|NAMES", default_value = "auto")]
     pub tape: String,
-    /// Of a gradient: how much memory its local tensors may take (512MB, 64KiB). What does not fit is computed again, and
-    /// loops that overwrite their state run again from checkpoints
+    /// Of a gradient: how much memory its local tensors may take (512MB, 64KiB). What does not fit is computed again,
+    /// and loops that overwrite their state run again from checkpoints
     #[arg(long, value_name = "AMOUNT", value_parser = taffeta::parse_memory)]
     pub memory: Option<u64>,
 }

@@ -15,23 +15,23 @@ use taffeta::codegen::signature::Passing;
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Calls before the measurement
+    /// Number of runs before the measurement
     #[arg(long, value_name = "N", default_value_t = 3)]
     warmup: u32,
-    /// Calls that are measured, at most
+    /// Number of runs that are measured, at most
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Seconds after which the measurement ends
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     seconds: f64,
-    /// Floating-point operations of one call, for GFLOP/s
+    /// Floating-point operations of one run, for GFLOP/s
     #[arg(long, value_name = "N")]
     flops: Option<f64>,
 }
 
 const EXAMPLES: &str = "\
-Three warm-up calls, then up to 200 calls or 2 seconds. GB/s counts every parameter and result once (twice if `inout`):
-what the call cannot avoid to move. GFLOP/s needs --flops, the operations that one call does.
+Three warm-up runs, then up to 200 runs or 2 seconds. GB/s is that of the compulsory traffic: every parameter and result
+counts once (twice if `inout`). GFLOP/s needs --flops, the operations of one run.
 
 Examples:
   taffeta bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
@@ -96,14 +96,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }));
     }
     let mut out = format!(
-        "{}: median {}, min {}, max {} of {} calls\n",
+        "{}: median {}, min {}, max {} of {} runs\n",
         signature.name,
         duration(median),
         duration(fastest),
         duration(slowest),
         times.len()
     );
-    out.push_str(&format!("  {:.2} GB/s", rate(moved)));
+    out.push_str(&format!("  {:.2} GB/s of compulsory traffic", rate(moved)));
     if let Some(flops) = args.flops {
         out.push_str(&format!(", {:.2} GFLOP/s", rate(flops)));
     }

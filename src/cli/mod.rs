@@ -93,7 +93,7 @@ pub fn main() -> ExitCode {
     output::install_log();
     let cli = match Cli::try_parse().and_then(|cli| each_once(&cli.command).map(|()| cli)) {
         Ok(cli) => cli,
-        // Help and version are no errors; clap knows which stream and status they have.
+        // Help and version are not errors; clap knows which stream and status they have.
         Err(e) => match output::written(e.print()) {
             Err(unwritten) if !e.use_stderr() => return Printer { json: false }.failure(&unwritten),
             _ => return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2)),

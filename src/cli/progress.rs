@@ -7,10 +7,10 @@ use std::time::Duration;
 /// Files that are larger together take long enough to say so.
 const LARGE: u64 = 64 << 20;
 
-/// Counts calls.
+/// Counts runs.
 pub fn calls(n: u32) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(u64::from(n)), target());
-    if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} calls") {
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} runs") {
         bar.set_style(style);
     }
     bar

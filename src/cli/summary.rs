@@ -52,7 +52,7 @@ struct Integers {
     count: i128,
 }
 
-/// `None` if the values are no integers, or there are none.
+/// `None` if the values are not integers, or there are none.
 fn integers(value: &Value) -> Option<Integers> {
     let all = (0..value.data().len()).map_while(|i| value.data().get_int(i));
     all.fold(None, |found: Option<Integers>, v| {

@@ -1,8 +1,9 @@
-//! Whether rounding in f32 explains that the three derivatives are apart: the same program in f64, at the same point, in
-//! the same directions.
+//! Whether rounding in f32 explains that the three derivatives are apart: the same program in f64, at the same point,
+//! in the same directions.
 //!
 //! The logical program prints as a program; with every `f32` made an `f64` it is one that computes the same with more
-//! digits. Where finite differences in f64 give what the gradient in f32 is, as far as f32 carries, a mistake is ruled out.
+//! digits. Where finite differences in f64 give what the gradient in f32 is, as far as f32 carries, a mistake is ruled
+//! out.
 
 use super::{InputCheck, Inputs, Sampling, Verdict, check_gradient};
 use crate::error::Error;
@@ -10,8 +11,8 @@ use crate::program::{Options, Program};
 use itertools::Itertools as _;
 use taffeta_ast::{DType, Func, Value};
 
-/// How far a derivative in f32 may be from finite differences in f64: a tenth, since what spoils differences in f32 spoils
-/// it too, if less.
+/// How far a derivative in f32 may be from finite differences in f64: a tenth, since what spoils differences in f32
+/// spoils it too, if less.
 const NEAR: f64 = 0.1;
 
 /// Makes `unclear` of what is wrong in f32 and right in f64. Where the program cannot be computed in f64, nothing

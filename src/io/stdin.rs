@@ -1,7 +1,8 @@
-//! Standard input, which `-` stands for wherever a file is read. It comes once: what came is kept for whoever asks again.
+//! Standard input, which `-` stands for wherever a file is read. It comes once: what came is kept for whoever asks
+//! again.
 //!
-//! A file's format is known by the end of its name. What comes from standard input has none, so its first bytes say what
-//! it is, and it is laid down as a file of that name for the reader of the format.
+//! A file's format is known by the end of its name. What comes from standard input has none, so its first bytes say
+//! what it is, and it is laid down as a file of that name for the reader of the format.
 
 use super::memory;
 use std::io::Read;

@@ -46,7 +46,7 @@ pub fn sources() -> Vec<String> {
         }
     }
     files.sort();
-    // A few files of the corpus are no text on purpose.
+    // A few files of the corpus are not text on purpose.
     files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).filter(|text| text.contains("def ")).collect()
 }
 

@@ -1,5 +1,5 @@
-//! The table of diagnostics' codes (`ast/src/codes`) against the sources: every code that is used is explained, and every
-//! code that is explained is used.
+//! The table of diagnostics' codes (`ast/src/codes`) against the sources: every code that is used is explained, and
+//! every code that is explained is used.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

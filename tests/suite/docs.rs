@@ -154,7 +154,10 @@ const TABLE_1: [(&str, &[(&str, &str)]); 5] = [
 /// The page of the primitives: a table of all, then the head of every primitive's file, in the order of the registry.
 fn page_of_primitives(steps: &[(Documentation, String)]) -> String {
     let mut out = String::from(
-        "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of the condition that does not hold, the two\nstatement instances that would be reordered, and what would work. `L` is a loop, `S` a statement, `T` a tensor: selectors or handles.\nThis page is made of the heads of the files in `schedule/src/primitives/`; the examples are run by the tests.\n",
+        "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of \
+         the condition that does not\nhold, the two statement instances that would be reordered, and what would work. `L` is a \
+         loop, `S` a statement, `T` a\ntensor: selectors or handles. This page is made of the heads of the files in \
+         `schedule/src/primitives/`; the examples\nare run by the tests.\n",
     );
     out.push_str("\n| primitive | what it does | in Table 1 of FreeTensor |\n|---|---|---|\n");
     for (d, _) in steps {

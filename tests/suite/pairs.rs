@@ -258,7 +258,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(message(&e).contains("no parameter `z.grad`"), "{e}");
     assert!(message(&pair.backward(&tape).run().unwrap_err()).contains("`y.grad: f64[n]` is missing"));
     assert!(message(&pair.forward().input("a", a.view()).run().unwrap_err()).contains("`x: f64[m]` is missing"));
-    // Tangents are no matter of two passes.
+    // Tangents are not a matter of two passes.
     let forward = Gradient::default().mode(taffeta::Mode::Forward);
     let e = program.differentiate("product", &Options::default().gradient(forward));
     assert_eq!(e.err().map(|e| e.report().diagnostics[0].code.to_string()).as_deref(), Some("grad::pair"));

@@ -1,5 +1,5 @@
-//! `print` in programs: the same lines from the interpreter and from C, from every schedule and every gradient, as often
-//! as the program prints them.
+//! `print` in programs: the same lines from the interpreter and from C, from every schedule and every gradient, as
+//! often as the program prints them.
 
 use std::sync::{Arc, Mutex};
 use taffeta::{Backend, Gradient, Options, Program, Tape, inputs};

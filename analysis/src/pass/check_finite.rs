@@ -26,7 +26,7 @@
 //!
 //! **Leaves alone**: what is copied, and constants: an `inf` that the program begins a minimum with is not made by an
 //! operation. Of a reduction whose iterations run in any order the value that is added is checked, but not the sum,
-//! which is in parts there. Loops with assertions in them are no matrix products of a library's, and not vectorised.
+//! which is in parts there. Loops with assertions in them are not matrix products of a library's, and not vectorised.
 
 use crate::query::effects;
 use std::sync::Arc;

@@ -29,8 +29,8 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`, structured
-//! tensors.
+//! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`,
+//! structured tensors.
 
 use crate::query::walk::{Visitor, walk};
 use crate::query::{Context, MAX_SIZE, effects};

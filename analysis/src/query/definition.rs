@@ -1,5 +1,5 @@
-//! Integers that have a name and one value in all of its scope (`h: i64 = n // 2`, `p: i64 = 2 * i`): what they are made
-//! of, so that `y[h + i]` is understood as `y[n // 2 + i]`.
+//! Integers that have a name and one value in all of its scope (`h: i64 = n // 2`, `p: i64 = 2 * i`): what they are
+//! made of, so that `y[h + i]` is understood as `y[n // 2 + i]`.
 
 use super::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,8 +9,8 @@ use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
 /// Values with more nodes than this are not looked into.
 const MOST_NODES: usize = 64;
 
-/// The values of local integers without dimensions that are stored to once, on the straight way through their scope, and
-/// consist of iterators around it, sizes, and elements that nothing in the program writes.
+/// The values of local integers without dimensions that are stored to once, on the straight way through their scope,
+/// and consist of iterators around it, sizes, and elements that nothing in the program writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Definitions(Arc<FxHashMap<Symbol, Expr>>);
 

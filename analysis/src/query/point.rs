@@ -172,7 +172,7 @@ impl Context {
         }
     }
 
-    /// Whether what is known of atoms that are no quotients and remainders is enough to exclude a common point: bounds
+    /// Whether what is known of atoms that are not quotients and remainders is enough to exclude a common point: bounds
     /// of tiles and of fronts are full of quotients, each an unknown more for isl, and say little about which element
     /// is touched.
     fn is_empty_without_quotients(&self, system: &System) -> bool {

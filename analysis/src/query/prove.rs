@@ -130,8 +130,8 @@ impl Context {
         }
     }
 
-    /// Whether the mathematical value of `Σ c · e + constant`, over i64 expressions that have a value here, is proved to
-    /// be an i64. (The expressions themselves may wrap: they are what the program computes.)
+    /// Whether the mathematical value of `Σ c · e + constant`, over i64 expressions that have a value here, is proved
+    /// to be an i64. (The expressions themselves may wrap: they are what the program computes.)
     pub fn sum_fits(&mut self, terms: &[(&Expr, i64)], constant: i128) -> bool {
         if self.unreachable {
             return true;

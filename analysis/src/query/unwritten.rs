@@ -1,7 +1,7 @@
 //! Elements that are read and that nothing has written.
 //!
-//! *Does*: finds the reads of local tensors and results that no write can come before. *How*: the dependence analysis is
-//! asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
+//! *Does*: finds the reads of local tensors and results that no write can come before. *How*: the dependence analysis
+//! is asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
 //! proof, for every size and every input. A read is left out if nothing can reach it. *Does not find*: elements that
 //! are written in some runs only; of tensors that are written in part, [`elements`] finds what is never written.
 

@@ -122,7 +122,7 @@ fn literal(v: Literal, dtype: DType) -> Bound {
     };
     match v {
         Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
-        // The digits alone are no i64.
+        // The digits alone are not an i64.
         Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
         Literal::Int(i) if is_wide(v) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
         Literal::Int(i) => signed(i.to_string()),

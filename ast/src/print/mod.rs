@@ -33,8 +33,8 @@ pub fn func(f: &Func) -> String {
     p.finish()
 }
 
-/// A whole program, with what schedules call its loops: where that is another name than the text's, it stands behind the
-/// loop as a comment (`for i_o in range(n):  # "i~o"`).
+/// A whole program, with what schedules call its loops: where that is another name than the text's, it stands behind
+/// the loop as a comment (`for i_o in range(n):  # "i~o"`).
 pub fn func_with_selectors(f: &Func, selectors: FxHashMap<StmtId, String>) -> String {
     let mut p = Printer::with_selectors(selectors);
     p.func(f);

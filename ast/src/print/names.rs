@@ -77,7 +77,8 @@ impl Names {
         }
     }
 
-    /// What the symbol is called here; symbols that were not bound have their own names, as schedules take them (`i~o`).
+    /// What the symbol is called here; symbols that were not bound have their own names, as schedules take them
+    /// (`i~o`).
     pub fn text(&self, symbol: &Symbol) -> String {
         self.texts.get(symbol).cloned().unwrap_or_else(|| symbol.name().to_string())
     }

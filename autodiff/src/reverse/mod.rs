@@ -109,7 +109,7 @@ struct Reverse<'a, 'f> {
     /// Tensors that have adjoints.
     active: FxHashSet<Symbol>,
     adjoints: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is no end for it.
+    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is not an end for it.
     initial: FxHashSet<Symbol>,
     values: Values,
     /// What the program's iterators are called here.
@@ -399,7 +399,7 @@ impl Reverse<'_, '_> {
         match e.kind() {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or_else(|| e.clone()),
             ExprKind::Load(t, accesses) => {
-                // Adjoints, and what this pass has made itself, are no tensors of the program.
+                // Adjoints, and what this pass has made itself, are not tensors of the program.
                 if self.facts.declared.contains_key(t) && !self.is_replayed(t) {
                     return self.element(stmt, &What::Loaded(e.clone()), e);
                 }

@@ -138,7 +138,7 @@ pub fn ints(shape: &[usize], data: &[i32]) -> Value {
 }
 
 /// Whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not `<d, vjp(s)>`. A
-/// program whose values cannot be kept is refused, and others whose values or gradients are no numbers say nothing.
+/// program whose values cannot be kept is refused, and others whose values or gradients are not numbers say nothing.
 pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let Ok(before) = interp::run(func, inputs) else { return false };

@@ -10,7 +10,7 @@
 //!
 //! Which loops are rows, columns and the sum follows from the subscripts again, since passes may have changed the nest;
 //! one that is not a product any more is printed as it stands. That C does not overlap the factors was proved by the
-//! schedule, for this very nest, and passes keep what it means. Loops that are none of the three run around the call.
+//! schedule, for this very nest, and passes keep what it means. Loops that are not among the three run around the call.
 
 use super::emitter::Emitter;
 use super::loops::Shared;

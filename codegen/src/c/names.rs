@@ -4,7 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Op, Symbol};
 
 /// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers
-/// that it includes, and what the emitter itself names. (The functions that operators are stand in the operators' table.)
+/// that it includes, and what the emitter itself names. (The functions that operators are stand in the operators'
+/// table.)
 const RESERVED: &[&str] = &[
     // keywords of C, C++ and common extensions
     "alignas",

@@ -1,8 +1,8 @@
 //! Where entries are made, and what is left there when a process is killed.
 //!
 //! `making/make-X/lock` is locked by the process that makes something in `making/make-X/files`, for as long as it does;
-//! a lock goes with its process. What is not locked, and is not brand new, is nobody's: the next one who makes something
-//! removes it. `making/old-X` is on its way out.
+//! a lock goes with its process. What is not locked, and is not brand new, is nobody's: the next one who makes
+//! something removes it. `making/old-X` is on its way out.
 
 use super::{Cache, FAILED, MAKING, private};
 use std::fs::{File, TryLockError};

@@ -72,8 +72,8 @@ impl LibraryEntry {
         let library = self.dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
         // SAFETY: an entry of this type is made by `make_library` alone, which compiles what `c::emit` made, and writes
         // the signature of the same program beside it. `whole` has compared every file with the checksum that it had
-        // then, and found that the cache, what it lies in, the entry and each file can be written by nobody but the user
-        // (and root).
+        // then, and found that the cache, what it lies in, the entry and each file can be written by nobody but the
+        // user (and root).
         let loaded = unsafe { Compiled::load(&library, signature) };
         match loaded {
             Err(_) if !library.exists() => Ok(None),

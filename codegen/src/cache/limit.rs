@@ -2,8 +2,8 @@
 //!
 //! `state` has the bytes of all that was made, and is locked by who changes it. It may be too much (something was made
 //! again) or too little (a process was killed before it counted), so that it only says when to look: beyond the limit
-//! everything is counted, and entries go until a fifth of the room is free. A process that has found an entry and not yet
-//! loaded it makes it again if it is gone by then (`library.rs`); a library that is loaded needs its file no more.
+//! everything is counted, and entries go until a fifth of the room is free. A process that has found an entry and not
+//! yet loaded it makes it again if it is gone by then (`library.rs`); a library that is loaded needs its file no more.
 
 use super::{Cache, ENTRIES, FAILED, LIST, STATE};
 use std::fs::{File, OpenOptions};

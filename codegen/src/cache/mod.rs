@@ -7,9 +7,9 @@
 //!  DIR/state          how much all of it takes (`limit.rs`)
 //! ```
 //!
-//! An entry is made in `making` and renamed, so that other processes see all of it or nothing. One that does not fit its
-//! list, file by file, is made again. Keys and checksums are BLAKE3's, so that nobody finds a program whose key is that
-//! of another one.
+//! An entry is made in `making` and renamed, so that other processes see all of it or nothing. One that does not fit
+//! its list, file by file, is made again. Keys and checksums are BLAKE3's, so that nobody finds a program whose key is
+//! that of another one.
 //!
 //! Loading a library runs its code, so nothing is taken from a directory that anybody else could have written
 //! (`private.rs`): not the cache, not what it lies in, not an entry, not a file. `library.rs` loads.

@@ -1,7 +1,7 @@
 //! Whether a C compiler computes rightly: asked once for each compiler, its flags and the CPU.
 //!
-//! Compilers have faults, and `CFLAGS` may hold what changes arithmetic (`-ffast-math`); both would give wrong numbers in
-//! silence. So before the first program is compiled, a small one is (`checks`), with exactly the flags that programs
+//! Compilers have faults, and `CFLAGS` may hold what changes arithmetic (`-ffast-math`); both would give wrong numbers
+//! in silence. So before the first program is compiled, a small one is (`checks`), with exactly the flags that programs
 //! get; it runs in a process of its own, and its results are compared with the reference interpreter's. Where something
 //! is wrong, flags that are known to help are tried in the same way, and used if they do. Where none does, the compiler
 //! is refused, and told what it computes wrongly.

@@ -164,8 +164,8 @@ def f(x: f32[3, n, d], y: f32[3, d, m], c: inout[f32[n, m]]):
     assert!(code.contains("(float *)c_own"), "{code}");
 }
 
-/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is no reason to leave
-/// them out.
+/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is not a reason to
+/// leave them out.
 #[test]
 fn products_keep_nan_and_infinities() {
     let (_, after, _) = scheduled(

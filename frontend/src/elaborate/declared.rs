@@ -225,7 +225,7 @@ pub(crate) fn fingerprint(f: FuncRef, args: &[(Value, Span)]) -> u64 {
 
 struct Fingerprint<'a> {
     hasher: FxHasher,
-    /// Sizes that are no constants, numbered as they come.
+    /// Sizes that are not constants, numbered as they come.
     sizes: FxHashMap<&'a Expr, usize>,
 }
 

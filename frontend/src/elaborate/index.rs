@@ -375,8 +375,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Whether an index that is evaluated in any case is out of range whatever the sizes are, as far as that is plain to
-    /// see. (A loop of no iterations never evaluates its indices.)
+    /// Whether an index that is evaluated in any case is out of range whatever the sizes are, as far as that is plain
+    /// to see. (A loop of no iterations never evaluates its indices.)
     fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
         self.blocks.len() == 1
             && k.dtype() == DType::I64

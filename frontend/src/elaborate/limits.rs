@@ -21,7 +21,8 @@ const MAX_STATEMENTS: usize = 200_000;
 const MAX_ALIVE: usize = 2_000;
 /// Expressions that may be evaluated for one entry.
 const MAX_STEPS: usize = 4_000_000;
-/// Operators, numbers and loads that one element's expression may have: array expressions and values of sizes grow by inlining.
+/// Operators, numbers and loads that one element's expression may have: array expressions and values of sizes grow by
+/// inlining.
 pub(crate) const MAX_OPERATORS: usize = 4_096;
 /// Items of a static sequence, those of the sequences in it included.
 pub(crate) const MAX_ITEMS: usize = 1 << 20;

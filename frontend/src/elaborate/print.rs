@@ -1,7 +1,7 @@
 //! `print("text", x, i)`: a line that the running program writes.
 //!
-//! What is known when compiling becomes text; scalars are values; a tensor, or `x[i]` of one, is shown from where it is,
-//! and any other tensor value is computed into a temporary first.
+//! What is known when compiling becomes text; scalars are values; a tensor, or `x[i]` of one, is shown from where it
+//! is, and any other tensor value is computed into a temporary first.
 
 use super::value::{Value, View};
 use super::{Elab, R, axis};

@@ -33,7 +33,7 @@ pub(crate) fn same_mistake(a: &Diagnostic, b: &Diagnostic) -> bool {
 /// Diagnostics of one elaboration that may propose names: each one is compared with all names there are.
 const PROPOSALS: usize = 20;
 
-/// Where diagnostics of a list stand in it, by the mistake that they are of. A list that was cut off is no harm.
+/// Where diagnostics of a list stand in it, by the mistake that they are of. A list that was cut off does no harm.
 #[derive(Default)]
 pub(crate) struct Known(FxHashMap<u64, usize>);
 

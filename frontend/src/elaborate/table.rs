@@ -1,8 +1,8 @@
 //! Constant tables: a list of numbers that is indexed while the program runs (`W = [0.25, 0.5, 0.25]`, then `W[i]`).
 //!
 //! The list becomes a local tensor of the whole program, filled where the program starts; nested lists become
-//! dimensions. Its elements are kept in 64 bits and stay weak, as the literals are that they come from: `W[i]` takes the
-//! type of the typed operand that it meets.
+//! dimensions. Its elements are kept in 64 bits and stay weak, as the literals are that they come from: `W[i]` takes
+//! the type of the typed operand that it meets.
 
 use super::block::{Item, reads};
 use super::report::counted;

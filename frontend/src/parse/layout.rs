@@ -15,7 +15,7 @@ use taffeta_ast::diag::Diagnostic;
 /// A logical line with the block that is indented under it.
 #[derive(Debug)]
 pub struct Line {
-    /// Its tokens; the first and the last are no comments.
+    /// Its tokens; the first and the last are not comments.
     pub tokens: Range<usize>,
     /// The lines indented under it.
     pub block: Vec<Line>,
@@ -44,7 +44,7 @@ fn logical_lines(source: &Source<'_>, tokens: &[Token], diags: &mut Vec<Diagnost
         }
         let line = logical_line(source, tokens, at, diags);
         at = line.tokens.end;
-        // A trailing comment and blank continuation lines are no part of the statement.
+        // A trailing comment and blank continuation lines are not part of the statement.
         let mut line = line;
         while line.tokens.end > line.tokens.start && !tokens[line.tokens.end - 1].is_significant() {
             line.tokens.end -= 1;

@@ -21,8 +21,8 @@ pub struct Made {
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none, or what it found
-/// may wrap.
+/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none, or what it
+/// found may wrap.
 pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], step: &'static str) -> Option<Made> {
     let tree = polyhedral::generate(&model.region, order, dimensions)?;
     let origin = model.leaves.first().and_then(|l| l.loops.first()).map_or(Origin::none(), |l| l.stmt.origin().clone());

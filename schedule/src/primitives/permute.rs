@@ -106,7 +106,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         let loads: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
         let found = plan.constraints(k).filter(|_| loads.is_disjoint(&written));
         let Some(found) = found else {
-            let text = format!("the bounds of `{}` are no sums of iterators around it in the nest", s.called(&l.stmt));
+            let text = format!("the bounds of `{}` are not sums of iterators around it in the nest", s.called(&l.stmt));
             return Err(Refusal::illegal(5, text).label(at(l), "this loop"));
         };
         plan.bounds.extend(found);

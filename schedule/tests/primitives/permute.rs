@@ -217,7 +217,7 @@ def f(x: inout[f32[n, m]], k: i32[n]):
 ",
         skewed,
         expect![[r#"
-            schedule::illegal (5): the bounds of `j` are no sums of iterators around it in the nest
+            schedule::illegal (5): the bounds of `j` are not sums of iterators around it in the nest
               `for j in range(min(k[i], m)):` this loop
         "#]],
     );

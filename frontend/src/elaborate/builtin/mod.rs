@@ -1,4 +1,4 @@
-//! Built-in functions that are no operators: one row each in [`Builtin::ALL`], grouped by what they do in the files
+//! Built-in functions that are not operators: one row each in [`Builtin::ALL`], grouped by what they do in the files
 //! beside.
 
 mod create;
