@@ -40,6 +40,9 @@ struct Check {
     function: Option<Op>,
 }
 
+/// Functions that are asked for on the same intervals, one for each operand.
+type Group = (&'static [(f64, f64)], Vec<Op>);
+
 /// Something that a compiler computes wrongly.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wrong {
@@ -374,7 +377,7 @@ impl Parts {
     /// The functions that have vector versions.
     fn functions(&mut self, d: DType) {
         let functions = Op::ALL.iter().filter_map(|op| Some((*op, op.info().libmvec?.probed)));
-        let mut groups: Vec<(&[(f64, f64)], Vec<Op>)> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         for (op, probed) in functions {
             // A few of them in each loop: enough to be told apart, and fewer loops to compile.
             match groups.iter_mut().find(|(of, ops)| *of == probed && ops.len() < 5) {
