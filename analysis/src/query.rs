@@ -41,6 +41,7 @@ mod interval;
 pub mod kill;
 mod linear;
 mod lower;
+mod path;
 mod point;
 pub mod product;
 mod prove;

@@ -82,6 +82,12 @@ fn loops_one_after_the_other_are_asked_about_with_the_next() {
 }
 
 #[test]
+fn declarations_between_statements_do_not_tell_them_apart() {
+    let line = |k| format!("c{k} = y[i, j] * {k}.5\n            y[i, j] = c{k} + x[i, j]");
+    check(|n| nest(n, "", line), [8, 0]);
+}
+
+#[test]
 fn what_is_left_out_is_left_out_of_three_statements_too() {
     let func = program(&nest(3, "", |k| format!("y[i, j] = x[i, j] * {k}.5")));
     let all = Dependences::new(&func);

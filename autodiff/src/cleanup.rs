@@ -106,8 +106,15 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut stores: FxHashSet<StmtId> = FxHashSet::default();
     let mut gone: FxHashSet<StmtId> = FxHashSet::default();
+    // All that sets adjoints to 0, each of which mentions its own alone.
+    let mut zeroing: FxHashSet<StmtId> = info.zeros.iter().map(|(_, zeros)| *zeros).collect();
+    func.body.walk(&mut |s| {
+        if zeroing.contains(&s.id()) {
+            zeroing.extend(s.kind().children().iter().map(|c| c.id()));
+        }
+    });
     for (adjoint, zeros) in &info.zeros {
-        let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !r.site.inside(*zeros)).collect();
+        let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !zeroing.contains(&r.site.stmt.id())).collect();
         for r in all.iter().filter(|r| is_sum_into(&r.site.stmt, adjoint) && covers(r)) {
             let sink = |b: &Reference| b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
             let ask = Ask { sink: &sink, commute: false, ..Ask::default() };
@@ -144,7 +151,8 @@ fn covers(r: &Reference) -> bool {
     use taffeta_analysis::query::reference::Step;
     let Some(indices) = &r.indices else { return false };
     let mut left: Vec<(&Expr, &Expr)> = indices.iter().zip(&r.declared.shape).collect();
-    for step in &r.site.path[r.scope()..] {
+    let scope = r.scope();
+    for (_, step) in r.site.path.constraints().into_iter().filter(|(k, _)| *k >= scope) {
         match step {
             Step::Child { .. } | Step::Scope { .. } => {}
             Step::Branch { .. } => return false,

@@ -161,7 +161,7 @@ impl<'f> Facts<'f> {
         // statements.
         let itself = !matches!(what, What::Reduced | What::Written)
             && self.dependences.of(&tensor).any(|r| source(r) && self.writes_same(stmt, r));
-        let answer = itself || self.depends(&tensor, &later);
+        let answer = itself || self.depends_near(&tensor, stmt, &later);
         self.answers.borrow_mut().insert(key, answer);
         answer
     }
@@ -172,6 +172,22 @@ impl<'f> Facts<'f> {
         self.dependences.first_among(&references, ask).is_some()
     }
 
+    /// The same of a question about a statement. Where it is so, it mostly is for what the statement, or the write
+    /// before or after it in the text, does to the tensor; these are asked first.
+    fn depends_near(&self, tensor: &Symbol, stmt: StmtId, ask: &Ask<'_>) -> bool {
+        let all: Vec<&Reference> = self.dependences.of(tensor).collect();
+        let own = |r: &&Reference| r.site.stmt.id() == stmt;
+        let writes = |r: &&Reference| r.kind.writes();
+        let first = all.iter().position(own).unwrap_or(0);
+        let (before, rest) = all.split_at(first);
+        let (there, after) = rest.split_at(rest.iter().position(|r| !own(r)).unwrap_or(rest.len()));
+        let before = before.iter().rev().copied().find(writes);
+        let near: Vec<&Reference> =
+            before.into_iter().chain(there.iter().copied()).chain(after.iter().copied().find(writes)).collect();
+        self.dependences.first_among(&near, ask).is_some()
+            || (near.len() < all.len() && self.dependences.first_among(&all, ask).is_some())
+    }
+
     /// Whether the statement writes the tensor of one of its own reads.
     fn writes_same(&self, stmt: StmtId, read: &Reference) -> bool {
         match self.stmts[&stmt].kind() {
@@ -180,11 +196,10 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether something in the statement `within` may write the element before `stmt`, in the same execution of
-    /// `within`.
+    /// Whether something in the loop `within` may write the element before `stmt`, in the same execution of the loop.
     pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
         let outside = &self.around[&within];
-        let source = |r: &Reference| r.kind.writes() && r.site.inside(within);
+        let source = |r: &Reference| r.kind.writes() && r.site.in_loop(within);
         let sink = |r: &Reference| is(r, stmt, what);
         let relate = |l: &Stmt| if outside.contains(&l.id()) { Relation::Same } else { Relation::Any };
         let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
@@ -207,7 +222,7 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| r.kind.writes();
         let sink = |r: &Reference| r.kind.writes() && r.site.stmt.id() == stmt;
         let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
-        self.depends(&self.tensor_of(stmt, &What::Target), &ask)
+        self.depends_near(&self.tensor_of(stmt, &What::Target), stmt, &ask)
     }
 
     /// Whether an element is stored after it was read or reduced into.
@@ -221,8 +236,8 @@ impl<'f> Facts<'f> {
     /// Whether an iteration of a loop reads an element after it has reduced into it.
     pub fn read_after(&self, tensor: &Symbol, l: StmtId) -> bool {
         let outside = &self.around[&l];
-        let source = |r: &Reference| r.kind.writes() && r.site.inside(l);
-        let sink = |r: &Reference| r.kind == Use::Read && r.site.inside(l);
+        let source = |r: &Reference| r.kind.writes() && r.site.in_loop(l);
+        let sink = |r: &Reference| r.kind == Use::Read && r.site.in_loop(l);
         let relate = |s: &Stmt| if s.id() == l || outside.contains(&s.id()) { Relation::Same } else { Relation::Any };
         let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
         self.depends(tensor, &ask)

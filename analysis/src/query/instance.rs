@@ -87,9 +87,9 @@ impl Instance {
 
 impl Pair<'_> {
     /// Goes down the common way of both instances, with these relations for the loops on it.
-    pub(super) fn enter_common(
+    pub(super) fn enter_common<'s>(
         &mut self,
-        steps: &[Step],
+        steps: impl IntoIterator<Item = &'s Step>,
         relations: &[Relation],
         source: &mut Instance,
         sink: &mut Instance,
@@ -146,7 +146,7 @@ impl Pair<'_> {
     }
 
     /// Goes down the rest of an instance's way.
-    pub(super) fn enter_rest(&mut self, steps: &[Step], instance: &mut Instance) {
+    pub(super) fn enter_rest<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step>, instance: &mut Instance) {
         for step in steps {
             self.enter(step, instance);
         }
@@ -325,9 +325,13 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn by(r: &Reference) -> Loaded {
-        let loading = r.site.loading.iter().map(|k| &r.site.path[*k]);
-        let loads = |step: &Step| step.evaluated().into_iter().flat_map(super::effects::loads).collect();
-        let steps: Vec<(Stmt, FxHashSet<Symbol>)> = loading.map(|step| (step.stmt().clone(), loads(step))).collect();
+        let mut steps = Vec::new();
+        for (_, step) in r.site.path.constraints() {
+            let loaded: FxHashSet<Symbol> = step.evaluated().into_iter().flat_map(super::effects::loads).collect();
+            if !loaded.is_empty() {
+                steps.push((step.stmt().clone(), loaded));
+            }
+        }
         let own = r.guards.iter().map(|(cond, _)| cond).chain(r.indices.iter().flatten()).chain(&r.declared.shape);
         let mut all: FxHashSet<Symbol> = own.flat_map(super::effects::loads).collect();
         all.extend(steps.iter().flat_map(|(_, loaded)| loaded.iter().cloned()));

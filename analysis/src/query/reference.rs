@@ -1,7 +1,7 @@
 //! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks
 //! and declarations. What the dependence analysis starts from.
 
-use super::effects;
+pub use super::path::Path;
 use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -116,46 +116,45 @@ pub struct Site {
     /// The statement that the reference stands in. For a bound of a loop or a condition this is the loop or the `if`.
     pub stmt: Stmt,
     /// From the root to it; for the condition of a `while`, into its loop.
-    pub path: Vec<Step>,
+    pub path: Path,
     /// The same number for statements that follow each other with nothing but statements between them: the same loops
     /// and conditions are around them, the same assertions were passed, and any other one is before or after all.
     pub(super) run: usize,
-    /// The same number where the same loops and declarations are around.
+    /// The same number where the same loops are around.
     pub(super) nest: usize,
-    /// The steps of the way whose conditions, bounds and shapes are read from tensors.
-    pub(super) loading: Vec<usize>,
 }
 
 impl Site {
     /// The loops around the statement, outermost first.
     pub fn loops(&self) -> impl Iterator<Item = (&Stmt, &Symbol)> {
-        self.path.iter().filter_map(|s| match s {
-            Step::Loop { stmt, iter, .. } => Some((stmt, iter)),
-            _ => None,
-        })
+        self.path.loops()
     }
 
     /// Whether the statement is, or stands inside, the one with this id.
     pub fn inside(&self, id: StmtId) -> bool {
-        self.stmt.id() == id || self.path.iter().any(|s| s.stmt().id() == id)
+        self.stmt.id() == id || self.path.is_through(id)
+    }
+
+    /// Whether the statement is, or stands inside, the loop with this id.
+    pub fn in_loop(&self, id: StmtId) -> bool {
+        self.stmt.id() == id || self.loops().any(|(s, _)| s.id() == id)
     }
 
     /// How many steps this way has in common with another one.
     pub fn common(&self, other: &Site) -> usize {
-        self.path.iter().zip(&other.path).take_while(|(a, b)| a.same(b)).count()
+        self.path.fork(&other.path).0
     }
 
     /// Whether this statement runs before the other one where all loops around both are in the same iteration. Two
     /// branches of one `if` never run in the same iteration; what stands in one statement is ordered by that statement
     /// alone.
     pub fn before(&self, other: &Site) -> bool {
-        let common = self.common(other);
-        match (self.path.get(common), other.path.get(common)) {
-            (Some(Step::Child { position: a, .. }), Some(Step::Child { position: b, .. })) => a < b,
+        match self.path.fork(&other.path).1 {
+            [Some(Step::Child { position: a, .. }), Some(Step::Child { position: b, .. })] => a < b,
             // Bounds and conditions are evaluated before what is inside.
-            (None, Some(_)) => true,
+            [None, Some(_)] => true,
             // The condition of a `while` stands in its loop, beside the body.
-            (None, None) => self.stmt.id() != other.stmt.id() && matches!(self.stmt.kind(), StmtKind::While { .. }),
+            [None, None] => self.stmt.id() != other.stmt.id() && matches!(self.stmt.kind(), StmtKind::While { .. }),
             _ => false,
         }
     }
@@ -193,8 +192,7 @@ impl Reference {
 
     /// How many steps of the way lie outside the tensor's declaration.
     pub fn scope(&self) -> usize {
-        let declares = |s: &Step| matches!(s, Step::Scope { tensor, .. } if tensor.symbol == self.tensor);
-        self.site.path.iter().position(declares).map_or(0, |k| k + 1)
+        self.site.path.scope(&self.tensor)
     }
 }
 
@@ -207,17 +205,7 @@ pub fn references(func: &Func) -> Vec<Reference> {
 pub(super) fn inside(func: &Func, part: Option<StmtId>) -> Vec<Reference> {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
     let way = part.map(|id| tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect());
-    let mut c = Collector {
-        path: Vec::new(),
-        tensors,
-        out: Vec::new(),
-        run: 0,
-        nest: 0,
-        numbers: 0,
-        loading: Vec::new(),
-        part,
-        way,
-    };
+    let mut c = Collector { path: Path::default(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, part, way };
     c.stmt(&func.body);
     number(&mut c.out);
     c.out
@@ -236,7 +224,7 @@ fn number(all: &mut [Reference]) {
 }
 
 struct Collector {
-    path: Vec<Step>,
+    path: Path,
     /// The tensors that are alive.
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
     out: Vec<Reference>,
@@ -244,7 +232,6 @@ struct Collector {
     run: usize,
     nest: usize,
     numbers: usize,
-    loading: Vec<usize>,
     /// The statement that references are collected in, and the way to it as long as it was not reached.
     part: Option<StmtId>,
     way: Option<FxHashSet<StmtId>>,
@@ -263,7 +250,9 @@ impl Collector {
     fn parts(&mut self, s: &Stmt) {
         if let StmtKind::While { body, .. } = s.kind() {
             // The condition is evaluated in every iteration.
-            self.path.push(Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None });
+            let step = Step::Loop { stmt: s.clone(), iter: Symbol::new("while"), bounds: None };
+            let entered = self.path.then(step);
+            let outside = std::mem::replace(&mut self.path, entered);
             self.new_run();
             let nest = std::mem::replace(&mut self.nest, self.run);
             self.direct(s);
@@ -272,7 +261,7 @@ impl Collector {
                 self.stmt(body);
             }
             self.nest = nest;
-            self.path.pop();
+            self.path = outside;
             return;
         }
         self.direct(s);
@@ -333,19 +322,13 @@ impl Collector {
         if !matches!(step, Step::Child { .. }) {
             self.new_run();
         }
-        if matches!(step, Step::Loop { .. } | Step::Scope { .. }) {
+        if matches!(step, Step::Loop { .. }) {
             self.nest = self.run;
         }
-        let loads = step.evaluated().into_iter().any(|e| !effects::loads(e).is_empty());
-        if loads {
-            self.loading.push(self.path.len());
-        }
-        self.path.push(step);
+        let entered = self.path.then(step);
+        let outside = std::mem::replace(&mut self.path, entered);
         self.stmt(inside);
-        self.path.pop();
-        if loads {
-            self.loading.pop();
-        }
+        self.path = outside;
         self.nest = nest;
     }
 
@@ -378,8 +361,7 @@ impl Collector {
         if touched.is_empty() {
             return;
         }
-        let (path, loading) = (self.path.clone(), self.loading.clone());
-        let site = Arc::new(Site { stmt: s.clone(), path, run: self.run, nest: self.nest, loading });
+        let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone(), run: self.run, nest: self.nest });
         for (tensor, kind, indices, guards) in touched {
             let (site, declared) = (site.clone(), self.tensors[&tensor].clone());
             let (place, class, broad) = (0, 0, 0);

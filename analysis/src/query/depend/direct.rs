@@ -88,7 +88,7 @@ impl Dependences<'_> {
         let mut found: FxHashMap<(StmtId, &Symbol), (usize, Vec<&Reference>)> = FxHashMap::default();
         for r in self.references() {
             let scope = r.scope();
-            let loops = r.site.path.iter().enumerate().filter(|(_, s)| matches!(s, Step::Loop { .. }));
+            let loops = r.site.path.constraints().into_iter().filter(|(_, s)| matches!(s, Step::Loop { .. }));
             for (depth, (_, step)) in loops.enumerate().filter(|(_, (k, _))| *k >= scope) {
                 found.entry((step.stmt().id(), &r.tensor)).or_insert((depth, Vec::new())).1.push(r);
             }
@@ -343,7 +343,7 @@ impl FamilyNames<'_> {
     fn name(&mut self, r: &Reference) -> Option<FamilyName> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
         let mut around = Vec::new();
-        for step in &r.site.path {
+        for (_, step) in r.site.path.constraints() {
             match step {
                 Step::Child { .. } | Step::Scope { .. } => {}
                 Step::Loop { bounds: None, .. } => return None,

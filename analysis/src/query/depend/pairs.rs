@@ -200,15 +200,8 @@ impl Prover<'_> {
 
 /// The reference as if nothing but the loops around it decided whether it is executed.
 fn unconditional(r: &Reference) -> Reference {
-    let steps = r.site.path.iter().enumerate().filter(|(_, s)| matches!(s, Step::Loop { .. } | Step::Scope { .. }));
-    let (mut path, mut loading) = (Vec::new(), Vec::new());
-    for (k, step) in steps {
-        if r.site.loading.contains(&k) {
-            loading.push(path.len());
-        }
-        path.push(step.clone());
-    }
-    let site = Site { stmt: r.site.stmt.clone(), path, run: r.site.run, nest: r.site.nest, loading };
+    let path = r.site.path.iter().filter(|s| matches!(s, Step::Loop { .. } | Step::Scope { .. })).cloned().collect();
+    let site = Site { stmt: r.site.stmt.clone(), path, run: r.site.run, nest: r.site.nest };
     // A class of its own: what is remembered of the others is about their conditions as well.
     Reference { site: Arc::new(site), guards: Vec::new(), class: usize::MAX - r.broad, ..r.clone() }
 }

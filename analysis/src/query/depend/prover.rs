@@ -110,15 +110,18 @@ impl<'f> Prover<'f> {
         f: impl FnOnce(&mut Self, Conflict) -> T,
     ) -> T {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let between = outermost(a, common, relations).unwrap_or_else(|| self.func.body.clone());
+        let between = outermost([a, b], common, relations);
         let unstable = self.unstable([a, b], &between);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
         let (definitions, assumed) = (&self.definitions, Assumptions::default());
         let mut pair = Pair { ctx: &mut self.ctx, names: &mut self.names, definitions, unstable, assumed };
-        pair.enter_common(&a.site.path[..common], relations, &mut source, &mut sink);
-        pair.enter_rest(&a.site.path[common..], &mut source);
-        pair.enter_rest(&b.site.path[common..], &mut sink);
+        let (ours, theirs) = (a.site.path.constraints(), b.site.path.constraints());
+        let (both, ours) = ours.split_at(ours.partition_point(|(k, _)| *k < common));
+        let theirs = &theirs[theirs.partition_point(|(k, _)| *k < common)..];
+        pair.enter_common(both.iter().map(|(_, s)| *s), relations, &mut source, &mut sink);
+        pair.enter_rest(ours.iter().map(|(_, s)| *s), &mut source);
+        pair.enter_rest(theirs.iter().map(|(_, s)| *s), &mut sink);
         let here = pair.execute(a, &mut source);
         let there = pair.execute(b, &mut sink);
         for cond in extra.map(|f| f(&Iterators(&source), &Iterators(&sink))).unwrap_or_default() {
@@ -234,7 +237,7 @@ impl<'f> Prover<'f> {
 
 /// The loops around both.
 pub(super) fn common_loops<'r>(a: &'r Reference, _: &Reference, common: usize) -> impl Iterator<Item = &'r Stmt> {
-    a.site.path[..common].iter().filter_map(|s| match s {
+    a.site.path.constraints().into_iter().take_while(move |(k, _)| *k < common).filter_map(|(_, s)| match s {
         Step::Loop { stmt, .. } => Some(stmt),
         _ => None,
     })
@@ -245,7 +248,7 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<R
     let common = a.site.common(&b.site);
     let scope = a.scope();
     let mut asked = Vec::new();
-    for (k, step) in a.site.path[..common].iter().enumerate() {
+    for (k, step) in a.site.path.constraints().into_iter().take_while(|(k, _)| *k < common) {
         let Step::Loop { stmt, .. } = step else { continue };
         let relation = (ask.relate)(stmt);
         // Around its declaration it is another tensor in every iteration.
@@ -300,16 +303,13 @@ fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
 }
 
 /// The outermost statement inside which everything happens between source and sink.
-fn outermost(a: &Reference, common: usize, relations: &[Relation]) -> Option<Stmt> {
-    let mut relations = relations.iter();
-    for step in &a.site.path[..common] {
-        if let Step::Loop { stmt, .. } = step
-            && relations.next() != Some(&Relation::Same)
-        {
-            return Some(stmt.clone());
-        }
+fn outermost([a, b]: [&Reference; 2], common: usize, relations: &[Relation]) -> Stmt {
+    let carrier = common_loops(a, b, common).enumerate().find(|(k, _)| relations.get(*k) != Some(&Relation::Same));
+    match (carrier, a.site.path.fork(&b.site.path).1) {
+        (Some((_, stmt)), _) => stmt.clone(),
+        (None, [Some(next), _]) => next.stmt().clone(),
+        (None, [None, _]) => a.site.stmt.clone(),
     }
-    a.site.path.get(common).map(|s| s.stmt().clone()).or_else(|| Some(a.site.stmt.clone()))
 }
 
 /// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same

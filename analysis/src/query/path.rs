@@ -1,0 +1,247 @@
+//! The way from the root of a program to a statement.
+//!
+//! Ways to the statements of one block have all but their last step in common, and share it: to collect those of a
+//! whole program takes time and memory proportional to the program, however deep it is. (Each declaration is a scope in
+//! the one before, so long programs are deep.) Few of its steps constrain what is executed, and these are found without
+//! the others. A way is written out, as a slice, when it is asked for as one.
+
+use super::effects;
+use super::reference::Step;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+use taffeta_ast::{Stmt, StmtId, Symbol};
+
+/// The steps from the root of a program to a statement.
+#[derive(Clone, Default)]
+pub struct Path {
+    last: Option<Arc<Node>>,
+    written_out: OnceLock<Arc<[Step]>>,
+}
+
+/// A step, with those before it.
+struct Node {
+    step: Step,
+    before: Option<Arc<Node>>,
+    /// Whether it says in which states the statement is executed, and the last step before it that does.
+    constrains: bool,
+    constraint: Option<Arc<Node>>,
+    /// The steps so far, this one included.
+    length: usize,
+}
+
+impl Path {
+    /// This way, and a step more.
+    pub(super) fn then(&self, step: Step) -> Path {
+        let constrains = match &step {
+            Step::Child { asserted, .. } => *asserted,
+            Step::Loop { .. } | Step::Branch { .. } => true,
+            // Its indices are below sizes that may change.
+            Step::Scope { .. } => step.evaluated().into_iter().any(|d| !effects::loads(d).is_empty()),
+        };
+        let constraint = match &self.last {
+            Some(last) if last.constrains => Some(last.clone()),
+            Some(last) => last.constraint.clone(),
+            None => None,
+        };
+        let node = Node { step, before: self.last.clone(), constrains, constraint, length: self.len() + 1 };
+        Path { last: Some(Arc::new(node)), written_out: OnceLock::new() }
+    }
+
+    /// The number of steps.
+    pub fn len(&self) -> usize {
+        self.last.as_ref().map_or(0, |n| n.length)
+    }
+
+    /// Whether the way ends at the root.
+    pub fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// The steps, the last one first.
+    pub fn upwards(&self) -> impl Iterator<Item = &Step> {
+        std::iter::successors(self.last.as_deref(), |n| n.before.as_deref()).map(|n| &n.step)
+    }
+
+    /// The steps that say in which states the statement is executed, outermost first, each with the number of steps
+    /// before it: loops, branches, what follows assertions, and scopes of tensors whose sizes are elements of others.
+    pub fn constraints(&self) -> Vec<(usize, &Step)> {
+        let innermost = self.last.as_deref().and_then(|n| if n.constrains { Some(n) } else { n.constraint.as_deref() });
+        let inner_first = std::iter::successors(innermost, |n| n.constraint.as_deref());
+        let mut all: Vec<(usize, &Step)> = inner_first.map(|n| (n.length - 1, &n.step)).collect();
+        all.reverse();
+        all
+    }
+
+    /// The loops on the way, outermost first, with their iterators.
+    pub fn loops(&self) -> impl Iterator<Item = (&Stmt, &Symbol)> {
+        self.constraints().into_iter().filter_map(|(_, s)| match s {
+            Step::Loop { stmt, iter, .. } => Some((stmt, iter)),
+            _ => None,
+        })
+    }
+
+    /// Whether the way leads through the statement.
+    pub fn is_through(&self, stmt: StmtId) -> bool {
+        self.upwards().any(|s| s.stmt().id() == stmt)
+    }
+
+    /// How many steps both ways have in common, and the next step of each.
+    pub fn fork<'a>(&'a self, other: &'a Path) -> (usize, [Option<&'a Step>; 2]) {
+        let (mut a, mut b) = (self.last.as_deref(), other.last.as_deref());
+        let (mut after_a, mut after_b) = (None, None);
+        let length = |n: Option<&Node>| n.map_or(0, |n| n.length);
+        let up = |at: &mut Option<&'a Node>, after: &mut Option<&'a Step>| {
+            if let Some(n) = at {
+                *after = Some(&n.step);
+                *at = n.before.as_deref();
+            }
+        };
+        while length(a) > length(b) {
+            up(&mut a, &mut after_a);
+        }
+        while length(b) > length(a) {
+            up(&mut b, &mut after_b);
+        }
+        while let (Some(x), Some(y)) = (a, b) {
+            // Ways that meet have come together: a statement stands in one place of a program.
+            if std::ptr::eq(x, y) || x.step.same(&y.step) {
+                break;
+            }
+            up(&mut a, &mut after_a);
+            up(&mut b, &mut after_b);
+        }
+        (length(a), [after_a, after_b])
+    }
+
+    /// How many steps lead into the scope of the tensor; 0 if none does.
+    pub(super) fn scope(&self, tensor: &Symbol) -> usize {
+        let declares = |n: &&Node| matches!(&n.step, Step::Scope { tensor: t, .. } if t.symbol == *tensor);
+        std::iter::successors(self.last.as_deref(), |n| n.before.as_deref()).find(declares).map_or(0, |n| n.length)
+    }
+}
+
+impl Deref for Path {
+    type Target = [Step];
+
+    fn deref(&self) -> &[Step] {
+        self.written_out.get_or_init(|| {
+            let mut all: Vec<Step> = self.upwards().cloned().collect();
+            all.reverse();
+            all.into()
+        })
+    }
+}
+
+impl FromIterator<Step> for Path {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Path {
+        steps.into_iter().fold(Path::default(), |path, step| path.then(step))
+    }
+}
+
+impl<'a> IntoIterator for &'a Path {
+    type Item = &'a Step;
+    type IntoIter = std::slice::Iter<'a, Step>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Drop for Node {
+    /// One after the other: a way may be longer than a stack is deep.
+    fn drop(&mut self) {
+        self.constraint = None;
+        let mut rest = self.before.take();
+        while let Some(mut node) = rest.and_then(Arc::into_inner) {
+            node.constraint = None;
+            rest = node.before.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::reference::{Reference, references};
+    use rustc_hash::FxHashSet;
+    use taffeta_ast::build::{Builder, assert, block, branch, local, looped, store, var_def};
+    use taffeta_ast::{DType, Expr, Func, StmtKind};
+
+    /// Declarations, each in the scope of the one before, with stores and here and there an assertion; in a loop and a
+    /// branch.
+    fn chain(n: i64) -> Func {
+        let mut b = Builder::new("f");
+        let size = b.size("n");
+        let y = b.result("y", DType::F64, [&size]);
+        let (i, one) = (Symbol::new("i"), Expr::float(1.0, DType::F64));
+        let at = Expr::var(&i);
+        let mut body = store(&y, [&at], &one);
+        for k in 0..n {
+            let t = local("t", DType::F64, []);
+            let mut inside = vec![store(&t, [], &one), store(&y, [&at], &t.load([])), body];
+            if k % 3 == 0 {
+                inside.insert(1, assert(&Expr::int(k).less(&size), Vec::new()));
+            }
+            body = var_def(&t, block(inside));
+        }
+        b.finish(looped(&i, &size, branch(&at.less(&Expr::int(7)), body, None)))
+    }
+
+    /// The nodes of ways.
+    fn nodes(all: &[Reference]) -> usize {
+        let mut seen: FxHashSet<*const Node> = FxHashSet::default();
+        for r in all {
+            let way = std::iter::successors(r.site.path.last.as_deref(), |n| n.before.as_deref());
+            way.for_each(|n| drop(seen.insert(n)));
+        }
+        seen.len()
+    }
+
+    #[test]
+    fn ways_share_what_they_have_in_common() {
+        let counts = [10, 20, 40].map(|n| nodes(&references(&chain(n))));
+        assert_eq!((counts[1] - counts[0]) * 2, counts[2] - counts[1], "{counts:?}");
+    }
+
+    #[test]
+    fn ways_are_what_they_are_as_slices() {
+        let all = references(&chain(7));
+        for a in &all {
+            let way: &[Step] = &a.site.path;
+            let says = |(k, s): &(usize, &Step)| match s {
+                Step::Child { seq, position, .. } => {
+                    let StmtKind::Seq(all) = seq.kind() else { panic!("step {k} is into a sequence") };
+                    all[..*position].iter().any(|s| matches!(s.kind(), StmtKind::Assert { .. }))
+                }
+                Step::Scope { .. } => false,
+                Step::Loop { .. } | Step::Branch { .. } => true,
+            };
+            let constraints: Vec<usize> = way.iter().enumerate().filter(says).map(|(k, _)| k).collect();
+            assert_eq!(a.site.path.constraints().into_iter().map(|(k, _)| k).collect::<Vec<_>>(), constraints);
+            assert_eq!(a.site.loops().count(), way.iter().filter(|s| matches!(s, Step::Loop { .. })).count());
+            for b in &all {
+                let common = way.iter().zip(&b.site.path).take_while(|(x, y)| x.same(y)).count();
+                let (forked, next) = a.site.path.fork(&b.site.path);
+                assert_eq!(forked, common);
+                let there = [way.get(common), b.site.path.get(common)];
+                assert!(next.iter().zip(there).all(|(x, y)| x.map(|x| x.stmt().id()) == y.map(|y| y.stmt().id())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_way_may_be_longer_than_a_stack_is_deep() {
+        let last = local("last", DType::F64, []);
+        let tensors = (0..200_000).map(|_| local("t", DType::F64, [])).chain([last.clone()]);
+        let way: Path = tensors.map(|tensor| Step::Scope { stmt: Stmt::nop(), tensor }).collect();
+        assert_eq!((way.len(), way.constraints().len(), way.scope(&last.symbol)), (200_001, 0, 200_001));
+        assert_eq!(way.scope(&Symbol::new("elsewhere")), 0);
+    }
+}
