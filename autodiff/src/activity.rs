@@ -27,11 +27,37 @@ pub(crate) fn sources(e: &Expr, f: &mut dyn FnMut(&Symbol)) {
     }
 }
 
-/// Whether the value changes with one of the tensors.
-pub(crate) fn changes_with(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
-    let mut found = false;
-    sources(e, &mut |t| found |= tensors.contains(t));
-    found
+/// Which parts of an expression change with some tensors. Each is looked at once, however often it is asked about: what
+/// is asked about stays alive as long as this.
+pub(crate) struct Varying<'a> {
+    tensors: &'a FxHashSet<Symbol>,
+    known: FxHashMap<usize, bool>,
+}
+
+impl<'a> Varying<'a> {
+    pub fn new(tensors: &'a FxHashSet<Symbol>) -> Varying<'a> {
+        Varying { tensors, known: FxHashMap::default() }
+    }
+
+    /// Whether the value changes with one of the tensors (see [`sources`]).
+    pub fn contains(&mut self, e: &Expr) -> bool {
+        if !e.dtype().is_float() {
+            return false;
+        }
+        if let Some(known) = self.known.get(&e.address()) {
+            return *known;
+        }
+        let varies = match e.kind() {
+            ExprKind::Load(t, _) => self.tensors.contains(t),
+            ExprKind::Cast(inner) => self.contains(inner),
+            ExprKind::Apply(op, args) => {
+                args.iter().enumerate().any(|(k, a)| self.contains(a) && partials::passes(*op, args, k))
+            }
+            _ => false,
+        };
+        self.known.insert(e.address(), varies);
+        varies
+    }
 }
 
 /// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that

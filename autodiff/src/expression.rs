@@ -1,6 +1,6 @@
 //! Derivatives of one expression, in both directions.
 
-use crate::activity::changes_with;
+use crate::activity::Varying;
 use crate::partials::{Part, part, product};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Symbol};
@@ -18,14 +18,15 @@ pub(crate) struct Contribution {
 /// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for
 /// each element, in the order in which they are read.
 pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Contribution> {
-    let mut r = Reverse { active, guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
+    let mut r =
+        Reverse { varying: Varying::new(active), guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
     always(e, &mut r.surely);
     r.visit(e, d.clone());
     r.out
 }
 
 struct Reverse<'a> {
-    active: &'a FxHashSet<Symbol>,
+    varying: Varying<'a>,
     /// Where we are, in operands that are not always evaluated.
     guards: Vec<(Expr, bool)>,
     /// Elements that are read in any case, whose indices must be in range.
@@ -35,7 +36,7 @@ struct Reverse<'a> {
 
 impl Reverse<'_> {
     fn visit(&mut self, e: &Expr, d: Expr) {
-        if !changes_with(e, self.active) {
+        if !self.varying.contains(e) {
             return;
         }
         match e.kind() {
@@ -43,7 +44,7 @@ impl Reverse<'_> {
             ExprKind::Cast(inner) => self.visit(inner, d.cast(inner.dtype())),
             ExprKind::Apply(op, args) => {
                 for (k, a) in args.iter().enumerate() {
-                    if !changes_with(a, self.active) {
+                    if !self.varying.contains(a) {
                         continue;
                     }
                     match part(*op, args, k, &d) {
@@ -114,16 +115,20 @@ fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
 
 /// The change of `e` where every element changes by what `tangent` says of its load; `None` if it does not change.
 pub(crate) fn forward(e: &Expr, active: &FxHashSet<Symbol>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
-    if !changes_with(e, active) {
+    change(e, &mut Varying::new(active), tangent)
+}
+
+fn change(e: &Expr, varying: &mut Varying<'_>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
+    if !varying.contains(e) {
         return None;
     }
     match e.kind() {
         ExprKind::Load(..) => Some(tangent(e)),
-        ExprKind::Cast(inner) => Some(forward(inner, active, tangent)?.cast(e.dtype())),
+        ExprKind::Cast(inner) => Some(change(inner, varying, tangent)?.cast(e.dtype())),
         ExprKind::Apply(op, args) => {
             let mut sum: Option<Expr> = None;
             for (k, a) in args.iter().enumerate() {
-                let Some(d) = forward(a, active, tangent) else { continue };
+                let Some(d) = change(a, varying, tangent) else { continue };
                 let term = match part(*op, args, k, &d) {
                     Part::None => continue,
                     Part::Scaled(d) => product(&Expr::float(1.0, d.dtype()), &d),

@@ -19,7 +19,7 @@
 //! y[i] = y_part_1 * y_part_2
 //! ```
 
-use crate::activity::changes_with;
+use crate::activity::Varying;
 use crate::build;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -40,8 +40,13 @@ fn stmt(s: &Stmt, active: &FxHashSet<Symbol>) -> Stmt {
         _ => return s.map(&mut |s| stmt(s, active), &mut Expr::clone),
     };
     let origin = s.origin().derive("grad", "part");
-    let mut namer =
-        Namer { active, name: format!("{tensor}.part"), origin: &origin, parts: Vec::new(), before: Vec::new() };
+    let mut namer = Namer {
+        varying: Varying::new(active),
+        name: format!("{tensor}.part"),
+        origin: &origin,
+        parts: Vec::new(),
+        before: Vec::new(),
+    };
     let new = namer.visit(value);
     if namer.parts.is_empty() {
         return s.clone();
@@ -56,7 +61,7 @@ fn stmt(s: &Stmt, active: &FxHashSet<Symbol>) -> Stmt {
 }
 
 struct Namer<'a> {
-    active: &'a FxHashSet<Symbol>,
+    varying: Varying<'a>,
     name: String,
     origin: &'a Origin,
     parts: Vec<Arc<Tensor>>,
@@ -72,7 +77,7 @@ impl Namer<'_> {
 
     /// The expression with names in the place of parts.
     fn visit(&mut self, e: &Expr) -> Expr {
-        if !self.is_active(e) {
+        if !self.varying.contains(e) {
             return e.clone();
         }
         match e.kind() {
@@ -87,14 +92,10 @@ impl Namer<'_> {
         }
     }
 
-    fn is_active(&self, e: &Expr) -> bool {
-        changes_with(e, self.active)
-    }
-
     /// An operand of what is not linear.
     fn operand(&mut self, e: &Expr) -> Expr {
         let value = self.visit(e);
-        if is_leaf(&value) || !self.is_active(e) {
+        if is_leaf(&value) || !self.varying.contains(e) {
             return value;
         }
         let part = self.part(&value);
@@ -104,7 +105,7 @@ impl Namer<'_> {
 
     /// `a if c else b`
     fn choice(&mut self, e: &Expr, args: &[Expr]) -> Expr {
-        if args[1..].iter().all(|a| is_leaf(a) || !self.is_active(a)) {
+        if args[1..].iter().all(|a| is_leaf(a) || !self.varying.contains(a)) {
             return e.clone();
         }
         let part = self.part(e);

@@ -71,6 +71,8 @@ impl Reverse<'_, '_> {
         let mut all: FxHashSet<Symbol> = FxHashSet::default();
         let mut todo: Vec<Symbol> = kept.iter().map(|(t, _)| t.clone()).collect();
         let mut places: Vec<StmtId> = Vec::new();
+        // What stands around many of them is looked at once.
+        let mut seen: FxHashSet<StmtId> = FxHashSet::default();
         for s in snapshots {
             places.push(s.anchor);
             match &s.saved {
@@ -86,7 +88,7 @@ impl Reverse<'_, '_> {
             while let Some(place) = places.pop() {
                 // The statement, and the loops and branches around it.
                 let mut at = Some(place);
-                while let Some(id) = at.filter(|id| home != Home::Body(*id)) {
+                while let Some(id) = at.filter(|id| home != Home::Body(*id) && seen.insert(*id)) {
                     let stmt = &self.facts.stmts[&id];
                     for e in stmt.kind().exprs() {
                         self.loaded_here(home, e, &mut todo);
