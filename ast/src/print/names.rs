@@ -19,6 +19,8 @@ const RESERVED: [&str; 54] = [
 pub(super) struct Names {
     texts: FxHashMap<Symbol, String>,
     visible: FxHashSet<String>,
+    /// Of texts that were wanted, the first number (0 for none) that may be free: those before it are not.
+    free: FxHashMap<String, usize>,
 }
 
 impl Names {
@@ -26,12 +28,14 @@ impl Names {
     /// names (`T.d0`).
     pub fn bind(&mut self, symbol: &Symbol, dots: bool) {
         let wanted = identifier(symbol.name(), dots);
-        let mut text = wanted.clone();
-        let mut number = 1;
+        let numbered = |number: usize| if number == 0 { wanted.clone() } else { format!("{wanted}_{number}") };
+        let mut number = self.free.get(&wanted).copied().unwrap_or(0);
+        let mut text = numbered(number);
         while self.visible.contains(&text) || is_reserved(&text) {
-            text = format!("{wanted}_{number}");
             number += 1;
+            text = numbered(number);
         }
+        self.free.insert(wanted, number + 1);
         self.visible.insert(text.clone());
         self.texts.insert(symbol.clone(), text);
     }
@@ -72,8 +76,15 @@ impl Names {
 
     /// Ends a symbol's scope.
     pub fn unbind(&mut self, symbol: &Symbol) {
-        if let Some(text) = self.texts.remove(symbol) {
-            self.visible.remove(&text);
+        let Some(text) = self.texts.remove(symbol) else { return };
+        self.visible.remove(&text);
+        if let Some(free) = self.free.get_mut(&text) {
+            *free = 0;
+        }
+        if let Some((wanted, number)) = text.rsplit_once('_')
+            && let (Some(free), Ok(number)) = (self.free.get_mut(wanted), number.parse::<usize>())
+        {
+            *free = number.min(*free);
         }
     }
 
@@ -106,4 +117,30 @@ fn identifier(name: &str, dots: bool) -> String {
     let fits = |c: char| c.is_alphanumeric() || c == '_' || (dots && c == '.');
     let text: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_numeric()) { format!("_{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_free_again_where_scopes_end() {
+        let mut names = Names::default();
+        let bind = |names: &mut Names, text: &str| {
+            let symbol = Symbol::new(text);
+            names.bind(&symbol, false);
+            (names.text(&symbol), symbol)
+        };
+        let (first, x) = bind(&mut names, "x");
+        let (second, x_1) = bind(&mut names, "x");
+        // A symbol's own text may be one that a number would make.
+        let (own, x_2) = bind(&mut names, "x_2");
+        let (third, _) = bind(&mut names, "x");
+        assert_eq!([first, second, own, third], ["x", "x_1", "x_2", "x_3"]);
+        names.unbind(&x_2);
+        assert_eq!(bind(&mut names, "x").0, "x_2");
+        names.unbind(&x_1);
+        names.unbind(&x);
+        assert_eq!(["x", "x", "x"].map(|text| bind(&mut names, text).0), ["x", "x_1", "x_4"]);
+    }
 }

@@ -264,6 +264,8 @@ mod tests {
         assert_eq!(get("x"), "x");
         assert_eq!(get("x"), "x_2");
         assert_eq!(get("x_2"), "x_2_2");
+        assert_eq!(get("x_3"), "x_3");
+        assert_eq!(get("x"), "x_4");
         assert_eq!(get("y.d0"), "y_d0");
         assert_eq!(get("λ"), "u03bb");
         assert_eq!(get("for"), "for_");
