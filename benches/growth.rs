@@ -5,9 +5,9 @@
 //! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes
 //! to the terminal and, as JSON, to `target/bench/growth.json`.
 //!
-//! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its name,
-//! `GROWTH_ONLY=temporaries/grad` that stage of that shape.
-//! Times are processor time, of all threads: what else runs on the machine hardly changes them.
+//! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its
+//! name, `GROWTH_ONLY=temporaries/grad` that stage of that shape. Times are processor time, of
+//! all threads: what else runs on the machine hardly changes them.
 
 #[path = "growth/shapes.rs"]
 mod shapes;
