@@ -256,8 +256,7 @@ impl RunReport<'_> {
         let steps = |timings: &Timings| -> serde_json::Map<String, Json> {
             timings.steps().map(|(s, t)| (s.replace(' ', "_"), ms(t))).collect()
         };
-        let memory: serde_json::Map<String, Json> =
-            memory.iter().map(|(w, b)| ((*w).to_string(), json!(*b as u64))).collect();
+        let memory: serde_json::Map<String, Json> = memory.iter().map(|(w, b)| ((*w).to_string(), json!(*b))).collect();
         json!({
             "status": "ok",
             "entry": self.signature.name,
