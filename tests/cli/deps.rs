@@ -123,13 +123,13 @@ fn what_follows_from_others_is_listed_if_it_is_asked_for() {
 
         y: inout f32[n]
           RAW within one iteration of `i`
-            line 3 writes y[i]: y[i] = y[i] * x[i] + 1
-            line 4 reads y[i]: y[i] = y[i] * x[i] + 2
-            with n = 1, y[0] is written at i = 0 and read at i = 0
+            line 3 writes `y[i]` at i = 0: y[i] = y[i] * x[i] + 1
+            line 4 reads `y[i]` at i = 0: y[i] = y[i] * x[i] + 2
+            the element is y[0] with n = 1
           RAW within one iteration of `i`
-            line 4 writes y[i]: y[i] = y[i] * x[i] + 2
-            line 5 reads y[i]: y[i] = y[i] * x[i] + 3
-            with n = 1, y[0] is written at i = 0 and read at i = 0
+            line 4 writes `y[i]` at i = 0: y[i] = y[i] * x[i] + 2
+            line 5 reads `y[i]` at i = 0: y[i] = y[i] * x[i] + 3
+            the element is y[0] with n = 1
 
         loops
           line 2, `i` has no loop-carried dependence: it can be parallel, vectorised or reversed
