@@ -214,7 +214,7 @@ fn row(shape: &str, stage: &str, seconds: &[Option<f64>]) -> Json {
     if last > NEGLIGIBLE_S && (exponent > STEEP || exponent.is_nan()) {
         flags.push("steep");
     }
-    if at_500 > BAR_S {
+    if last > NEGLIGIBLE_S && at_500 > BAR_S {
         flags.push("slow");
     }
     json!({
