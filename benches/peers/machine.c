@@ -9,10 +9,22 @@
 #define IN_REGISTER(a) "+v"(a)
 #endif
 
+/* Bytes of a vector register: longer vectors do not fit in the operands below. */
+#if defined(__AVX512F__)
+#define BYTES 64
+#elif defined(__AVX__)
+#define BYTES 32
+#else
+#define BYTES 16
+#endif
+
+/* A value that the compiler must have in a register there, and may not know. */
+#define KEPT(a, b, c, d) IN_REGISTER(a), IN_REGISTER(b), IN_REGISTER(c), IN_REGISTER(d)
+
 #define PEAK(T, NAME)                                                                                                  \
     double NAME(void) {                                                                                                \
-        enum { LANES = 64 / sizeof(T), CHAINS = 12, TURNS = 4000000 };                                                 \
-        typedef T vector __attribute__((vector_size(64)));                                                             \
+        enum { LANES = BYTES / sizeof(T), CHAINS = 12, TURNS = 4000000 };                                              \
+        typedef T vector __attribute__((vector_size(BYTES)));                                                          \
         double best = 0;                                                                                               \
         for (int t = 0; t < 5; t++) {                                                                                  \
             double start = omp_get_wtime();                                                                            \
@@ -28,9 +40,9 @@
                 for (int i = 0; i < TURNS; i++) {                                                                      \
                     a0 = a0 * scale + shift; a1 = a1 * scale + shift; a2 = a2 * scale + shift; a3 = a3 * scale + shift;\
                     a4 = a4 * scale + shift; a5 = a5 * scale + shift; a6 = a6 * scale + shift; a7 = a7 * scale + shift;\
-                    a8 = a8 * scale + shift; a9 = a9 * scale + shift; a10 = a10 * scale + shift; a11 = a11 * scale + shift;\
-                    __asm__ volatile("" : IN_REGISTER(a0), IN_REGISTER(a1), IN_REGISTER(a2), IN_REGISTER(a3), IN_REGISTER(a4), IN_REGISTER(a5),                  \
-                                          IN_REGISTER(a6), IN_REGISTER(a7), IN_REGISTER(a8), IN_REGISTER(a9), IN_REGISTER(a10), IN_REGISTER(a11));               \
+                    a8 = a8 * scale + shift; a9 = a9 * scale + shift; a10 = a10 * scale + shift;                       \
+                    a11 = a11 * scale + shift;                                                                         \
+                    __asm__ volatile("" : KEPT(a0, a1, a2, a3), KEPT(a4, a5, a6, a7), KEPT(a8, a9, a10, a11));         \
                 }                                                                                                      \
                 _Pragma("omp master") threads = omp_get_num_threads();                                                 \
             }                                                                                                          \

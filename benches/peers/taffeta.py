@@ -7,6 +7,8 @@ import tempfile
 
 import numpy as np
 
+# TAFFETA_ABI of taffeta.h.
+ABI = 2
 DTYPES = {"float32": 11, "float64": 12, "int32": 3, "int64": 4, "uint8": 5, "bool": 0}
 
 
@@ -73,7 +75,7 @@ class Entry:
         self.library = ctypes.CDLL(os.path.join(folder, f"libtaffeta_{entry}.so"))
         self.function = getattr(self.library, f"taffeta_{entry}")
         self.function.restype = ctypes.c_int
-        self.context = Context(abi=1, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
+        self.context = Context(abi=ABI, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
 
     def bind(self, arguments, results):
         """A call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
@@ -89,7 +91,7 @@ class Entry:
         def forget():
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
             self.library.taffeta_ctx_release(context)
-            self.context.abi, self.context.site = 1, -1
+            self.context.abi, self.context.site = ABI, -1
             self.context.threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
             for result in results:
                 drop_pages(result)
