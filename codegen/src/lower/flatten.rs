@@ -7,6 +7,9 @@
 //! y[i, j] += a[i, k] * b[k, j]      →      y[i * m + j] += a[i * p + k] * b[k * m + j]
 //! ```
 //!
+//! The shapes that local tensors had before are given back with their accesses flattened as well: C checks each size
+//! where the tensor is declared, and a size may be an element of another tensor.
+//!
 //! *leaves alone*: tensors with at most one dimension.
 
 use rustc_hash::FxHashMap;
@@ -15,13 +18,18 @@ use taffeta_ast::expr::Access;
 use taffeta_ast::format::Format;
 use taffeta_ast::{Expr, ExprKind, Func, Param, PrintPart, Stmt, StmtKind, Symbol, Tensor};
 
-pub(super) fn run(func: &Func) -> Func {
+/// The program on flat buffers, and these shapes of its local tensors with flat accesses.
+pub(super) fn run(func: &Func, mut locals: Shapes) -> (Func, Shapes) {
     let mut pass = Pass { shapes: FxHashMap::default() };
     let params = func.params.iter().map(|p| Param { tensor: pass.declare(&p.tensor), mode: p.mode }).collect();
     let results = func.results.iter().map(|t| pass.declare(t)).collect();
     let body = pass.stmt(&func.body);
-    Func { params, results, body, ..func.clone() }
+    locals.values_mut().flatten().for_each(|size| *size = pass.expr(size));
+    (Func { params, results, body, ..func.clone() }, locals)
 }
+
+/// Shapes of tensors.
+type Shapes = FxHashMap<Symbol, Vec<Expr>>;
 
 /// The number of elements of a shape.
 pub(crate) fn count(shape: &[Expr]) -> Expr {
@@ -29,7 +37,7 @@ pub(crate) fn count(shape: &[Expr]) -> Expr {
 }
 
 struct Pass {
-    shapes: FxHashMap<Symbol, Vec<Expr>>,
+    shapes: Shapes,
 }
 
 impl Pass {
@@ -104,5 +112,31 @@ impl Pass {
             }
             _ => indices.to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LowerOptions, c, lower};
+    use taffeta_ast::build::{Builder, block, local, store, var_def};
+    use taffeta_ast::{DType, Expr, Op, SourceMap};
+
+    /// A size that is an element of a tensor of two dimensions.
+    #[test]
+    fn sizes_of_locals_are_flat_too() {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let y = b.result("y", DType::I64, [&Expr::int(1)]);
+        let t = local("t", DType::I64, [&Expr::int(2), &n]);
+        let at = [Expr::int(1), Expr::int(0)];
+        let size = Expr::apply(Op::Max, vec![Expr::int(0), t.load(at.clone())]);
+        let u = local("u", DType::I64, [&size]);
+        let first = [Expr::int(0)];
+        let inner = block([store(&u, &first, &Expr::int(7)), store(&y, &first, &u.load(first.clone()))]);
+        let body = var_def(&t, block([store(&t, &at, &Expr::int(3)), var_def(&u, inner)]));
+        let lowered = lower(&b.finish(body), &LowerOptions::default()).expect("it can be lowered");
+        let text = c::emit(&lowered, &SourceMap::default()).code;
+        let check = text.lines().find(|l| l.contains("wf_local") && l.contains("\"u\""));
+        assert!(check.is_some_and(|l| l.contains("t[n]")), "{text}");
     }
 }

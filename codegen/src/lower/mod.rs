@@ -145,7 +145,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let func = valid("placement", func)?;
 
     // Late: index arithmetic is easier to reason about before it is one product.
-    let func = valid("flatten", flatten::run(&func))?;
+    let (func, locals) = flatten::run(&func, locals);
+    let func = valid("flatten", func)?;
 
     // Flat indices say which lanes an access meets.
     let (func, vectors) = vectors::run(&func, options.vector_bytes);
