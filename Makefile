@@ -2,7 +2,7 @@
 #
 #   make demo     build, and run SubdivNet's circular difference on a mesh
 #   make test     everything that must hold
-#   make bench    what we are measured on, against bars and the machine's limits, and how compile time grows with programs;
+#   make bench    what we are measured on, against bars and the machine's limits, and how compile time grows;
 #                 against peers where `make peers` has been
 #   make peers    PyTorch, JAX and MKL in .venv-peers (5 GB), for make bench
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)

@@ -2,8 +2,8 @@
 //!
 //! What stands against running a loop so is asked of what is inside of it, under the loops, conditions, declarations
 //! and assertions around it. A step that keeps all of that, as the same nodes, keeps the answer: it is found by going
-//! down both programs only where they differ. What else an answer may rest on, values that the program computes elsewhere
-//! ([`rests_on_elsewhere`]), is asked about again after every step.
+//! down both programs only where they differ. What else an answer may rest on, values that the program computes
+//! elsewhere ([`rests_on_elsewhere`]), is asked about again after every step.
 
 use crate::concurrent::is_marked;
 use crate::tree;

@@ -115,7 +115,7 @@ fn what_was_not_chosen_has_no_part() {
     }
 }
 
-/// What has a name before the choice is computed everywhere, with its derivative; the manual says what to write instead.
+/// What has a name before the choice is computed everywhere, with its derivative; the manual says what to write.
 #[test]
 fn what_is_named_before_the_choice_has_a_part() {
     let gradient = |named: &str, backend| {

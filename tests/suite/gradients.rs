@@ -244,8 +244,9 @@ fn apart(a: &Value, b: &Value) -> f64 {
     each.map(one).fold(0.0, |most: f64, d| if d.is_nan() { f64::INFINITY } else { most.max(d) })
 }
 
-/// Whether rounding is all that sets the interpreter and C apart: both are as near to the gradient in `f64`, the first of
-/// `exact`, as its conditioning lets them be. That is seen from the others, of which the inputs are rounded another way.
+/// Whether rounding is all that sets the interpreter and C apart: both are as near to the gradient in `f64`, the first
+/// of `exact`, as its conditioning lets them be. That is seen from the others, of which the inputs are rounded another
+/// way.
 fn is_rounding(expected: &[Named], found: &[Named], exact: &[Vec<Value>]) -> bool {
     let Some((exact, moved)) = exact.split_first() else { return false };
     let same = (expected.len(), found.len()) == (exact.len(), exact.len());

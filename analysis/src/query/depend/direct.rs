@@ -7,13 +7,13 @@
 //! ```
 //!
 //! References to one element that are executed in the same iterations, because loops, conditions and subscripts are
-//! the same but for the names of iterators, and only say what nothing in the program writes, are a *family*. The members
-//! of a family that follow each other and do not conflict (reads; reductions of one operator) are an *epoch*. Each epoch
-//! conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those of all
+//! the same but for the names of iterators, and only say what nothing in the program writes, are a *family*. The
+//! members of a family that follow each other and do not conflict (reads; reductions of one operator) are an *epoch*.
+//! Each epoch conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those of all
 //! later ones, in the same iterations of the loops around both.
 //!
-//! - **Within one iteration** of the loops around `a` and `b`, their dependence follows from `a -> … -> c` and `c -> b`,
-//!   where `c` is of a later epoch of `a`'s family, comes before `b`, conflicts with it, and has the same loops in
+//! - **Within one iteration** of the loops around `a` and `b`, their dependence follows from `a -> … -> c` and `c ->
+//!   b`, where `c` is of a later epoch of `a`'s family, comes before `b`, conflicts with it, and has the same loops in
 //!   common with it as `a`. Likewise for a `c` of an earlier epoch of `b`'s family.
 //! - **Carried by a loop**, it follows where the loop is also around a `c` of a later epoch of `a`'s family that
 //!   conflicts with `b`, or one of an earlier epoch of `b`'s family that conflicts with `a`.
@@ -46,12 +46,11 @@ impl Dependences<'_> {
     /// dependences here.
     pub fn direct(&self) -> Direct {
         let mut search = Search::new(self);
-        let mut by_tensor: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
-        for r in self.references() {
-            by_tensor.entry(&r.tensor).or_default().push(r);
-        }
-        for references in by_tensor.values().filter(|all| all.iter().any(|r| r.kind.writes())) {
-            search.within(references);
+        for tensor in self.by_tensor.keys() {
+            let references: Vec<&Reference> = self.of(tensor).collect();
+            if references.iter().any(|r| r.kind.writes()) {
+                search.within(&references);
+            }
         }
         for (depth, references) in self.in_loops() {
             search.carried(&references, depth);
