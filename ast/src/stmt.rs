@@ -178,6 +178,13 @@ impl Tensor {
         self.shape.len()
     }
 
+    /// Whether these sizes are among its own, in any order: then what has them has no more elements, where sizes of 0
+    /// count as 1.
+    pub fn has_sizes(&self, sizes: &[Expr]) -> bool {
+        let mut left: Vec<&Expr> = self.shape.iter().collect();
+        sizes.iter().all(|d| left.iter().position(|l| *l == d).map(|k| left.swap_remove(k)).is_some())
+    }
+
     /// Reads the element at `indices`.
     pub fn load(&self, indices: impl IntoIterator<Item = Expr>) -> Expr {
         Expr::load(&self.symbol, indices.into_iter().map(Access::from).collect(), self.dtype)

@@ -29,20 +29,41 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
+//! A declaration whose sizes only *might* be too large for a tensor goes with the rest, since nothing is to be computed
+//! for the sake of an error. [`run_with_size_checks`] leaves it, with nothing in its scope: C is made from that, checks
+//! the sizes there and needs no memory for it, and so reports what the interpreter reports.
+//!
 //! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`,
 //! structured tensors.
 
 use crate::query::walk::{Visitor, walk};
-use crate::query::{Context, MAX_SIZE, effects};
+use crate::query::{Context, Interval, MAX_SIZE, effects};
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_ast::{Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use std::sync::Arc;
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
 pub fn run(func: &Func) -> Func {
+    sweep(func, false)
+}
+
+/// The program without what is dead. Of a tensor whose sizes are not proved to fit, an empty declaration is left.
+pub fn run_with_size_checks(func: &Func) -> Func {
+    sweep(func, true)
+}
+
+fn sweep(func: &Func, check_sizes: bool) -> Func {
     let mut func = func.clone();
     for _ in 0..8 {
         let reads = Reads::of(&func);
-        let mut survey = Survey { live: reads.live([]), pinned: FxHashSet::default(), quiet: FxHashSet::default() };
+        let mut survey = Survey {
+            check_sizes,
+            interface: func.interface().map(|t| &**t).collect(),
+            live: reads.live([]),
+            pinned: FxHashSet::default(),
+            unproved: FxHashSet::default(),
+            quiet: FxHashSet::default(),
+        };
         walk(&func.body, &mut Context::new(&func), &mut survey);
         survey.live = reads.live(std::mem::take(&mut survey.pinned));
         let body = survey.sweep(&func.body, &mut FxHashSet::default());
@@ -98,16 +119,22 @@ impl Reads {
 }
 
 /// What may be removed.
-struct Survey {
+struct Survey<'f> {
+    /// Whether a declaration that might be of too large a tensor leaves an empty one.
+    check_sizes: bool,
+    /// Parameters and results: the caller's tensors fit.
+    interface: Vec<&'f Tensor>,
     /// Tensors whose elements matter.
     live: FxHashSet<Symbol>,
     /// Tensors whose declaration, or a store into which, may stop the program.
     pinned: FxHashSet<Symbol>,
+    /// Tensors that might be too large: an empty declaration of them is left.
+    unproved: FxHashSet<Symbol>,
     /// Loops and branches that cannot stop the program by themselves.
     quiet: FxHashSet<StmtId>,
 }
 
-impl Visitor for Survey {
+impl Visitor for Survey<'_> {
     fn stmt(&mut self, stmt: &Stmt, facts: &mut Context) {
         match stmt.kind() {
             StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }
@@ -116,11 +143,12 @@ impl Visitor for Survey {
             {
                 self.pinned.insert(tensor.clone());
             }
-            StmtKind::VarDef { tensor, .. }
-                if tensor.shape.iter().any(|d| facts.may_stop(d)) || !may_be_declared(tensor, facts) =>
-            {
-                self.pinned.insert(tensor.symbol.clone());
-            }
+            StmtKind::VarDef { tensor, .. } => match fit(tensor, facts) {
+                Fit::Unknown if self.interface.iter().any(|t| t.has_sizes(&tensor.shape)) => {}
+                Fit::Unknown if self.check_sizes => drop(self.unproved.insert(tensor.symbol.clone())),
+                Fit::Unknown | Fit::Proved => {}
+                Fit::Refuted => drop(self.pinned.insert(tensor.symbol.clone())),
+            },
             StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
                 let steps = step.as_int().is_some_and(|s| s != 0);
                 if steps && ![begin, end, step].into_iter().any(|e| facts.may_stop(e)) {
@@ -135,15 +163,41 @@ impl Visitor for Survey {
     }
 }
 
-/// Whether no size is negative, and they are not surely too large for any tensor. What only might be too large goes: a
-/// tensor of symbolic sizes that nobody reads is not computed for the sake of an error.
-fn may_be_declared(tensor: &Tensor, facts: &mut Context) -> bool {
-    let least: Vec<i128> = tensor.shape.iter().map(|d| facts.bounds(d).interval.lo).collect();
-    let elements = least.iter().try_fold(1i128, |product, n| product.checked_mul((*n).max(1)));
-    least.iter().all(|n| *n >= 0) && elements.is_some_and(|n| n <= i128::from(MAX_SIZE))
+/// What is known of the sizes of a declaration.
+enum Fit {
+    /// None is negative, and their product is that of a tensor.
+    Proved,
+    /// None is negative, and their product might be too large.
+    Unknown,
+    /// One might be negative or have no value, or the product is surely too large.
+    Refuted,
 }
 
-impl Survey {
+fn fit(tensor: &Tensor, facts: &mut Context) -> Fit {
+    let sizes: Vec<_> = tensor.shape.iter().map(|d| facts.bounds(d).interval).collect();
+    let product = |size: fn(&Interval) -> i128| {
+        let elements = sizes.iter().try_fold(1i128, |product, n| product.checked_mul(size(n).max(1)));
+        elements.is_some_and(|n| n <= i128::from(MAX_SIZE))
+    };
+    if tensor.shape.iter().any(|d| facts.may_stop(d)) || sizes.iter().any(|n| n.lo < 0) || !product(|n| n.lo) {
+        return Fit::Refuted;
+    }
+    if product(|n| n.hi) && tensor.shape.iter().all(|d| is_exact(d, facts)) { Fit::Proved } else { Fit::Unknown }
+}
+
+/// Whether no step of computing a size can wrap, which is an error there.
+fn is_exact(size: &Expr, facts: &mut Context) -> bool {
+    let mut exact = true;
+    size.walk(&mut |e| {
+        if let (ExprKind::Apply(..), Some((lo, hi))) = (e.kind(), e.dtype().int_range()) {
+            let values = facts.bounds(e).interval;
+            exact &= lo < values.lo && values.hi < hi;
+        }
+    });
+    exact
+}
+
+impl Survey<'_> {
     fn is_dead(&self, tensor: &Symbol) -> bool {
         !self.live.contains(tensor)
     }
@@ -157,7 +211,10 @@ impl Survey {
                 if inner {
                     gone.remove(&tensor.symbol);
                 }
-                return body;
+                return match self.unproved.contains(&tensor.symbol) {
+                    true => checked(stmt, tensor, body),
+                    false => body,
+                };
             }
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } if gone.contains(tensor) => {
                 return Stmt::nop();
@@ -181,7 +238,7 @@ impl Survey {
                     _ => flat,
                 };
             }
-            _ => stmt.map(&mut |s| self.sweep(s, gone), &mut taffeta_ast::Expr::clone),
+            _ => stmt.map(&mut |s| self.sweep(s, gone), &mut Expr::clone),
         };
         let empty = match new.kind() {
             StmtKind::For { body, .. } => body.is_nop(),
@@ -190,4 +247,13 @@ impl Survey {
         };
         if empty && self.quiet.contains(&new.id()) { Stmt::nop() } else { new }
     }
+}
+
+/// An empty declaration, which stops the program where the tensor is too large, and what was in its scope after it.
+fn checked(declaration: &Stmt, tensor: &Arc<Tensor>, rest: Stmt) -> Stmt {
+    if matches!(declaration.kind(), StmtKind::VarDef { body, .. } if body.is_nop()) {
+        return declaration.clone();
+    }
+    let empty = declaration.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: Stmt::nop() });
+    Stmt::seq([empty, rest], declaration.origin().derive("dead", "sequence"))
 }

@@ -3,7 +3,8 @@
 //! **Does**:
 //! - An assertion whose condition does not depend on the loop moves in front of the outermost loop that allows it,
 //!   under the condition that the loops and branches around it would have reached it (`n <= 0 or …`). It does not
-//!   leave a loop that prints: what is printed before the program stops stays the same.
+//!   leave a loop that prints: what is printed before the program stops stays the same. So does an empty declaration
+//!   ([`super::dead::run_with_size_checks`]), which asserts that its sizes fit.
 //! - An expression that is costly (a division, a transcendental function), cannot stop the program and does not depend
 //!   on the loop is computed once into a scalar in front of the outermost loop that allows it.
 //!
@@ -210,6 +211,7 @@ impl Hoister {
                     self.collect(s, guards, variant, out);
                 }
             }
+            StmtKind::VarDef { tensor, body } if body.is_nop() => self.declaration(stmt, tensor, guards, variant, out),
             StmtKind::VarDef { body, .. } => self.collect(body, guards, variant, out),
             StmtKind::For { extent: Extent::Range { begin, end, step }, body, .. } => {
                 let bounds = [begin, end, step];
@@ -250,6 +252,30 @@ impl Hoister {
             }
             _ => {}
         }
+    }
+
+    /// An empty declaration asserts that its sizes fit.
+    fn declaration(
+        &mut self,
+        stmt: &Stmt,
+        tensor: &Tensor,
+        guards: &[Expr],
+        variant: &mut Variant,
+        out: &mut Vec<Stmt>,
+    ) {
+        let sizes = || tensor.shape.iter().chain(guards);
+        if self.moved.contains(&stmt.id())
+            || tensor.shape.iter().any(|d| variant.changes(d))
+            || sizes().any(|e| self.facts.may_stop(e))
+        {
+            return;
+        }
+        self.moved.insert(stmt.id());
+        let under = |then: Stmt, guard: &Expr| {
+            let kind = StmtKind::If { cond: guard.clone(), then, otherwise: None };
+            Stmt::new(kind, stmt.origin().derive("hoist", "guard"))
+        };
+        out.push(guards.iter().rev().fold(stmt.clone(), under));
     }
 
     fn under(&mut self, guard: Expr, body: &Stmt, guards: &mut Vec<Expr>, variant: &mut Variant, out: &mut Vec<Stmt>) {

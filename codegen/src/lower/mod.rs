@@ -121,8 +121,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let func = valid("checks", func)?;
 
     // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a
-    // `cache` stands for.
-    let func = valid("dead", taffeta_analysis::pass::dead::run(&func))?;
+    // `cache` stands for. What the program declares must fit all the same.
+    let func = valid("dead", taffeta_analysis::pass::dead::run_with_size_checks(&func))?;
 
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly
     // invariants leave too, which brings locals that still need a place.

@@ -8,7 +8,8 @@
 //!   an offset computed once per call. What is alive at the same time lies one after the other, and what is not shares
 //!   memory (the scopes of `VarDef`s nest, so this is a stack);
 //! - `Heap`: arrays whose size depends on an iterator or on data, and arrays of a size parameter in a parallel loop, of
-//!   which every thread needs its own. They are allocated where they are declared and freed where their scope ends.
+//!   which every thread needs its own. They are allocated where they are declared and freed where their scope ends. An
+//!   empty declaration, which is left for the sake of its sizes alone, allocates nothing.
 //!
 //! *requires*: logical shapes. *ensures*: ids and origins are kept; no array of run-time size is on the stack.
 //!
@@ -71,7 +72,7 @@ impl Pass {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => {
-                let memory = self.choose(tensor);
+                let memory = self.choose(tensor, body.is_nop());
                 let tensor = Arc::new(Tensor { memory, ..(**tensor).clone() });
                 self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
                 let (innermost, stack) = (self.innermost, self.stack);
@@ -98,9 +99,12 @@ impl Pass {
         }
     }
 
-    fn choose(&self, t: &Tensor) -> Memory {
+    fn choose(&self, t: &Tensor, is_unused: bool) -> Memory {
         if t.ndim() == 0 {
             return Memory::Register;
+        }
+        if is_unused {
+            return Memory::Heap;
         }
         let fits = t
             .constant_bytes()

@@ -2,6 +2,7 @@
 
 use crate::programs::{self, Builder, local, range, stmt, store, var_def};
 use crate::run::{check_sizes, compare, compile, f32s};
+use itertools::Itertools;
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Buffer, DType, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor, Value};
@@ -94,27 +95,43 @@ fn sizes_that_overflow() {
     );
 }
 
-/// Nobody reads it, and it has no elements; its sizes are too large for any tensor all the same.
+/// Nobody reads it, and it has no elements; its sizes are too large for any tensor all the same: by itself, in a loop
+/// that leaves its sizes as they are, and in one that changes them.
 #[test]
 fn sizes_that_overflow_where_nobody_reads() {
-    let mut b = Builder::default();
-    let (n, m) = (b.size("n"), b.size("m"));
-    let y = b.result("y", DType::F32, &[]);
-    let t = local("t", DType::F32, vec![n.clone(), n.clone(), m.clone()]);
-    let one = Expr::float(1.0, DType::F32);
-    let fill = range(2, "i", &m, |i| vec![store(3, &t, &[&Expr::int(0), &Expr::int(0), i], one.clone())]);
-    let func = b.func("unread", vec![var_def(1, &t, vec![fill]), store(4, &y, &[], one.clone())]);
-    let with = |n: i64| {
-        let sizes = [("n".to_string(), n), ("m".to_string(), 0)].into_iter().collect();
-        let compiled = compile(&func, &LowerOptions { sizes, ..LowerOptions::default() });
-        compare(&func, &compiled, &[], &[("n", n), ("m", 0)])
+    let unread = |within: Option<bool>| {
+        let mut b = Builder::default();
+        let (n, m) = (b.size("n"), b.size("m"));
+        let y = b.result("y", DType::F32, &[]);
+        let one = Expr::float(1.0, DType::F32);
+        let declared = |first: &Expr| {
+            let t = local("t", DType::F32, vec![first.clone(), n.clone(), m.clone()]);
+            let fill = range(2, "i", &m, |i| vec![store(3, &t, &[&Expr::int(0), &Expr::int(0), i], one.clone())]);
+            var_def(1, &t, vec![fill])
+        };
+        let unread = match within {
+            None => declared(&n),
+            Some(changes) => {
+                range(5, "k", &Expr::int(2), |k| vec![declared(&if changes { n.times(k) } else { n.clone() })])
+            }
+        };
+        b.func("unread", vec![store(4, &y, &[], one.clone()), unread])
     };
-    with(1 << 23).expect("its sizes are 2^46");
-    let error = with(1 << 24).expect_err("its sizes are 2^48");
-    assert_eq!(
-        (error.kind, error.to_string().as_str()),
-        (ErrorKind::Size, "the size of `t` overflows: a tensor has at most 2^47 elements")
-    );
+    let with = |func: &Func, compiled: bool, n: i64| {
+        let sizes = if compiled { vec![("n".to_string(), n), ("m".to_string(), 0)] } else { Vec::new() };
+        let options = LowerOptions { sizes: sizes.into_iter().collect(), ..LowerOptions::default() };
+        compare(func, &compile(func, &options), &[], &[("n", n), ("m", 0)])
+    };
+    for (within, compiled) in [None, Some(false), Some(true)].into_iter().cartesian_product([true, false]) {
+        let func = unread(within);
+        with(&func, compiled, 1 << 23).expect("its sizes are 2^46");
+        let error = with(&func, compiled, 1 << 24).expect_err("its sizes are 2^48");
+        assert_eq!(
+            (error.kind, error.to_string().as_str()),
+            (ErrorKind::Size, "the size of `t` overflows: a tensor has at most 2^47 elements"),
+            "within {within:?}, compiled {compiled}"
+        );
+    }
 }
 
 fn out(y: &mut [f32]) -> Arg<'_> {
