@@ -56,6 +56,7 @@ fn simplify_keeps_the_meaning() {
 #[test]
 fn dead_keeps_the_meaning() {
     check(dead::run, true);
+    check(dead::run_with_size_checks, true);
 }
 
 #[test]
@@ -66,4 +67,5 @@ fn hoist_keeps_the_meaning() {
 #[test]
 fn all_passes_together_keep_the_meaning() {
     check(|f| dead::run(&simplify::run(&hoist::run(&simplify::run(f)))), false);
+    check(|f| hoist::run(&dead::run_with_size_checks(&simplify::run(f))), false);
 }

@@ -595,3 +595,23 @@ fn simplify_what_is_equal_to_itself() {
     "#]],
     );
 }
+
+/// What is left of tensors that nobody reads where their sizes are checked: nothing where a parameter is as large.
+#[test]
+fn sizes_of_dead_tensors_are_checked() {
+    let p = Program::new();
+    let (small, large) = (local("s", DType::F32, [&p.m, &p.n]), local("t", DType::F32, [&p.n, &p.n]));
+    let i = Symbol::new("i");
+    let set = store(&p.y, [Expr::var(&i)], Expr::float(1.0, DType::F32));
+    let body = repeat(&i, &p.n, vec![var_def(&small, var_def(&large, set))]);
+    let f = p.func(vec![body]);
+    check(|f| hoist::run(&dead::run_with_size_checks(f)), &f, expect![[r#"
+        def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+            y = empty((n * m,), f32)
+            if 0 < n:
+                t = empty((n, n), f32)
+            for i in range(n):
+                y[i] = 1.0
+            return y
+    "#]]);
+}
