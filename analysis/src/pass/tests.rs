@@ -605,7 +605,10 @@ fn sizes_of_dead_tensors_are_checked() {
     let set = store(&p.y, [Expr::var(&i)], Expr::float(1.0, DType::F32));
     let body = repeat(&i, &p.n, vec![var_def(&small, var_def(&large, set))]);
     let f = p.func(vec![body]);
-    check(|f| hoist::run(&dead::run_with_size_checks(f)), &f, expect![[r#"
+    check(
+        |f| hoist::run(&dead::run_with_size_checks(f)),
+        &f,
+        expect![[r#"
         def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
             y = empty((n * m,), f32)
             if 0 < n:
@@ -613,5 +616,6 @@ fn sizes_of_dead_tensors_are_checked() {
             for i in range(n):
                 y[i] = 1.0
             return y
-    "#]]);
+    "#]],
+    );
 }
