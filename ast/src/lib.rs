@@ -20,9 +20,10 @@
 //!   contents at first. Parameters and results are alive in the whole body.
 //!
 //! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and what they compute, [`func`] whole
-//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`validate`] the
-//! two validators, [`interp`] the reference interpreter, which is the definition of meaning and the oracle for
-//! everything else. For tests there are [`mod@build`], trees by hand, and `random` (a feature), random programs.
+//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`selector`] what
+//! schedules call loops, [`validate`] the two validators, [`interp`] the reference interpreter, which is the definition
+//! of meaning and the oracle for everything else. For tests there are [`mod@build`], trees by hand, and `random` (a
+//! feature), random programs.
 //!
 //! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves
 //! (`taffeta-analysis`) and `unsafe`.
@@ -45,6 +46,7 @@ pub mod print;
 #[cfg(feature = "random")]
 pub mod random;
 pub mod scalar;
+pub mod selector;
 pub mod show;
 pub mod span;
 pub mod spelling;

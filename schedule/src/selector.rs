@@ -14,10 +14,11 @@
 
 use crate::refusal::Refusal;
 use crate::tree;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+pub use taffeta_ast::selector::{called, name, names};
+use taffeta_ast::selector::{is_meant, matches, own_first};
+use taffeta_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// The loop that a selector names.
 pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
@@ -40,12 +41,19 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
             let start = k > 0;
             root.walk(&mut |s| {
                 let itself = start && s.same_node(root);
-                if !itself && matches(s, name, only_loops) && !found.iter().any(|f| f.id() == s.id()) {
+                if !itself
+                    && (!only_loops || self::name(s).is_some())
+                    && matches(s, name)
+                    && !found.iter().any(|f| f.id() == s.id())
+                {
                     found.push(s.clone());
                 }
             });
         }
-        own_first(&mut found, number, |s| s.origin().chain().is_empty());
+        let meant = own_first(&mut found, |s| s.origin().chain().is_empty());
+        if number.is_none() {
+            found.truncate(meant);
+        }
         inside = match (number, found.len()) {
             (_, 0) => return Err(nothing(func, selector, name, loops)),
             (Some(n), count) if n == 0 || n > count => {
@@ -72,104 +80,12 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
     }
 }
 
-/// Puts what stands in the function's own text before what is inside of calls. Where no number is asked for, that is
-/// all that is meant, if there is any.
-fn own_first<T>(found: &mut Vec<T>, number: Option<usize>, own: impl Fn(&T) -> bool) {
-    found.sort_by_key(|f| !own(f));
-    let count = found.iter().filter(|f| own(f)).count();
-    if number.is_none() && count > 0 {
-        found.truncate(count);
-    }
-}
-
 /// `i#2` as `i` and 2.
 fn numbered(part: &str) -> (&str, Option<usize>) {
     match part.rsplit_once('#') {
         Some((name, n)) if n.chars().all(|c| c.is_ascii_digit()) && !n.is_empty() => (name, n.parse().ok()),
         _ => (part, None),
     }
-}
-
-/// What a loop is called: its iterator.
-pub fn name(s: &Stmt) -> Option<&str> {
-    match s.kind() {
-        StmtKind::For { iter, .. } => Some(iter.name()),
-        _ => None,
-    }
-}
-
-/// The selector of a loop: what messages and listings call it, so that it can be copied into a schedule. That is its
-/// iterator's name where this is the loop that the name selects, else with the call that it is inside of
-/// (`softmax.k`), else with its number (`i#2`, `softmax.k#2`).
-pub fn called(func: &Func, stmt: &Stmt) -> String {
-    let Some(own) = name(stmt) else { return "while".to_string() };
-    let mut alike: Vec<Stmt> = Vec::new();
-    func.body.walk(&mut |s| {
-        if matches(s, own, true) {
-            alike.push(s.clone());
-        }
-    });
-    distinct(own, alike, stmt)
-}
-
-/// The selectors of all loops.
-pub fn names(func: &Func) -> FxHashMap<StmtId, String> {
-    let mut alike: FxHashMap<&str, Vec<Stmt>> = FxHashMap::default();
-    let mut loops: Vec<Stmt> = Vec::new();
-    func.body.walk(&mut |s| loops.extend(name(s).is_some().then(|| s.clone())));
-    for s in &loops {
-        let labels: Vec<&str> = s.origin().labels().iter().map(|l| &**l).collect();
-        for n in name(s).into_iter().chain(labels) {
-            alike.entry(n).or_default().push(s.clone());
-        }
-    }
-    let of = |s: &Stmt| name(s).map(|own| distinct(own, alike.get(own).cloned().unwrap_or_default(), s));
-    loops.iter().filter_map(|s| Some((s.id(), of(s)?))).collect()
-}
-
-/// The selector of one of the loops that a name fits, in the order of the text.
-fn distinct(own: &str, mut alike: Vec<Stmt>, stmt: &Stmt) -> String {
-    let is_own = |s: &Stmt| s.origin().chain().is_empty();
-    alike.sort_by_key(|s| !is_own(s));
-    let selected = alike.iter().filter(|s| is_own(s) || !alike.iter().any(is_own));
-    if let [one] = selected.collect::<Vec<_>>()[..]
-        && one.id() == stmt.id()
-    {
-        return own.to_string();
-    }
-    // The innermost call that has a name of its own; functions that the library keeps to itself have not.
-    let call = stmt.origin().chain().iter().rev().find(|c| !c.function.starts_with('_'));
-    let wanted = call.map_or(own.to_string(), |c| format!("{}.{own}", c.function));
-    let fits: Vec<&Stmt> = alike.iter().filter(|s| matches(s, &wanted, true)).collect();
-    match fits.iter().position(|s| s.id() == stmt.id()) {
-        Some(_) if call.is_some() && fits.len() == 1 => wanted,
-        Some(k) => format!("{wanted}#{}", k + 1),
-        // It is not in this program.
-        None => own.to_string(),
-    }
-}
-
-fn matches(s: &Stmt, wanted: &str, loops: bool) -> bool {
-    let is_loop = matches!(s.kind(), StmtKind::For { .. });
-    if loops && !is_loop {
-        return false;
-    }
-    if s.origin().labels().iter().any(|l| l == wanted) {
-        return true;
-    }
-    name(s).is_some_and(|own| is_meant(own, s.origin(), wanted))
-}
-
-/// Whether something of that name is meant: `k`, `softmax.k`.
-fn is_meant(own: &str, origin: &Origin, wanted: &str) -> bool {
-    if own == wanted {
-        return true;
-    }
-    // `softmax.k`: calls from the outside in; those in between, such as functions that the library keeps to itself, may
-    // be left out.
-    let Some(calls) = wanted.strip_suffix(own).and_then(|c| c.strip_suffix('.')) else { return false };
-    let mut chain = origin.chain().iter();
-    calls.split('.').all(|call| chain.any(|c| c.function == call))
 }
 
 fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
@@ -242,7 +158,10 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
             return Ok(one.clone());
         }
     }
-    own_first(&mut found, number, |d| d.stmt.as_ref().is_none_or(|s| s.origin().chain().is_empty()));
+    let meant = own_first(&mut found, |d| d.stmt.as_ref().is_none_or(|s| s.origin().chain().is_empty()));
+    if number.is_none() {
+        found.truncate(meant);
+    }
     match (number, found.len()) {
         (_, 0) => {
             let mut names: Vec<&str> = Vec::new();

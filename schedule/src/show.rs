@@ -9,7 +9,7 @@ use taffeta_ast::{Expr, ExprKind, Func, Span, Symbol, print};
 /// The program as text, which says what schedules call its loops: where the text has another name for a loop, or
 /// several of that name, the selector stands behind it as a comment (`# "i~o"`, `# "softmax.k#2"`).
 pub fn program(func: &Func) -> String {
-    print::func_with_selectors(func, selector::names(func))
+    print::func_with_selectors(func)
 }
 
 /// The element that a reference touches, as it is written: `x[i + 1]`.

@@ -21,9 +21,9 @@ mod stmt;
 
 use crate::expr::Expr;
 use crate::func::Func;
-use crate::stmt::{Stmt, StmtId};
+use crate::selector;
+use crate::stmt::Stmt;
 use names::Names;
-use rustc_hash::FxHashMap;
 use stmt::Printer;
 
 /// A whole program.
@@ -35,8 +35,8 @@ pub fn func(f: &Func) -> String {
 
 /// A whole program, with what schedules call its loops: where that is another name than the text's, it stands behind
 /// the loop as a comment (`for i_o in range(n):  # "i~o"`).
-pub fn func_with_selectors(f: &Func, selectors: FxHashMap<StmtId, String>) -> String {
-    let mut p = Printer::with_selectors(selectors);
+pub fn func_with_selectors(f: &Func) -> String {
+    let mut p = Printer::with_selectors(selector::names(f));
     p.func(f);
     p.finish()
 }
