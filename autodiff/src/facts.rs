@@ -4,12 +4,13 @@
 
 use crate::extent::{self, Ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use taffeta_analysis::query::Context;
 use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::func::ParamMode;
+use taffeta_ast::selector;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// A loop of the program.
@@ -47,6 +48,8 @@ pub(crate) enum What {
 pub(crate) struct Facts<'f> {
     pub func: &'f Func,
     pub loops: FxHashMap<StmtId, Loop>,
+    /// What schedules call loops, once a message needs it.
+    names: OnceCell<FxHashMap<StmtId, String>>,
     /// Loops around a statement, outermost first.
     pub around: FxHashMap<StmtId, Vec<StmtId>>,
     pub stmts: FxHashMap<StmtId, Stmt>,
@@ -69,6 +72,7 @@ impl<'f> Facts<'f> {
         let mut facts = Facts {
             func,
             loops: FxHashMap::default(),
+            names: OnceCell::new(),
             around: FxHashMap::default(),
             stmts: FxHashMap::default(),
             writers: FxHashMap::default(),
@@ -119,6 +123,11 @@ impl<'f> Facts<'f> {
                 }
             }
         }
+    }
+
+    /// What schedules call a loop.
+    pub fn called(&self, l: &StmtId) -> &str {
+        &self.names.get_or_init(|| selector::names(self.func))[l]
     }
 
     /// What iterators of these loops can be.

@@ -24,6 +24,7 @@ use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_analysis::tree;
 use taffeta_ast::bytes::amount;
+use taffeta_ast::selector;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
 /// Levels of checkpoints, at most.
@@ -202,7 +203,8 @@ fn segmented(
 /// A loop that is cut.
 struct Cut {
     l: StmtId,
-    iter: String,
+    /// What schedules call it.
+    name: String,
     /// Iterations.
     steps: u64,
     /// Bytes that an iteration needs.
@@ -216,8 +218,9 @@ struct Cut {
 impl Cut {
     fn new(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], l: StmtId) -> Option<Cut> {
         let s = tree::find(&attempt.func.body, l)?;
-        let StmtKind::For { iter, extent: Extent::Range { .. }, .. } = s.kind() else { return None };
-        let mut cut = Cut { l, iter: iter.to_string(), steps: 0, per_step: 0, state: Vec::new(), scratch: Vec::new() };
+        let StmtKind::For { extent: Extent::Range { .. }, .. } = s.kind() else { return None };
+        let name = selector::called(&attempt.func, &s);
+        let mut cut = Cut { l, name, steps: 0, per_step: 0, state: Vec::new(), scratch: Vec::new() };
         let mut bytes = 0;
         for h in residuals.iter().filter(|h| h.home == Home::Program && h.loops.contains(&l)) {
             let at = h.loops.iter().position(|x| *x == l)?;
@@ -297,7 +300,7 @@ impl Cut {
         let names: Vec<String> = self.state.iter().map(|t| format!("`{}`", t.symbol)).collect();
         next.notes.push(format!(
             "the loop `{}` runs in segments of {} iterations, again from copies of {}",
-            self.iter,
+            self.name,
             lengths.join(", of "),
             names.join(", "),
         ));

@@ -37,7 +37,7 @@ pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<S
 fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool, String) {
     let declared = &facts.declared[symbol];
     if let Some(l) = declared.loops.iter().find(|l| facts.loops[l].most.is_none()) {
-        let why = format!("the trip count of the loop `{}` is not known from the sizes", facts.loops[l].iter);
+        let why = format!("the trip count of the loop `{}` is not known from the sizes", facts.called(l));
         return (false, why);
     }
     if plan.states.contains(symbol) {

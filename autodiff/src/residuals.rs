@@ -40,8 +40,10 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
         let (symbol, decision, why) = match &s.saved {
             Saved::Whole(t) => {
                 reads.push(t.clone());
-                let what =
-                    facts.loops.get(&s.anchor).map_or("a statement".into(), |l| format!("the loop `{}`", l.iter));
+                let what = match facts.loops.contains_key(&s.anchor) {
+                    true => format!("the loop `{}`", facts.called(&s.anchor)),
+                    false => "a statement".to_string(),
+                };
                 (t.clone(), Decision::Copies, format!("overwritten later: all of it before {what}"))
             }
             Saved::Value(e) => {

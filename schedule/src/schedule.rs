@@ -157,7 +157,12 @@ impl Schedule {
             }
         });
         for nest in library {
-            primitives::as_lib::fits(&change.func, &nest).map_err(|mut r| {
+            // Loops of the program as it is; those that the step would make are in no other.
+            let called = |l: &Stmt| match tree::find(&self.func.body, l.id()) {
+                Some(l) => selector::called(&self.func, &l),
+                None => selector::called(&change.func, l),
+            };
+            primitives::as_lib::fits(&change.func, &nest, &called).map_err(|mut r| {
                 r.message = format!("this nest is already a library call, and could not stay one: {}", r.message);
                 r.condition = Refusal::ORDER_FREE;
                 r.help("take that step first, and `as_lib` after it")

@@ -114,12 +114,15 @@ impl Product {
     }
 }
 
+/// What messages call a loop.
+pub type Called<'c> = dyn Fn(&Stmt) -> String + 'c;
+
 /// The product that a nest is.
 ///
 /// # Errors
 /// Which condition does not hold.
-pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
-    let (loops, update) = loops(nest)?;
+pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
+    let (loops, update) = loops(nest, called)?;
     // 2. `C += A * B`.
     let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = update.kind() else {
         return Err(Mismatch::new(2, "the statement in the nest is not a sum `c[…] += …`", &update, "this statement"));
@@ -131,9 +134,9 @@ pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
     }
     let ([a, b], alpha) = factors(value, tensor, &loops, &update)?;
     // 3. Affine subscripts.
-    let c = operand(tensor, indices, &loops, tensor, &update)?;
-    let a = operand(a.0, a.1, &loops, tensor, &update)?;
-    let b = operand(b.0, b.1, &loops, tensor, &update)?;
+    let c = operand(tensor, indices, &loops, called, tensor, &update)?;
+    let a = operand(a.0, a.1, &loops, called, tensor, &update)?;
+    let b = operand(b.0, b.1, &loops, called, tensor, &update)?;
     // 4. What the loops are for.
     let pick = |wanted: [bool; 3]| {
         let fits = |l: &usize| [c.depends(*l), a.depends(*l), b.depends(*l)] == wanted;
@@ -141,7 +144,7 @@ pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
         (0..loops.len()).filter(fits).max_by_key(|l| (near(l), *l))
     };
     let (row, column, sum) = (pick([true, true, false]), pick([true, false, true]), pick([false, true, true]));
-    let names = || loops.iter().map(|l| format!("`{}`", l.iter)).collect::<Vec<_>>().join(", ");
+    let names = || loops.iter().map(|l| format!("`{}`", called(&l.stmt))).collect::<Vec<_>>().join(", ");
     let Some(sum) = sum else {
         let text =
             format!("no loop of {} sums: one is needed that both factors depend on and `{tensor}` does not", names());
@@ -166,8 +169,8 @@ pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
         let text = format!(
             "the index `{}` of `{tensor}` mixes `{}` and `{}`",
             print::expr(&c.indices[d]),
-            loops[r].iter,
-            loops[k].iter
+            called(&loops[r].stmt),
+            called(&loops[k].stmt)
         );
         return Err(Mismatch::new(3, text, &update, "this sum"));
     }
@@ -175,7 +178,7 @@ pub fn product(nest: &Stmt) -> Result<Product, Mismatch> {
 }
 
 /// 1. The loops of a perfect nest, and the statement in it.
-fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
+fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Mismatch> {
     let mut loops: Vec<Counter> = Vec::new();
     let mut at = nest.clone();
     while let StmtKind::For { iter, extent, props, body } = at.kind() {
@@ -188,14 +191,16 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
             LoopProps::default()
         };
         if *props != own {
-            let text = format!("the loop `{iter}` is already parallel, vectorised or unrolled");
+            let text = format!("the loop `{}` is already parallel, vectorised or unrolled", called(&at));
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let Some(step) = step.as_int().filter(|s| *s != 0 && *s != i64::MIN) else {
-            return Err(Mismatch::new(1, format!("the step of `{iter}` is not a constant"), &at, "this loop"));
+            let text = format!("the step of `{}` is not a constant", called(&at));
+            return Err(Mismatch::new(1, text, &at, "this loop"));
         };
         if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| effects::mentions(e, &[&l.iter]))) {
-            let text = format!("the bounds of `{iter}` change with `{}`: the matrices are not rectangles", outer.iter);
+            let (inner, outer) = (called(&at), called(&outer.stmt));
+            let text = format!("the bounds of `{inner}` change with `{outer}`: the matrices are not rectangles");
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let span = if step > 0 { end.minus(begin) } else { begin.minus(end) };
@@ -208,7 +213,7 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
         at = body;
     }
     let what = match at.kind() {
-        StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => return changing(loops, at),
+        StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => return changing(loops, at, called),
         StmtKind::If { .. } => "there is a condition in the nest",
         StmtKind::VarDef { .. } => "a tensor is declared in the nest",
         StmtKind::Seq(v) if v.is_empty() => "the nest is empty",
@@ -219,12 +224,13 @@ fn loops(nest: &Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
 }
 
 /// The bounds do not read what the nest writes.
-fn changing(loops: Vec<Counter>, update: Stmt) -> Result<(Vec<Counter>, Stmt), Mismatch> {
+fn changing(loops: Vec<Counter>, update: Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Mismatch> {
     let written = effects::writes(&update);
     let reads = |l: &&Counter| [&l.begin, &l.count].into_iter().any(|e| !effects::loads(e).is_disjoint(&written));
     match loops.iter().find(reads) {
         Some(l) => {
-            Err(Mismatch::new(1, format!("the bounds of `{}` change in the nest", l.iter), &l.stmt, "this loop"))
+            let text = format!("the bounds of `{}` change in the nest", called(&l.stmt));
+            Err(Mismatch::new(1, text, &l.stmt, "this loop"))
         }
         None => Ok((loops, update)),
     }
@@ -293,6 +299,7 @@ fn operand(
     tensor: &Symbol,
     indices: &[Access],
     loops: &[Counter],
+    called: &Called<'_>,
     c: &Symbol,
     update: &Stmt,
 ) -> Result<Operand, Mismatch> {
@@ -304,7 +311,7 @@ fn operand(
             return Err(Mismatch::new(3, text("changes in the nest"), update, "this sum"));
         }
         let found = coefficients(index, loops).map_err(|l| {
-            let how = format!("is not a multiple of `{}` and something that does not change", l.iter);
+            let how = format!("is not a multiple of `{}` and something that does not change", called(&l.stmt));
             Mismatch::new(3, text(&how), update, "this sum")
         })?;
         factors.push(found);

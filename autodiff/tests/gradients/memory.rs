@@ -180,6 +180,51 @@ fn segments_as_text() {
 }
 
 #[test]
+fn loops_are_named_as_schedules_do() {
+    let why = |text: &str, memory: Option<u64>| {
+        let sizes: Sizes = BTreeMap::from([("n".to_string(), 1000)]);
+        let (_, explanation) = within(&program(text), &sizes, memory).unwrap_or_else(|d| panic!("{d}"));
+        let rows = explanation.rows.into_iter().map(|r| format!("{}: {}", r.tensor, r.why));
+        rows.chain(explanation.notes).map(|line| line + "\n").collect::<String>()
+    };
+    let unknown = "def f(x: f64[n], m: i64[1]) -> f64:
+    s: f64 = 0.0
+    c = empty((1,), i64)
+    c[0] = m[0] * 2
+    for k in range(n):
+        s += x[k]
+    for k in range(c[0]):
+        t: f64 = sin(x[k % n])
+        s += t * t
+    return s
+";
+    expect![[r#"
+        t: the trip count of the loop `k#2` is not known from the sizes
+        x: nothing overwrites it
+        c: nothing overwrites it
+    "#]]
+    .assert_eq(&why(unknown, None));
+    let overwritten = "def f(u: inout[f64[n]], v: inout[f64[n]]):
+    for t in range(2):
+        for i in range(n):
+            v[i] = 1.0
+    for t in range(100):
+        for i in range(n):
+            u[i] = sin(u[i])
+";
+    expect![[r#"
+        u: overwritten later: all of it before the loop `i#2`
+    "#]]
+    .assert_eq(&why(overwritten, None));
+    expect![[r#"
+        u.now: overwritten later: all of it before the loop `i#2`
+        u: overwritten later: all of it before the loop `u_now.d0`
+        the loop `t#2` runs in segments of 10 iterations, again from copies of `u`
+    "#]]
+    .assert_eq(&why(overwritten, Some(300_000)));
+}
+
+#[test]
 fn what_cannot_be_kept_is_refused() {
     let text = "def f(x: f64[n]) -> f64:
     y = empty((n,), f64)

@@ -21,7 +21,8 @@ use taffeta_ast::{DType, Expr, ExprKind, LoopProps, ReduceOp, Stmt, StmtKind};
 impl Emitter<'_> {
     /// Prints a nest as a matrix product; false if it is none.
     pub fn library(&mut self, nest: &Stmt) -> bool {
-        let Ok(p) = product(nest) else { return false };
+        // Nobody is told why it is none.
+        let Ok(p) = product(nest, &|_| String::new()) else { return false };
         if [&p.a, &p.b, &p.c].into_iter().any(|o| o.indices.len() != 1) {
             return false;
         }

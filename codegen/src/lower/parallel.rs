@@ -8,6 +8,7 @@
 use super::reductions;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
+use taffeta_ast::selector;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Reduction, Sharing, Stmt, StmtKind, Symbol};
 
 pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
@@ -24,18 +25,24 @@ pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
         }
     });
     walk(&func.body, false, [&registers, &unsure], &mut found);
-    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names = selector::names(func);
+    let refused = |(s, what): (Stmt, &str)| {
+        let message = format!("the loop `{}` cannot be {what}", names[&s.id()]);
+        Diagnostic::new("lower::loop", message).at(s.origin().span())
+    };
+    Err(Diagnostics(found.into_iter().map(refused).collect()))
 }
 
 /// `concurrent`: inside a loop that runs in any order. `tensors`: local scalars, and arrays whose shapes are read from
-/// memory.
-fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<Diagnostic>) {
+/// memory. `found`: loops, with what they cannot be.
+fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<(Stmt, &'static str)>) {
     let [registers, unsure] = tensors;
     let mut concurrent = concurrent;
-    if let StmtKind::For { iter, extent, props, body } = s.kind() {
-        let refuse = |what: &str| {
-            Diagnostic::new("lower::loop", format!("the loop `{iter}` cannot be {what}")).at(s.origin().span())
-        };
+    if let StmtKind::For { extent, props, body, .. } = s.kind() {
+        let refuse = |what| (s.clone(), what);
         if props.parallel.is_some() && concurrent {
             found.push(refuse("parallel: it is inside a loop that is"));
         }
@@ -96,5 +103,33 @@ fn is_plain(s: &Stmt) -> bool {
         StmtKind::If { then, otherwise, .. } => is_plain(then) && otherwise.as_ref().is_none_or(is_plain),
         StmtKind::Store { .. } | StmtKind::ReduceTo { .. } | StmtKind::Assume { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::build::{Builder, block, looped, store};
+    use taffeta_ast::{DType, Expr, LoopProps, Parallel};
+
+    /// Loops of one name, of which the second is parallel inside of a parallel one.
+    #[test]
+    fn loops_are_named_as_schedules_do() {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let y = b.inout("y", DType::F32, [&n]);
+        let loop_ = |name: &str, parallel: bool, inside: &dyn Fn(&Expr) -> Stmt| {
+            let iter = Symbol::new(name);
+            let plain = looped(&iter, &n, inside(&Expr::var(&iter)));
+            let StmtKind::For { extent, body, .. } = plain.kind() else { unreachable!("it is a loop") };
+            let props = LoopProps { parallel: parallel.then(|| Parallel::default()), ..LoopProps::default() };
+            plain.with_kind(StmtKind::For { iter, extent: extent.clone(), props, body: body.clone() })
+        };
+        let one = |at: &Expr| store(&y, [at], &Expr::float(1.0, DType::F32));
+        let first = loop_("k", false, &one);
+        let second = loop_("i", true, &|_| loop_("k", true, &one));
+        let func = b.finish(block([first, second]));
+        let Err(refused) = check(&func) else { panic!("it is not refused") };
+        assert_eq!(refused.0[0].message, "the loop `k#2` cannot be parallel: it is inside a loop that is");
     }
 }

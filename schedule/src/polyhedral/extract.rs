@@ -3,6 +3,7 @@
 use crate::affine::Affine;
 use crate::primitives::require_unmarked;
 use crate::refusal::Refusal;
+use crate::selector;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -266,7 +267,7 @@ impl Extractor {
     fn range(&mut self, s: &Stmt) -> Result<(Loop, Vec<Condition>), String> {
         let l = Loop::of(s).ok_or("it is not a loop over integers")?;
         if l.step.as_int() != Some(1) {
-            return Err(format!("the step of `{}` is not a constant", l.iter));
+            return Err(format!("the step of `{}` is not a constant", selector::called(&self.func, s)));
         }
         let index = Term::Index(self.loops.len());
         let (begin, end) = (self.term(&l.begin)?, self.term(&l.end)?);

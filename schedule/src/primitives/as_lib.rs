@@ -8,7 +8,7 @@ use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use taffeta_analysis::query::depend::{Ask, Dependences, Order, Relation};
-use taffeta_analysis::query::product::{Mismatch, Product, product};
+use taffeta_analysis::query::product::{Called, Mismatch, Product, product};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_analysis::query::walk;
 use taffeta_ast::{Access, Func, LoopProps, Parallel, ReduceOp, Stmt, StmtId, StmtKind, print};
@@ -39,7 +39,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     // 1. Run in no special way yet.
     super::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
-    let product = fits(&func, &nest)?;
+    let product = fits(&func, &nest, &|l| called_before(s.func(), &func, l))?;
     let is_parallel =
         |s: &Stmt| matches!(s.kind(), StmtKind::For { props: LoopProps { parallel: Some(Parallel { .. }), .. }, .. });
     let threads = tree::path(&func.body, nest.id()).unwrap_or_default().iter().any(is_parallel);
@@ -78,8 +78,8 @@ fn apply(plan: &Plan) -> Change {
 }
 
 /// 1. to 6. The product that a nest is, if it may be a call.
-pub(crate) fn fits(func: &Func, nest: &Stmt) -> Result<Product, Refusal> {
-    let p = product(nest).map_err(refusal)?;
+pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Product, Refusal> {
+    let p = product(nest, called).map_err(refusal)?;
     let around = order::around(func, nest.id());
     // 5. Nothing that is read is written.
     let inside = |r: &Reference| r.site.stmt.id() == p.update.id();
@@ -125,6 +125,22 @@ fn refusal(m: Mismatch) -> Refusal {
         Some(h) => r.help(h),
         None => r,
     }
+}
+
+/// What a loop of the program `now` is called in the program that it was made of by cutting off what stands beside the
+/// product. Loops that were cut have other ids, and stand as deep as before.
+fn called_before(before: &Func, now: &Func, l: &Stmt) -> String {
+    let loops = |func: &Func, id: StmtId| -> Vec<Stmt> {
+        tree::path(&func.body, id).unwrap_or_default().into_iter().filter(|s| selector::name(s).is_some()).collect()
+    };
+    let mut original = tree::find(&before.body, l.id());
+    l.walk(&mut |inner| {
+        if original.is_none() {
+            let depth = loops(now, l.id()).len();
+            original = loops(before, inner.id()).get(depth.wrapping_sub(1)).cloned();
+        }
+    });
+    original.map_or_else(|| selector::called(now, l), |l| selector::called(before, &l))
 }
 
 /// Cuts off what stands beside the product in the nest of a loop: the program, and the product's own nest.

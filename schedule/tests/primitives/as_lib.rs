@@ -576,3 +576,77 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "#]],
     );
 }
+
+#[test]
+fn loops_are_named_as_schedules_do() {
+    // Several loops are called `k`.
+    let nest = |body: &str, expected: Expect| {
+        let text = format!(
+            "
+def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
+    for k in range(n):
+        c[0, k] = 0.0
+    for i in range(n):
+        for j in range(n):
+            {body}
+"
+        );
+        not_taken(&text, expected);
+    };
+    nest(
+        "for k in range(i):
+                c[i, j] += a[i, k] * b[k, j]",
+        expect![[r#"
+            schedule::illegal (1): this is not a matrix product: the bounds of `k#2` change with `i`: the matrices are not rectangles
+              `for k in range(i):` this loop
+        "#]],
+    );
+    nest(
+        "for k in range(n):
+                c[i, j] += a[i, d[k]] * b[k, j]",
+        expect![[r#"
+            schedule::illegal (3): this is not a matrix product: the index `d[k]` of `a` is not a multiple of `k#2` and something that does not change
+              `c[i, j] += a[i, d[k]] * b[k, j]` this sum
+        "#]],
+    );
+    nest(
+        "for k in range(n):
+                c[i, k] += a[i, k] * b[i, k]",
+        expect![[r#"
+            schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k#2` sums: one is needed that both factors depend on and `c` does not
+              `c[i, k] += a[i, k] * b[i, k]` this sum
+        "#]],
+    );
+    // The names are those of the program as it is, not of the one with the loops cut.
+    nest(
+        "c[i, j] = 0.0
+            for k in range(j):
+                c[i, j] += a[i, k] * b[k, j]",
+        expect![[r#"
+            schedule::illegal (1): this is not a matrix product: the bounds of `k#2` change with `j`: the matrices are not rectangles
+              `for k in range(j):` this loop
+        "#]],
+    );
+}
+
+#[test]
+fn loops_of_calls_are_named_as_schedules_do() {
+    not_taken(
+        "
+def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
+    for k in range(n):
+        c[0, k] = 0.0
+    add_product(a, b, c)
+
+def add_product(a, b, c):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[0]):
+            for k in range(j):
+                c[i, j] += a[i, k] * b[k, j]
+",
+        expect![[r#"
+            schedule::illegal (1): this is not a matrix product: the bounds of `add_product.k` change with `j`: the matrices are not rectangles
+              `for k in range(j):` this loop
+        "#]],
+    );
+}
