@@ -24,7 +24,7 @@ mod pairs;
 mod prover;
 
 pub use self::direct::Direct;
-pub(super) use self::prover::{Conflict, Prover, kind_of, orders};
+pub(super) use self::prover::{Conflict, Meeting, Prover, kind_of, orders};
 use super::definition::Definitions;
 use super::instance::Instance;
 pub use super::instance::Relation;
@@ -234,16 +234,7 @@ impl<'f> Dependences<'f> {
     /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let pairs = pairs::every(&self.all, ask);
-        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
-        let which: Vec<usize> = pairs
-            .iter()
-            .map(|(a, b)| {
-                *numbers.entry(pairs::key(a, b)).or_insert_with(|| {
-                    asked.push((*a, *b));
-                    asked.len() - 1
-                })
-            })
-            .collect();
+        let (asked, which) = pairs::numbered(pairs.iter().copied(), |(a, b)| pairs::key(a, b));
         let answers = self.cases(asked, ask);
         let answered = pairs.iter().zip(which).map(|(pair, k)| (pair, &answers[k]));
         answered.flat_map(|((a, b), found)| found.iter().map(|d| d.between(a, b))).collect()
@@ -292,17 +283,8 @@ impl<'f> Dependences<'f> {
     /// How far the sink's iterator is from the source's, for every loop around both of each dependence; `None` where it
     /// is not always as far.
     pub fn distances(&self, all: &[Dependence]) -> Vec<Vec<Option<i64>>> {
-        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
-        let which: Vec<usize> = all
-            .iter()
-            .map(|d| {
-                let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
-                *numbers.entry((pairs::key(&d.source, &d.sink), relations)).or_insert_with(|| {
-                    asked.push(d);
-                    asked.len() - 1
-                })
-            })
-            .collect();
+        let relations = |d: &Dependence| d.loops.iter().map(|(_, r)| *r).collect::<Vec<Relation>>();
+        let (asked, which) = pairs::numbered(all, |d| (pairs::key(&d.source, &d.sink), relations(d)));
         let answers = self.each(asked, |prover, d| prover.distances(d));
         which.into_iter().map(|k| answers[k].clone()).collect()
     }

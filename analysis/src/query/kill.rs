@@ -127,8 +127,8 @@ fn overwrites(
 /// Sets over one list of atoms: what a read needs, and what writes give.
 struct Sets {
     atoms: Vec<Atom>,
-    /// Atoms of a part alone, any value of which will do, and its rows over its own atoms.
-    parts: Vec<(Vec<Atom>, System)>,
+    /// What writes give. Of atoms of a part alone any value will do.
+    parts: Vec<System>,
 }
 
 impl Sets {
@@ -137,7 +137,7 @@ impl Sets {
         if !system.complete {
             return;
         }
-        let (mut free, mut new) = (Vec::new(), Vec::new());
+        let mut new = Vec::new();
         for &a in system.atoms.iter().filter(|a| !self.atoms.contains(a)) {
             let determined = match &ctx.atoms[a.0 as usize].key {
                 Key::Expr(e) => matches!(e.kind(), ExprKind::Var(s) if own.contains(s)),
@@ -147,15 +147,15 @@ impl Sets {
                 _ => false,
             };
             if determined {
-                free.push(a);
-            } else if belongs(ctx, names, own, a) {
-                return;
-            } else {
-                new.push(a);
+                continue;
             }
+            if belongs(ctx, names, own, a) {
+                return;
+            }
+            new.push(a);
         }
         self.atoms.extend(new);
-        self.parts.push((free, system.clone()));
+        self.parts.push(system.clone());
     }
 
     /// Whether every point of `whole` is in some part.
@@ -163,23 +163,8 @@ impl Sets {
         if self.parts.is_empty() || self.parts.len() > MOST_PARTS {
             return None;
         }
-        let over = |system: &System, atoms: &[Atom]| -> Option<Vec<Row>> {
-            let row = |row: &Row| {
-                let mut out = vec![0; atoms.len() + 1];
-                out[0] = row[0];
-                for (a, c) in system.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
-                    out[1 + atoms.iter().position(|b| a == b)?] = *c;
-                }
-                Some(out)
-            };
-            system.rows.iter().map(row).collect()
-        };
-        let part = |(free, system): &(Vec<Atom>, System)| {
-            let atoms = [&self.atoms[..], free].concat();
-            Some((free.len(), over(system, &atoms)?))
-        };
-        let parts: Option<Vec<(usize, Vec<Row>)>> = self.parts.iter().map(part).collect();
-        isl::covered(self.atoms.len(), &over(whole, &self.atoms)?, &parts?)
+        let parts: Vec<(usize, Vec<Row>)> = self.parts.iter().map(|p| p.over(&self.atoms)).collect();
+        isl::covered(self.atoms.len(), &whole.over(&self.atoms).1, &parts)
     }
 }
 

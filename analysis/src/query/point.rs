@@ -7,6 +7,7 @@
 use super::context::{Context, Def, Key, Mark};
 use super::interval::INFINITY;
 use super::linear::{Atom, Linear};
+use crate::isl::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Mutex;
 use taffeta_ast::op::Op;
@@ -65,9 +66,27 @@ pub(super) struct System {
     pub(super) atoms: Vec<Atom>,
     /// How many of them should be small.
     first: usize,
-    pub(super) rows: Vec<crate::isl::Row>,
+    pub(super) rows: Vec<Row>,
     /// Whether nothing that is known was left out.
     pub(super) complete: bool,
+}
+
+impl System {
+    /// Its rows over these atoms first and its others after them, of which there are so many.
+    pub(super) fn over(&self, atoms: &[Atom]) -> (usize, Vec<Row>) {
+        let others: Vec<Atom> = self.atoms.iter().copied().filter(|a| !atoms.contains(a)).collect();
+        let all = [atoms, &others].concat();
+        let row = |row: &Row| {
+            let mut out = vec![0; all.len() + 1];
+            out[0] = row[0];
+            for (a, c) in self.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
+                let at = all.iter().position(|b| a == b).unwrap_or_else(|| unreachable!("`all` has every atom of it"));
+                out[1 + at] = *c;
+            }
+            out
+        };
+        (others.len(), self.rows.iter().map(row).collect())
+    }
 }
 
 impl Context {
@@ -181,9 +200,9 @@ impl Context {
         if kept.len() + FEW_QUOTIENTS > system.atoms.len() {
             return false;
         }
-        let is_kept = |r: &&crate::isl::Row| (0..system.atoms.len()).all(|k| r[k + 1] == 0 || kept.contains(&k));
-        let without = |r: &crate::isl::Row| [r[0]].into_iter().chain(kept.iter().map(|k| r[k + 1])).collect();
-        let rows: Vec<crate::isl::Row> = system.rows.iter().filter(is_kept).map(without).collect();
+        let is_kept = |r: &&Row| (0..system.atoms.len()).all(|k| r[k + 1] == 0 || kept.contains(&k));
+        let without = |r: &Row| [r[0]].into_iter().chain(kept.iter().map(|k| r[k + 1])).collect();
+        let rows: Vec<Row> = system.rows.iter().filter(is_kept).map(without).collect();
         crate::isl::is_empty(kept.len(), &rows) == Some(true)
     }
 
@@ -269,7 +288,7 @@ impl Context {
                 add(&l, &mut atoms, &mut rows);
             }
         }
-        let row = |l: &Linear| -> Option<crate::isl::Row> {
+        let row = |l: &Linear| -> Option<Row> {
             let mut row = vec![0i64; atoms.len() + 1];
             row[0] = i64::try_from(l.constant).ok()?;
             for (a, c) in &l.terms {
@@ -278,7 +297,7 @@ impl Context {
             }
             Some(row)
         };
-        let found: Vec<crate::isl::Row> = rows.iter().filter_map(row).collect();
+        let found: Vec<Row> = rows.iter().filter_map(row).collect();
         let complete = complete && found.len() == rows.len();
         System { atoms, first: count, rows: found, complete }
     }
@@ -335,7 +354,7 @@ impl Context {
 
 /// Answers that isl gave: the same system comes back after every step of a schedule that does not concern it.
 static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
-type Memo = FxHashMap<(usize, usize, Vec<crate::isl::Row>), Option<Option<Vec<i64>>>>;
+type Memo = FxHashMap<(usize, usize, Vec<Row>), Option<Option<Vec<i64>>>>;
 /// More answers than this are not kept.
 const MOST_KNOWN: usize = 20_000;
 

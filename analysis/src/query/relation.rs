@@ -5,7 +5,7 @@
 //! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
 //! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
 
-use super::depend::{Conflict, DependenceKind, Dependences, Prover, kind_of, orders};
+use super::depend::{Conflict, DependenceKind, Dependences, Meeting, Prover, kind_of, orders};
 use super::instance::Relation;
 use super::linear::{Atom, Linear};
 use super::reference::{Reference, Step, Use};
@@ -99,9 +99,8 @@ fn pieces(
         if source == sink && together {
             continue;
         }
-        let rows = prover.with_conflict_assumed(a, b, common, &relations, None, |p, s| {
-            rows(p, s, &leaves[source], &leaves[sink], parameters)
-        });
+        let both = Meeting { source: a, sink: b, relations: &relations, extra: None };
+        let rows = prover.with_conflict_assumed(both, |p, s| rows(p, s, &leaves[source], &leaves[sink], parameters));
         let level = relations.iter().zip(&own).filter(|(_, own)| **own).take_while(|(r, _)| **r == Relation::Same);
         let level = level.count();
         out.extend(rows.map(|rows| (level, Edge { source, sink, rows })));

@@ -265,17 +265,8 @@ impl<'a> Search<'a> {
     fn answer(mut self) -> Direct {
         let order = |(a, b, depth): &Candidate<'_>| (a.place, b.place, *depth);
         self.candidates.sort_by_key(order);
-        let (mut numbers, mut asked) = (FxHashMap::default(), Vec::new());
-        let which: Vec<usize> = self
-            .candidates
-            .iter()
-            .map(|c| {
-                *numbers.entry((pairs::key(c.0, c.1), c.2)).or_insert_with(|| {
-                    asked.push(*c);
-                    asked.len() - 1
-                })
-            })
-            .collect();
+        let key = |(a, b, depth): Candidate<'_>| (pairs::key(a, b), depth);
+        let (asked, which) = pairs::numbered(self.candidates.iter().copied(), key);
         let answers = self.all.each(asked, ask);
         let found = self.candidates.iter().zip(which);
         let dependences = found.filter_map(|((a, b, _), k)| Some(answers[k].as_ref()?.between(a, b))).collect();
@@ -287,7 +278,7 @@ impl<'a> Search<'a> {
 }
 
 fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependence> {
-    let common = common_loops(a, b, a.site.common(&b.site)).count();
+    let common = loops_around_both(a, b);
     let mut relations = depth.map_or_else(|| vec![Relation::Same; common], |depth| carried(a, depth));
     relations.truncate(common);
     prover.related(a, b, relations, None)
@@ -295,7 +286,7 @@ fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependen
 
 /// How many loops are around both.
 fn loops_around_both(a: &Reference, b: &Reference) -> usize {
-    common_loops(a, b, a.site.common(&b.site)).count()
+    common_loops(a, b).count()
 }
 
 /// References to one tensor by what they do to which element in which nest of loops, in the order of the text.

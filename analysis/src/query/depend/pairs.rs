@@ -5,11 +5,12 @@
 //! is asked of many classes is asked once of the nests that they stand in, without conditions, before it is asked of
 //! each: if that is impossible, so is all of it.
 
-use super::prover::{Prover, asked, orders};
+use super::prover::{Meeting, Prover, asked, orders};
 use super::{Ask, Relation};
 use crate::query::reference::{Reference, Site, Step, Use};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
+use std::hash::Hash;
 use std::sync::Arc;
 use taffeta_ast::Symbol;
 
@@ -25,6 +26,22 @@ pub(super) fn key(a: &Reference, b: &Reference) -> Key {
         false => Ordering::Less,
     };
     (a.class, b.class, order)
+}
+
+/// The questions of which each has another key, and for every question which of these it is.
+pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
+    questions: impl IntoIterator<Item = Q>,
+    key: impl Fn(Q) -> K,
+) -> (Vec<Q>, Vec<usize>) {
+    let (mut numbers, mut different) = (FxHashMap::default(), Vec::new());
+    let number = |q| {
+        *numbers.entry(key(q)).or_insert_with(|| {
+            different.push(q);
+            different.len() - 1
+        })
+    };
+    let which = questions.into_iter().map(number).collect();
+    (different, which)
 }
 
 /// Whether the order of two references to one tensor matters.
@@ -188,13 +205,14 @@ impl Prover<'_> {
     pub(super) fn is_impossible(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> bool {
         let Some(relations) = asked(a, b, ask) else { return true };
         let (a, b) = (unconditional(a), unconditional(b));
-        let common = a.site.common(&b.site);
         let cases = orders(&relations, ask.order, true);
         // What happens in between is only known for what a loop carries.
         let carried = |r: &Vec<Relation>| r.iter().any(|r| *r != Relation::Same);
         ask.extra.is_none()
             && cases.iter().all(carried)
-            && cases.iter().all(|relations| self.feasible(&a, &b, common, relations, None).is_none())
+            && cases
+                .iter()
+                .all(|relations| self.feasible(Meeting { source: &a, sink: &b, relations, extra: None }).is_none())
     }
 }
 

@@ -13,6 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
 
+/// Two references that are executed in iterations that are so related, and touch one element: what is asked about.
+#[derive(Clone, Copy)]
+pub(in crate::query) struct Meeting<'r> {
+    pub(in crate::query) source: &'r Reference,
+    pub(in crate::query) sink: &'r Reference,
+    /// Of the loops around both.
+    pub(in crate::query) relations: &'r [Relation],
+    /// What must hold besides.
+    pub(in crate::query) extra: Option<&'r Extra<'r>>,
+}
+
 /// Two instances, and what is known of them since a mark.
 pub(in crate::query) struct Conflict {
     pub(in crate::query) mark: Mark,
@@ -77,40 +88,26 @@ impl<'f> Prover<'f> {
         relations: Vec<Relation>,
         extra: Option<&Extra<'_>>,
     ) -> Option<Dependence> {
-        let common = a.site.common(&b.site);
-        let witness = self.feasible(a, b, common, &relations, extra)?;
-        let loops = common_loops(a, b, common).cloned().zip(relations).collect();
+        let witness = self.feasible(Meeting { source: a, sink: b, relations: &relations, extra })?;
+        let loops = common_loops(a, b).cloned().zip(relations).collect();
         let (source, sink) = (a.clone(), b.clone());
         Some(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness })
     }
 
-    /// Whether both can be executed in iterations that are so related, and touch one element.
-    pub(super) fn feasible(
-        &mut self,
-        a: &Reference,
-        b: &Reference,
-        common: usize,
-        relations: &[Relation],
-        extra: Option<&Extra<'_>>,
-    ) -> Option<Witness> {
-        self.with_conflict_assumed(a, b, common, relations, extra, |p, s| {
-            p.witness(a, b, s.mark, &s.assumed, [&s.source, &s.sink], [(s.element, a), (s.other, b)])
-        })
+    /// Whether both can meet.
+    pub(super) fn feasible(&mut self, both: Meeting<'_>) -> Option<Witness> {
+        self.with_conflict_assumed(both, |p, s| p.witness(both.source, both.sink, s))
     }
 
-    /// Supposes that both are executed in iterations that are so related, and touch one element. The facts of that are
-    /// there while `f` runs.
+    /// Supposes that both meet. The facts of that are there while `f` runs.
     pub(in crate::query) fn with_conflict_assumed<T>(
         &mut self,
-        a: &Reference,
-        b: &Reference,
-        common: usize,
-        relations: &[Relation],
-        extra: Option<&Extra<'_>>,
+        Meeting { source: a, sink: b, relations, extra }: Meeting<'_>,
         f: impl FnOnce(&mut Self, Conflict) -> T,
     ) -> T {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let between = outermost([a, b], common, relations);
+        let common = a.site.common(&b.site);
+        let between = outermost([a, b], relations);
         let unstable = self.unstable([a, b], &between);
         let mark = self.ctx.mark();
         let (mut source, mut sink) = (Instance::new(Side::Source), Instance::new(Side::Sink));
@@ -143,7 +140,6 @@ impl<'f> Prover<'f> {
     /// See [`super::Dependences::distances`].
     pub(super) fn distances(&mut self, d: &Dependence) -> Vec<Option<i64>> {
         let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
-        let common = d.source.site.common(&d.sink.site);
         let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
         let mut distance = |stmt: &Stmt, relation: Relation| {
             let StmtKind::For { iter, .. } = stmt.kind() else { return None };
@@ -155,7 +151,8 @@ impl<'f> Prover<'f> {
                 (Some(p), Some(q)) => vec![q.equals(&p.plus(&Expr::int(seen))).negate()],
                 _ => Vec::new(),
             };
-            self.feasible(&d.source, &d.sink, common, &relations, Some(&another)).is_none().then_some(seen)
+            let farther = Meeting { source: &d.source, sink: &d.sink, relations: &relations, extra: Some(&another) };
+            self.feasible(farther).is_none().then_some(seen)
         };
         d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
     }
@@ -170,15 +167,8 @@ impl<'f> Prover<'f> {
         out
     }
 
-    fn witness(
-        &mut self,
-        a: &Reference,
-        b: &Reference,
-        mark: Mark,
-        assumed: &Assumptions,
-        instances: [&Instance; 2],
-        elements: [(Option<Vec<Expr>>, &Reference); 2],
-    ) -> Option<Witness> {
+    fn witness(&mut self, a: &Reference, b: &Reference, conflict: Conflict) -> Option<Witness> {
+        let Conflict { mark, assumed, source, sink, element, other } = conflict;
         let symbol = |e: &Expr| match e.kind() {
             ExprKind::Var(s) => Some(s.clone()),
             _ => None,
@@ -186,17 +176,17 @@ impl<'f> Prover<'f> {
         let of = |r: &Reference, i: &Instance| -> Vec<(Symbol, Symbol)> {
             r.site.loops().filter_map(|(s, iter)| Some((iter.clone(), symbol(i.iterator(s.id())?)?))).collect()
         };
-        let (p, q) = (of(a, instances[0]), of(b, instances[1]));
+        let (p, q) = (of(a, &source), of(b, &sink));
         let mut first = self.func.sizes.clone();
         for (_, s) in p.iter().chain(&q) {
             if !first.contains(s) {
                 first.push(s.clone());
             }
         }
-        let point = self.ctx.point(mark, assumed, &first)?;
+        let point = self.ctx.point(mark, &assumed, &first)?;
+        let elements = [(&element, a), (&other, b)];
         let mut subscripts = elements.iter().flat_map(|(e, r)| e.iter().flatten().zip(r.indices.iter().flatten()));
         let opaque = subscripts.find(|(x, _)| self.ctx.is_opaque(x)).map(|(_, shown)| shown.clone());
-        let [(element, _), _] = elements;
         let mut value = |s: &Symbol| {
             let l = Linear::atom(self.ctx.variable(s));
             point.of(&self.ctx, &l)
@@ -236,7 +226,8 @@ impl<'f> Prover<'f> {
 }
 
 /// The loops around both.
-pub(super) fn common_loops<'r>(a: &'r Reference, _: &Reference, common: usize) -> impl Iterator<Item = &'r Stmt> {
+pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator<Item = &'r Stmt> + use<'r> {
+    let common = a.site.common(&b.site);
     a.site.path.constraints().into_iter().take_while(move |(k, _)| *k < common).filter_map(|(_, s)| match s {
         Step::Loop { stmt, .. } => Some(stmt),
         _ => None,
@@ -303,8 +294,8 @@ fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
 }
 
 /// The outermost statement inside which everything happens between source and sink.
-fn outermost([a, b]: [&Reference; 2], common: usize, relations: &[Relation]) -> Stmt {
-    let carrier = common_loops(a, b, common).enumerate().find(|(k, _)| relations.get(*k) != Some(&Relation::Same));
+fn outermost([a, b]: [&Reference; 2], relations: &[Relation]) -> Stmt {
+    let carrier = common_loops(a, b).enumerate().find(|(k, _)| relations.get(*k) != Some(&Relation::Same));
     match (carrier, a.site.path.fork(&b.site.path).1) {
         (Some((_, stmt)), _) => stmt.clone(),
         (None, [Some(next), _]) => next.stmt().clone(),

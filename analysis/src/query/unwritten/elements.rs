@@ -13,7 +13,7 @@ use super::super::instance::{Instance, Names, Pair, Relation, Side};
 use super::super::linear::{Atom, Linear};
 use super::super::point::{Assumptions, System};
 use super::super::reference::{Reference, Step, Use};
-use crate::isl::{self, Row};
+use crate::isl;
 use rustc_hash::FxHashSet;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
@@ -143,7 +143,7 @@ impl<'d, 'f> Question<'d, 'f> {
             pair.assumed = Assumptions::default();
             let touches = touch(&mut pair, w, read, &element);
             if touches {
-                parts.push(over(&whole.atoms, &pair.ctx.system(mark, &func.sizes)));
+                parts.push(pair.ctx.system(mark, &func.sizes).over(&whole.atoms));
             }
             pair.ctx.pop(before);
         }
@@ -217,22 +217,6 @@ fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, eleme
         pair.suppose(&x.equals(y), true);
     }
     !pair.assumed.impossible && !pair.ctx.is_unreachable()
-}
-
-/// A system over these atoms first and its others after them, of which there are so many.
-fn over(atoms: &[Atom], system: &System) -> (usize, Vec<Row>) {
-    let others: Vec<Atom> = system.atoms.iter().copied().filter(|a| !atoms.contains(a)).collect();
-    let all = [atoms, &others].concat();
-    let row = |row: &Row| {
-        let mut out = vec![0; all.len() + 1];
-        out[0] = row[0];
-        for (a, c) in system.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
-            let at = all.iter().position(|b| a == b).unwrap_or_else(|| unreachable!("`all` has every atom of it"));
-            out[1 + at] = *c;
-        }
-        out
-    };
-    (others.len(), system.rows.iter().map(row).collect())
 }
 
 fn value_at(system: &System, point: &[i64], l: &Linear) -> Option<i64> {
