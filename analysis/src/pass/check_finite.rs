@@ -29,24 +29,31 @@
 //! which is in parts there. Loops with assertions in them are not matrix products of a library's, and not vectorised.
 
 use crate::query::effects;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::op::Op;
+use taffeta_ast::selector;
 use taffeta_ast::stmt::{AssertKind, LoopProps, Message, MessagePart};
-use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtKind, Symbol, print};
+use taffeta_ast::{
+    Access, DType, Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, print,
+};
 
 /// More operands of one statement are not shown.
 const MOST_SHOWN: usize = 6;
 
 /// The program with its assertions.
 pub fn run(func: &Func) -> Func {
-    let body = Checks::default().stmt(&func.body);
+    let names = selector::names(func);
+    let body = Checks { names: &names, iters: Vec::new(), props: Vec::new() }.stmt(&func.body);
     func.with_body(body)
 }
 
 /// The loops around the present place.
-#[derive(Default)]
-struct Checks {
-    iters: Vec<Symbol>,
+struct Checks<'n> {
+    /// What schedules call loops.
+    names: &'n FxHashMap<StmtId, String>,
+    /// Iterators, with what their loops are called.
+    iters: Vec<(Symbol, &'n str)>,
     props: Vec<Arc<LoopProps>>,
 }
 
@@ -57,15 +64,18 @@ struct Target<'a> {
     indices: &'a [Access],
 }
 
-impl Checks {
+impl Checks<'_> {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::For { iter, extent, props, body } => {
-                self.iters.extend(matches!(extent, Extent::Range { .. }).then(|| iter.clone()));
+                let outside = self.iters.len();
+                if let Extent::Range { .. } = extent {
+                    self.iters.push((iter.clone(), &self.names[&s.id()]));
+                }
                 self.props.push(Arc::new(props.clone()));
                 let new = self.stmt(body);
                 self.props.pop();
-                self.iters.pop();
+                self.iters.truncate(outside);
                 // What has checks in it is not a product.
                 let props = LoopProps { library: props.library && new.same_node(body), ..props.clone() };
                 s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
@@ -132,8 +142,8 @@ impl Checks {
         if loads.len() > MOST_SHOWN {
             out.text(", …");
         }
-        for (k, iter) in self.iters.iter().enumerate() {
-            out.text(&format!("{}{iter} = ", if k == 0 { " (" } else { ", " }));
+        for (k, (iter, name)) in self.iters.iter().enumerate() {
+            out.text(&format!("{}{name} = ", if k == 0 { " (" } else { ", " }));
             out.value(&Expr::var(iter));
         }
         if !self.iters.is_empty() {
@@ -261,6 +271,7 @@ mod tests {
             reduce(&y, [&at], ReduceOp::Mul, &xi),
             reduce(&s, [], ReduceOp::Add, &quotient),
         ];
+        let other = looped(&Symbol::new("i"), &n, block([]));
         let mut body = looped(&i, &n, block(all));
         if let StmtKind::For { iter, extent, body: inner, .. } = body.kind().clone() {
             let reduction = Reduction { tensor: s.symbol.clone(), op: ReduceOp::Add, sharing: Sharing::Partial };
@@ -268,11 +279,11 @@ mod tests {
                 LoopProps { parallel: Some(Parallel::default()), reductions: vec![reduction], ..LoopProps::default() };
             body = Stmt::new(StmtKind::For { iter, extent, props, body: inner }, Origin::none());
         }
-        let f = run(&b.finish(body));
+        let f = run(&b.finish(block([other, body])));
         assert_eq!(validate::logical(&f), Ok(()));
         let text = print::func(&f);
         assert_eq!(text.matches("# finite").count(), 4, "{text}");
-        assert!(text.contains("becomes {x[i] / z}: x[{i}] = {x[i]}, z = {z} (i = {i})"), "{text}");
+        assert!(text.contains("becomes {x[i] / z}: x[{i}] = {x[i]}, z = {z} (i#2 = {i})"), "{text}");
         // Of the choice, the operand alone that an operation makes.
         assert!(text.contains("if 0 < i:") && text.contains("becomes {sqrt(x[i])}: x[{i}] = {x[i]}"), "{text}");
         // What the threads reduce into is read by none of them.
