@@ -39,7 +39,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     // 1. Run in no special way yet.
     super::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
-    let product = fits(&func, &nest, &|l| called_before(s.func(), &func, l))?;
+    let product = fits(&func, &nest, &|l| fission::called_before(s.func(), &func, l))?;
     let is_parallel =
         |s: &Stmt| matches!(s.kind(), StmtKind::For { props: LoopProps { parallel: Some(Parallel { .. }), .. }, .. });
     let threads = tree::path(&func.body, nest.id()).unwrap_or_default().iter().any(is_parallel);
@@ -127,30 +127,14 @@ fn refusal(m: Mismatch) -> Refusal {
     }
 }
 
-/// What a loop of the program `now` is called in the program that it was made of by cutting off what stands beside the
-/// product. Loops that were cut have other ids, and stand as deep as before.
-fn called_before(before: &Func, now: &Func, l: &Stmt) -> String {
-    let loops = |func: &Func, id: StmtId| -> Vec<Stmt> {
-        tree::path(&func.body, id).unwrap_or_default().into_iter().filter(|s| selector::name(s).is_some()).collect()
-    };
-    let mut original = tree::find(&before.body, l.id());
-    l.walk(&mut |inner| {
-        if original.is_none() {
-            let depth = loops(now, l.id()).len();
-            original = loops(before, inner.id()).get(depth.wrapping_sub(1)).cloned();
-        }
-    });
-    original.map_or_else(|| selector::called(now, l), |l| selector::called(before, &l))
-}
-
 /// Cuts off what stands beside the product in the nest of a loop: the program, and the product's own nest.
-fn alone(func: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
-    let (mut func, mut nest) = (func.clone(), l.stmt.clone());
+fn alone(before: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
+    let (mut func, mut nest) = (before.clone(), l.stmt.clone());
     while let Some((all, main)) = beside(&nest) {
         // What comes before it first: then it is in the second half, and what comes after it is at the end of that.
         let first = all.first().is_some_and(|s| s.id() == main.id());
         let Some(around) = Loop::of(&nest) else { break };
-        let cut = fission::cut(&func, &around, &main, first).map_err(|mut r| {
+        let cut = fission::cut(before, &func, &around, &main, first).map_err(|mut r| {
             r.message = format!("what stands beside the product cannot be cut off: {}", r.message);
             r.condition = 1;
             r

@@ -34,7 +34,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         (None, None) => return Err(Refusal::usage("neither `after` nor `before` is given")),
         (Some(_), Some(_)) => return Err(Refusal::usage("`after` and `before` exclude each other")),
     };
-    let cut = cut(s.func(), &l, &at, after)?;
+    let cut = cut(s.func(), s.func(), &l, &at, after)?;
     Ok(Change::new(cut.func, Value::List(vec![cut.first.into(), cut.second.into()])))
 }
 
@@ -45,29 +45,47 @@ pub(crate) struct Cut {
     pub second: StmtId,
 }
 
-/// Cuts a loop, and the loops in it around the statement, after or before the statement.
-pub(crate) fn cut(func: &Func, l: &Loop, at: &Stmt, after: bool) -> Result<Cut, Refusal> {
+/// What a loop of the program `now` is called in the program that it was made of by cutting loops. Those that were cut
+/// have other ids, and stand as deep as before.
+pub(crate) fn called_before(before: &Func, now: &Func, l: &Stmt) -> String {
+    let loops = |func: &Func, id: StmtId| -> Vec<Stmt> {
+        tree::path(&func.body, id).unwrap_or_default().into_iter().filter(|s| selector::name(s).is_some()).collect()
+    };
+    let mut original = tree::find(&before.body, l.id());
+    l.walk(&mut |inner| {
+        if original.is_none() {
+            let depth = loops(now, l.id()).len();
+            original = loops(before, inner.id()).get(depth.wrapping_sub(1)).cloned();
+        }
+    });
+    original.map_or_else(|| selector::called(now, l), |l| selector::called(before, &l))
+}
+
+/// Cuts a loop, and the loops in it around the statement, after or before the statement. `before` is the program before
+/// other loops were cut: messages call loops what they are called there.
+pub(crate) fn cut(before: &Func, func: &Func, l: &Loop, at: &Stmt, after: bool) -> Result<Cut, Refusal> {
     // 1. In the loop.
     let path = tree::path(&l.stmt, at.id()).filter(|p| p.len() > 1).ok_or_else(|| {
-        Refusal::illegal(1, format!("the statement does not stand in the loop `{}`", selector::called(func, &l.stmt)))
+        let name = called_before(before, func, &l.stmt);
+        Refusal::illegal(1, format!("the statement does not stand in the loop `{name}`"))
             .label(at.origin().span(), "this statement")
             .label(l.stmt.origin().span(), "this loop")
     })?;
     let inner = path[1..path.len() - 1].iter().rev().find(|s| matches!(s.kind(), StmtKind::For { .. }));
-    let Some(inner) = inner else { return Ok(apply(func, &check(func, l, &path, after)?)) };
+    let Some(inner) = inner else { return Ok(apply(func, &check(before, func, l, &path, after)?)) };
     let inner = Loop::of(inner).ok_or_else(|| {
         Refusal::illegal(1, "a loop over the reals stands around the cut").label(inner.origin().span(), "this loop")
     })?;
     // The innermost loop first; where it has nothing on one side, the cut is beside it.
-    match cut(func, &inner, at, after) {
+    match cut(before, func, &inner, at, after) {
         Ok(c) => {
             let find = |id| tree::find(&c.func.body, id);
             match (find(l.stmt.id()).as_ref().and_then(Loop::of), find(c.first)) {
-                (Some(l), Some(first)) => cut(&c.func, &l, &first, true),
+                (Some(l), Some(first)) => cut(before, &c.func, &l, &first, true),
                 _ => Err(Refusal::illegal(1, "the loop is not there any more")),
             }
         }
-        Err(r) if r.condition == 1 => cut(func, l, &inner.stmt, after),
+        Err(r) if r.condition == 1 => cut(before, func, l, &inner.stmt, after),
         Err(r) => Err(r),
     }
 }
@@ -81,45 +99,37 @@ struct Plan {
 }
 
 /// `path`: from the loop to the statement, with no loop in between.
-fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan, Refusal> {
+fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan, Refusal> {
+    let name = || called_before(before, func, &target.stmt);
     let mut halves = Halves { path, after, shared: Vec::new() };
     let (first, second) = halves.of(&target.body)?;
     // 1. Something on both sides.
     if is_empty(&first) || is_empty(&second) {
         let side = if is_empty(&first) { "before" } else { "after" };
-        return Err(Refusal::illegal(
-            1,
-            format!("there is nothing {side} the cut in the loop `{}`", selector::called(func, &target.stmt)),
-        )
-        .label(path[path.len() - 1].origin().span(), "this statement"));
+        return Err(Refusal::illegal(1, format!("there is nothing {side} the cut in the loop `{}`", name()))
+            .label(path[path.len() - 1].origin().span(), "this statement"));
     }
     // 2. Nothing special, and iterations can be counted.
     super::require_unmarked(func, 2, target)?;
     let mut facts = walk::at(func, target.stmt.id()).unwrap_or_else(|| Context::new(func));
     let Some(length) = target.trip_count(&mut facts) else {
-        return Err(Refusal::illegal(
-            2,
-            format!("the step of `{}` is not a constant", selector::called(func, &target.stmt)),
-        )
-        .label(target.stmt.origin().span(), "this loop"));
+        return Err(Refusal::illegal(2, format!("the step of `{}` is not a constant", name()))
+            .label(target.stmt.origin().span(), "this loop"));
     };
     // 3. The bounds are evaluated again.
     let bounds: FxHashSet<Symbol> = [&target.begin, &target.end].into_iter().flat_map(effects::loads).collect();
     if !effects::writes(&first).is_disjoint(&bounds) {
-        return Err(Refusal::illegal(
-            3,
-            format!("the bounds of `{}` change in the first half", selector::called(func, &target.stmt)),
-        )
-        .label(target.stmt.origin().span(), "this loop"));
+        return Err(Refusal::illegal(3, format!("the bounds of `{}` change in the first half", name()))
+            .label(target.stmt.origin().span(), "this loop"));
     }
     // 4. Tensors that cross.
     let mut plan = Plan { target: target.clone(), first, second, shared: Vec::new() };
     for (stmt, tensor) in halves.shared {
-        plan.expand(func, &stmt, &tensor, &length)?;
+        plan.expand(func, &stmt, &tensor, &length, &name)?;
     }
     // 5. Dependences, in the program with these tensors expanded.
     let both = Stmt::seq([plan.first.clone(), plan.second.clone()], target.body.origin().clone());
-    let before = tree::replace(func, target.stmt.id(), &plan.declared(target.with_body(both)));
+    let expanded = tree::replace(func, target.stmt.id(), &plan.declared(target.with_body(both)));
     let ids = |s: &Stmt| {
         let mut all = FxHashSet::default();
         s.walk(&mut |s| {
@@ -129,7 +139,7 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
     };
     let (first, second) = (ids(&plan.first), ids(&plan.second));
     let around = order::around(func, target.stmt.id());
-    let found = Dependences::new(&before).first(&Ask {
+    let found = Dependences::new(&expanded).first(&Ask {
         source: &|r| second.contains(&r.site.stmt.id()),
         sink: &|r| first.contains(&r.site.stmt.id()),
         relate: &|s| match s.id() {
@@ -140,10 +150,7 @@ fn check(func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan,
         ..Ask::default()
     });
     if let Some(d) = found {
-        let text = format!(
-            "the first half needs what the second half does in earlier iterations of `{}`",
-            selector::called(func, &target.stmt)
-        );
+        let text = format!("the first half needs what the second half does in earlier iterations of `{}`", name());
         return Err(Refusal::dependence(5, text, d));
     }
     // 6. Assumptions.
@@ -176,7 +183,14 @@ impl Plan {
     }
 
     /// Gives a tensor that both halves use a dimension over the loop.
-    fn expand(&mut self, func: &Func, stmt: &Stmt, tensor: &Arc<Tensor>, length: &Expr) -> Result<(), Refusal> {
+    fn expand(
+        &mut self,
+        func: &Func,
+        stmt: &Stmt,
+        tensor: &Arc<Tensor>,
+        length: &Expr,
+        called: &dyn Fn() -> String,
+    ) -> Result<(), Refusal> {
         let l = &self.target;
         let name = &tensor.symbol;
         let refuse = |text: String| Err(Refusal::illegal(4, text).label(stmt.origin().span(), "declared here"));
@@ -187,7 +201,7 @@ impl Plan {
             return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
         }
         // The number of the iteration is counted from the begin, in both halves.
-        super::require_invariant_bounds(4, l)?;
+        super::require_invariant_bounds(4, l, called)?;
         let written = effects::writes(&l.body);
         let last = l.value(&length.minus(&Expr::int(1)));
         let (lo, hi) = if l.step.as_int() > Some(0) { (&l.begin, &last) } else { (&last, &l.begin) };
@@ -198,7 +212,7 @@ impl Plan {
                 return refuse(format!(
                     "`{name}` is used in both halves, and its size {} is not known before the loop `{}`",
                     taffeta_ast::print::expr(dim),
-                    selector::called(func, &l.stmt)
+                    called()
                 ));
             };
             shape.push(most);

@@ -57,7 +57,7 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         return refuse(3, "the step of a loop is not a constant".into());
     };
     // 4. The same bounds, which are evaluated in the body.
-    super::require_invariant_bounds(4, outer)?;
+    super::require_invariant_bounds(4, outer, &|| s.called(&outer.stmt))?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
         || !effects::writes(&outer.body).is_disjoint(&bounds)

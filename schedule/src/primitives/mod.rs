@@ -149,14 +149,18 @@ pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &cra
 }
 
 /// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
-pub(crate) fn require_invariant_bounds(condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
+pub(crate) fn require_invariant_bounds(
+    condition: u32,
+    l: &crate::tree::Loop,
+    called: &dyn Fn() -> String,
+) -> Result<(), Refusal> {
     use taffeta_analysis::query::effects;
     let written = effects::writes(&l.body);
     let changes = |e: &taffeta_ast::Expr| !effects::loads(e).is_disjoint(&written);
     if ![&l.begin, &l.end, &l.step].into_iter().any(changes) {
         return Ok(());
     }
-    Err(Refusal::illegal(condition, format!("the bounds of `{}` change in its body", l.iter))
+    Err(Refusal::illegal(condition, format!("the bounds of `{}` change in its body", called()))
         .label(l.stmt.origin().span(), "this loop")
         .help("give the bound a name before the loop: `last = …`, and `range(…, last)`"))
 }

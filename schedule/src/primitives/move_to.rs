@@ -69,19 +69,19 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
 }
 
 /// The program with the loop around a statement cut before and after it; gives the loop that holds it alone.
-fn alone(func: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Refusal> {
+fn alone(before: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Refusal> {
     let inside = || {
         Refusal::illegal(2, "the statement stands under a condition")
             .label(outer.origin().span(), "this one")
             .label(stmt.origin().span(), "the statement")
     };
-    let mut func = func.clone();
+    let mut func = before.clone();
     let mut holds = outer.id();
     for after in [true, false] {
         let (now, at) = (tree::find(&func.body, holds), tree::find(&func.body, stmt.id()));
         let l = now.as_ref().and_then(Loop::of).ok_or_else(inside)?;
         let at = at.ok_or_else(inside)?;
-        match fission::cut(&func, &l, &at, after) {
+        match fission::cut(before, &func, &l, &at, after) {
             Ok(c) => {
                 holds = if after { c.first } else { c.second };
                 func = c.func;

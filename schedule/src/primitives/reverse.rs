@@ -53,7 +53,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
         return Ok(l.with(stop.minus(&l.step), facts.shorten(&end), Expr::int(step), l.body.clone()));
     }
     // 3. Otherwise iterations are counted, by bounds that are evaluated in the body.
-    super::require_invariant_bounds(3, l)?;
+    super::require_invariant_bounds(3, l, &|| s.called(&l.stmt))?;
     let number = Symbol::new(format!("{}~k", l.iter));
     let value = l.value(&length.minus(&Expr::int(1)).minus(&Expr::var(&number)));
     let body = tree::substitute(&l.body, &l.iter, &value);

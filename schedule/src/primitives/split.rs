@@ -73,7 +73,7 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     // 2. Nothing special.
     super::require_unmarked(s.func(), 2, &target)?;
     // 3. The bounds are evaluated in the body.
-    super::require_invariant_bounds(3, &target)?;
+    super::require_invariant_bounds(3, &target, &|| s.called(&target.stmt))?;
     if shift < 0 {
         return Err(Refusal::value(format!("`shift` is at least 0, and this is {shift}")));
     }

@@ -630,6 +630,29 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
 }
 
 #[test]
+fn loops_that_cannot_be_cut_are_named_as_in_the_program() {
+    // What stands before the product is cut off first.
+    not_taken(
+        "
+def f(a: f32[n, n], b: inout[f32[n, n]], c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            c[i, j] = 0.0
+            for k in range(n):
+                c[i, j] += a[i, k] * b[k, j]
+            b[0, 0] = c[i, j]
+",
+        expect![[r#"
+            schedule::dependence (1): what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+              `b[0, 0] = c[i, j]` first writes `b[0, 0]` at i = 0, j = 0
+              `c[i, j] += a[i, k] * b[k, j]` then reads `b[k, j]` at i = 1, j = 0, k = 0
+              note: flow dependence (RAW), carried by the loop `i`
+              note: the element is b[0, 0] with n = 2
+        "#]],
+    );
+}
+
+#[test]
 fn loops_of_calls_are_named_as_schedules_do() {
     not_taken(
         "

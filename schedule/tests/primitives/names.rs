@@ -1,7 +1,7 @@
 //! What loops are called in whatever is printed is what schedules take.
 
 use crate::args;
-use crate::common::{Libop, call};
+use crate::common::{Libop, call, entry};
 use std::collections::BTreeMap;
 use taffeta_ast::{Func, Stmt, StmtKind, print};
 use taffeta_frontend::{NoHooks, Program, Source};
@@ -150,4 +150,21 @@ fn refusals_name_loops_as_schedules_do() {
         }
     }
     assert!(seen > 100, "only {seen} names were seen");
+}
+
+#[test]
+fn bounds_that_change_are_those_of_the_loop_that_is_meant() {
+    let text = "
+def f(m: inout[i64[1]], y: inout[f32[n]]):
+    for k in range(n):
+        y[k] = 0.0
+    for k in range(m[0]):
+        m[0] = 3
+";
+    for method in ["split", "reverse"] {
+        let args: &[Arg] = if method == "split" { args!["k#2", 4] } else { args!["k#2"] };
+        let mut s = Schedule::new(entry(text).0);
+        let Err(r) = call(&mut s, method, args) else { panic!("{method} is taken") };
+        assert!(r.message.contains("`k#2`"), "{method}: {}", r.message);
+    }
 }
