@@ -122,7 +122,7 @@ mod tests {
             let iter = Symbol::new(name);
             let plain = looped(&iter, &n, inside(&Expr::var(&iter)));
             let StmtKind::For { extent, body, .. } = plain.kind() else { unreachable!("it is a loop") };
-            let props = LoopProps { parallel: parallel.then(|| Parallel::default()), ..LoopProps::default() };
+            let props = LoopProps { parallel: parallel.then(Parallel::default), ..LoopProps::default() };
             plain.with_kind(StmtKind::For { iter, extent: extent.clone(), props, body: body.clone() })
         };
         let one = |at: &Expr| store(&y, [at], &Expr::float(1.0, DType::F32));
