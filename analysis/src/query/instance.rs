@@ -118,9 +118,9 @@ impl Pair<'_> {
     }
 
     /// Goes down the common way of an instance that comes before the shared one. Gives the iterators that are its own.
-    pub(super) fn enter_before(
+    pub(super) fn enter_before<'s>(
         &mut self,
-        steps: &[Step],
+        steps: impl IntoIterator<Item = &'s Step>,
         relations: &[Relation],
         source: &mut Instance,
     ) -> Vec<Symbol> {

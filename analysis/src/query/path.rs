@@ -3,7 +3,8 @@
 //! Ways to the statements of one block have all but their last step in common, and share it: to collect those of a
 //! whole program takes time and memory proportional to the program, however deep it is. (Each declaration is a scope in
 //! the one before, so long programs are deep.) Few of its steps constrain what is executed, and these are found without
-//! the others. A way is written out, as a slice, when it is asked for as one.
+//! the others. Where two ways part is found in as many steps as their lengths have digits. A way is written out, as a
+//! slice, when it is asked for as one.
 
 use super::effects;
 use super::reference::Step;
@@ -26,8 +27,42 @@ struct Node {
     /// Whether it says in which states the statement is executed, and the last step before it that does.
     constrains: bool,
     constraint: Option<Arc<Node>>,
+    /// A step further up, none for the root; how far up follows from the length alone.
+    jump: Option<Arc<Node>>,
     /// The steps so far, this one included.
     length: usize,
+}
+
+fn length(n: Option<&Node>) -> usize {
+    n.map_or(0, |n| n.length)
+}
+
+impl Node {
+    /// Whether both lead to the same place. Ways that meet have come together: a statement stands in one place of a
+    /// program.
+    fn meets(&self, other: &Node) -> bool {
+        std::ptr::eq(self, other) || self.step.same(&other.step)
+    }
+
+    /// Where a step after this one jumps to: as far as this one's jump and the next one after it together if both are
+    /// as long, else here. From anywhere, a number of jumps and steps that is logarithmic in the length leads to every
+    /// length (Myers, An applicative random-access stack, 1983).
+    fn jump_after(self: &Arc<Node>) -> Option<Arc<Node>> {
+        let far = self.jump.as_ref();
+        let farther = far.and_then(|n| n.jump.as_ref());
+        let [here, far, end] = [Some(self), far, farther].map(|n| length(n.map(Arc::as_ref)));
+        if here - far == far - end { farther.cloned() } else { Some(self.clone()) }
+    }
+}
+
+/// The end of the first `steps` steps of a way that ends there.
+fn up_to(steps: usize, end: Option<&Node>) -> Option<&Node> {
+    let mut at = end?;
+    while at.length > steps {
+        let jump = at.jump.as_deref();
+        at = if length(jump) < steps { at.before.as_deref() } else { jump }?;
+    }
+    Some(at)
 }
 
 impl Path {
@@ -44,13 +79,14 @@ impl Path {
             Some(last) => last.constraint.clone(),
             None => None,
         };
-        let node = Node { step, before: self.last.clone(), constrains, constraint, length: self.len() + 1 };
+        let jump = self.last.as_ref().and_then(Node::jump_after);
+        let node = Node { step, before: self.last.clone(), constrains, constraint, jump, length: self.len() + 1 };
         Path { last: Some(Arc::new(node)), written_out: OnceLock::new() }
     }
 
     /// The number of steps.
     pub fn len(&self) -> usize {
-        self.last.as_ref().map_or(0, |n| n.length)
+        length(self.last.as_deref())
     }
 
     /// Whether the way ends at the root.
@@ -88,36 +124,20 @@ impl Path {
 
     /// How many steps both ways have in common, and the next step of each.
     pub fn fork<'a>(&'a self, other: &'a Path) -> (usize, [Option<&'a Step>; 2]) {
-        let (mut a, mut b) = (self.last.as_deref(), other.last.as_deref());
-        let (mut after_a, mut after_b) = (None, None);
-        let length = |n: Option<&Node>| n.map_or(0, |n| n.length);
-        let up = |at: &mut Option<&'a Node>, after: &mut Option<&'a Step>| {
-            if let Some(n) = at {
-                *after = Some(&n.step);
-                *at = n.before.as_deref();
-            }
-        };
-        while length(a) > length(b) {
-            up(&mut a, &mut after_a);
+        let ends = [self.last.as_deref(), other.last.as_deref()];
+        let both = self.len().min(other.len());
+        let [mut a, mut b] = ends.map(|end| up_to(both, end));
+        while let (Some(x), Some(y)) = (a, b)
+            && !x.meets(y)
+        {
+            // Both jump as far, since they are as long.
+            (a, b) = match (x.jump.as_deref(), y.jump.as_deref()) {
+                (Some(p), Some(q)) if !p.meets(q) => (Some(p), Some(q)),
+                _ => (x.before.as_deref(), y.before.as_deref()),
+            };
         }
-        while length(b) > length(a) {
-            up(&mut b, &mut after_b);
-        }
-        while let (Some(x), Some(y)) = (a, b) {
-            // Ways that meet have come together: a statement stands in one place of a program.
-            if std::ptr::eq(x, y) || x.step.same(&y.step) {
-                break;
-            }
-            up(&mut a, &mut after_a);
-            up(&mut b, &mut after_b);
-        }
-        (length(a), [after_a, after_b])
-    }
-
-    /// How many steps lead into the scope of the tensor; 0 if none does.
-    pub(super) fn scope(&self, tensor: &Symbol) -> usize {
-        let declares = |n: &&Node| matches!(&n.step, Step::Scope { tensor: t, .. } if t.symbol == *tensor);
-        std::iter::successors(self.last.as_deref(), |n| n.before.as_deref()).find(declares).map_or(0, |n| n.length)
+        let common = length(a);
+        (common, ends.map(|end| Some(&up_to(common + 1, end).filter(|n| n.length > common)?.step)))
     }
 }
 
@@ -157,10 +177,10 @@ impl fmt::Debug for Path {
 impl Drop for Node {
     /// One after the other: a way may be longer than a stack is deep.
     fn drop(&mut self) {
-        self.constraint = None;
+        (self.constraint, self.jump) = (None, None);
         let mut rest = self.before.take();
         while let Some(mut node) = rest.and_then(Arc::into_inner) {
-            node.constraint = None;
+            (node.constraint, node.jump) = (None, None);
             rest = node.before.take();
         }
     }
@@ -238,10 +258,26 @@ mod tests {
 
     #[test]
     fn a_way_may_be_longer_than_a_stack_is_deep() {
-        let last = local("last", DType::F64, []);
-        let tensors = (0..200_000).map(|_| local("t", DType::F64, [])).chain([last.clone()]);
+        let tensors = (0..200_000).map(|_| local("t", DType::F64, []));
         let way: Path = tensors.map(|tensor| Step::Scope { stmt: Stmt::nop(), tensor }).collect();
-        assert_eq!((way.len(), way.constraints().len(), way.scope(&last.symbol)), (200_001, 0, 200_001));
-        assert_eq!(way.scope(&Symbol::new("elsewhere")), 0);
+        assert_eq!((way.len(), way.constraints().len()), (200_000, 0));
+    }
+
+    #[test]
+    fn every_step_of_a_way_is_near() {
+        let way: Path = (0..5_000).map(|_| Step::Child { seq: Stmt::nop(), position: 0, asserted: false }).collect();
+        let mut most = 0;
+        for steps in 1..=way.len() {
+            let mut at = way.last.as_deref().expect("an end");
+            let mut moves = 0;
+            while at.length > steps {
+                let jump = at.jump.as_deref().filter(|j| j.length >= steps);
+                at = jump.or(at.before.as_deref()).expect("not the root");
+                moves += 1;
+            }
+            most = most.max(moves);
+            assert_eq!(up_to(steps, way.last.as_deref()).map(|n| n.length), Some(steps));
+        }
+        assert!(most <= 40, "{most} moves");
     }
 }

@@ -175,6 +175,8 @@ pub struct Reference {
     pub guards: Vec<(Expr, bool)>,
     /// The declaration.
     pub declared: Arc<Tensor>,
+    /// How many steps of the way lead into its scope.
+    pub(super) scope: usize,
     /// Its place among all references of the program.
     pub(super) place: usize,
     /// The same number for references of one run to one element, which do the same: no question tells them apart but
@@ -190,9 +192,9 @@ impl Reference {
         Arc::ptr_eq(&self.site, &other.site)
     }
 
-    /// How many steps of the way lie outside the tensor's declaration.
+    /// How many steps of the way lead into the scope of the tensor; 0 if none does.
     pub fn scope(&self) -> usize {
-        self.site.path.scope(&self.tensor)
+        self.scope
     }
 }
 
@@ -203,7 +205,7 @@ pub fn references(func: &Func) -> Vec<Reference> {
 
 /// Those in a statement and inside of it alone, if one is given.
 pub(super) fn inside(func: &Func, part: Option<StmtId>) -> Vec<Reference> {
-    let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
+    let tensors = func.interface().map(|t| (t.symbol.clone(), (t.clone(), 0))).collect();
     let way = part.map(|id| tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect());
     let mut c = Collector { path: Path::default(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, part, way };
     c.stmt(&func.body);
@@ -225,8 +227,8 @@ fn number(all: &mut [Reference]) {
 
 struct Collector {
     path: Path,
-    /// The tensors that are alive.
-    tensors: FxHashMap<Symbol, Arc<Tensor>>,
+    /// The tensors that are alive, with how many steps lead into the scope of each.
+    tensors: FxHashMap<Symbol, (Arc<Tensor>, usize)>,
     out: Vec<Reference>,
     /// Those of the present [`Site`], and how many numbers were given.
     run: usize,
@@ -284,7 +286,7 @@ impl Collector {
                 }
             }
             StmtKind::VarDef { tensor, body } => {
-                let hidden = self.tensors.insert(tensor.symbol.clone(), tensor.clone());
+                let hidden = self.tensors.insert(tensor.symbol.clone(), (tensor.clone(), self.path.len() + 1));
                 self.within(Step::Scope { stmt: s.clone(), tensor: tensor.clone() }, body);
                 match hidden {
                     Some(outer) => self.tensors.insert(tensor.symbol.clone(), outer),
@@ -363,9 +365,9 @@ impl Collector {
         }
         let site = Arc::new(Site { stmt: s.clone(), path: self.path.clone(), run: self.run, nest: self.nest });
         for (tensor, kind, indices, guards) in touched {
-            let (site, declared) = (site.clone(), self.tensors[&tensor].clone());
+            let (site, (declared, scope)) = (site.clone(), self.tensors[&tensor].clone());
             let (place, class, broad) = (0, 0, 0);
-            self.out.push(Reference { site, tensor, kind, indices, guards, declared, place, class, broad });
+            self.out.push(Reference { site, tensor, kind, indices, guards, declared, scope, place, class, broad });
         }
     }
 }

@@ -41,21 +41,20 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
             declarations.insert(tensor.symbol.clone(), s.origin().span());
         }
     });
-    let reads = dependences
-        .references()
-        .iter()
-        .filter(|r| matches!(r.declared.role, Role::Local | Role::Result) && !matches!(r.kind, Use::Write));
+    let looked_at = |r: &&Reference| matches!(r.declared.role, Role::Local | Role::Result) && r.kind != Use::Write;
     let mut out = Vec::new();
-    for read in reads.take(MAX_READS) {
+    for (read, before) in with_last_writes(dependences.references()).filter(|(r, _)| looked_at(r)).take(MAX_READS) {
         let is_read = |r: &Reference| std::ptr::eq(r, read);
         // A reduction reads what it writes: its first run needs another write before it.
         let writes = |r: &Reference| r.kind.writes() && !std::ptr::eq(r, read);
         let ask = Ask { source: &writes, sink: &is_read, commute: false, ..Ask::default() };
+        // In most programs the write that stands last before the read comes before it.
+        let likely = before.is_some_and(|before| dependences.first_among(&[before, read], &ask).is_some());
+        if likely {
+            continue;
+        }
         let same: Vec<&Reference> = dependences.of(&read.tensor).collect();
-        if dependences.first_among(&likely(&same, read), &ask).is_some()
-            || dependences.first_among(&same, &ask).is_some()
-            || unreachable(func, read)
-        {
+        if dependences.first_among(&same, &ask).is_some() || unreachable(func, read) {
             continue;
         }
         out.push(Unwritten {
@@ -68,10 +67,16 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
     out
 }
 
-/// The read, and the write that stands last before it: in most programs that one comes before it.
-fn likely<'r>(same: &[&'r Reference], read: &'r Reference) -> Vec<&'r Reference> {
-    let before = same.iter().copied().take_while(|r| !std::ptr::eq(*r, read));
-    before.filter(|r| r.kind.writes()).last().into_iter().chain([read]).collect()
+/// References, each with the write of its tensor that stands last before it.
+fn with_last_writes(all: &[Reference]) -> impl Iterator<Item = (&Reference, Option<&Reference>)> {
+    let mut last: FxHashMap<&Symbol, &Reference> = FxHashMap::default();
+    all.iter().map(move |r| {
+        let before = match r.kind.writes() {
+            true => last.insert(&r.tensor, r),
+            false => last.get(&r.tensor).copied(),
+        };
+        (r, before)
+    })
 }
 
 /// Whether no run comes to a read.

@@ -40,7 +40,8 @@ impl Context {
         {
             for (a, _) in &e.terms {
                 let factors = self.factors(*a);
-                if factors.len() > 1 && factors.iter().all(|f| self.atom_interval(*f).lo >= 0) {
+                let told = factors.len() < 2 || self.products.contains(&factors);
+                if !told && factors.iter().all(|f| self.atom_interval(*f).lo >= 0) {
                     self.products.push(factors);
                 }
             }

@@ -218,8 +218,11 @@ impl Prover<'_> {
 
 /// The reference as if nothing but the loops around it decided whether it is executed.
 fn unconditional(r: &Reference) -> Reference {
-    let path = r.site.path.iter().filter(|s| matches!(s, Step::Loop { .. } | Step::Scope { .. })).cloned().collect();
+    let mut steps = r.site.path.constraints();
+    steps.retain(|(_, s)| matches!(s, Step::Loop { .. } | Step::Scope { .. }));
+    let scope = steps.partition_point(|(k, _)| *k < r.scope());
+    let path = steps.into_iter().map(|(_, s)| s.clone()).collect();
     let site = Site { stmt: r.site.stmt.clone(), path, run: r.site.run, nest: r.site.nest };
     // A class of its own: what is remembered of the others is about their conditions as well.
-    Reference { site: Arc::new(site), guards: Vec::new(), class: usize::MAX - r.broad, ..r.clone() }
+    Reference { site: Arc::new(site), guards: Vec::new(), class: usize::MAX - r.broad, scope, ..r.clone() }
 }

@@ -74,15 +74,16 @@ pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
 
 /// Whether a write is all of `t[:, :] = …`, unconditionally: what most tensors begin with, and not worth a question.
 fn fills(write: &Reference) -> bool {
-    let inner = &write.site.path[write.scope()..];
+    let mut inner = write.site.path.constraints();
+    inner.retain(|(k, _)| *k >= write.scope());
     let loops: Vec<(&Symbol, &[Expr; 3])> = inner
         .iter()
-        .filter_map(|s| match s {
+        .filter_map(|(_, s)| match s {
             Step::Loop { iter, bounds: Some(bounds), .. } => Some((iter, bounds)),
             _ => None,
         })
         .collect();
-    let others = inner.iter().any(|s| matches!(s, Step::Branch { .. } | Step::Loop { bounds: None, .. }));
+    let others = inner.iter().any(|(_, s)| matches!(s, Step::Branch { .. } | Step::Loop { bounds: None, .. }));
     let indices = write.indices.iter().flatten();
     !others
         && write.guards.is_empty()
@@ -123,7 +124,7 @@ impl<'d, 'f> Question<'d, 'f> {
         let mut here = Instance::new(Side::Shared);
         let element = match read {
             Some(r) => {
-                pair.enter_rest(&r.site.path, &mut here);
+                pair.enter_rest(r.site.path.constraints().into_iter().map(|(_, s)| s), &mut here);
                 pair.execute(r, &mut here)?
             }
             None => any_element(&mut pair, func, tensor, &mut here),
@@ -208,10 +209,11 @@ fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, eleme
         Some(r) => (write.site.common(&r.site).min(write.scope()), Relation::Same),
         None => (0, Relation::Any),
     };
-    let path = &write.site.path;
+    let steps = write.site.path.constraints();
+    let (both, own) = steps.split_at(steps.partition_point(|(k, _)| *k < common));
     let mut there = Instance::new(Side::Source);
-    pair.enter_before(&path[..common], &vec![same; common], &mut there);
-    pair.enter_rest(&path[common..], &mut there);
+    pair.enter_before(both.iter().map(|(_, s)| *s), &vec![same; both.len()], &mut there);
+    pair.enter_rest(own.iter().map(|(_, s)| *s), &mut there);
     let Some(written) = pair.execute(write, &mut there) else { return true };
     for (x, y) in written.iter().zip(element) {
         pair.suppose(&x.equals(y), true);
