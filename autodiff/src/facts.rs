@@ -63,12 +63,16 @@ pub(crate) struct Facts<'f> {
     /// Parameters that are only read.
     inputs: FxHashSet<Symbol>,
     dependences: Dependences<'f>,
+    /// Where the references of a statement to a tensor begin, among all to that tensor; they follow each other.
+    begin: FxHashMap<(StmtId, Symbol), usize>,
     root: RefCell<Context>,
     answers: RefCell<FxHashMap<(StmtId, What), bool>>,
 }
 
 impl<'f> Facts<'f> {
     pub fn new(func: &'f Func) -> Facts<'f> {
+        let dependences = Dependences::new(func);
+        let begin = beginnings(dependences.references());
         let mut facts = Facts {
             func,
             loops: FxHashMap::default(),
@@ -80,7 +84,8 @@ impl<'f> Facts<'f> {
             declared: FxHashMap::default(),
             magnitudes: FxHashMap::default(),
             inputs: func.params.iter().filter(|p| p.mode == ParamMode::In).map(|p| p.tensor.symbol.clone()).collect(),
-            dependences: Dependences::new(func),
+            dependences,
+            begin,
             root: RefCell::new(Context::new(func)),
             answers: RefCell::default(),
         };
@@ -169,7 +174,7 @@ impl<'f> Facts<'f> {
         // What a statement does to the element that it reads itself comes after the read, and is not a pair of two
         // statements.
         let itself = !matches!(what, What::Reduced | What::Written)
-            && self.dependences.of(&tensor).any(|r| source(r) && self.writes_same(stmt, r));
+            && self.own(stmt, &tensor).any(|r| source(r) && self.writes_same(stmt, r));
         let answer = itself || self.depends_near(&tensor, stmt, &later);
         self.answers.borrow_mut().insert(key, answer);
         answer
@@ -184,17 +189,25 @@ impl<'f> Facts<'f> {
     /// The same of a question about a statement. Where it is so, it mostly is for what the statement, or the write
     /// before or after it in the text, does to the tensor; these are asked first.
     fn depends_near(&self, tensor: &Symbol, stmt: StmtId, ask: &Ask<'_>) -> bool {
-        let all: Vec<&Reference> = self.dependences.of(tensor).collect();
-        let own = |r: &&Reference| r.site.stmt.id() == stmt;
+        let all = || self.dependences.of(tensor);
+        let begin = self.begin(stmt, tensor).unwrap_or(0);
+        let end = begin + self.own(stmt, tensor).count();
         let writes = |r: &&Reference| r.kind.writes();
-        let first = all.iter().position(own).unwrap_or(0);
-        let (before, rest) = all.split_at(first);
-        let (there, after) = rest.split_at(rest.iter().position(|r| !own(r)).unwrap_or(rest.len()));
-        let before = before.iter().rev().copied().find(writes);
-        let near: Vec<&Reference> =
-            before.into_iter().chain(there.iter().copied()).chain(after.iter().copied().find(writes)).collect();
-        self.dependences.first_among(&near, ask).is_some()
-            || (near.len() < all.len() && self.dependences.first_among(&all, ask).is_some())
+        let before = all().take(begin).rev().find(writes);
+        let after = all().skip(end).find(writes);
+        let near: Vec<&Reference> = before.into_iter().chain(self.own(stmt, tensor)).chain(after).collect();
+        self.dependences.first_among(&near, ask).is_some() || (near.len() < all().len() && self.depends(tensor, ask))
+    }
+
+    /// Where the references of a statement to a tensor begin, if there are any.
+    fn begin(&self, stmt: StmtId, tensor: &Symbol) -> Option<usize> {
+        self.begin.get(&(stmt, tensor.clone())).copied()
+    }
+
+    /// The references of a statement to a tensor.
+    fn own(&self, stmt: StmtId, tensor: &Symbol) -> impl Iterator<Item = &Reference> {
+        let begin = self.begin(stmt, tensor).unwrap_or(usize::MAX);
+        self.dependences.of(tensor).skip(begin).take_while(move |r| r.site.stmt.id() == stmt)
     }
 
     /// Whether the statement writes the tensor of one of its own reads.
@@ -222,7 +235,7 @@ impl<'f> Facts<'f> {
         let sink = |r: &Reference| matches!(r.kind, Use::Reduce(_));
         let ask = Ask { source: &source, sink: &sink, ..Ask::default() };
         // A reduction that reads its tensor besides is not ordered by itself.
-        let itself = self.dependences.of(&tensor).any(|r| source(r) && r.site.stmt.id() == stmt);
+        let itself = self.own(stmt, &tensor).any(source);
         itself || self.depends(&tensor, &ask)
     }
 
@@ -260,7 +273,7 @@ impl<'f> Facts<'f> {
         let what = What::Loaded(load.clone());
         let tensor = self.tensor_of(stmt, &what);
         let mut any: Option<Expr> = None;
-        for r in self.dependences.of(&tensor).filter(|r| is(r, stmt, &what)) {
+        for r in self.own(stmt, &tensor).filter(|r| is(r, stmt, &what)) {
             let one = |(g, holds): &(Expr, bool)| if *holds { g.clone() } else { g.negate() };
             let all = r.guards.iter().map(one).reduce(|a, b| a.and(&b))?;
             any = Some(any.map_or(all.clone(), |o| o.or(&all)));
@@ -278,6 +291,17 @@ impl Loop {
     pub fn range(&self) -> [Expr; 3] {
         [self.begin.clone(), self.end.clone(), self.step.clone()]
     }
+}
+
+/// Where the references of each statement to each tensor begin, among all to that tensor.
+fn beginnings(all: &[Reference]) -> FxHashMap<(StmtId, Symbol), usize> {
+    let (mut begin, mut counts) = (FxHashMap::default(), FxHashMap::default());
+    for r in all {
+        let count: &mut usize = counts.entry(&r.tensor).or_default();
+        begin.entry((r.site.stmt.id(), r.tensor.clone())).or_insert(*count);
+        *count += 1;
+    }
+    begin
 }
 
 /// Whether a reference of a statement is the one that has the value.

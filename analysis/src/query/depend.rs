@@ -203,8 +203,8 @@ impl<'f> Dependences<'f> {
     }
 
     /// The references to a tensor, in the order of the text.
-    pub fn of(&self, tensor: &Symbol) -> impl Iterator<Item = &Reference> {
-        self.by_tensor.get(tensor).into_iter().flatten().map(|k| &self.all[*k])
+    pub fn of(&self, tensor: &Symbol) -> impl DoubleEndedIterator<Item = &Reference> + ExactSizeIterator {
+        self.by_tensor.get(tensor).map_or(&[][..], Vec::as_slice).iter().map(|k| &self.all[*k])
     }
 
     /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
