@@ -1,4 +1,4 @@
-//! Finding and replacing statements by their ids.
+//! Finding and replacing statements by their ids: what surely does not hold one is not looked into.
 
 use taffeta_ast::{Expr, Func, Stmt, StmtId};
 
@@ -10,6 +10,9 @@ pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
 }
 
 fn upwards(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
+    if !root.may_hold(id) {
+        return None;
+    }
     let mut path = match root.id() == id {
         true => Vec::new(),
         false => root.kind().inside().find_map(|c| upwards(c, id))?,
@@ -22,6 +25,9 @@ fn upwards(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
 pub fn find(root: &Stmt, id: StmtId) -> Option<Stmt> {
     if root.id() == id {
         return Some(root.clone());
+    }
+    if !root.may_hold(id) {
+        return None;
     }
     root.kind().inside().find_map(|c| find(c, id))
 }
@@ -40,6 +46,9 @@ fn replaced_inside(root: &Stmt, id: StmtId, new: &Stmt) -> Option<Stmt> {
     if root.id() == id {
         return Some(new.clone());
     }
+    if !root.may_hold(id) {
+        return None;
+    }
     let (k, child) = root.kind().inside().enumerate().find_map(|(k, c)| Some((k, replaced_inside(c, id, new)?)))?;
     let mut position = 0;
     let child = &mut |s: &Stmt| {
@@ -47,4 +56,36 @@ fn replaced_inside(root: &Stmt, id: StmtId, new: &Stmt) -> Option<Stmt> {
         if position == k + 1 { child.clone() } else { s.clone() }
     };
     Some(root.map(child, &mut Expr::clone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::Symbol;
+    use taffeta_ast::build::{block, looped};
+
+    #[test]
+    fn every_statement_is_found_and_no_other() {
+        let loops = |n: usize, body: &dyn Fn() -> Stmt| {
+            block((0..n).map(|k| looped(&Symbol::new(format!("i{k}")), &Expr::int(3), body())))
+        };
+        // More statements than there are bits in `Stmt::may_hold`.
+        let root = loops(5, &|| loops(5, &|| loops(5, &Stmt::nop)));
+        let mut all = Vec::new();
+        root.walk(&mut |s| all.push(s.clone()));
+        assert!(all.len() > 200);
+        for s in &all {
+            assert!(root.may_hold(s.id()));
+            assert!(find(&root, s.id()).is_some_and(|found| found.same_node(s)));
+            let way = path(&root, s.id()).expect("it is there");
+            assert!(way[0].same_node(&root) && way[way.len() - 1].same_node(s));
+            let other = looped(&Symbol::new("other"), &Expr::int(3), Stmt::nop());
+            let without = replaced(&root, s.id(), &other);
+            assert!(all.iter().all(|t| find(&without, t.id()).is_none() == find(s, t.id()).is_some()));
+            assert!(find(&without, other.id()).is_some());
+        }
+        let elsewhere = StmtId::fresh();
+        assert!(find(&root, elsewhere).is_none() && path(&root, elsewhere).is_none());
+        assert!(replaced(&root, elsewhere, &Stmt::nop()).same_node(&root));
+    }
 }

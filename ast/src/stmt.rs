@@ -21,6 +21,11 @@ impl StmtId {
     pub fn fresh() -> StmtId {
         StmtId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// The bit that stands for it among those of [`Stmt::may_hold`].
+    fn bit(self) -> u64 {
+        1 << (self.0 % 64)
+    }
 }
 
 /// A call that was inlined: which function, and where it was called.
@@ -441,6 +446,15 @@ struct StmtNode {
     id: StmtId,
     origin: Origin,
     kind: StmtKind,
+    /// The bits of its id and of those of all statements inside.
+    bits: u64,
+}
+
+impl StmtNode {
+    fn new(id: StmtId, kind: StmtKind, origin: Origin) -> StmtNode {
+        let bits = kind.inside().fold(id.bit(), |bits, s| bits | s.0.bits);
+        StmtNode { id, origin, kind, bits }
+    }
 }
 
 impl PartialEq for Stmt {
@@ -455,13 +469,13 @@ impl Eq for Stmt {}
 impl Stmt {
     /// A new statement with a fresh id.
     pub fn new(kind: StmtKind, origin: Origin) -> Stmt {
-        Stmt(Arc::new(StmtNode { id: StmtId::fresh(), origin, kind }))
+        Stmt(Arc::new(StmtNode::new(StmtId::fresh(), kind, origin)))
     }
 
     /// This statement with another kind: what keeps the statement keeps its id and origin.
     #[must_use]
     pub fn with_kind(&self, kind: StmtKind) -> Stmt {
-        Stmt(Arc::new(StmtNode { id: self.0.id, origin: self.0.origin.clone(), kind }))
+        Stmt(Arc::new(StmtNode::new(self.0.id, kind, self.0.origin.clone())))
     }
 
     /// The node.
@@ -472,6 +486,11 @@ impl Stmt {
     /// Its id.
     pub fn id(&self) -> StmtId {
         self.0.id
+    }
+
+    /// Whether this may be, or hold, the statement with that id: where it is `false`, nobody has to look inside.
+    pub fn may_hold(&self, id: StmtId) -> bool {
+        self.0.bits & id.bit() != 0
     }
 
     /// Where it comes from.
