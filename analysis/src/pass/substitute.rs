@@ -56,5 +56,8 @@ pub fn rebuild_expr(e: &Expr, f: &mut dyn FnMut(Expr) -> Expr, done: &mut FxHash
 fn every(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
     // One closure for statements and one for expressions cannot both hold `f`, so the statements inside come second.
     let here = stmt.map(&mut Stmt::clone, f);
+    if here.kind().inside().next().is_none() {
+        return here;
+    }
     here.map(&mut |s| every(s, f), &mut Expr::clone)
 }

@@ -4,7 +4,7 @@
 use super::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Values with more nodes than this are not looked into.
 const MOST_NODES: usize = 64;
@@ -16,6 +16,11 @@ pub(super) struct Definitions(Arc<FxHashMap<Symbol, Expr>>);
 
 impl Definitions {
     pub(super) fn of(func: &Func) -> Definitions {
+        let mut any = false;
+        func.body.walk(&mut |s| any |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_name(tensor)));
+        if !any {
+            return Definitions::default();
+        }
         let mut writes: FxHashMap<Symbol, usize> = FxHashMap::default();
         func.body.walk(&mut |s| match s.kind() {
             StmtKind::Seq(_) | StmtKind::VarDef { .. } | StmtKind::For { .. } | StmtKind::If { .. } => {}
@@ -34,6 +39,11 @@ impl Definitions {
     }
 }
 
+/// Whether it is an integer without dimensions.
+fn is_name(tensor: &Tensor) -> bool {
+    tensor.ndim() == 0 && tensor.dtype.is_int()
+}
+
 struct Search {
     /// How often each tensor is written in the text of the program.
     writes: FxHashMap<Symbol, usize>,
@@ -47,7 +57,7 @@ impl Search {
         match s.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.visit(s)),
             StmtKind::VarDef { tensor, body } => {
-                if tensor.ndim() == 0 && tensor.dtype.is_int() {
+                if is_name(tensor) {
                     self.open.insert(tensor.symbol.clone());
                 }
                 self.visit(body);
