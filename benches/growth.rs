@@ -1,9 +1,11 @@
 //! How compile time grows with the program: `cargo bench --bench growth` (part of `make bench`).
 //!
 //! Programs of several shapes are made with 100, 200, 400 and 800 statements, and every stage of the compiler but the C
-//! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`, which is read off the
-//! three largest sizes; where it is above [`STEEP`] and the time is not negligible, the row is flagged. The table goes
-//! to the terminal and, as JSON, to `target/bench/growth.json`.
+//! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`: the slope of the line
+//! of least squares through the three largest sizes, in logarithms. Where it is above [`STEEP`] and the time is not
+//! negligible, the row is flagged. What else the machine does only ever adds time, so the shortest of many runs counts,
+//! the sizes take turns, and a row that looks steep is measured again before it is flagged. The table goes to the
+//! terminal and, as JSON, to `target/bench/growth.json`.
 //!
 //! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its
 //! name, `GROWTH_ONLY=temporaries/grad` that stage of that shape. Times are processor time, of
@@ -30,8 +32,12 @@ use taffeta_ast::{Func, Value, interp};
 const SIZES: [usize; 4] = [100, 200, 400, 800];
 /// What 500 statements may take in one stage.
 const BAR_S: f64 = 1.0;
-/// A stage is repeated for about as long, and the shortest time counts.
-const REPEAT_S: f64 = 0.2;
+/// At its turn a stage is repeated for about as long, and at least so often.
+const REPEAT_S: f64 = 0.1;
+const REPEAT: usize = 3;
+/// Turns that every size has, and those that it has at most, while the row looks steep.
+const TURNS: usize = 2;
+const MOST_TURNS: usize = 6;
 /// Where one size took longer, larger ones are not tried.
 const PATIENCE_S: f64 = 10.0;
 /// Exponents above this are flagged: 1 is linear, and `n log n` and caches come to little more.
@@ -151,7 +157,6 @@ fn measure_all() -> Vec<Json> {
     println!("{:<22}{:<13}{}   ms; exponent between sizes", "shape", "stage", columns.concat());
     let mut rows = Vec::new();
     for shape in SHAPES {
-        let mut seconds: Vec<Vec<Option<f64>>> = vec![Vec::new(); STAGES.len()];
         let named = |stage: &str| {
             only.split(',').any(|o| match o.split_once('/') {
                 Some((s, t)) => shape.name.contains(s) && stage.contains(t),
@@ -162,21 +167,21 @@ fn measure_all() -> Vec<Json> {
         if !wanted.contains(&true) {
             continue;
         }
-        for n in SIZES {
+        let programs = SIZES.map(|n| {
             let text = (shape.text)(n);
             let path = folder.path().join(format!("{n}.ft"));
             std::fs::write(&path, &text).expect("the program is written");
             let program = Program::load(&path).unwrap_or_else(|e| panic!("{}: {e}", shape.name));
             let func = logical(&program, &Options::default());
-            let case = Case { shape, text: &text, program: &program, func: &func };
-            for (k, (_, stage)) in STAGES.iter().enumerate() {
-                let patient = seconds[k].last().is_none_or(|s| s.is_some_and(|s| s < PATIENCE_S));
-                let work = if wanted[k] && patient { stage(&case) } else { None };
-                seconds[k].push(work.map(shortest));
+            (text, program, func)
+        });
+        let cases = programs.each_ref().map(|(text, program, func)| Case { shape, text, program, func });
+        for ((name, stage), _) in STAGES.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+            let works: Vec<Work<'_>> = cases.iter().map_while(stage).collect();
+            if works.is_empty() {
+                continue;
             }
-        }
-        for ((stage, _), seconds) in STAGES.iter().zip(&seconds).filter(|(_, s)| s[0].is_some()) {
-            let row = row(shape.name, stage, seconds);
+            let row = row(shape.name, name, &measured(works));
             println!("{}", line(&row));
             rows.push(row);
         }
@@ -184,34 +189,69 @@ fn measure_all() -> Vec<Json> {
     rows
 }
 
-/// The shortest of some runs.
-fn shortest(mut work: Work<'_>) -> f64 {
-    let begin = Instant::now();
-    let mut best = f64::INFINITY;
-    loop {
-        let start = ProcessTime::now();
-        work();
-        best = best.min(start.elapsed().as_secs_f64());
-        if begin.elapsed().as_secs_f64() >= REPEAT_S {
-            return best;
+/// The shortest time of each size.
+fn measured(mut works: Vec<Work<'_>>) -> Vec<Option<f64>> {
+    let mut best: Vec<Option<f64>> = vec![None; works.len()];
+    for turn in 0..MOST_TURNS {
+        if turn >= TURNS && !is_steep(&best) {
+            break;
+        }
+        let mut patient = true;
+        for (work, best) in works.iter_mut().zip(&mut best) {
+            if patient {
+                let now = shortest(work);
+                *best = Some(best.map_or(now, |b| b.min(now)));
+                patient = now < PATIENCE_S;
+            }
         }
     }
+    best
+}
+
+/// The shortest of some runs.
+fn shortest(work: &mut Work<'_>) -> f64 {
+    let begin = Instant::now();
+    let mut best = f64::INFINITY;
+    for run in 1.. {
+        let start = ProcessTime::now();
+        work();
+        let took = start.elapsed().as_secs_f64();
+        best = best.min(took);
+        let enough = run >= REPEAT && begin.elapsed().as_secs_f64() >= REPEAT_S;
+        if enough || took >= PATIENCE_S {
+            break;
+        }
+    }
+    best
+}
+
+/// The exponents between sizes, and that of the line of least squares through the three largest: with sizes that double
+/// it is the mean of the last two.
+fn exponents(seconds: &[Option<f64>]) -> (Vec<f64>, f64) {
+    let measured: Vec<f64> = seconds.iter().copied().flatten().collect();
+    let steps: Vec<f64> = measured.windows(2).map(|w| (w[1] / w[0]).log2()).collect();
+    let last = &steps[steps.len().saturating_sub(2)..];
+    let exponent = last.iter().sum::<f64>() / last.len() as f64;
+    (steps, exponent)
+}
+
+fn is_steep(seconds: &[Option<f64>]) -> bool {
+    let (_, exponent) = exponents(seconds);
+    let most = seconds.iter().copied().flatten().last().unwrap_or_default();
+    most > NEGLIGIBLE_S && (exponent > STEEP || exponent.is_nan())
 }
 
 fn row(shape: &str, stage: &str, seconds: &[Option<f64>]) -> Json {
     let measured: Vec<f64> = seconds.iter().copied().flatten().collect();
-    let exponents: Vec<f64> = measured.windows(2).map(|w| (w[1] / w[0]).log2()).collect();
+    let (exponents, exponent) = exponents(seconds);
     let last = measured.last().copied().unwrap_or_default();
-    // Over the two largest steps: one alone is noisy, and the first ones are mostly what every program costs.
-    let steps = &exponents[exponents.len().saturating_sub(2)..];
-    let exponent = steps.iter().sum::<f64>() / steps.len() as f64;
     // Between 400 and 800, by the exponent.
     let at_500 = match measured.as_slice() {
         [.., four, _] if measured.len() == SIZES.len() => four * (500.0f64 / 400.0).powf(exponent),
         _ => f64::INFINITY,
     };
     let mut flags = Vec::new();
-    if last > NEGLIGIBLE_S && (exponent > STEEP || exponent.is_nan()) {
+    if is_steep(seconds) {
         flags.push("steep");
     }
     if last > NEGLIGIBLE_S && at_500 > BAR_S {
