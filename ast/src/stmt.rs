@@ -505,6 +505,14 @@ impl Stmt {
 
     /// A sequence: nested sequences are spliced, and a sequence of one statement is that statement.
     pub fn seq(stmts: impl IntoIterator<Item = Stmt>, origin: Origin) -> Stmt {
+        match <[Stmt; 1]>::try_from(Stmt::spliced(stmts)) {
+            Ok([one]) => one,
+            Err(flat) => Stmt::new(StmtKind::Seq(flat), origin),
+        }
+    }
+
+    /// The statements, with those of sequences among them in their places.
+    pub(crate) fn spliced(stmts: impl IntoIterator<Item = Stmt>) -> Vec<Stmt> {
         let mut flat = Vec::new();
         for s in stmts {
             match s.kind() {
@@ -512,7 +520,7 @@ impl Stmt {
                 _ => flat.push(s),
             }
         }
-        if flat.len() == 1 { flat.swap_remove(0) } else { Stmt::new(StmtKind::Seq(flat), origin) }
+        flat
     }
 
     /// A statement that does nothing.

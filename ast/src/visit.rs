@@ -129,10 +129,9 @@ impl Stmt {
                 if new.iter().zip(v).all(|(a, b)| a.same_node(b)) {
                     return self.clone();
                 }
-                let flat = Stmt::seq(new, self.origin().clone());
-                return match flat.kind() {
-                    StmtKind::Seq(_) => self.with_kind(flat.kind().clone()),
-                    _ => flat,
+                return match <[Stmt; 1]>::try_from(Stmt::spliced(new)) {
+                    Ok([one]) => one,
+                    Err(flat) => self.with_kind(StmtKind::Seq(flat)),
                 };
             }
             StmtKind::VarDef { tensor, body } => {
