@@ -92,6 +92,15 @@ def c_call(name, *args):
     return call
 
 
+def has_avx512():
+    """Whether this CPU has the vectors that the block of the matrix product's schedule is made for."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            return "avx512f" in file.read()
+    except OSError:
+        return False
+
+
 class Sgemm:
     """Matrix product in f32, from Taffeta's own loops or by a library through `as_lib`."""
 
@@ -117,7 +126,10 @@ class Sgemm:
                 os.environ.setdefault("TAFFETA_BLAS", mkl)
         c = np.empty_like(a)
         sizes = {"n": self.n, "m": self.n, "p": self.n}
-        return timed(taffeta("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes), c)
+        # The schedule's own block is for 32 registers of 64 bytes; of 16 with 32 bytes it would not stay in them.
+        blocked = schedule not in ("none", "reordered", "by_library")
+        block = {"mr": 6, "nr": 16} if blocked and not has_avx512() else {}
+        return timed(taffeta("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes, block), c)
 
     def torch(self, a, b):
         torch = torch_()
