@@ -226,7 +226,9 @@ class MeshConvolution(CircularDifference):
     def taffeta(self, e, adj, *w):
         y = np.empty_like(e)
         sizes = {"n_faces": self.n, "feats": self.features, "channels": 64}
-        return timed(taffeta("subdivnet/mesh_conv.ft", "mesh_conv", [e, adj, *w], [y], "fast", sizes), y)
+        # 64 channels of so many faces stay in registers.
+        faces = {} if has_avx512() else {"faces": 2}
+        return timed(taffeta("subdivnet/mesh_conv.ft", "mesh_conv", [e, adj, *w], [y], "fast", sizes, faces), y)
 
     def torch(self, e, adj, *w):
         torch = torch_()
