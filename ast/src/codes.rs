@@ -4,12 +4,13 @@
 //! for each code. A test (`tests/suite/codes.rs`) holds the table and the codes that the sources use to each other.
 
 /// The groups, in the order of the book.
-const GROUPS: [&str; 10] = [
+const GROUPS: [&str; 11] = [
     include_str!("codes/syntax.md"),
     include_str!("codes/python.md"),
     include_str!("codes/names.md"),
     include_str!("codes/types.md"),
     include_str!("codes/static.md"),
+    include_str!("codes/storage.md"),
     include_str!("codes/schedule.md"),
     include_str!("codes/gradient.md"),
     include_str!("codes/data.md"),

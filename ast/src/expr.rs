@@ -25,6 +25,17 @@ pub enum Literal {
     Float(f64),
 }
 
+impl Literal {
+    /// 0 (or false) of that type.
+    pub fn zero(dtype: DType) -> Literal {
+        match dtype.kind() {
+            Kind::Bool => Literal::Bool(false),
+            Kind::Int => Literal::Int(0),
+            Kind::Float => Literal::Float(0.0),
+        }
+    }
+}
+
 impl PartialEq for Literal {
     /// Bit by bit: NaN equals itself, and -0 is not 0.
     fn eq(&self, other: &Literal) -> bool {

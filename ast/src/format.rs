@@ -1,60 +1,127 @@
-//! How tensors are stored, as far as the tree must know: a format's levels and fill, and the *facts* of levels that
-//! legality and lowering ask for. How a level is traversed and assembled is structured lowering's business.
+//! How tensors are stored, as far as the tree must know: the levels of a format, what each stores, the value of what is
+//! not stored, and the *facts* of levels that legality and lowering ask for. How a level is traversed and assembled is
+//! structured lowering's business.
+//!
+//! A format is a tree of coordinates, one level of it for each [`Level`], outermost first. A *fibre* is what one level
+//! holds under one position of the level above it (format abstraction, section 3).
+//!
+//! ```text
+//!           format(dense, compressed)                         dense     row      0     1     2
+//!     0  1  2                                                                   / \    |
+//!  0  .  a  b                                                 compressed column 1  2   0
+//!  1  c  .  .                                                                   |  |   |
+//!  2  .  .  .                                                 elements          a  b   c
+//! ```
 
-use crate::expr::Literal;
+mod level;
+mod named;
+mod position;
+
+pub use level::{Level, LevelFacts, LevelKind};
+pub use named::Named;
+pub use position::Misplaced;
+
+use crate::dtype::DType;
+use crate::expr::{Expr, Literal};
+use crate::print;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Kinds of level (format abstraction, section 3; looplets, section 5). Dense programs use `Dense` alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LevelKind {
-    /// Every coordinate is stored, in order.
-    Dense,
-    /// The coordinates that are stored, in order, between two positions.
-    Compressed,
+/// What a level stores of an element's indices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coord {
+    /// The index in that dimension.
+    Dim(usize),
 }
 
-/// What is true of a level whatever it holds (format abstraction, section 3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelFacts {
-    /// Every coordinate of the dimension is stored.
-    pub full: bool,
-    /// Coordinates are stored in increasing order.
-    pub ordered: bool,
-    /// No coordinate is stored twice under one parent.
-    pub unique: bool,
-    /// Coordinates can be found without a search.
-    pub random_access: bool,
-}
+/// Which tensors share their index arrays: those of one pattern store the same elements, in the same order, whatever
+/// they are called. `pattern(A)` and adjoints have that of the tensor that they are made from; no pattern is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pattern(u64);
 
-impl LevelKind {
-    /// The level's facts.
-    pub fn facts(self) -> LevelFacts {
-        match self {
-            LevelKind::Dense => LevelFacts { full: true, ordered: true, unique: true, random_access: true },
-            LevelKind::Compressed => LevelFacts { full: false, ordered: true, unique: true, random_access: false },
-        }
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+impl Pattern {
+    /// One that no other tensor has.
+    pub fn fresh() -> Pattern {
+        Pattern(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// A tensor's storage: one level for each dimension, outermost first, over a permutation of the dimensions.
+/// A tensor's storage: levels, outermost first, and what each of them stores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// One level for each dimension.
-    pub levels: Arc<[LevelKind]>,
-    /// `order[k]` is the dimension that level `k` stores.
-    pub order: Arc<[usize]>,
-    /// The value of elements that are not stored; 0 unless given.
+    /// Outermost first.
+    pub levels: Arc<[Level]>,
+    /// What each level stores, one for each of them.
+    pub coords: Arc<[Coord]>,
+    /// The value of elements that are not stored; 0 (or false) unless given.
     pub fill: Option<Literal>,
+    /// With whom it shares its index arrays; dense tensors have none.
+    pub pattern: Option<Pattern>,
 }
 
 impl Format {
     /// Row-major, every element stored.
     pub fn dense(ndim: usize) -> Format {
-        Format { levels: vec![LevelKind::Dense; ndim].into(), order: (0..ndim).collect(), fill: None }
+        Format::new(vec![Level::new(LevelKind::Dense); ndim])
+    }
+
+    /// Levels that store the dimensions in their order.
+    pub fn new(levels: Vec<Level>) -> Format {
+        let coords = (0..levels.len()).map(Coord::Dim).collect();
+        Format { levels: levels.into(), coords, fill: None, pattern: None }
+    }
+
+    /// The same levels, of which level `k` stores dimension `order[k]`.
+    #[must_use]
+    pub fn ordered(self, order: &[usize]) -> Format {
+        Format { coords: order.iter().copied().map(Coord::Dim).collect(), ..self }
     }
 
     /// Whether this is [`Format::dense`] of some dimension.
     pub fn is_dense(&self) -> bool {
-        self.levels.iter().all(|l| *l == LevelKind::Dense) && self.order.iter().enumerate().all(|(k, d)| k == *d)
+        self.levels.iter().all(|l| l.kind == LevelKind::Dense)
+            && self.coords.iter().enumerate().all(|(k, c)| *c == Coord::Dim(k))
+            && self.fill.is_none()
+    }
+
+    /// Which dimension each level stores, where each stores one.
+    pub fn order(&self) -> Vec<usize> {
+        self.coords.iter().map(|Coord::Dim(d)| *d).collect()
+    }
+
+    /// The format as programs write it, whatever its pattern.
+    pub fn text(&self) -> String {
+        self.to_string()
     }
 }
+
+/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is no part of that.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = self.levels.iter().map(Level::to_string).collect();
+        let order = self.order();
+        if order.iter().enumerate().any(|(k, d)| k != *d) {
+            // (One dimension has one order.)
+            let order: Vec<String> = order.iter().map(usize::to_string).collect();
+            parts.push(format!("order=({})", order.join(", ")));
+        }
+        if let Some(fill) = self.fill {
+            let dtype = match fill {
+                Literal::Bool(_) => DType::Bool,
+                Literal::Int(v) if i64::try_from(v).is_ok() => DType::I64,
+                Literal::Int(_) => DType::U64,
+                // All digits: it is of some type of floats, and is read back as one.
+                Literal::Float(_) => DType::F64,
+            };
+            parts.push(format!("fill={}", print::expr(&Expr::literal(fill, dtype))));
+        }
+        write!(f, "format({})", parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

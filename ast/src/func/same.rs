@@ -3,6 +3,7 @@
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind};
+use crate::format::{Format, Pattern};
 use crate::stmt::{Extent, LoopProps, Message, MessagePart, PrintPart, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
@@ -39,6 +40,7 @@ fn interface(f: &Func) -> Vec<String> {
 #[derive(Default)]
 struct Matcher {
     there: FxHashMap<Symbol, Symbol>,
+    patterns: FxHashMap<Pattern, Pattern>,
 }
 
 impl Matcher {
@@ -55,9 +57,22 @@ impl Matcher {
         a.dtype == b.dtype
             && a.role == b.role
             && a.memory == b.memory
-            && a.format == b.format
+            && self.format(&a.format, &b.format)
             && self.exprs(&a.shape, &b.shape)
             && self.bind(&a.symbol, &b.symbol)
+    }
+
+    /// Equal formats, and patterns that are shared by the same tensors.
+    fn format(&mut self, a: &Format, b: &Format) -> bool {
+        let shared = match (a.pattern, b.pattern) {
+            (Some(p), Some(q)) => {
+                *self.patterns.entry(p).or_insert(q) == q && self.patterns.iter().all(|(x, y)| *y != q || *x == p)
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        let alone = |f: &Format| Format { pattern: None, ..f.clone() };
+        shared && alone(a) == alone(b)
     }
 
     fn exprs(&self, a: &[Expr], b: &[Expr]) -> bool {

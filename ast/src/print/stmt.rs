@@ -3,7 +3,6 @@
 use super::expr::{element, expected, standalone};
 use super::names::{Names, entry};
 use crate::expr::{Access, Expr, ExprKind};
-use crate::format::{Format, LevelKind};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
@@ -305,24 +304,8 @@ impl Printer {
     fn annotation(&self, t: &Tensor) -> String {
         let shape: Vec<String> = t.shape.iter().map(|e| expected(e, &self.names)).collect();
         let dense = if shape.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, shape.join(", ")) };
-        if t.format.is_dense() { dense } else { format!("{dense} @ {}", format_text(&t.format)) }
+        if t.format.is_dense() { dense } else { format!("{dense} @ {}", t.format) }
     }
-}
-
-fn format_text(f: &Format) -> String {
-    let mut parts: Vec<String> = f
-        .levels
-        .iter()
-        .map(|l| match l {
-            LevelKind::Dense => "dense".to_string(),
-            LevelKind::Compressed => "compressed".to_string(),
-        })
-        .collect();
-    if f.order.iter().enumerate().any(|(k, d)| k != *d) {
-        let order: Vec<String> = f.order.iter().map(usize::to_string).collect();
-        parts.push(format!("order=({},)", order.join(", ")));
-    }
-    format!("format({})", parts.join(", "))
 }
 
 /// How a loop runs: `parallel(schedule=dynamic, chunk=4)`, `partial(total +)`, `atomic(y max)`.

@@ -102,12 +102,9 @@ impl<'a> Checker<'a> {
                 format!("a size of `{}` is {}", t.symbol, e.dtype())
             });
         }
-        let levels = t.format.levels.len();
-        let mut order = t.format.order.to_vec();
-        order.sort_unstable();
-        self.require(levels == t.ndim() && order.iter().copied().eq(0..levels), Invariant::Format, || {
-            format!("`{}` has {} dimensions and {levels} levels", t.symbol, t.ndim())
-        });
+        if let Err(why) = t.format.check(t.ndim()) {
+            self.report(Invariant::Format, format!("the storage of `{}`: {why}", t.symbol));
+        }
     }
 
     fn stmt(&mut self, s: &'a Stmt) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
 use taffeta_ast::expr::{Access, Literal, Measure};
-use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::stmt::{Memory, Role};
 use taffeta_ast::validate::{Invalid, Invariant, logical, lowered, pass, stage};
 use taffeta_ast::{
@@ -213,7 +213,7 @@ fn format() {
         var_def(&Arc::new(t), Stmt::nop())
     });
     broken(Invariant::Format, |_, _, n| {
-        let twice = Format { order: [1, 1].into(), ..Format::dense(2) };
+        let twice = Format::dense(2).ordered(&[1, 1]);
         let t = Tensor { format: twice, ..(*local("t", DType::F64, [n, n])).clone() };
         var_def(&Arc::new(t), Stmt::nop())
     });
@@ -251,7 +251,7 @@ fn flat() {
     b.input("x", DType::F64, [&n, &n]);
     assert_eq!(both(&b.finish(Stmt::nop())), (vec![], vec![Invariant::Flat]));
     let f = program(|_, _, n| {
-        let compressed = Format { levels: [LevelKind::Compressed].into(), ..Format::dense(1) };
+        let compressed = Format { levels: [Level::new(LevelKind::Compressed)].into(), ..Format::dense(1) };
         var_def(&Arc::new(Tensor { format: compressed, ..(*placed(Memory::Arena, &[n])).clone() }), Stmt::nop())
     });
     assert_eq!(both(&f), (vec![], vec![Invariant::Flat]));

@@ -3,7 +3,7 @@
 use crate::programs::{self, Builder, local, range, stmt, store, var_def};
 use crate::run::{check_sizes, compare, compile, f32s};
 use itertools::Itertools;
-use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Buffer, DType, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor, Value};
 use taffeta_codegen::call::{Arg, ArgMut, ArgRef, Context, ErrorKind};
@@ -31,7 +31,7 @@ fn what_c_has_no_form_for() {
         unsupported,
         "a loop over the reals cannot be compiled to C yet",
     );
-    let format = Format { levels: vec![LevelKind::Compressed].into(), ..Format::dense(1) };
+    let format = Format { levels: [Level::new(LevelKind::Compressed)].into(), ..Format::dense(1) };
     let sparse = Tensor { format, ..Tensor::dense(Symbol::new("t"), DType::F32, vec![Expr::int(3)], Role::Local) };
     let sparse = var_def(1, &std::sync::Arc::new(sparse), vec![]);
     refused(&Builder::default().func("f", vec![sparse]), unsupported, "the storage of `t` cannot be compiled to C yet");

@@ -7,13 +7,16 @@ use super::scope::Role;
 use super::value::{Lazy, Value};
 use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, BinOp, ExprKind, Function};
+use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
-/// An annotation taken apart: element type, sizes as they are written, and whether it is `inout`.
+/// An annotation taken apart: element type, sizes and storage as they are written, and whether it is `inout`.
 pub(crate) struct Annotation<'e> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'e [syntax::Expr],
     pub(crate) inout: bool,
+    /// What stands after `@`.
+    pub(crate) storage: Option<&'e syntax::Expr>,
 }
 
 /// The type of a tensor: element type and shape.
@@ -58,7 +61,10 @@ impl Elab<'_> {
     /// Takes an annotation apart.
     pub(crate) fn annotation<'e>(&mut self, e: &'e syntax::Expr) -> R<Annotation<'e>> {
         match &e.kind {
-            ExprKind::Name(n) => Ok(Annotation { dtype: self.annotated_type(n, e.span)?, dims: &[], inout: false }),
+            ExprKind::Name(n) => {
+                let dtype = self.annotated_type(n, e.span)?;
+                Ok(Annotation { dtype, dims: &[], inout: false, storage: None })
+            }
             ExprKind::Subscript(of, items) => {
                 let ExprKind::Name(n) = &of.kind else { return self.not_a_type(e.span) };
                 if n == "inout" {
@@ -91,10 +97,14 @@ impl Elab<'_> {
                         _ => {}
                     }
                 }
-                Ok(Annotation { dtype, dims, inout: false })
+                Ok(Annotation { dtype, dims, inout: false, storage: None })
             }
-            ExprKind::Binary(BinOp::MatMul, _, storage) => {
-                self.unsupported(storage.span, "storage other than dense (`@` after a type)")
+            ExprKind::Binary(BinOp::MatMul, of, storage) => {
+                let of = self.annotation(of)?;
+                if of.storage.is_some() || of.inout {
+                    return self.not_a_type(e.span);
+                }
+                Ok(Annotation { storage: Some(storage), ..of })
             }
             _ => self.not_a_type(e.span),
         }
@@ -144,6 +154,7 @@ impl Elab<'_> {
     /// The type that an annotation stands for, where all its names are bound.
     pub(crate) fn tensor_type(&mut self, e: &syntax::Expr) -> R<TensorType> {
         let a = self.annotation(e)?;
+        self.stored_densely(&a, "a structured local tensor")?;
         let mut shape = Vec::with_capacity(a.dims.len());
         for d in a.dims {
             shape.push(self.size(d)?);
@@ -283,6 +294,7 @@ impl Elab<'_> {
             if let (true, Role::Param(Some((frame, site)))) = (a.inout && self.is_nameable(v), role) {
                 return Err(Stop::Restart { frame, site });
             }
+            self.check_storage(v, &a, name, *at)?;
             let converted = self.converted_argument(v, &a, name, *at, read_only)?;
             self.bind(name, converted, role, p.name.span);
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
@@ -302,6 +314,29 @@ impl Elab<'_> {
             self.same_size(&expected, &n, &what, at)?;
         }
         Ok(())
+    }
+
+    /// What cannot be stored in another way than densely yet.
+    pub(crate) fn stored_densely(&mut self, a: &Annotation<'_>, what: &str) -> R<()> {
+        match a.storage {
+            Some(storage) => self.unsupported(storage.span, what),
+            None => Ok(()),
+        }
+    }
+
+    /// An argument has the storage that its parameter asks for: it is passed as it is.
+    fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
+        let Some(storage) = a.storage else { return Ok(()) };
+        let wanted = self.storage(storage, a.dims.len(), a.dtype)?;
+        let found = match v {
+            Value::Tensor(view) if view.is_whole() => view.tensor.format.clone(),
+            v => Format::dense(v.shape().map_or(0, |s| s.len())),
+        };
+        if (Format { pattern: None, ..wanted.clone() }) == (Format { pattern: None, ..found.clone() }) {
+            return Ok(());
+        }
+        let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
+        self.unsupported(at, &text)
     }
 
     /// An argument as messages name it: what the user wrote, and the parameter that it is for.
@@ -383,6 +418,7 @@ impl Elab<'_> {
         let mut out = Vec::with_capacity(values.len());
         for (k, (value, annotation)) in values.iter().zip(annotations).enumerate() {
             let a = self.annotation(annotation)?;
+            self.stored_densely(&a, "a structured result")?;
             let shape = self.result_shape(value, &a, k, annotation.span)?;
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 if let ExprKind::Name(size) = &dim.kind

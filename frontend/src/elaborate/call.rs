@@ -154,6 +154,7 @@ impl Elab<'_> {
             Value::Gradient(_) if self.schedule.is_some() => self.not_for_schedules("this is a program", span),
             Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
             Value::Type(t) => self.call_type(*t, args, span),
+            Value::Storage(s) => self.call_storage(&s.clone(), args, span),
             Value::DType(d) => self.error_help(
                 "type::call",
                 span,

@@ -12,6 +12,7 @@ use crate::syntax::{self, Function, Item};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{
     Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtKind,
@@ -136,7 +137,12 @@ impl Elab<'_> {
             let shape = a.dims.iter().map(|d| self.size(d)).collect::<R<Vec<Expr>>>()?;
             let role = if a.inout { TensorRole::InOut } else { TensorRole::Input };
             let symbol = Symbol::new(p.name.text.clone());
-            let tensor = Arc::new(Tensor::dense(symbol.clone(), a.dtype, shape, role));
+            let format = match a.storage {
+                Some(_) if a.inout => return self.unsupported(annotation.span, "a structured tensor that is written"),
+                Some(storage) => self.storage(storage, shape.len(), a.dtype)?,
+                None => Format::dense(shape.len()),
+            };
+            let tensor = Arc::new(Tensor { format, ..Tensor::dense(symbol.clone(), a.dtype, shape, role) });
             if !a.inout {
                 self.inputs.insert(symbol);
             }
@@ -302,6 +308,7 @@ impl Elab<'_> {
                 continue;
             };
             let a = self.annotation(annotation)?;
+            self.stored_densely(&a, "a structured result")?;
             let shape = self.result_shape(value, &a, k, span)?;
             let mut annotated = Vec::with_capacity(shape.len());
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {

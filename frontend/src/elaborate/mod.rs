@@ -37,6 +37,7 @@ mod scope;
 mod splice;
 mod static_eval;
 mod stmt;
+mod storage;
 mod table;
 mod value;
 mod warn;

@@ -3,6 +3,7 @@
 use super::builtin::Builtin;
 use super::declared::{Declared, Findings};
 use super::func::FuncRef;
+use super::storage::Storage;
 use super::value::{StaticType, Value};
 use super::{Elab, R, Stop};
 use crate::program::{Global, ModuleId};
@@ -239,6 +240,7 @@ impl<'p> Elab<'p> {
             Op::ALL.iter().filter(|op| Op::from_call(op.info().name).is_some()).map(|op| op.info().name.to_string()),
         );
         all.extend(DType::ALL.iter().map(|d| d.name().to_string()));
+        all.extend(Storage::names().map(str::to_string));
         all.sort();
         taffeta_ast::spelling::nearest(name, all.iter()).map(str::to_string)
     }
@@ -279,7 +281,8 @@ fn builtin(name: &str) -> Option<Value> {
             if let Some((_, b)) = Builtin::ALL.iter().find(|(n, _)| *n == name) {
                 Value::Builtin(*b)
             } else {
-                Value::Operator(Op::from_call(name)?)
+                let operator = Op::from_call(name).map(Value::Operator);
+                return operator.or_else(|| Storage::find(name).map(Value::Storage));
             }
         }
     })

@@ -4,6 +4,7 @@
 use super::axis;
 use super::func::FuncRef;
 use super::grad::Gradient;
+use super::storage::Storage;
 use std::sync::Arc;
 use taffeta_ast::{DType, Expr, ExprKind, Literal, Op, Tensor};
 
@@ -48,6 +49,8 @@ pub(crate) enum Value {
     Lazy(Lazy),
     /// `empty(shape, dtype)`: a tensor without values.
     Empty(Vec<Expr>, DType),
+    /// A level or a format: `compressed`, `csr`.
+    Storage(Storage),
     /// What a schedule function sees as `s`.
     Schedule,
     /// A loop, statement or tensor that a method of the schedule returned.
@@ -235,6 +238,7 @@ impl Value {
             Value::Reals => "`reals`".into(),
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) | Value::Type(_) => "a function".into(),
             Value::Gradient(_) => "a gradient function".into(),
+            Value::Storage(s) => s.describe(),
             Value::Schedule => "the schedule".into(),
             Value::Handle(h) => format!("a handle that `{}` returned", h.method),
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {

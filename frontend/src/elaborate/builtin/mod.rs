@@ -36,6 +36,7 @@ pub(crate) enum Builtin {
     Vjp,
     Jvp,
     Jacobian,
+    Format,
     /// Storage and continuous tensors (sections 7 and 8).
     Storage,
 }
@@ -66,7 +67,7 @@ impl Builtin {
         ("vjp", Builtin::Vjp),
         ("jvp", Builtin::Jvp),
         ("jacobian", Builtin::Jacobian),
-        ("format", Builtin::Storage),
+        ("format", Builtin::Format),
         ("pattern", Builtin::Storage),
         ("window", Builtin::Storage),
         ("offset", Builtin::Storage),
@@ -128,6 +129,7 @@ impl Elab<'_> {
             Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp | Builtin::Jacobian => {
                 self.gradient_call(b, args, span)
             }
+            Builtin::Format => self.format_call(args, span),
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();

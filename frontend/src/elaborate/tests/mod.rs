@@ -14,6 +14,7 @@ mod schedule_selectors;
 mod schedule_values;
 mod schedules;
 mod statements;
+mod storage;
 mod tables;
 mod types;
 

@@ -60,12 +60,40 @@ def f(w: f32):
 #[test]
 fn structured_and_continuous() {
     check(
-        "def f(x: f64[n, m] @ csr):
+        "def f(x: f64[n, m] @ bcsr(4, 4)):
     return 1
 ",
         expect![[r#"
-            [unsupported] storage other than dense (`@` after a type) is not supported yet
+            [unsupported] storage with a remapping (`bcsr`) is not supported yet
+              at t.ft:1 `bcsr(4, 4)`
+        "#]],
+    );
+    check(
+        "def f(x: f64[n, m]) -> f64[n, m] @ csr:
+    return x
+",
+        expect![[r#"
+            [unsupported] a structured result is not supported yet
               at t.ft:1 `csr`
+        "#]],
+    );
+    check(
+        "def f(x: f64[n]):
+    t: f64[n] @ hashmap = zeros((n,), f64)
+    return t
+",
+        expect![[r#"
+            [unsupported] a structured local tensor is not supported yet
+              at t.ft:2 `hashmap`
+        "#]],
+    );
+    check(
+        "def f(x: inout[f64[n] @ hashmap]):
+    return 1
+",
+        expect![[r#"
+            [unsupported] a structured tensor that is written is not supported yet
+              at t.ft:1 `inout[f64[n] @ hashmap]`
         "#]],
     );
     check(

@@ -1,0 +1,105 @@
+//! Formats that have a name in the language, for tensors of so many dimensions.
+
+use super::{Format, Level, LevelKind};
+
+/// A format by name: some are one for each number of dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Named {
+    /// Rows in order, of each a list of columns.
+    Csr,
+    /// Columns in order, of each a list of rows.
+    Csc,
+    /// Those rows that have elements, of each a list of columns.
+    Dcsr,
+    /// Those columns that have elements, of each a list of rows.
+    Dcsc,
+    /// A list of indices in all dimensions.
+    Coo,
+    /// A tree of lists.
+    Csf,
+    /// A tree of hash tables.
+    Hashmap,
+    /// Blocks of consecutive coordinates in the last dimension.
+    Vbl,
+    /// One block of consecutive coordinates in the last dimension.
+    Band,
+    /// Runs of equal elements in the last dimension.
+    Rle,
+    /// Runs and literal stretches in the last dimension.
+    PackBits,
+    /// The first elements in the last dimension.
+    Ragged,
+    /// Half of a symmetric matrix.
+    Symmetric,
+    /// The elements on the diagonal and below.
+    LowerTriangular,
+    /// The elements on the diagonal and above.
+    UpperTriangular,
+}
+
+impl Named {
+    /// All of them, with their names.
+    pub const ALL: &'static [(&'static str, Named)] = &[
+        ("csr", Named::Csr),
+        ("csc", Named::Csc),
+        ("dcsr", Named::Dcsr),
+        ("dcsc", Named::Dcsc),
+        ("coo", Named::Coo),
+        ("csf", Named::Csf),
+        ("hashmap", Named::Hashmap),
+        ("vbl", Named::Vbl),
+        ("band", Named::Band),
+        ("rle", Named::Rle),
+        ("packbits", Named::PackBits),
+        ("ragged", Named::Ragged),
+        ("symmetric", Named::Symmetric),
+        ("lower_triangular", Named::LowerTriangular),
+        ("upper_triangular", Named::UpperTriangular),
+    ];
+
+    /// The format of that name.
+    pub fn find(name: &str) -> Option<Named> {
+        Named::ALL.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Named::ALL.iter().find(|(_, f)| *f == self).map_or("", |(n, _)| n)
+    }
+
+    /// The format for tensors of so many dimensions; `None` if it is not one of such tensors.
+    pub fn format(self, ndim: usize) -> Option<Format> {
+        use LevelKind::*;
+        let of = |kinds: &[LevelKind]| Format::new(kinds.iter().map(|k| Level::new(*k)).collect());
+        let matrix = |kinds: [LevelKind; 2]| (ndim == 2).then(|| of(&kinds));
+        // The last dimension so, and those before it densely.
+        let last = |kind: LevelKind| {
+            let kinds: Vec<LevelKind> = std::iter::repeat_n(Dense, ndim.checked_sub(1)?).chain([kind]).collect();
+            Some(of(&kinds))
+        };
+        match self {
+            Named::Csr => matrix([Dense, Compressed]),
+            Named::Csc => matrix([Dense, Compressed]).map(|f| f.ordered(&[1, 0])),
+            Named::Dcsr => matrix([Compressed, Compressed]),
+            Named::Dcsc => matrix([Compressed, Compressed]).map(|f| f.ordered(&[1, 0])),
+            Named::Coo => {
+                let lists = (0..ndim).map(|k| {
+                    let kind = if k == 0 { Compressed } else { Singleton };
+                    // Elements may share all indices but the last.
+                    Level { unique: k + 1 == ndim, ..Level::new(kind) }
+                });
+                (ndim > 0).then(|| Format::new(lists.collect()))
+            }
+            Named::Csf => (ndim > 0).then(|| of(&vec![Compressed; ndim])),
+            Named::Hashmap => (ndim > 0).then(|| of(&vec![Hashed; ndim])),
+            Named::Vbl => last(Blocklist),
+            Named::Band => last(Banded),
+            Named::Rle => last(RunLength),
+            Named::PackBits => last(PackBits),
+            Named::Ragged => last(Ragged),
+            Named::Symmetric => matrix([Dense, Symmetric]),
+            Named::LowerTriangular => matrix([Dense, LowerTriangular]),
+            Named::UpperTriangular => matrix([Dense, UpperTriangular]),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Formats: their text, their names, and which level may stand where.
+
+use super::*;
+use crate::dtype::DType;
+
+fn levels(kinds: &[LevelKind]) -> Format {
+    Format::new(kinds.iter().map(|k| Level::new(*k)).collect())
+}
+
+#[test]
+fn they_are_shown_as_programs_write_them() {
+    let coo = Named::Coo.format(3).expect("any number of dimensions");
+    assert_eq!(coo.text(), "format(compressed(unique=False), singleton(unique=False), singleton)");
+    let wide = Level { ordered: false, index: Some(DType::I64), ..Level::new(LevelKind::Compressed) };
+    let format = Format::new(vec![Level::new(LevelKind::UpperTriangular), wide]).ordered(&[1, 0]);
+    let format = Format { fill: Some(Literal::Float(f64::INFINITY)), ..format };
+    let text = "format(triangular(upper=True), compressed(ordered=False, index=i64), order=(1, 0), fill=inf)";
+    assert_eq!(format.text(), text);
+}
+
+/// Every format that has a name can be what it says, for every number of dimensions that it is one of.
+#[test]
+fn named_formats_are_formats() {
+    for (name, named) in Named::ALL {
+        assert_eq!((named.name(), Named::find(name)), (*name, Some(*named)));
+        let found: Vec<usize> = (0..5).filter(|n| named.format(*n).is_some()).collect();
+        for ndim in &found {
+            let format = named.format(*ndim).expect("it is one");
+            assert_eq!(format.check(*ndim), Ok(()), "{name} of {ndim}: {format}");
+            assert!(!format.is_dense(), "{name}");
+        }
+        assert!(found == [2] || found == [1, 2, 3, 4], "{name} is one of {found:?} dimensions");
+    }
+}
+
+#[test]
+fn levels_need_facts_of_what_is_above_them() {
+    use LevelKind::*;
+    let message = |format: &Format| format.check(format.levels.len()).expect_err("it is not a format").to_string();
+    assert!(message(&levels(&[Dense, Singleton])).starts_with("`singleton` has one coordinate for each position"));
+    assert!(message(&levels(&[Compressed, Symmetric])).contains("needs a full level above it"));
+    assert!(message(&levels(&[RunLength, Dense])).contains("`runlength` is not injective"));
+    let twice = Level { unique: false, ..Level::new(Compressed) };
+    assert!(message(&Format::new(vec![twice])).contains("an element would be stored twice"));
+    assert!(message(&Format::new(vec![twice, Level::new(Compressed)])).contains("is not branchless"));
+    let message = levels(&[Dense, Compressed]).check(3).expect_err("a dimension is missing").message;
+    assert_eq!(message, "a format of 2 levels cannot store 3 dimensions");
+    let message = levels(&[Dense, Compressed]).ordered(&[0, 0]).check(2).expect_err("0 stands twice").message;
+    assert_eq!(message, "`order=` stores the dimensions 0, 0, and there are 2");
+}
+
+/// Of two tensors with equal levels, those of one pattern have equal formats.
+#[test]
+fn patterns_tell_formats_apart() {
+    let csr = levels(&[LevelKind::Dense, LevelKind::Compressed]);
+    let (a, b) = (Pattern::fresh(), Pattern::fresh());
+    let with = |p: Pattern| Format { pattern: Some(p), ..csr.clone() };
+    assert_eq!(with(a), with(a));
+    assert_ne!(with(a), with(b));
+    assert_eq!(with(a).text(), csr.text());
+}

@@ -1,0 +1,269 @@
+//! Storage (language.md, section 7): what `format(…)`, the levels in it and the names of formats evaluate to, and the
+//! format that an annotation's `@` gives to a tensor.
+
+use super::builtin::Builtin;
+use super::call::Arg;
+use super::report::counted;
+use super::value::Value;
+use super::{Elab, R};
+use crate::syntax;
+use std::fmt;
+use std::sync::Arc;
+use taffeta_ast::format::{Format, Level, LevelKind, Misplaced, Named, Pattern};
+use taffeta_ast::{DType, Diagnostic, Literal, Span};
+
+/// What a name or a call of section 7 stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Storage {
+    /// `compressed(unique=False)`
+    Level(Level),
+    /// `csr`: which levels it has depends on the number of dimensions.
+    Named(Named),
+    /// `format(…)`, with the places of its levels.
+    Format(Arc<Composed>),
+    /// A level or format that programs cannot have yet.
+    Later(&'static str),
+}
+
+/// A format with the places of its levels.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Composed {
+    format: Format,
+    spans: Vec<Span>,
+}
+
+/// Those that a remapping comes with.
+const LATER: [&str; 6] = ["squeezed", "sliced", "dia", "ell", "bcsr", "hicoo"];
+
+impl Storage {
+    /// The level or format of that name. `packbits`, `ragged` and `symmetric` are both: levels here, whose format
+    /// [`Elab::storage`] knows.
+    pub(crate) fn find(name: &str) -> Option<Storage> {
+        let level = || LevelKind::ALL.iter().find(|k| k.name() == name).map(|k| Storage::Level(Level::new(*k)));
+        let later = || LATER.iter().find(|l| **l == name).map(|l| Storage::Later(l));
+        level().or_else(|| Named::find(name).map(Storage::Named)).or_else(later)
+    }
+
+    /// All names, for proposals.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        LevelKind::ALL.iter().map(|k| k.name()).chain(Named::ALL.iter().map(|(n, _)| *n)).chain(LATER)
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Storage::Level(l) => format!("the level `{l}`"),
+            Storage::Named(n) => format!("the format `{}`", n.name()),
+            Storage::Format(f) => format!("the format `{}`", f.format),
+            Storage::Later(name) => format!("`{name}`"),
+        }
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Storage::Level(l) => l.fmt(f),
+            Storage::Named(n) => f.write_str(n.name()),
+            Storage::Format(c) => c.format.fmt(f),
+            Storage::Later(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Elab<'_> {
+    /// `compressed(unique=False, index=i64)`
+    pub(crate) fn call_storage(&mut self, s: &Storage, args: Vec<Arg>, span: Span) -> R<Value> {
+        let mut level = match s {
+            Storage::Level(level) => *level,
+            Storage::Later(name) => return self.unsupported(span, &format!("storage with a remapping (`{name}`)")),
+            Storage::Named(_) | Storage::Format(_) => {
+                return self.error_help(
+                    "storage::call",
+                    span,
+                    format!("{} takes no options", s.describe()),
+                    "options belong to levels: `format(dense, compressed(index=i64))`",
+                );
+            }
+        };
+        for (name, v, at) in args {
+            match (name.as_deref(), &v) {
+                (Some("unique"), Value::Bool(b)) if level.kind.has_lists() => level.unique = *b,
+                (Some("ordered"), Value::Bool(b)) if level.kind.has_lists() => level.ordered = *b,
+                (Some("upper"), Value::Bool(b)) if level.kind.name() == "triangular" => {
+                    level.kind = if *b { LevelKind::UpperTriangular } else { LevelKind::LowerTriangular };
+                }
+                (Some("index"), Value::DType(d)) if level.kind.has_indices() => match d {
+                    DType::U8 | DType::U16 | DType::I32 | DType::I64 => level.index = Some(*d),
+                    _ => {
+                        let text = format!("index arrays are of type u8, u16, i32 or i64, and this is {d}");
+                        return self.error_help("storage::option", at, text, "leave `index=` out for i32 or i64");
+                    }
+                },
+                _ => return self.no_option(level, name.as_deref(), &v, at),
+            }
+        }
+        Ok(Value::Storage(Storage::Level(level)))
+    }
+
+    fn no_option<T>(&mut self, level: Level, name: Option<&str>, v: &Value, at: Span) -> R<T> {
+        let mut options = Vec::new();
+        if level.kind.has_lists() {
+            options.extend(["unique=False", "ordered=False"]);
+        }
+        if level.kind.name() == "triangular" {
+            options.push("upper=True");
+        }
+        if level.kind.has_indices() {
+            options.push("index=i64");
+        }
+        let (kind, found) = (level.kind.name(), v.describe());
+        let text = match name {
+            Some(name) => format!("`{kind}` has no option `{name}` that takes {found}"),
+            None => format!("the options of `{kind}` are given by name, and this is {found}"),
+        };
+        let help = match options.is_empty() {
+            true => "it has no options".to_string(),
+            false => format!("its options are {}", options.join(", ")),
+        };
+        self.error_help("storage::option", at, text, help)
+    }
+
+    /// `format(dense, compressed, order=(1, 0), fill=inf)`
+    pub(crate) fn format_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
+        let (mut levels, mut spans, mut order, mut fill) = (Vec::new(), Vec::new(), None, None);
+        for (name, v, at) in args {
+            match (name.as_deref(), v) {
+                (None, Value::Storage(Storage::Level(level))) => {
+                    levels.push(level);
+                    spans.push(at);
+                }
+                (None, Value::Storage(Storage::Later(name))) => {
+                    return self.unsupported(at, &format!("storage with a remapping (`{name}`)"));
+                }
+                // `range` and `offset` are levels where a remapping says of what.
+                (None, Value::Builtin(Builtin::Range | Builtin::Storage)) | (Some("remap"), _) => {
+                    return self.unsupported(at, "storage with a remapping");
+                }
+                (Some("order"), v) => order = Some((self.order_argument(&v, at)?, at)),
+                (Some("fill"), v) => match v.lazy().and_then(|l| l.expr.as_literal()) {
+                    Some(f) => fill = Some(f),
+                    None => {
+                        let found = v.describe();
+                        let text = format!("`fill=` is a number that is known when compiling, and this is {found}");
+                        return self.error("storage::fill", at, text);
+                    }
+                },
+                (None, v) => {
+                    let text = format!("`format` is made of levels, and this is {}", v.describe());
+                    let mut names: Vec<&str> = LevelKind::ALL.iter().map(|k| k.name()).collect();
+                    names.dedup();
+                    return self.error_help("storage::level", at, text, format!("levels are {}", names.join(", ")));
+                }
+                (Some(name), _) => {
+                    let d = Diagnostic::new("storage::option", format!("`format` has no option `{name}`")).at(at);
+                    return Err(self.report(d.help("its options are order, remap, fill")));
+                }
+            }
+        }
+        if levels.is_empty() {
+            return self.error_help("storage::level", span, "`format` needs a level", "`format(dense, compressed)`");
+        }
+        let mut format = Format { fill, ..Format::new(levels) };
+        if let Some((order, at)) = order {
+            if order.len() != format.levels.len() {
+                let (named, levels) =
+                    (counted(order.len() as i128, "dimension"), counted(spans.len() as i128, "level"));
+                let text = format!("`order=` names {named}, and `format` has {levels}");
+                return self.error("storage::order", at, text);
+            }
+            format = format.ordered(&order);
+        }
+        if let Err(why) = format.check(spans.len()) {
+            return self.misplaced(&why, &spans, span);
+        }
+        Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
+    }
+
+    fn order_argument(&mut self, v: &Value, at: Span) -> R<Vec<usize>> {
+        let one = |v: &Value| match v {
+            Value::Int(i) => usize::try_from(*i).ok(),
+            _ => None,
+        };
+        let all = match v.items() {
+            Some(items) => items.iter().map(one).collect::<Option<Vec<usize>>>(),
+            None => one(v).map(|d| vec![d]),
+        };
+        match all {
+            Some(order) => Ok(order),
+            None => {
+                let text = format!("`order=` lists dimensions, counted from 0, and this is {}", v.describe());
+                self.error_help("storage::order", at, text, "write `order=(1, 0)`")
+            }
+        }
+    }
+
+    fn misplaced<T>(&mut self, why: &Misplaced, spans: &[Span], whole: Span) -> R<T> {
+        let at = why.level.and_then(|k| spans.get(k)).copied().unwrap_or(whole);
+        let d = Diagnostic::new("storage::level", why.message.clone()).at(at);
+        Err(self.report(match &why.help {
+            Some(help) => d.help(help.clone()),
+            None => d,
+        }))
+    }
+
+    /// The format that stands after `@` for a tensor of so many dimensions and that type, with a pattern of its own.
+    pub(crate) fn storage(&mut self, e: &syntax::Expr, ndim: usize, dtype: DType) -> R<Format> {
+        let v = self.eval(e)?;
+        let of_name = |named: Named| (named.format(ndim), named.name());
+        let (found, name) = match &v {
+            Value::Storage(Storage::Named(named)) => of_name(*named),
+            Value::Storage(Storage::Level(level)) if *level == Level::new(level.kind) => {
+                match Named::find(level.kind.name()) {
+                    Some(named) => of_name(named),
+                    None => return self.not_storage(&v, e.span),
+                }
+            }
+            Value::Storage(Storage::Format(c)) => {
+                if let Err(why) = c.format.check(ndim) {
+                    return self.misplaced(&why, &[], e.span);
+                }
+                (Some(c.format.clone()), "")
+            }
+            Value::Storage(Storage::Later(name)) => {
+                return self.unsupported(e.span, &format!("storage with a remapping (`{name}`)"));
+            }
+            _ => return self.not_storage(&v, e.span),
+        };
+        let Some(format) = found else {
+            let rank = counted(ndim as i128, "dimension");
+            let text = format!("`{name}` is not a format of tensors of {rank}");
+            let help =
+                if ndim == 0 { "a scalar is stored as it is" } else { "compose one: `format(dense, compressed, …)`" };
+            return self.error_help("storage::rank", e.span, text, help);
+        };
+        let fill = match format.fill {
+            None => None,
+            Some(fill) => self.fill(fill, dtype, e.span)?,
+        };
+        let format = Format { fill, ..format };
+        Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
+    }
+
+    /// The fill as an element; nothing if it is 0.
+    fn fill(&mut self, fill: Literal, dtype: DType, span: Span) -> R<Option<Literal>> {
+        let value = match fill {
+            Literal::Bool(b) => Value::Bool(b),
+            Literal::Int(i) => Value::Int(i),
+            Literal::Float(f) => Value::Float(f),
+        };
+        let Some(l) = value.lazy() else { unreachable!("a number has a value") };
+        let stored = self.stored(&l, dtype, span)?.as_literal();
+        Ok(stored.filter(|v| *v != Literal::zero(dtype)))
+    }
+
+    fn not_storage<T>(&mut self, v: &Value, span: Span) -> R<T> {
+        let text = format!("a format is expected after `@`, and this is {}", v.describe());
+        self.error_help("storage::format", span, text, "write `csr`, or compose one: `format(dense, compressed)`")
+    }
+}

@@ -1,0 +1,390 @@
+//! Storage of parameters: formats that are composed and named, and what is refused.
+
+use super::check;
+use expect_test::{Expect, expect};
+
+/// The annotation of a matrix, and what is above it in the file.
+fn stored(above: &str, storage: &str, expect: Expect) {
+    check(&format!("{above}\ndef f(A: f64[n, m] @ {storage}):\n    return A[0, 0]\n"), expect);
+}
+
+#[test]
+fn formats_of_parameters() {
+    stored(
+        "",
+        "csr",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, compressed)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "csc",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, compressed, order=(1, 0))) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "coo",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(compressed(unique=False), singleton)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "symmetric",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, symmetric)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "upper_triangular",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, triangular(upper=True))) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, dense)",
+        expect![[r#"
+        def f(A: f64[n, m]) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed(index=i64), fill=inf)",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, compressed(index=i64), fill=inf)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "",
+        "format(compressed(unique=False, ordered=False), singleton(index=u8), fill=0)",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(compressed(unique=False, ordered=False), singleton(index=u8))) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    stored(
+        "mine = format(hashed, dense, order=(1, 0))\n",
+        "mine",
+        expect![[r#"
+        def f(A: f64[n, m] @ format(hashed, dense, order=(1, 0))) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    check(
+        "def f(A: f32[n, m, k] @ csf, b: bool[n] @ format(bitmap, fill=True)):\n    return A[0, 0, 0], b[0]\n",
+        expect![[r#"
+        def f(A: f32[n, m, k] @ format(compressed, compressed, compressed), b: bool[n] @ format(bitmap, fill=True)) -> (f32, bool):
+            out = empty((), f32)
+            out1 = empty((), bool)
+            out = A[0, 0, 0]
+            out1 = b[0]
+            return out, out1
+    "#]],
+    );
+}
+
+/// Names of storage are hidden by names of the program.
+#[test]
+fn names_of_the_program_come_first() {
+    check(
+        "def f(point: f64[n], band: f64[n]):\n    rle = point[0] + band[0]\n    return rle\n",
+        expect![[r#"
+        def f(point: f64[n], band: f64[n]) -> f64:
+            rle = empty((), f64)
+            rle = point[0] + band[0]
+            return rle
+    "#]],
+    );
+    stored(
+        "csr = 3\n",
+        "csr",
+        expect![[r#"
+        [storage::format] a format is expected after `@`, and this is an integer
+          at t.ft:3 `csr`
+          help: write `csr`, or compose one: `format(dense, compressed)`
+    "#]],
+    );
+}
+
+#[test]
+fn formats_that_are_none() {
+    stored(
+        "",
+        "format()",
+        expect![[r#"
+        [storage::level] `format` needs a level
+          at t.ft:2 `format()`
+          help: `format(dense, compressed)`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense)",
+        expect![[r#"
+        [storage::level] a format of one level cannot store 2 dimensions
+          at t.ft:2 `format(dense)`
+          help: give it one level for each
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, 3)",
+        expect![[r#"
+            [storage::level] `format` is made of levels, and this is an integer
+              at t.ft:2 `3`
+              help: levels are dense, compressed, singleton, hashed, bytemap, bitmap, banded, ragged, blocklist, runlength, packbits, triangular, symmetric, point
+        "#]],
+    );
+    stored(
+        "",
+        "format(dense, singleton)",
+        expect![[r#"
+        [storage::level] `singleton` has one coordinate for each position of a level above that is not unique, and there is none
+          at t.ft:2 `singleton`
+          help: write `compressed(unique=False)` above it, or `point` for at most one coordinate
+    "#]],
+    );
+    stored(
+        "",
+        "format(compressed(unique=False), compressed)",
+        expect![[r#"
+        [storage::level] `compressed` stands below a level that is not unique (`compressed`), and is not branchless: the two could not be told apart
+          at t.ft:2 `compressed`
+          help: below `compressed(unique=False)` stands `singleton`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed(unique=False))",
+        expect![[r#"
+        [storage::level] the last level, `compressed`, is not unique: an element would be stored twice
+          at t.ft:2 `compressed(unique=False)`
+          help: leave out `unique=False` there
+    "#]],
+    );
+    stored(
+        "",
+        "format(compressed, symmetric)",
+        expect![[r#"
+        [storage::level] `symmetric` is half of a matrix, and needs a full level above it: `dense`
+          at t.ft:2 `symmetric`
+          help: write `format(dense, symmetric)`
+    "#]],
+    );
+    stored(
+        "",
+        "format(runlength, dense)",
+        expect![[r#"
+        [storage::level] `runlength` is not injective: it stores one value for several coordinates
+          at t.ft:2 `runlength`
+          help: it can be the last level alone
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, order=(1, 2))",
+        expect![[r#"
+        [storage::level] `order=` stores the dimensions 1, 2, and there are 2
+          at t.ft:2 `format(dense, compressed, order=(1, 2))`
+          help: name each dimension once: `order=(1, 0)`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, order=1)",
+        expect![[r#"
+            [storage::order] `order=` names 1 dimension, and `format` has 2 levels
+              at t.ft:2 `1`
+        "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, order=n)",
+        expect![[r#"
+        [storage::order] `order=` lists dimensions, counted from 0, and this is a scalar
+          at t.ft:2 `n`
+          help: write `order=(1, 0)`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, remap=f)",
+        expect![[r#"
+        [unsupported] storage with a remapping is not supported yet
+          at t.ft:2 `f`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, fill=A)",
+        expect![[r#"
+        [name::unknown] there is no `A` here
+          at t.ft:2 `A`
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed, width=3)",
+        expect![[r#"
+        [storage::option] `format` has no option `width`
+          at t.ft:2 `3`
+          help: its options are order, remap, fill
+    "#]],
+    );
+    stored(
+        "",
+        "f64",
+        expect![[r#"
+        [storage::format] a format is expected after `@`, and this is the type `f64`
+          at t.ft:2 `f64`
+          help: write `csr`, or compose one: `format(dense, compressed)`
+    "#]],
+    );
+    stored(
+        "",
+        "csr(3)",
+        expect![[r#"
+        [storage::call] the format `csr` takes no options
+          at t.ft:2 `csr(3)`
+          help: options belong to levels: `format(dense, compressed(index=i64))`
+    "#]],
+    );
+    stored(
+        "",
+        "dense",
+        expect![[r#"
+        [storage::format] a format is expected after `@`, and this is the level `dense`
+          at t.ft:2 `dense`
+          help: write `csr`, or compose one: `format(dense, compressed)`
+    "#]],
+    );
+    check(
+        "def f(A: f64[n] @ csr):\n    return A[0]\n",
+        expect![[r#"
+            [storage::rank] `csr` is not a format of tensors of 1 dimension
+              at t.ft:1 `csr`
+              help: compose one: `format(dense, compressed, …)`
+        "#]],
+    );
+    check(
+        "def f(A: i32[n, m] @ format(dense, compressed, fill=0.5)):\n    return A[0, 0]\n",
+        expect![[r#"
+        [type::store] a float is stored into `i32`, which needs a conversion
+          at t.ft:1 `format(dense, compressed, fill=0.5)`
+          help: write `cast(…, i32)`, which truncates, or make the target a float
+    "#]],
+    );
+}
+
+#[test]
+fn options_of_levels() {
+    stored(
+        "",
+        "format(dense, compressed(index=f32))",
+        expect![[r#"
+        [storage::option] index arrays are of type u8, u16, i32 or i64, and this is f32
+          at t.ft:2 `f32`
+          help: leave `index=` out for i32 or i64
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed(sorted=False))",
+        expect![[r#"
+        [storage::option] `compressed` has no option `sorted` that takes a bool
+          at t.ft:2 `False`
+          help: its options are unique=False, ordered=False, index=i64
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, compressed(False))",
+        expect![[r#"
+        [storage::option] the options of `compressed` are given by name, and this is a bool
+          at t.ft:2 `False`
+          help: its options are unique=False, ordered=False, index=i64
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense(index=i64), compressed)",
+        expect![[r#"
+        [storage::option] `dense` has no option `index` that takes the type `i64`
+          at t.ft:2 `i64`
+          help: it has no options
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, hashed(unique=False))",
+        expect![[r#"
+        [storage::option] `hashed` has no option `unique` that takes a bool
+          at t.ft:2 `False`
+          help: its options are index=i64
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, triangular(upper=1))",
+        expect![[r#"
+        [storage::option] `triangular` has no option `upper` that takes an integer
+          at t.ft:2 `1`
+          help: its options are upper=True
+    "#]],
+    );
+}
+
+/// What is passed on has the storage that is asked for.
+#[test]
+fn arguments() {
+    let calls = |storage: &str| {
+        format!("def g(B: f64[n, m] @ {storage}):\n    return B[0, 0]\n\ndef f(A: f64[n, m] @ csr):\n    return g(A)\n")
+    };
+    check(
+        &calls("csr"),
+        expect![[r#"
+        def f(A: f64[n, m] @ format(dense, compressed)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
+    check(
+        &calls("csc"),
+        expect![[r#"
+        [unsupported] a conversion of the argument for `B` from `format(dense, compressed)` to `format(dense, compressed, order=(1, 0))` is not supported yet
+          at t.ft:5 `A`
+          note: in `g`, called at t.ft:5
+    "#]],
+    );
+}
