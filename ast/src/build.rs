@@ -28,6 +28,7 @@
 
 use crate::dtype::DType;
 use crate::expr::{Access, Expr};
+use crate::format::Format;
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{AssertKind, Extent, LoopProps, Message, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
@@ -121,6 +122,18 @@ impl Builder {
     /// A parameter that is read only.
     pub fn input<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
         self.param(tensor(name, dtype, shape, Role::Input), ParamMode::In)
+    }
+
+    /// A parameter that is read only and stored in that format.
+    pub fn stored<'a>(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: impl IntoIterator<Item = &'a Expr>,
+        format: Format,
+    ) -> Arc<Tensor> {
+        let dense = tensor(name, dtype, shape, Role::Input);
+        self.param(Arc::new(Tensor { format, ..(*dense).clone() }), ParamMode::In)
     }
 
     /// An `inout` parameter.

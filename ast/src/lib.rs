@@ -28,6 +28,7 @@
 //! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves
 //! (`taffeta-analysis`) and `unsafe`.
 
+pub mod algebra;
 pub mod build;
 pub mod bytes;
 pub mod codes;

@@ -4,6 +4,7 @@ use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::half_precision::{to_bf16, to_f16};
 use half::{bf16, f16};
+use std::sync::Arc;
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,19 +181,21 @@ impl Buffer {
 pub struct Value {
     shape: Vec<usize>,
     data: Buffer,
+    /// Which elements are stored; `None`: all.
+    stored: Option<Arc<[bool]>>,
 }
 
 impl Value {
     /// A tensor from its elements; `None` if the shape's product is not their number.
     pub fn new(shape: Vec<usize>, data: Buffer) -> Option<Value> {
-        (element_count(&shape)? == data.len()).then_some(Value { shape, data })
+        (element_count(&shape)? == data.len()).then_some(Value { shape, data, stored: None })
     }
 
     /// A tensor of zeros; `None` if the number of elements or bytes overflows.
     pub fn zeros(dtype: DType, shape: Vec<usize>) -> Option<Value> {
         let len = element_count(&shape)?;
         len.checked_mul(dtype.size()).filter(|b| *b <= isize::MAX as usize)?;
-        Some(Value { shape, data: Buffer::zeros(dtype, len) })
+        Some(Value { shape, data: Buffer::zeros(dtype, len), stored: None })
     }
 
     /// A scalar of type f64, say, from a vector of one element.
@@ -218,6 +221,18 @@ impl Value {
     /// The elements, to be written.
     pub fn data_mut(&mut self) -> &mut Buffer {
         &mut self.data
+    }
+
+    /// Which elements are stored, row-major, where the tensor has a format that does not store all; the others are its
+    /// fill. The interpreter asks: what is not stored is computed with by the fill's algebra ([`crate::algebra`]).
+    pub fn stored(&self) -> Option<&Arc<[bool]>> {
+        self.stored.as_ref()
+    }
+
+    /// The same tensor, of which those elements are stored; all of them if there are not as many answers as elements.
+    #[must_use]
+    pub fn with_stored(self, stored: Option<Arc<[bool]>>) -> Value {
+        Value { stored: stored.filter(|s| s.len() == self.data.len()), ..self }
     }
 
     /// The elements as [`Buffer::get_f64`] gives them.

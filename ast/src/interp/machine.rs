@@ -8,6 +8,7 @@ use crate::op::Op;
 use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 use crate::{scalar, show};
+use std::sync::Arc;
 
 /// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
 #[derive(Debug)]
@@ -16,18 +17,21 @@ pub(super) struct Cell {
     data: Buffer,
     /// Which elements were written; `None` where the caller gave all of them.
     written: Option<Vec<bool>>,
+    /// Which elements are stored; `None` where all are.
+    stored: Option<Arc<[bool]>>,
 }
 
 impl Cell {
     /// A tensor with contents.
     pub fn given(value: Value) -> Cell {
+        let stored = value.stored().cloned();
         let (shape, data) = value.into_parts();
-        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None }
+        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored }
     }
 
     /// No tensor yet.
     pub fn empty(dtype: DType) -> Cell {
-        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()) }
+        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None }
     }
 
     /// Its size in a dimension.
@@ -35,10 +39,16 @@ impl Cell {
         self.shape[dim]
     }
 
+    /// Whether the element at that place is stored.
+    pub fn stores(&self, offset: usize) -> bool {
+        self.stored.as_ref().is_none_or(|s| s[offset])
+    }
+
     /// The tensor as the caller sees it, and which elements were never written.
     pub fn finish(self) -> (Option<Value>, Vec<usize>) {
         let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
-        (Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data), holes)
+        let value = Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data);
+        (value.map(|v| v.with_stored(self.stored)), holes)
     }
 }
 
@@ -53,7 +63,7 @@ pub(super) struct Machine<'a> {
 }
 
 /// Errors are rare and big: boxed, they keep results small.
-type Run<T> = Result<T, Box<ErrorKind>>;
+pub(super) type Run<T> = Result<T, Box<ErrorKind>>;
 
 impl Machine<'_> {
     /// Runs a block.
@@ -117,6 +127,10 @@ impl Machine<'_> {
 
     fn reduce(&mut self, slot: usize, indices: &[Node], op: Op, value: &Node) -> Run<()> {
         let offset = self.offset(slot, indices)?;
+        if let Node::Structured(value) = value {
+            let value = self.filled(value)?;
+            return self.reduce_filled(slot, offset, op, value);
+        }
         let value = self.eval(value)?;
         let old = self.read(slot, offset)?;
         let new = scalar::apply(op, self.tensors[slot].dtype, &[old, value])?;
@@ -214,7 +228,7 @@ impl Machine<'_> {
     }
 
     /// The place of an element in memory.
-    fn offset(&self, slot: usize, indices: &[Node]) -> Run<usize> {
+    pub(super) fn offset(&self, slot: usize, indices: &[Node]) -> Run<usize> {
         let shape = &self.cells[slot].shape;
         let mut offset = 0;
         for (dim, node) in indices.iter().enumerate() {
@@ -228,7 +242,7 @@ impl Machine<'_> {
         Ok(offset)
     }
 
-    fn read(&self, slot: usize, offset: usize) -> Run<Literal> {
+    pub(super) fn read(&self, slot: usize, offset: usize) -> Run<Literal> {
         let cell = &self.cells[slot];
         if let Some(written) = &cell.written
             && !written[offset]
@@ -246,7 +260,7 @@ impl Machine<'_> {
         Ok(cell.data.get(offset))
     }
 
-    fn write(&mut self, slot: usize, offset: usize, value: Literal) -> Run<()> {
+    pub(super) fn write(&mut self, slot: usize, offset: usize, value: Literal) -> Run<()> {
         let cell = &mut self.cells[slot];
         if let Some(written) = &mut cell.written {
             written[offset] = true;
@@ -284,7 +298,7 @@ impl Machine<'_> {
         })
     }
 
-    fn truth(&self, node: &Node) -> Run<bool> {
+    pub(super) fn truth(&self, node: &Node) -> Run<bool> {
         match self.eval(node)? {
             Literal::Bool(b) => Ok(b),
             _ => mismatch(),
@@ -292,7 +306,7 @@ impl Machine<'_> {
     }
 
     /// The value of an expression.
-    fn eval(&self, node: &Node) -> Run<Literal> {
+    pub(super) fn eval(&self, node: &Node) -> Run<Literal> {
         Ok(match node {
             Node::Const(v) => *v,
             Node::Var(slot) => Literal::Int(i128::from(self.vars[*slot])),
@@ -314,6 +328,7 @@ impl Machine<'_> {
             Node::Or(args) => Literal::Bool(self.truth(&args[0])? || self.truth(&args[1])?),
             Node::Select(args) => return self.eval(if self.truth(&args[0])? { &args[1] } else { &args[2] }),
             Node::Cast(from, to, a) => scalar::cast(self.eval(a)?, *from, *to)?,
+            Node::Structured(whole) => self.filled(whole)?.value,
         })
     }
 }
@@ -325,6 +340,6 @@ impl From<scalar::Fault> for Box<ErrorKind> {
 }
 
 /// A constant that is not of its expression's type; resolving has excluded all but wrong literals.
-fn mismatch<T>() -> Run<T> {
+pub(super) fn mismatch<T>() -> Run<T> {
     Err(Box::new(ErrorKind::Malformed("a constant is not of its expression's type".to_string())))
 }

@@ -2,15 +2,17 @@
 //! the C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index
 //! and every read of an element that was not written.
 //!
-//! - `resolve`: symbols to slots. `machine`: statements and expressions.
+//! - `resolve`: symbols to slots. `machine`: statements and expressions. `fill`: expressions that read structured
+//!   tensors, of which it keeps which elements are stored ([`Value::stored`]).
 //!
 //! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
 //! expressions need both, and not the interpreter.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors, loops over the reals, library
-//! calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written, loops over the
+//! reals, library calls.
 
 mod error;
+mod fill;
 mod machine;
 mod resolve;
 

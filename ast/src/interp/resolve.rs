@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
 use crate::op::Op;
-use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Stmt, StmtKind, Tensor};
+use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use crate::validate::fits;
 use rustc_hash::FxHashMap;
@@ -25,6 +25,8 @@ pub(super) enum Node {
     Select(Box<[Node; 3]>),
     /// From the first type to the second one.
     Cast(DType, DType, Box<Node>),
+    /// A whole expression that reads structured tensors.
+    Structured(Box<Node>),
 }
 
 /// A statement with slots for names.
@@ -100,6 +102,8 @@ struct Resolver<'a> {
     /// Tensors that are alive.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
+    /// Whether any of them is structured.
+    structured: bool,
 }
 
 type Resolved<T> = Result<T, ErrorKind>;
@@ -120,10 +124,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn declare(&mut self, tensor: &'a Tensor) -> Resolved<usize> {
-        if !tensor.format.is_dense() {
-            return Err(ErrorKind::Unsupported("structured tensors"));
+        if !tensor.format.is_dense() && tensor.role != Role::Input {
+            return Err(ErrorKind::Unsupported("structured tensors that are written"));
         }
         let slot = self.tensors.len();
+        self.structured |= !tensor.format.is_dense();
         self.tensors.push(tensor);
         self.slots.insert(tensor.symbol.clone(), slot);
         Ok(slot)
@@ -263,7 +268,21 @@ impl<'a> Resolver<'a> {
         self.expr(e)
     }
 
+    /// A whole expression.
     fn expr(&self, e: &Expr) -> Resolved<Node> {
+        let node = self.node(e)?;
+        let mut structured = false;
+        if self.structured {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(symbol, _) = e.kind() {
+                    structured |= self.slots.get(symbol).is_some_and(|s| !self.tensors[*s].format.is_dense());
+                }
+            });
+        }
+        Ok(if structured { Node::Structured(Box::new(node)) } else { node })
+    }
+
+    fn node(&self, e: &Expr) -> Resolved<Node> {
         Ok(match e.kind() {
             ExprKind::Const(v) => Node::Const(*v),
             ExprKind::Var(symbol) => match self.vars.get(symbol) {
@@ -278,7 +297,7 @@ impl<'a> Resolver<'a> {
                 Node::Load(slot, self.accesses(accesses)?)
             }
             ExprKind::Apply(op, args) => self.apply(*op, args, e.dtype())?,
-            ExprKind::Cast(inner) => Node::Cast(inner.dtype(), e.dtype(), Box::new(self.expr(inner)?)),
+            ExprKind::Cast(inner) => Node::Cast(inner.dtype(), e.dtype(), Box::new(self.node(inner)?)),
             ExprKind::Measure(..) => return Err(ErrorKind::Unsupported("measures")),
         })
     }
@@ -289,7 +308,7 @@ impl<'a> Resolver<'a> {
         if !fits(op, args, result) {
             return malformed(format!("operands of `{}` are of the wrong types", info.name));
         }
-        let nodes: Vec<Node> = args.iter().map(|a| self.expr(a)).collect::<Resolved<_>>()?;
+        let nodes: Vec<Node> = args.iter().map(|a| self.node(a)).collect::<Resolved<_>>()?;
         let count = nodes.len();
         let wrong = || ErrorKind::Malformed(format!("`{}` does not take {count} operands", info.name));
         Ok(match info.arity {

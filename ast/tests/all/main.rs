@@ -1,5 +1,6 @@
 //! The tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
 
+mod fill;
 mod interp;
 mod layers;
 mod normal;

@@ -1,0 +1,117 @@
+//! What operators do with single values: which value of an operand decides the result whatever the other one is, and
+//! which leaves the other one as it is. Elements that are not stored are rewritten by these rules (language.md, section
+//! 7; looplets, section 6.1): by the interpreter element by element, by structured lowering for whole regions.
+//!
+//! | operator | annihilated by | left as it is by |
+//! |---|---|---|
+//! | `*` | 0 | 1 |
+//! | `&` of integers | 0 | -1 |
+//! | `and`, `&` of bools | false | true |
+//! | `or`, `\|` of bools | true | false |
+//! | `\|`, `^` of integers | | 0 |
+//! | `+` | inf, -inf | 0 |
+//! | `-` | | 0 on the right |
+//! | `/` | 0 on the left | 1 on the right |
+//! | `min`, `max` | -inf, inf | inf, -inf |
+//!
+//! Only a value of the *fill* annihilates: `0.0 * x` of a program's own stays NaN where `x` is infinite. So these are
+//! rules for what is known to come from a fill, and no facts about all numbers.
+
+use crate::expr::Literal;
+use crate::op::Op;
+
+/// Which operand of a binary operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first one.
+    Left,
+    /// The second one.
+    Right,
+}
+
+/// Whether that value of the operand on that side is the result, whatever the other one is.
+pub fn annihilates(op: Op, side: Side, v: Literal) -> bool {
+    match op {
+        Op::Mul => is(v, 0),
+        Op::Div => side == Side::Left && is(v, 0),
+        Op::BitAnd => is(v, 0) || v == Literal::Bool(false),
+        Op::And => v == Literal::Bool(false),
+        Op::Or | Op::BitOr => v == Literal::Bool(true),
+        Op::Add => is_float(v, f64::INFINITY) || is_float(v, f64::NEG_INFINITY),
+        Op::Min => is_float(v, f64::NEG_INFINITY),
+        Op::Max => is_float(v, f64::INFINITY),
+        _ => false,
+    }
+}
+
+/// Whether with that value of the operand on that side the result is the other one.
+pub fn is_identity(op: Op, side: Side, v: Literal) -> bool {
+    match op {
+        Op::Mul => is(v, 1),
+        Op::Div => side == Side::Right && is(v, 1),
+        Op::Add => is(v, 0),
+        Op::Sub => side == Side::Right && is(v, 0),
+        Op::BitAnd => v == Literal::Bool(true) || v == Literal::Int(-1),
+        Op::And => v == Literal::Bool(true),
+        Op::Or => v == Literal::Bool(false),
+        Op::BitOr | Op::BitXor => v == Literal::Bool(false) || v == Literal::Int(0),
+        Op::Min => is_float(v, f64::INFINITY),
+        Op::Max => is_float(v, f64::NEG_INFINITY),
+        _ => false,
+    }
+}
+
+/// Whether it is that number; -0 is 0.
+fn is(v: Literal, number: i8) -> bool {
+    match v {
+        Literal::Int(i) => i == i128::from(number),
+        Literal::Float(f) => f == f64::from(number),
+        Literal::Bool(_) => false,
+    }
+}
+
+fn is_float(v: Literal, number: f64) -> bool {
+    matches!(v, Literal::Float(f) if f == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::scalar;
+
+    /// Both rules against the operators themselves, on values with which those have no exceptions.
+    #[test]
+    fn they_are_what_operators_do() {
+        let floats = [0.0, 1.0, -1.0, 2.5, f64::INFINITY, f64::NEG_INFINITY].map(Literal::Float);
+        let ints = [0, 1, -1, 7].map(Literal::Int);
+        let bools = [false, true].map(Literal::Bool);
+        let mut asked = [0; 2];
+        for (dtype, values) in [(DType::F64, &floats[..]), (DType::I64, &ints), (DType::Bool, &bools)] {
+            let ops = Op::ALL.iter().filter(|o| o.info().arity == 2 && o.info().domain.accepts(dtype));
+            for (op, v) in ops.flat_map(|op| values.iter().map(move |v| (*op, *v))) {
+                // Not where the rule is what makes the difference: 0 * inf, inf - inf.
+                let finite = |w: &&Literal| !matches!(w, Literal::Float(f) if f.is_infinite());
+                for (side, w) in [Side::Left, Side::Right]
+                    .into_iter()
+                    .flat_map(|s| values.iter().filter(finite).map(move |w| (s, *w)))
+                {
+                    let operands = if side == Side::Left { [v, w] } else { [w, v] };
+                    let Ok(result) = scalar::apply(op, dtype, &operands) else { continue };
+                    let same = |a: Literal, b: Literal| {
+                        matches!((a, b), (Literal::Float(x), Literal::Float(y)) if x == y) || a == b
+                    };
+                    if annihilates(op, side, v) && !(op == Op::Div && w == Literal::Float(0.0)) {
+                        assert!(same(result, v), "{op:?} {operands:?} is {result:?}");
+                        asked[0] += 1;
+                    }
+                    if is_identity(op, side, v) {
+                        assert!(same(result, w), "{op:?} {operands:?} is {result:?}");
+                        asked[1] += 1;
+                    }
+                }
+            }
+        }
+        assert!(asked[0] > 30 && asked[1] > 40, "{asked:?}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Expressions that read structured tensors: elements that are not stored are the fill, and the fill's algebra
+//! ([`crate::algebra`]) decides what operators make of it.
+//!
+//! A value is *of the fill* if nothing but fills and constants went into it, or if a fill annihilated the rest. What is
+//! annihilated is not evaluated in the end: iterations that storage skips raise nothing, so an operand that stops the
+//! program does not where the other one is an annihilator.
+
+use super::machine::{Machine, Run};
+use super::resolve::Node;
+use crate::algebra::{Side, annihilates, is_identity};
+use crate::expr::Literal;
+use crate::op::Op;
+use crate::scalar;
+
+/// A value, and whether it is of the fill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled {
+    pub value: Literal,
+    pub of_fill: bool,
+}
+
+impl Machine<'_> {
+    /// The value of an expression.
+    pub(super) fn filled(&self, node: &Node) -> Run<Filled> {
+        let plain = |value: Literal| Filled { value, of_fill: false };
+        Ok(match node {
+            Node::Const(_) | Node::Var(_) => plain(self.eval(node)?),
+            Node::Load(slot, indices) => {
+                let offset = self.offset(*slot, indices)?;
+                Filled { value: self.read(*slot, offset)?, of_fill: !self.cells[*slot].stores(offset) }
+            }
+            Node::Unary(op, dtype, a) => {
+                let a = self.filled(a)?;
+                Filled { value: scalar::apply(*op, *dtype, &[a.value])?, ..a }
+            }
+            Node::Cast(from, to, a) => {
+                let a = self.filled(a)?;
+                Filled { value: scalar::cast(a.value, *from, *to)?, ..a }
+            }
+            Node::Binary(op, dtype, args) => self.both(*op, args, &|a, b| Ok(scalar::apply(*op, *dtype, &[a, b])?))?,
+            Node::And(args) => self.both(Op::And, args, &|a, b| logical(a, b, |a, b| a && b))?,
+            Node::Or(args) => self.both(Op::Or, args, &|a, b| logical(a, b, |a, b| a || b))?,
+            Node::Ternary(op, dtype, args) => {
+                let [a, b, c] = &**args;
+                let operands = [self.filled(a)?, self.filled(b)?, self.filled(c)?];
+                let value = scalar::apply(*op, *dtype, &operands.map(|o| o.value))?;
+                Filled { value, of_fill: made_of_fill(&operands.iter().zip(args.iter()).collect::<Vec<_>>()) }
+            }
+            Node::Select(args) => return self.filled(if self.truth(&args[0])? { &args[1] } else { &args[2] }),
+            Node::Structured(inner) => return self.filled(inner),
+        })
+    }
+
+    /// A binary operator.
+    fn both(&self, op: Op, args: &[Node; 2], apply: &dyn Fn(Literal, Literal) -> Run<Literal>) -> Run<Filled> {
+        let [a, b] = [self.filled(&args[0]), self.filled(&args[1])];
+        for (side, operand) in [(Side::Left, &a), (Side::Right, &b)] {
+            if let Ok(f) = operand
+                && f.of_fill
+                && annihilates(op, side, f.value)
+            {
+                return Ok(*f);
+            }
+        }
+        // As without fill: the right operand of `and` may not be needed.
+        let a = a?;
+        if let (Op::And, Literal::Bool(false)) | (Op::Or, Literal::Bool(true)) = (op, a.value) {
+            return Ok(a);
+        }
+        let b = b?;
+        if a.of_fill && is_identity(op, Side::Left, a.value) {
+            return Ok(b);
+        }
+        if b.of_fill && is_identity(op, Side::Right, b.value) {
+            return Ok(a);
+        }
+        Ok(Filled { value: apply(a.value, b.value)?, of_fill: made_of_fill(&[(&a, &args[0]), (&b, &args[1])]) })
+    }
+
+    /// `y op= value`, where the value reads structured tensors. What leaves `y` as it is does not read it.
+    pub(super) fn reduce_filled(&mut self, slot: usize, offset: usize, op: Op, v: Filled) -> Run<()> {
+        if v.of_fill && is_identity(op, Side::Right, v.value) {
+            return Ok(());
+        }
+        if v.of_fill && annihilates(op, Side::Right, v.value) {
+            return self.write(slot, offset, v.value);
+        }
+        let old = self.read(slot, offset)?;
+        let new = scalar::apply(op, self.tensors[slot].dtype, &[old, v.value])?;
+        self.write(slot, offset, new)
+    }
+}
+
+/// Whether nothing but fills, of which there is one, and constants went into a value.
+fn made_of_fill(operands: &[(&Filled, &Node)]) -> bool {
+    operands.iter().any(|(f, _)| f.of_fill)
+        && operands.iter().all(|(f, node)| f.of_fill || matches!(node, Node::Const(_)))
+}
+
+fn logical(a: Literal, b: Literal, apply: fn(bool, bool) -> bool) -> Run<Literal> {
+    match (a, b) {
+        (Literal::Bool(a), Literal::Bool(b)) => Ok(Literal::Bool(apply(a, b))),
+        _ => super::machine::mismatch(),
+    }
+}
