@@ -1,4 +1,5 @@
-//! Tensors as data: what programs are run on. Row-major, contiguous, of any element type.
+//! Tensors as data: what programs are run on. Row-major, contiguous, of any element type; or, for parameters that are
+//! structured, the elements that are stored with their indices, whatever the format.
 
 use crate::dtype::DType;
 use crate::expr::Literal;
@@ -176,26 +177,35 @@ impl Buffer {
     }
 }
 
-/// A dense tensor: elements in row-major order and a shape whose product is their number.
+/// A tensor: elements in row-major order and a shape whose product is their number. Or a sparse one ([`Value::sparse`]):
+/// some of its elements in row-major order, and which they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
     data: Buffer,
-    /// Which elements are stored; `None`: all.
-    stored: Option<Arc<[bool]>>,
+    places: Option<Arc<Places>>,
+}
+
+/// Where the elements of a sparse tensor stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Places {
+    /// The indices of one element after the other, in row-major order; none twice.
+    pub indices: Vec<i64>,
+    /// The value of all others.
+    pub fill: Literal,
 }
 
 impl Value {
     /// A tensor from its elements; `None` if the shape's product is not their number.
     pub fn new(shape: Vec<usize>, data: Buffer) -> Option<Value> {
-        (element_count(&shape)? == data.len()).then_some(Value { shape, data, stored: None })
+        (element_count(&shape)? == data.len()).then_some(Value { shape, data, places: None })
     }
 
     /// A tensor of zeros; `None` if the number of elements or bytes overflows.
     pub fn zeros(dtype: DType, shape: Vec<usize>) -> Option<Value> {
         let len = element_count(&shape)?;
         len.checked_mul(dtype.size()).filter(|b| *b <= isize::MAX as usize)?;
-        Some(Value { shape, data: Buffer::zeros(dtype, len), stored: None })
+        Some(Value { shape, data: Buffer::zeros(dtype, len), places: None })
     }
 
     /// A scalar of type f64, say, from a vector of one element.
@@ -223,16 +233,73 @@ impl Value {
         &mut self.data
     }
 
-    /// Which elements are stored, row-major, where the tensor has a format that does not store all; the others are its
-    /// fill. The interpreter asks: what is not stored is computed with by the fill's algebra ([`crate::algebra`]).
-    pub fn stored(&self) -> Option<&Arc<[bool]>> {
-        self.stored.as_ref()
+    /// A sparse tensor: `indices` has as many for each element as there are dimensions, `elements` in the same order. `None`
+    /// if they are not in range, not in row-major order, or not as many.
+    ///
+    /// ```
+    /// use taffeta_ast::{Buffer, Literal, Value};
+    ///
+    /// let wide = vec![1_000_000_000; 2];
+    /// let a = Value::sparse(wide, vec![3, 5, 4, 0], Buffer::F64(vec![1.5, 2.5]), Literal::Float(0.0)).unwrap();
+    /// assert_eq!((a.data().len(), a.places().map(|p| p.indices.len())), (2, Some(4)));
+    /// ```
+    pub fn sparse(shape: Vec<usize>, indices: Vec<i64>, elements: Buffer, fill: Literal) -> Option<Value> {
+        let ndim = shape.len();
+        let inside = |at: &[i64]| at.iter().zip(&shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
+        let fits = ndim > 0 && indices.len() == elements.len().checked_mul(ndim)?;
+        let sorted = || indices.chunks_exact(ndim).is_sorted_by(|a, b| a < b);
+        let ok = fits && indices.chunks_exact(ndim).all(inside) && sorted();
+        ok.then(|| Value { shape, data: elements, places: Some(Arc::new(Places { indices, fill })) })
     }
 
-    /// The same tensor, of which those elements are stored; all of them if there are not as many answers as elements.
+    /// Where its elements stand, if it is sparse: [`Value::data`] has these elements alone.
+    pub fn places(&self) -> Option<&Places> {
+        self.places.as_deref()
+    }
+
+    /// The same elements, and that value for all others; a dense tensor stays as it is.
     #[must_use]
-    pub fn with_stored(self, stored: Option<Arc<[bool]>>) -> Value {
-        Value { stored: stored.filter(|s| s.len() == self.data.len()), ..self }
+    pub fn with_fill(self, fill: Literal) -> Value {
+        let places = self.places.map(|p| match p.fill == fill {
+            true => p,
+            false => Arc::new(Places { fill, ..(*p).clone() }),
+        });
+        Value { places, ..self }
+    }
+
+    /// The same tensor, dense, and which elements it had; `None` if there is no room for it.
+    pub fn dense(&self) -> Option<(Value, Vec<bool>)> {
+        let len = element_count(&self.shape)?;
+        let Some(places) = &self.places else { return Some((self.clone(), vec![true; len])) };
+        len.checked_mul(self.dtype().size() + 1).filter(|bytes| Vec::<u8>::new().try_reserve_exact(*bytes).is_ok())?;
+        let mut data = Buffer::zeros(self.dtype(), len);
+        for k in 0..len {
+            data.set(k, places.fill);
+        }
+        let mut has = vec![false; len];
+        for (e, at) in places.indices.chunks_exact(self.shape.len()).enumerate() {
+            let place = at.iter().zip(&self.shape).fold(0, |place, (i, n)| place * n + *i as usize);
+            data.set(place, self.data.get(e));
+            has[place] = true;
+        }
+        Some((Value::new(self.shape.clone(), data)?, has))
+    }
+
+    /// Of a dense tensor those elements for which `keep` says so (by place in row-major order), as a sparse one.
+    #[must_use]
+    pub fn only(&self, fill: Literal, keep: impl Fn(usize) -> bool) -> Value {
+        let kept: Vec<usize> = (0..self.data.len()).filter(|k| keep(*k)).collect();
+        let mut indices = vec![0i64; kept.len() * self.shape.len()];
+        let mut data = Buffer::zeros(self.dtype(), kept.len());
+        for (e, k) in kept.into_iter().enumerate() {
+            let mut rest = k;
+            for (d, n) in self.shape.iter().enumerate().rev() {
+                indices[e * self.shape.len() + d] = (rest % n) as i64;
+                rest /= n;
+            }
+            data.set(e, self.data.get(k));
+        }
+        Value { shape: self.shape.clone(), data, places: Some(Arc::new(Places { indices, fill })) }
     }
 
     /// The elements as [`Buffer::get_f64`] gives them.

@@ -183,7 +183,7 @@ pub enum Arg<'a> {
 impl<'a> From<&'a Value> for Arg<'a> {
     fn from(v: &'a Value) -> Arg<'a> {
         let (data, len) = with_buffer!(v.data(), d => (NonNull::from(d.as_slice()).cast(), d.len()));
-        // A value's shape fits its elements.
+        // A dense value's shape fits its elements.
         Arg::In(ArgRef { view: whole(v, data, len), borrowed: PhantomData })
     }
 }
@@ -196,7 +196,9 @@ impl<'a> From<&'a mut Value> for Arg<'a> {
 }
 
 fn whole(v: &Value, data: NonNull<u8>, len: usize) -> View {
-    let shape = v.shape().iter().map(|d| *d as i64).collect();
+    // A sparse one is not what C takes: its elements alone are as many as they are, and the call refuses their shape.
+    let sparse = v.places().is_some();
+    let shape = if sparse { vec![len as i64] } else { v.shape().iter().map(|d| *d as i64).collect() };
     View { dtype: v.dtype(), shape, data, bytes: len * v.dtype().size() }
 }
 

@@ -1,10 +1,12 @@
 //! Levels: how the coordinates of one level are stored, and what is true of them whatever they hold.
 
 use crate::dtype::DType;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Kinds of level (format abstraction, section 3; looplets, section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LevelKind {
     /// Every coordinate is stored, in order.
     Dense,
@@ -58,7 +60,7 @@ pub struct LevelFacts {
 }
 
 /// A level with its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Level {
     /// How coordinates are stored.
     pub kind: LevelKind,

@@ -46,7 +46,12 @@ impl Machine<'_> {
                 let value = scalar::apply(*op, *dtype, &operands.map(|o| o.value))?;
                 Filled { value, of_fill: made_of_fill(&operands.iter().zip(args.iter()).collect::<Vec<_>>()) }
             }
-            Node::Select(args) => return self.filled(if self.truth(&args[0])? { &args[1] } else { &args[2] }),
+            Node::Select(args) => {
+                let cond = self.filled(&args[0])?;
+                let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
+                // Which operand it is must follow from the fill, so that it is known while compiling.
+                Filled { of_fill: chosen.of_fill && (cond.of_fill || matches!(args[0], Node::Const(_))), ..chosen }
+            }
             Node::Structured(inner) => return self.filled(inner),
         })
     }

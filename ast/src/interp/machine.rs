@@ -8,7 +8,6 @@ use crate::op::Op;
 use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 use crate::{scalar, show};
-use std::sync::Arc;
 
 /// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
 #[derive(Debug)]
@@ -18,15 +17,19 @@ pub(super) struct Cell {
     /// Which elements were written; `None` where the caller gave all of them.
     written: Option<Vec<bool>>,
     /// Which elements are stored; `None` where all are.
-    stored: Option<Arc<[bool]>>,
+    stored: Option<Vec<bool>>,
 }
 
 impl Cell {
     /// A tensor with contents.
     pub fn given(value: Value) -> Cell {
-        let stored = value.stored().cloned();
         let (shape, data) = value.into_parts();
-        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored }
+        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored: None }
+    }
+
+    /// A tensor of which these elements are stored.
+    pub fn partly((value, stored): (Value, Vec<bool>)) -> Cell {
+        Cell { stored: Some(stored), ..Cell::given(value) }
     }
 
     /// No tensor yet.
@@ -47,8 +50,7 @@ impl Cell {
     /// The tensor as the caller sees it, and which elements were never written.
     pub fn finish(self) -> (Option<Value>, Vec<usize>) {
         let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
-        let value = Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data);
-        (value.map(|v| v.with_stored(self.stored)), holes)
+        (Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data), holes)
     }
 }
 

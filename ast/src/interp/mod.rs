@@ -3,7 +3,7 @@
 //! and every read of an element that was not written.
 //!
 //! - `resolve`: symbols to slots. `machine`: statements and expressions. `fill`: expressions that read structured
-//!   tensors, of which it keeps which elements are stored ([`Value::stored`]).
+//!   tensors, of which it keeps which elements are stored ([`Value::places`]).
 //!
 //! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
 //! expressions need both, and not the interpreter.
@@ -19,7 +19,7 @@ mod resolve;
 pub use error::{ErrorKind, RuntimeError};
 
 use crate::expr::ExprKind;
-use crate::func::Func;
+use crate::func::{Func, Param};
 use crate::print;
 use crate::stmt::{Origin, Tensor};
 use crate::symbol::Symbol;
@@ -69,7 +69,14 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
 
     let mut vars = sizes;
     vars.resize(program.vars, 0);
-    let mut cells: Vec<Cell> = inputs.params.iter().cloned().map(Cell::given).collect();
+    let cell = |(p, v): (&Param, &Value)| match v.places() {
+        None => Ok(Cell::given(v.clone())),
+        Some(_) => v.dense().map(Cell::partly).ok_or_else(|| {
+            let (tensor, shape) = (p.tensor.symbol.name().to_string(), v.shape().iter().map(|n| *n as i64).collect());
+            nowhere(ErrorKind::TooLarge { tensor, shape })
+        }),
+    };
+    let mut cells = func.params.iter().zip(&inputs.params).map(cell).collect::<Result<Vec<Cell>, _>>()?;
     cells.extend(program.tensors[cells.len()..].iter().map(|t| Cell::empty(t.dtype)));
     let mut machine = Machine { tensors: &program.tensors, cells, vars, lines };
 
@@ -84,8 +91,9 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
 
     let mut finished = machine.cells.into_iter().map(Cell::finish);
     let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
-    for (value, _) in finished.by_ref().take(params.len()) {
-        outputs.params.extend(value);
+    for ((value, _), given) in finished.by_ref().take(params.len()).zip(&inputs.params) {
+        // A sparse one is only read, and stays what it is.
+        outputs.params.extend(if given.places().is_some() { Some(given.clone()) } else { value });
     }
     for (value, holes) in finished.take(results.len()) {
         outputs.results.extend(value);

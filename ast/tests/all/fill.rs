@@ -29,8 +29,8 @@ fn program(fill: f64, first: f64, body: impl Fn(&Tensor, &Expr, &Expr, &Expr) ->
 /// What `y` is, where the elements of `a` with a number are stored.
 fn run_with(f: &Func, fill: f64, a: &[Option<f64>], x: &[f64]) -> Vec<f64> {
     let vector = |v: Vec<f64>| Value::new(vec![v.len()], Buffer::F64(v)).expect("a vector");
-    let stored = a.iter().map(Option::is_some).collect();
-    let a = vector(a.iter().map(|v| v.unwrap_or(fill)).collect()).with_stored(Some(stored));
+    let all = vector(a.iter().map(|v| v.unwrap_or(fill)).collect());
+    let a = all.only(Literal::Float(fill), |k| a[k].is_some());
     let inputs = Inputs { params: vec![a, vector(x.to_vec())], ..Inputs::default() };
     run(f, &inputs).expect("it runs").results[0].numbers()
 }
@@ -96,7 +96,7 @@ fn reductions() {
         reduce(&sum, [&vi], ReduceOp::Add, &element),
     ];
     let f = b.finish(looped(&i, &n, Stmt::seq(body, taffeta_ast::Origin::none())));
-    let a = Value::new(vec![1], Buffer::F64(vec![0.0])).expect("a vector").with_stored(Some([false].into()));
+    let a = Value::new(vec![1], Buffer::F64(vec![0.0])).expect("a vector").only(Literal::Float(0.0), |_| false);
     let out = run(&f, &Inputs { params: vec![a], ..Inputs::default() }).expect("`sum` is never read");
     assert_eq!((out.results[1].numbers(), &out.unwritten[0]), (vec![0.0], &vec![0]));
 }
@@ -128,7 +128,9 @@ fn what_is_annihilated_stops_nothing() {
     let product = x.load([at.load([vi.clone()])]).times(&a.load([vi.clone()]));
     let f = b.finish(looped(&i, &n, store(&y, [&vi], &product)));
     let with = |stored: [bool; 2]| {
-        let a = Value::new(vec![2], Buffer::F64(vec![0.0, 5.0])).expect("a vector").with_stored(Some(stored.into()));
+        let a = Value::new(vec![2], Buffer::F64(vec![0.0, 5.0]))
+            .expect("a vector")
+            .only(Literal::Float(0.0), |k| stored[k]);
         let at = Value::new(vec![2], Buffer::I64(vec![99, 0])).expect("a vector");
         let x = Value::new(vec![2], Buffer::F64(vec![2.0, 3.0])).expect("a vector");
         run(&f, &Inputs { params: vec![a, at, x], ..Inputs::default() })

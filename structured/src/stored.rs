@@ -1,0 +1,166 @@
+//! Tensors in a format, as data: the arrays of their levels, and their elements.
+
+use crate::layout::Flat;
+use crate::levels::{self, Packing};
+use std::fmt;
+use std::sync::Arc;
+use taffeta_ast::format::{Format, Level};
+use taffeta_ast::{Buffer, DType, Expr, Literal, Symbol, Tensor, Value};
+
+/// A tensor in a format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    shape: Vec<usize>,
+    format: Format,
+    arrays: Vec<Value>,
+}
+
+/// Why elements cannot be stored in a format.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unpackable {
+    /// There is no rule for that level yet.
+    Level(Level),
+    /// An element's indices are not those of the tensor.
+    OutOfRange(Vec<i64>),
+    /// The format is one of another number of dimensions, or the elements are not of one type and number.
+    Shape,
+    /// There are more elements, or larger coordinates, than indices of that type can say.
+    Index(DType),
+}
+
+impl fmt::Display for Unpackable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unpackable::Level(level) => write!(f, "nothing can be stored in the level `{level}` yet"),
+            Unpackable::OutOfRange(indices) => {
+                let all: Vec<String> = indices.iter().map(i64::to_string).collect();
+                write!(f, "there is an element at ({}), which is not in the tensor", all.join(", "))
+            }
+            Unpackable::Shape => f.write_str("indices, elements and shape do not fit each other"),
+            Unpackable::Index(dtype) => write!(f, "indices of type {dtype} are too small for the tensor"),
+        }
+    }
+}
+
+impl std::error::Error for Unpackable {}
+
+impl Stored {
+    /// Stores elements: `indices` has so many for each of them as there are dimensions, one element after the other. What
+    /// stands twice is summed (of `bool`, or).
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn pack(shape: &[usize], format: &Format, indices: &[i64], elements: &Buffer) -> Result<Stored, Unpackable> {
+        let ndim = shape.len();
+        if format.check(ndim).is_err() || indices.len() != elements.len() * ndim {
+            return Err(Unpackable::Shape);
+        }
+        let inside = |at: &[i64]| at.iter().zip(shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
+        if let Some(outside) = indices.chunks_exact(ndim.max(1)).find(|at| !inside(at)) {
+            return Err(Unpackable::OutOfRange(outside.to_vec()));
+        }
+        let order = format.order();
+        let mut sorted: Vec<usize> = (0..elements.len()).collect();
+        let key = |e: usize| order.iter().map(move |d| indices[e * ndim + d]);
+        sorted.sort_by(|a, b| key(*a).cmp(key(*b)));
+
+        let mut positions = vec![0i64; sorted.len()];
+        let mut count = 1i64;
+        let mut arrays = Vec::new();
+        for (level, dimension) in format.levels.iter().zip(&order) {
+            let plain = level.unique && level.ordered;
+            let kind = levels::of(level.kind).filter(|_| plain).ok_or(Unpackable::Level(*level))?;
+            let coordinates: Vec<i64> = sorted.iter().map(|e| indices[e * ndim + dimension]).collect();
+            let mut packing = Packing {
+                positions: &mut positions,
+                coordinates: &coordinates,
+                count: &mut count,
+                size: shape[*dimension] as i64,
+            };
+            let index = level.index.unwrap_or(DType::I32);
+            for array in kind.pack(&mut packing) {
+                arrays.push(index_array(&array, index)?);
+            }
+        }
+        let mut values = filled(format, elements.dtype(), count);
+        let mut last = None;
+        for (e, p) in sorted.iter().zip(&positions) {
+            let at = *p as usize;
+            let new = elements.get(*e);
+            let value = if last == Some(at) { both(values.get(at), new) } else { new };
+            values.set(at, value);
+            last = Some(at);
+        }
+        arrays.push(vector(values));
+        Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays })
+    }
+
+    /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
+    pub fn arrays(&self) -> &[Value] {
+        &self.arrays
+    }
+
+    /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.
+    pub fn hidden(&self) -> Vec<i64> {
+        let mut hidden = Vec::new();
+        let tensor = Tensor {
+            format: self.format.clone(),
+            ..Tensor::dense(Symbol::new("t"), self.dtype(), self.sizes(), taffeta_ast::stmt::Role::Input)
+        };
+        let Ok(flat) = Flat::of(&Arc::new(tensor), &mut hidden) else { return Vec::new() };
+        let length = |s: &Symbol| {
+            let has = |t: &Tensor| t.shape[0] == Expr::var(s);
+            let k = flat.arrays().iter().position(|a| has(&a.tensor))?;
+            Some(self.arrays[k].shape()[0] as i64)
+        };
+        hidden.iter().filter_map(length).collect()
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.arrays.last().map_or(DType::F64, Value::dtype)
+    }
+
+    fn sizes(&self) -> Vec<Expr> {
+        self.shape.iter().map(|n| Expr::int(*n as i64)).collect()
+    }
+}
+
+/// An element that stands twice.
+fn both(a: Literal, b: Literal) -> Literal {
+    match (a, b) {
+        (Literal::Bool(a), Literal::Bool(b)) => Literal::Bool(a || b),
+        (Literal::Int(a), Literal::Int(b)) => Literal::Int(a.wrapping_add(b)),
+        (Literal::Float(a), Literal::Float(b)) => Literal::Float(a + b),
+        (_, b) => b,
+    }
+}
+
+fn index_array(array: &[i64], index: DType) -> Result<Value, Unpackable> {
+    let (_, most) = index.int_range().ok_or(Unpackable::Index(index))?;
+    if array.iter().any(|v| i128::from(*v) > most) {
+        return Err(Unpackable::Index(index));
+    }
+    let mut buffer = Buffer::zeros(index, array.len());
+    for (k, v) in array.iter().enumerate() {
+        buffer.set(k, Literal::Int(i128::from(*v)));
+    }
+    Ok(vector(buffer))
+}
+
+fn filled(format: &Format, dtype: DType, count: i64) -> Buffer {
+    let mut buffer = Buffer::zeros(dtype, count as usize);
+    if let Some(fill) = format.fill {
+        for k in 0..buffer.len() {
+            buffer.set(k, fill);
+        }
+    }
+    buffer
+}
+
+fn vector(buffer: Buffer) -> Value {
+    let shape = vec![buffer.len()];
+    let Some(value) = Value::new(shape, buffer) else { unreachable!("a vector is as long as its elements are many") };
+    value
+}
