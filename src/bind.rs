@@ -268,9 +268,11 @@ mod tests {
                         Dim { text: (*d).into(), value: Some(value) }
                     })
                     .collect(),
+                storage: None,
             })
             .collect();
-        Signature { name: "f".into(), c_name: "taffeta_f".into(), doc: None, sizes, tensors, sites: vec![] }
+        let (name, c_name) = ("f".to_string(), "taffeta_f".to_string());
+        Signature { name, c_name, doc: None, sizes, tensors, sites: vec![], logical: None }
     }
 
     fn check(

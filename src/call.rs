@@ -34,6 +34,8 @@ use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 pub struct Call<'f, 'a> {
     function: &'f Function,
     inputs: Vec<(String, Argument<'a>)>,
+    /// Sparse ones.
+    sparse: Vec<(String, &'a Value)>,
     inouts: Vec<(String, ArgumentMut<'a>)>,
     sizes: Vec<(String, i64)>,
     threads: u32,
@@ -41,7 +43,7 @@ pub struct Call<'f, 'a> {
 
 impl<'f, 'a> Call<'f, 'a> {
     pub(crate) fn new(function: &'f Function) -> Call<'f, 'a> {
-        Call { function, inputs: Vec::new(), inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
+        Call { function, inputs: Vec::new(), sparse: Vec::new(), inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
     }
 
     /// Gives a parameter. Elements are copied only if the view is not row-major and contiguous.
@@ -58,10 +60,13 @@ impl<'f, 'a> Call<'f, 'a> {
         self
     }
 
-    /// Gives a parameter of any element type, as [`crate::inputs`] reads it.
+    /// Gives a parameter of any element type, as [`crate::inputs`] reads it; for a structured one also a sparse value.
     #[must_use]
     pub fn value(mut self, name: &str, value: &'a Value) -> Call<'f, 'a> {
-        self.inputs.push((name.to_string(), value.into()));
+        match value.places() {
+            None => self.inputs.push((name.to_string(), value.into())),
+            Some(_) => self.sparse.push((name.to_string(), value)),
+        }
         self
     }
 
@@ -122,7 +127,7 @@ impl<'f, 'a> Call<'f, 'a> {
         let (sizes, shapes) = self.check().map_err(|faults| Error::Input(locate::report(faults, &sources, entry)))?;
         let names = self.function.signature().results().map(|r| r.name.clone());
         let results = match shapes {
-            Some(shapes) if self.function.is_compiled() => self.run_in_place(&sizes, shapes)?,
+            Some(shapes) if self.function.takes_arrays() => self.run_in_place(&sizes, shapes)?,
             _ => self.run_on_copies(&sizes)?,
         };
         Ok((Outputs { results: names.zip(results).collect() }, sizes))
@@ -131,7 +136,9 @@ impl<'f, 'a> Call<'f, 'a> {
     /// What a parameter holds now.
     pub(crate) fn current(&self, name: &str) -> Option<Value> {
         let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
-        input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value()))
+        let sparse = || self.sparse.iter().find(|(n, _)| n == name).map(|(_, v)| (*v).clone());
+        let inout = || self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
+        input.or_else(sparse).or_else(inout)
     }
 
     /// The sizes that follow from what is given, by name; `None` where it does not fit.
@@ -140,7 +147,9 @@ impl<'f, 'a> Call<'f, 'a> {
         let mut sizes = Sizes::given(signature, &self.sizes).ok()?;
         let given = |name: &str| {
             let input = self.inputs.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
-            input.or_else(|| self.inouts.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec()))
+            let sparse = || self.sparse.iter().find(|(n, _)| n == name).map(|(_, v)| v.shape().to_vec());
+            let inout = || self.inouts.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
+            input.or_else(sparse).or_else(inout)
         };
         let shapes: Vec<Option<Vec<usize>>> = signature.params().map(|p| given(&p.name)).collect();
         sizes.unify(signature, &shapes).ok()?;
@@ -201,8 +210,14 @@ impl<'f, 'a> Call<'f, 'a> {
         let params: Vec<&TensorSig> = signature.params().collect();
         let inputs = self.inputs.iter().map(|(n, a)| (n, a.dtype(), a.shape(), false));
         let inouts = self.inouts.iter().map(|(n, a)| (n, a.dtype(), a.shape(), true));
-        let given: Vec<(&String, DType, &[usize], bool)> = inputs.chain(inouts).collect();
+        let sparse = self.sparse.iter().map(|(n, v)| (n, v.dtype(), v.shape(), false));
+        let given: Vec<(&String, DType, &[usize], bool)> = inputs.chain(sparse).chain(inouts).collect();
         let mut errors = Vec::new();
+        let dense = |name: &str| params.iter().any(|p| p.name == name && p.storage.is_none());
+        for (name, _) in self.sparse.iter().filter(|(n, _)| dense(n)) {
+            let text = format!("parameter `{name}` is dense, and a sparse value is given for it");
+            errors.push(Diagnostic::new("data::storage", text));
+        }
         for (name, ..) in &given {
             if !params.iter().any(|p| p.name == **name) {
                 errors.push(inputs::unknown_param(signature, &params, name));

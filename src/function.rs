@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
+use crate::packed::{self, Packed};
 use crate::pipeline;
 use crate::program::{Backend, Options};
 use crate::scheduler;
@@ -52,6 +53,8 @@ pub struct Ran {
     pub results: Vec<Value>,
     /// What it took.
     pub usage: Usage,
+    /// The arrays of structured parameters, with all others, so that they are not made again.
+    packed: Option<Packed>,
 }
 
 /// What a call took.
@@ -88,7 +91,7 @@ impl Function {
             Backend::C => {
                 let mut sources = Arc::default();
                 let compiled = compile_c(texts, entry, options, &mut timings, front, &mut sources)?;
-                (compiled.signature().clone(), Code::C(Box::new(compiled)), sources)
+                (compiled.signature().logical().clone(), Code::C(Box::new(compiled)), sources)
             }
         };
         Ok(Function { signature, code, sources, timings, contexts: Mutex::default(), lines: Arc::new(to_stdout) })
@@ -157,6 +160,24 @@ impl Function {
     /// Values that do not fit the signature, and whatever stops the program.
     pub fn run(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
         match &self.code {
+            Code::Interp(func) if self.signature.has_storage() => {
+                // What a format cannot hold is refused whatever runs the program.
+                Packed::of(&self.signature, &params)?;
+                let sparse = self.signature.params().zip(&params).map(|(sig, v)| packed::sparse(sig, v)).collect();
+                let ran = self.interpret(func, sparse, sizes)?;
+                Ok(Ran { params, ..ran })
+            }
+            Code::C(compiled) if self.signature.has_storage() => {
+                let mut packed = Packed::of(&self.signature, &params)?;
+                let mut context = self.context(threads)?;
+                let named = packed.sizes(compiled.signature(), sizes);
+                let done = compiled.call_values(&mut context, &mut packed.values, &named);
+                self.give_back(threads, context);
+                let (results, report) = done.map_err(|e| self.call_error(&e))?;
+                let usage = Usage { time: report.time, scratch: Some(report.memory) };
+                self.take_back(&packed, &mut params);
+                Ok(Ran { params, results, usage, packed: Some(packed) })
+            }
             Code::Interp(func) => self.interpret(func, params, sizes),
             Code::C(compiled) => {
                 let mut context = self.context(threads)?;
@@ -164,9 +185,17 @@ impl Function {
                 self.give_back(threads, context);
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
                 let usage = Usage { time: report.time, scratch: Some(report.memory) };
-                Ok(Ran { params, results, usage })
+                Ok(Ran { params, results, usage, packed: None })
             }
         }
+    }
+
+    /// What was written of the parameters of a lowered program.
+    fn take_back(&self, packed: &Packed, params: &mut [Value]) {
+        let Code::C(compiled) = &self.code else { return };
+        let written = compiled.signature().params().zip(&packed.values).filter(|(p, _)| p.passing == Passing::InOut);
+        let own = self.signature.params().zip(params).filter(|(p, _)| p.passing == Passing::InOut);
+        own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
     }
 
     /// Runs again with the same arrays: results are written where they are. Nothing is allocated that was there before.
@@ -179,6 +208,28 @@ impl Function {
             Code::Interp(func) => {
                 *last = self.interpret(func, last.params.clone(), sizes)?;
                 Ok(last.usage)
+            }
+            Code::C(compiled) if self.signature.has_storage() => {
+                let Some(mut packed) = last.packed.take() else {
+                    *last = self.run(std::mem::take(&mut last.params), sizes, threads)?;
+                    return Ok(last.usage);
+                };
+                let flat = compiled.signature();
+                // `inout` parameters begin with what they are now.
+                let own = self.signature.params().zip(&last.params).filter(|(p, _)| p.passing == Passing::InOut);
+                let written = flat.params().zip(&mut packed.values).filter(|(p, _)| p.passing == Passing::InOut);
+                written.zip(own).for_each(|((_, to), (_, from))| to.clone_from(from));
+                let named = packed.sizes(flat, sizes);
+                let args = packed.values.iter_mut().zip(flat.params()).map(|(v, sig)| match sig.passing {
+                    Passing::InOut => Arg::from(v),
+                    _ => Arg::from(&*v),
+                });
+                let mut args: Vec<Arg<'_>> = args.chain(last.results.iter_mut().map(Arg::from)).collect();
+                let usage = self.enter_named(&mut args, &named, threads)?;
+                drop(args);
+                self.take_back(&packed, &mut last.params);
+                (last.usage, last.packed) = (usage, Some(packed));
+                Ok(usage)
             }
             Code::C(_) => {
                 let params = last.params.iter_mut().zip(self.signature.params()).map(|(v, sig)| match sig.passing {
@@ -196,17 +247,21 @@ impl Function {
 
     /// Calls C on arrays that are there; the interpreter has no such entry.
     pub(crate) fn enter(&self, args: &mut [Arg<'_>], sizes: &[i64], threads: u32) -> Result<Usage, Error> {
+        self.enter_named(args, &self.named(sizes), threads)
+    }
+
+    fn enter_named(&self, args: &mut [Arg<'_>], sizes: &[(&str, i64)], threads: u32) -> Result<Usage, Error> {
         let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
         let mut context = self.context(threads)?;
-        let done = compiled.call(&mut context, args, &self.named(sizes));
+        let done = compiled.call(&mut context, args, sizes);
         self.give_back(threads, context);
         let report = done.map_err(|e| self.call_error(&e))?;
         Ok(Usage { time: report.time, scratch: Some(report.memory) })
     }
 
     /// Whether arrays can be passed as they are.
-    pub(crate) fn is_compiled(&self) -> bool {
-        matches!(self.code, Code::C(_))
+    pub(crate) fn takes_arrays(&self) -> bool {
+        matches!(self.code, Code::C(_)) && !self.signature.has_storage()
     }
 
     fn named<'s>(&'s self, sizes: &[i64]) -> Vec<(&'s str, i64)> {
@@ -283,7 +338,7 @@ impl Function {
             if before { Error::Input(report) } else { Error::Run(report) }
         })?;
         let usage = Usage { time: start.elapsed(), scratch: None };
-        Ok(Ran { params: outputs.params, results: outputs.results, usage })
+        Ok(Ran { params: outputs.params, results: outputs.results, usage, packed: None })
     }
 }
 

@@ -35,7 +35,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
         };
         values.push(match source {
             Source::Generator(_) => None,
-            source => io::read(source, &want(param, &bound)).map_err(&mut fault).ok(),
+            source => read_one(param, source, &want(param, &bound)).map_err(&mut fault).ok(),
         });
     }
     if !errors.is_empty() {
@@ -49,6 +49,16 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
         let shape = bound.shape(param).ok_or_else(|| vec![no_shape(param, &bound)])?;
         let want = want(param, &bound);
+        if let Source::Generator(generator) = source
+            && generator.is_sparse()
+            && param.storage.is_some()
+        {
+            match generator.sparse(&want, &shape) {
+                Ok(v) => *value = Some(v),
+                Err(d) => errors.push(d.into()),
+            }
+            continue;
+        }
         if let Source::Generator(generator) = source {
             bytes += memory::check_tensor(param.dtype, &shape, &format!("parameter `{}`", param.name))
                 .map_err(|d| vec![d.into()])? as u128;
@@ -65,6 +75,10 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     } else {
         Err(errors)
     }
+}
+
+fn read_one(param: &TensorSig, source: &Source, want: &Want) -> Result<Value, Diagnostic> {
+    if param.storage.is_some() { io::read_stored(source, want) } else { io::read(source, want) }
 }
 
 /// What is known of a call before all of its inputs are there.
@@ -88,7 +102,7 @@ pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String
     for (param, source) in params.iter().zip(&sources) {
         let value = match source {
             None | Some(Source::Generator(_)) => None,
-            Some(source) => Some(io::read(source, &want(param, &bound)).map_err(|d| vec![d.into()])?),
+            Some(source) => Some(read_one(param, source, &want(param, &bound)).map_err(|d| vec![d.into()])?),
         };
         integers.extend(value.as_ref().and_then(|v| integer(param, v)));
         shapes.push(value.map(|v| v.shape().to_vec()));
@@ -163,6 +177,10 @@ fn want(param: &TensorSig, sizes: &Sizes) -> Want {
 pub fn type_text(t: &TensorSig) -> String {
     let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
     let plain = if dims.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, dims.join(", ")) };
+    let plain = match &t.storage {
+        Some(storage) => format!("{plain} @ {}", storage.format(t.dtype)),
+        None => plain,
+    };
     if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain }
 }
 

@@ -37,6 +37,9 @@ pub mod inputs;
 pub mod io;
 mod loader;
 mod locate;
+/// Structured parameters as arrays, for tests that call C by themselves: it changes without notice.
+#[doc(hidden)]
+pub mod packed;
 pub mod pair;
 /// The order of compilation, for tests that look between its steps: it changes without notice.
 #[doc(hidden)]

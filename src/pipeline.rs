@@ -14,6 +14,7 @@ use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
+use taffeta_codegen::signature::Signature;
 use taffeta_codegen::{LowerOptions, Lowered};
 use taffeta_frontend::StaticValue;
 use taffeta_frontend::program::{Program, Source};
@@ -218,8 +219,32 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             // Then what is decided disappears, so that checks are made for what is left alone.
             validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
-            // Lowering last: from here on there are no dimensions that one could prove anything about.
-            taffeta_codegen::lower(&func, &options)
+            // Structured tensors become their arrays before bounds are checked: what storage skips raises nothing.
+            if func.interface().all(|t| t.format.is_dense()) {
+                // Lowering last: from here on there are no dimensions that one could prove anything about.
+                return taffeta_codegen::lower(&func, &options);
+            }
+            let logical = Signature::of(&func, &options.sizes);
+            // Positions are computed from shapes, so what is known of these comes first here.
+            let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
+            let func = taffeta_structured::lower(&func)?.func;
+            validate::pass(&func, "structured lowering")?;
+            let func = pass::simplify::run(&func);
+            Ok(taffeta_codegen::lower(&func, &options)?.called_by(logical))
+        })
+    })
+}
+
+/// The program on the arrays of its structured tensors, with its sizes compiled in.
+pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
+    let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
+    timings.measure("structured", || {
+        deep(|| {
+            let func = pass::simplify::run(&taffeta_codegen::lower::specialise(func, &sizes)?);
+            let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
+            let lowered = taffeta_structured::lower(&func)?.func;
+            validate::stage(&lowered, "structured lowering")?;
+            Ok(lowered)
         })
     })
 }

@@ -564,6 +564,17 @@ impl Program {
         pipeline::lowered(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
+    /// The program on the arrays that its structured tensors consist of, with its sizes compiled in.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry; what has no rule in structured lowering yet.
+    pub fn structured(&self, entry: &str, options: &Options) -> Result<Func, Error> {
+        let mut timings = Timings::default();
+        let func = self.timed_logical(entry, options, &mut timings)?;
+        pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
+    }
+
     /// What is wrong with the arguments of an entry, pointing at the annotations of its parameters.
     pub fn report(&self, entry: &str, faults: Vec<Fault>) -> Report {
         locate::report(faults, &self.sources, entry)

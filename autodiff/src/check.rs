@@ -15,6 +15,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             );
             continue;
         };
+        if !p.tensor.format.is_dense() {
+            let text = format!("the gradient with respect to `{wrt}`, which is structured, is not supported yet");
+            found.push(
+                Diagnostic::new("grad::structured", text).at(request.span).help("name the dense parameters in `wrt`"),
+            );
+            continue;
+        }
         if !p.tensor.dtype.is_float() {
             let d =
                 Diagnostic::new("grad::wrt", format!("`{wrt}` is of {}, which carries no derivative", p.tensor.dtype));

@@ -3,8 +3,9 @@
 //! It is plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
 
 use serde::{Deserialize, Serialize};
+use taffeta_ast::format::{Format, Level};
 use taffeta_ast::func::ParamMode;
-use taffeta_ast::{DType, Expr, ExprKind, Func, Op, Symbol};
+use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol};
 
 /// An entry's interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Signature {
     pub tensors: Vec<TensorSig>,
     /// Places that can stop the program: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
+    /// The interface of the program as it is written, where C takes the arrays of structured parameters instead of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical: Option<Box<Signature>>,
 }
 
 /// A size parameter.
@@ -54,6 +58,55 @@ pub struct TensorSig {
     pub passing: Passing,
     /// Its sizes.
     pub shape: Vec<Dim>,
+    /// How it is stored, if not densely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
+}
+
+/// How a structured tensor is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// Outermost first.
+    pub levels: Vec<Level>,
+    /// The dimension that each level stores.
+    pub order: Vec<usize>,
+    /// The value of elements that are not stored, if it is not 0.
+    pub fill: Option<Fill>,
+}
+
+/// A number that survives being written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fill {
+    /// Of type `bool`.
+    Bool(bool),
+    /// Of an integer type: those of u64 as i64, bit by bit.
+    Int(i64),
+    /// Of a floating-point type: the bits of the f64.
+    Float(u64),
+}
+
+impl Storage {
+    /// The storage of a tensor; `None` if it is dense.
+    pub fn of(format: &Format) -> Option<Storage> {
+        let fill = format.fill.map(|fill| match fill {
+            Literal::Bool(b) => Fill::Bool(b),
+            Literal::Int(i) => Fill::Int(i as i64),
+            Literal::Float(f) => Fill::Float(f.to_bits()),
+        });
+        (!format.is_dense()).then(|| Storage { levels: format.levels.to_vec(), order: format.order(), fill })
+    }
+
+    /// The format, for elements of that type.
+    pub fn format(&self, dtype: DType) -> Format {
+        let fill = self.fill.map(|fill| match fill {
+            Fill::Bool(b) => Literal::Bool(b),
+            Fill::Int(i) if dtype == DType::U64 => Literal::Int(i128::from(i as u64)),
+            Fill::Int(i) => Literal::Int(i128::from(i)),
+            Fill::Float(bits) => Literal::Float(f64::from_bits(bits)),
+        });
+        Format { fill, ..Format::new(self.levels.clone()).ordered(&self.order) }
+    }
 }
 
 /// One size of a parameter or result.
@@ -128,6 +181,7 @@ impl Signature {
             dtype: t.dtype,
             passing,
             shape: t.shape.iter().map(|e| Dim { text: text(e, 0), value: Size::of(e, &func.sizes) }).collect(),
+            storage: Storage::of(&t.format),
         });
         Signature {
             name: func.name.clone(),
@@ -140,7 +194,18 @@ impl Signature {
                 .collect(),
             tensors: tensors.collect(),
             sites: Vec::new(),
+            logical: None,
         }
+    }
+
+    /// The interface of the program as it is written.
+    pub fn logical(&self) -> &Signature {
+        self.logical.as_deref().unwrap_or(self)
+    }
+
+    /// Whether a parameter is structured.
+    pub fn has_storage(&self) -> bool {
+        self.tensors.iter().any(|t| t.storage.is_some())
     }
 
     /// The parameters, without the results.

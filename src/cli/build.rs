@@ -50,6 +50,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = session::options(&args.of)?.portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let source = program.c_source(&entry, &options)?;
+    if source.signature.logical.is_some() {
+        let text = format!("`{entry}` has structured parameters, for which libraries have no interface yet");
+        return Err(Diagnostic::new("command::unsupported", text).help("run it: `taffeta run`").into());
+    }
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
     let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;
     let both = args.shared == args.archive;

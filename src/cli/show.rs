@@ -28,8 +28,9 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `lowered` the program on flat
-buffers with its checks, `c` the C that is compiled. `scheduled` is the
+Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `structured` that
+program on the arrays of its structured tensors, `lowered` the program on flat buffers with its checks, `c` the C that is
+compiled. `scheduled` is the
 logical program after its schedule. `grad` is the gradient with respect to all floats; `taffeta grad` has more, and with
 --grad every other stage is that of the gradient. Where a schedule has another name for a loop, it stands behind it
 (`i~o`).
@@ -46,7 +47,6 @@ enum Stage {
     Elaborated,
     Grad,
     Scheduled,
-    #[value(hide = true)] // comes with structured tensors
     Structured,
     Lowered,
     C,
@@ -59,14 +59,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         (None, Some(_)) => Stage::Scheduled,
         (None, None) => Stage::Elaborated,
     };
-    if stage == Stage::Structured {
-        return Err(Diagnostic::new(
-            "command::unsupported",
-            "this stage is not supported yet: structured tensors come in a later version",
-        )
-        .help("stages so far: parsed, elaborated, grad, scheduled, lowered, c")
-        .into());
-    }
     let program = Program::load(&args.of.file)?;
     let options = session::options(&args.of)?;
     if stage == Stage::Parsed {
@@ -104,6 +96,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let gradient = options.gradient.clone().unwrap_or_default();
             listing(&program.logical(&entry, &options.gradient(gradient))?)
         }
+        Stage::Structured => listing(&program.structured(&entry, &options)?),
         Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),
         _ => program.c_source(&entry, &options)?.code,
     };

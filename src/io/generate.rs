@@ -8,7 +8,7 @@ use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
 use taffeta_ast::value::element_count;
-use taffeta_ast::{Buffer, DType, Diagnostic, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 
 /// A generator with its arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,8 @@ enum Kind {
     Ones,
     /// 0, 1, 2 … in row-major order.
     Arange,
+    /// Uniform in [0, 1) (integers: 1) at random places, of which that part has elements.
+    Sprand(f64),
 }
 
 impl Generator {
@@ -61,14 +63,21 @@ impl Generator {
         };
         let mut positional = Vec::new();
         let mut named: Vec<(&str, i128)> = Vec::new();
+        let mut density = None;
         for arg in inner.split(',').map(str::trim).filter(|a| !a.is_empty()) {
             let (key, value) = match arg.split_once('=') {
                 Some((k, v)) => (Some(k.trim()), v.trim()),
                 None => (None, arg),
             };
+            if let (Some("density"), "sprand") = (key, name) {
+                density = value.parse::<f64>().ok().filter(|d| (0.0..=1.0).contains(d));
+                if density.is_none() {
+                    return Err(bad(format!("a density is a number from 0 to 1, and this is `{value}`")));
+                }
+                continue;
+            }
             let value = match Scalar::parse(value) {
                 Some(Scalar::Int(v)) => v,
-                _ if name == "sprand" => 0,
                 _ => return Err(bad(format!("`{value}` is not an integer"))),
             };
             match key {
@@ -76,15 +85,8 @@ impl Generator {
                 None => positional.push(value),
             }
         }
-        if name == "sprand" {
-            return Err(Diagnostic::new(
-                "input::unsupported",
-                format!("`{text}`: sparse inputs are not supported yet"),
-            )
-            .help("use `rand`, or a dense `.npy`"));
-        }
         let mut take = |key: &str| named.iter().position(|(k, _)| *k == key).map(|i| named.remove(i).1);
-        let random = matches!(name, "rand" | "randn" | "randint");
+        let random = matches!(name, "rand" | "randn" | "randint" | "sprand");
         let seed = if random { take("seed") } else { None };
         let seed = match seed {
             None => None,
@@ -96,6 +98,10 @@ impl Generator {
             "zeros" => Kind::Zeros,
             "ones" => Kind::Ones,
             "arange" => Kind::Arange,
+            "sprand" => match density {
+                Some(density) => Kind::Sprand(density),
+                None => return Err(bad("how many elements there are is missing: `sprand(density=0.01)`".into())),
+            },
             _ => {
                 let mut bound = |key: &str| match take(key) {
                     Some(v) => Some(v),
@@ -113,6 +119,7 @@ impl Generator {
             let has = match kind {
                 Kind::Rand | Kind::Randn => "`seed=`",
                 Kind::Randint(..) => "two bounds and `seed=`",
+                Kind::Sprand(_) => "`density=` and `seed=`",
                 Kind::Zeros | Kind::Ones | Kind::Arange => "no arguments",
             };
             return Err(bad(format!("`{extra}` is not expected: `{name}` takes {has}")));
@@ -123,11 +130,56 @@ impl Generator {
     /// Makes a tensor of the wanted type.
     pub fn generate(&self, want: &Want, shape: &[usize]) -> Result<Value, Diagnostic> {
         memory::check_tensor(want.dtype, shape, &format!("parameter `{}`", want.name))?;
+        if let Kind::Sprand(_) = self.kind {
+            let (value, _) = self.sparse(want, shape)?.dense().ok_or_else(|| too_large(want))?;
+            return Ok(value);
+        }
         let n = element_count(shape).unwrap_or(0);
         let rng = RefCell::new(ChaCha8Rng::seed_from_u64(self.seed.unwrap_or_else(|| seed_of(&want.name))));
         let data = if want.dtype.is_float() { self.floats(want, n, &rng)? } else { self.integers(want, n, &rng)? };
-        Value::new(shape.to_vec(), data)
-            .ok_or_else(|| Diagnostic::new("data::too_large", format!("parameter `{}` is too large", want.name)))
+        Value::new(shape.to_vec(), data).ok_or_else(|| too_large(want))
+    }
+
+    /// Whether it makes some elements of a tensor.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.kind, Kind::Sprand(_))
+    }
+
+    /// Makes the elements of a sparse tensor: as many as the density says, rounded, at different places.
+    pub fn sparse(&self, want: &Want, shape: &[usize]) -> Result<Value, Diagnostic> {
+        let density = if let Kind::Sprand(density) = self.kind { density } else { 1.0 };
+        let total = shape.iter().try_fold(1u128, |n, d| n.checked_mul(*d as u128)).ok_or_else(|| too_large(want))?;
+        let count = (density * total as f64).round() as u128;
+        // Of each: its indices, a place in the set below, and the element.
+        let bytes = count.saturating_mul(8 * shape.len() as u128 + 48);
+        memory::check_bytes(bytes, &format!("parameter `{}`", want.name))?;
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed.unwrap_or_else(|| seed_of(&want.name)));
+        // Of places that are more than half taken, those are drawn that are not.
+        let (drawn, complement) = if count > total / 2 { (total - count, true) } else { (count, false) };
+        let mut places = std::collections::BTreeSet::new();
+        while (places.len() as u128) < drawn {
+            places.insert(rng.random_range(0..total));
+        }
+        let places: Vec<u128> = match complement {
+            true => (0..total).filter(|p| !places.contains(p)).collect(),
+            false => places.into_iter().collect(),
+        };
+        let mut indices = vec![0i64; places.len() * shape.len()];
+        for (e, place) in places.iter().enumerate() {
+            let mut rest = *place;
+            for (d, n) in shape.iter().enumerate().rev() {
+                indices[e * shape.len() + d] = (rest % *n as u128) as i64;
+                rest /= *n as u128;
+            }
+        }
+        let elements = match want.dtype.is_float() {
+            true => {
+                let rng = RefCell::new(rng);
+                convert::floats(want.dtype, places.len(), |_| Ok(uniform(want.dtype, &mut rng.borrow_mut())))?
+            }
+            false => convert::integers(want.dtype, places.len(), |_| Ok(1))?,
+        };
+        Value::sparse(shape.to_vec(), indices, elements, Literal::zero(want.dtype)).ok_or_else(|| too_large(want))
     }
 
     fn floats(&self, want: &Want, n: usize, rng: &RefCell<ChaCha8Rng>) -> Result<Buffer, Diagnostic> {
@@ -140,6 +192,7 @@ impl Generator {
                 Kind::Zeros => 0.0,
                 Kind::Ones => 1.0,
                 Kind::Arange => i as f64,
+                Kind::Sprand(_) => unreachable!("it is not made element by element"),
             };
             Ok(v)
         })
@@ -161,7 +214,7 @@ impl Generator {
             }
             Kind::Randint(a, b) => a >= lo && b - 1 <= hi,
             Kind::Arange => n as i128 <= hi.saturating_add(1),
-            Kind::Zeros | Kind::Ones => true,
+            Kind::Zeros | Kind::Ones | Kind::Sprand(_) => true,
         };
         if !fits {
             return Err(Diagnostic::new(
@@ -178,10 +231,14 @@ impl Generator {
                 Kind::Randint(a, b) => rng.borrow_mut().random_range(a..b),
                 Kind::Ones => 1,
                 Kind::Arange => i as i128,
-                Kind::Rand | Kind::Randn | Kind::Zeros => 0,
+                Kind::Rand | Kind::Randn | Kind::Zeros | Kind::Sprand(_) => 0,
             })
         })
     }
+}
+
+fn too_large(want: &Want) -> Diagnostic {
+    Diagnostic::new("data::too_large", format!("parameter `{}` is too large", want.name))
 }
 
 /// As many random bits as the type's fraction has, so that rounding never gives 1.

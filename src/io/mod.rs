@@ -54,6 +54,21 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
     Ok(value)
 }
 
+/// Reads a file or a literal for a structured parameter: of a file that lists elements, these; of a dense one, all.
+pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
+    let path = match source {
+        Source::File { path, part: None } if is_stdin(path) => stdin::file()?,
+        Source::File { path, part: None } => path,
+        _ => return read(source, want),
+    };
+    if source::extension(path) != "mtx" {
+        return read(source, want);
+    }
+    let value = mtx::read_sparse(path, want)?;
+    check_rank(&value, source, want)?;
+    Ok(value)
+}
+
 fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
     if is_stdin(path) {
         return read_file(stdin::file()?, part, want);

@@ -6,7 +6,7 @@
 
 use super::{Want, convert, file_error, line_error, memory, truncated};
 use std::path::Path;
-use taffeta_ast::{Buffer, DType, Diagnostic, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Field {
@@ -33,6 +33,7 @@ struct Matrix {
     rows: usize,
     cols: usize,
     integer: bool,
+    pattern: bool,
     entries: Vec<(usize, usize, f64)>,
 }
 
@@ -75,6 +76,37 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     let value = value.ok_or_else(|| file_error("data::format", path, "shape and data disagree"))?;
     let shown = part.map_or(what.clone(), |p| format!("{what}:{p}"));
     convert::to(value, want, &shown)
+}
+
+/// Reads a matrix as its elements, those that stand twice summed. Elements that are written down are stored, zeros too.
+pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
+    let matrix = parse(&super::read_text(path)?, path)?;
+    let mut entries: Vec<(usize, usize, f64)> = Vec::with_capacity(matrix.entries.len());
+    for e in &matrix.entries {
+        match entries.last_mut() {
+            Some(last) if (last.0, last.1) == (e.0, e.1) => last.2 += e.2,
+            _ => entries.push(*e),
+        }
+    }
+    let column = want.ndim == 1 && matrix.cols == 1;
+    let row = want.ndim == 1 && matrix.rows == 1 && !column;
+    let (shape, indices): (Vec<usize>, Vec<i64>) = match (column, row) {
+        (true, _) => (vec![matrix.rows], entries.iter().map(|e| e.0 as i64).collect()),
+        (_, true) => (vec![matrix.cols], entries.iter().map(|e| e.1 as i64).collect()),
+        _ => (vec![matrix.rows, matrix.cols], entries.iter().flat_map(|e| [e.0 as i64, e.1 as i64]).collect()),
+    };
+    let numbers = numbers(entries.iter().map(|e| e.2).collect(), matrix.integer);
+    let what = path.display().to_string();
+    let elements = match (matrix.pattern, want.dtype) {
+        (true, DType::Bool) => Buffer::Bool(vec![true; entries.len()]),
+        _ => {
+            let list = Value::new(vec![entries.len()], numbers);
+            let list = list.ok_or_else(|| file_error("data::format", path, "shape and data disagree"))?;
+            convert::to(list, want, &what)?.into_parts().1
+        }
+    };
+    Value::sparse(shape, indices, elements, Literal::zero(want.dtype))
+        .ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
 }
 
 fn dense(matrix: &Matrix, want: &Want, what: &str) -> Result<Option<Value>, Diagnostic> {
@@ -144,7 +176,8 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
     if banner.symmetry != Symmetry::General && rows != cols {
         return Err(line_error(path, line, format!("a symmetric matrix of {rows} × {cols}")));
     }
-    let mut matrix = Matrix { rows, cols, integer: banner.field != Field::Real, entries: Vec::new() };
+    let pattern = banner.field == Field::Pattern;
+    let mut matrix = Matrix { rows, cols, integer: banner.field != Field::Real, pattern, entries: Vec::new() };
     let mut position = if banner.symmetry == Symmetry::Skew { (1, 0) } else { (0, 0) };
     for _ in 0..count {
         let (line, text) = lines.next().ok_or_else(|| truncated(path))?;

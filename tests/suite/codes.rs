@@ -8,7 +8,7 @@ use taffeta_ast::codes;
 /// Every Rust file of the crates but those of tests.
 fn sources() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = ["", "ast", "frontend", "analysis", "schedule", "autodiff", "codegen", "libop"];
+    let crates = ["", "ast", "frontend", "analysis", "schedule", "autodiff", "structured", "codegen", "libop"];
     let mut folders: Vec<PathBuf> = crates.iter().map(|c| root.join(c).join("src")).collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

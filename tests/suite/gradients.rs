@@ -24,9 +24,13 @@ enum Outcome {
     Wrong(String),
 }
 
+/// Whether a program is differentiated by a parameter: by those that are structured it cannot be yet.
+fn is_differentiated(p: &taffeta_ast::Param) -> bool {
+    p.tensor.dtype.is_float() && p.tensor.format.is_dense()
+}
+
 fn floats(func: &Func) -> Vec<String> {
-    let float = |p: &&taffeta_ast::Param| p.tensor.dtype.is_float();
-    func.params.iter().filter(float).map(|p| p.tensor.symbol.name().to_string()).collect()
+    func.params.iter().filter(|p| is_differentiated(p)).map(|p| p.tensor.symbol.name().to_string()).collect()
 }
 
 /// Results and `inout` parameters of floats.
@@ -105,8 +109,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
         interp::run(f, &Inputs { params, ..inputs.clone() })
     };
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let float = |p: &taffeta_ast::Param| p.tensor.dtype.is_float();
-    let by: Vec<usize> = (0..func.params.len()).filter(|k| float(&func.params[*k])).collect();
+    let by: Vec<usize> = (0..func.params.len()).filter(|k| is_differentiated(&func.params[*k])).collect();
     let directions: Vec<Value> = by.iter().map(|k| random(&inputs.params[*k], &mut rng)).collect();
     let jvp = match derive(Kind::Jvp, Tape::Auto, None) {
         Ok((jvp, _)) => jvp,
@@ -175,12 +178,18 @@ fn transposed(case: &Case<'_>) -> Outcome {
     outcome
 }
 
+/// The gradient that is asked for: with respect to all dense parameters of floats.
+fn asked(file: &taffeta::Program, case: &Case<'_>, tape: &Tape) -> Result<Gradient, taffeta::Error> {
+    let func = file.logical(&case.entry, &case.options().schedule(None))?;
+    Ok(Gradient::default().wrt(floats(&func)).tape(tape.clone()))
+}
+
 /// The gradient by a backend, parameters and results, and what it is given.
 fn gradient(case: &Case<'_>, backend: Backend, tape: &Tape) -> Result<(Vec<Named>, Inputs), taffeta::Error> {
     let file = taffeta::Program::load(&case.program.path)?;
     // The interpreter differentiates the program as it is written, C after its schedule.
     let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
-    let options = case.options().schedule(schedule.as_deref()).gradient(Gradient::default().tape(tape.clone()));
+    let options = case.options().schedule(schedule.as_deref()).gradient(asked(&file, case, tape)?);
     let function = file.compile(&case.entry, &options.backend(backend))?;
     let mut given = case.inputs.clone();
     // A gradient has seeds of its own among its inputs, which are given.
@@ -203,7 +212,7 @@ const ROUNDINGS: usize = 4;
 /// `f32`.
 fn in_f64(case: &Case<'_>, tape: &Tape, given: &Inputs) -> Result<Vec<Vec<Value>>, taffeta::Error> {
     let file = taffeta::Program::load(&case.program.path)?;
-    let options = case.options().schedule(None).gradient(Gradient::default().tape(tape.clone()));
+    let options = case.options().schedule(None).gradient(asked(&file, case, tape)?);
     let func = file.logical(&case.entry, &options)?;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let widened = |word: &str| match word.strip_prefix("f32") {

@@ -33,4 +33,5 @@ mod sanitized;
 mod sanitized_schedules;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
+mod structured;
 mod training;

@@ -8,6 +8,7 @@ use crate::driver::{self, Call, Outcome};
 use crate::programs;
 use crate::status;
 use itertools::Itertools as _;
+use taffeta::packed::{self, Packed};
 use taffeta::{Error, Options, Timings, inputs, pipeline};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
@@ -21,7 +22,9 @@ pub struct Prepared {
     name: String,
     func: Func,
     source: CSource,
-    inputs: inputs::Inputs,
+    /// The arguments and sizes as C takes them.
+    params: Vec<Value>,
+    sizes: Vec<i64>,
     expected: Result<Outputs, RuntimeError>,
 }
 
@@ -40,10 +43,14 @@ pub fn prepare(
     let lowered = pipeline::lowered(&func, &Options::default(), &mut timings)
         .map_err(|d| Error::Program(taffeta::Report { diagnostics: d.0, sources: file.sources().clone() }))?;
     let source = pipeline::c(&lowered, file.sources(), &mut timings);
-    let names = source.signature.sizes.iter().map(|s| s.name.clone());
-    let given = Inputs { sizes: names.zip_eq(inputs.sizes.iter().copied()).collect(), params: inputs.values.clone() };
+    let signature = source.signature.logical();
+    let names = signature.sizes.iter().map(|s| s.name.clone());
+    let stored = signature.params().zip_eq(&inputs.values).map(|(sig, v)| packed::sparse(sig, v)).collect();
+    let given = Inputs { sizes: names.zip_eq(inputs.sizes.iter().copied()).collect(), params: stored };
     let expected = interp::run(&func, &given);
-    Ok(Some(Prepared { name, func, source, inputs, expected }))
+    let packed = Packed::of(signature, &inputs.values)?;
+    let sizes = inputs.sizes.into_iter().chain(packed.hidden).collect();
+    Ok(Some(Prepared { name, func, source, params: packed.values, sizes, expected }))
 }
 
 /// A command's entry.
@@ -90,10 +97,8 @@ pub fn faults(prepared: &[Prepared]) -> Vec<String> {
     let groups: Vec<&[Prepared]> = prepared.chunks(prepared.len().div_ceil(rayon::current_num_threads())).collect();
     let of_group = |group: &&[Prepared]| {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let calls: Vec<Call<'_>> = group
-            .iter()
-            .map(|p| Call { source: &p.source, params: &p.inputs.values, sizes: &p.inputs.sizes })
-            .collect();
+        let calls: Vec<Call<'_>> =
+            group.iter().map(|p| Call { source: &p.source, params: &p.params, sizes: &p.sizes }).collect();
         let outcomes = driver::run(&calls, dir.path());
         let named = |(p, outcome): (&Prepared, Outcome)| fault(p, outcome).map(|what| format!("{}: {what}", p.name));
         group.iter().zip_eq(outcomes).filter_map(named).collect::<Vec<_>>()

@@ -22,7 +22,7 @@ pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;
 pub(crate) use specialise::MAX_SIZE;
-pub use specialise::body as specialise;
+pub use specialise::{body as specialise, interface as specialise_interface};
 pub use vectors::vector_bytes;
 pub(crate) use vectors::{Vectors, at};
 
@@ -66,6 +66,13 @@ impl Lowered {
     /// Which arrays are vectors, and which loops go over their lanes.
     pub(crate) fn vectors(&self) -> &Vectors {
         &self.vectors
+    }
+
+    /// The same program, for callers that know it by another interface.
+    #[must_use]
+    pub fn called_by(mut self, logical: Signature) -> Lowered {
+        self.signature.logical = Some(Box::new(logical));
+        self
     }
 
     /// The program on flat buffers.

@@ -31,7 +31,11 @@ pub fn body(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnos
 }
 
 /// The program with these sizes compiled into the shapes of parameters and results.
-pub(super) fn interface(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
+///
+/// # Errors
+///
+/// As [`body`].
+pub fn interface(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let known = known(func, sizes)?;
     let declare = |t: &Arc<Tensor>| Arc::new(Tensor { shape: shape(t, &known), ..(**t).clone() });
     let params = func.params.iter().map(|p| Param { tensor: declare(&p.tensor), mode: p.mode }).collect();

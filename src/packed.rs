@@ -1,0 +1,66 @@
+//! Structured parameters on their way to C: the arrays that their formats consist of.
+
+use crate::error::{Error, Report};
+use taffeta_ast::{Diagnostic, Literal, Value};
+use taffeta_codegen::signature::{Signature, TensorSig};
+use taffeta_structured::Stored;
+
+/// The parameters of a lowered program.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// In order: of a structured parameter its arrays, outermost level first, and its elements.
+    pub values: Vec<Value>,
+    /// Numbers of positions, in the order of the lowered program's sizes after the program's own.
+    pub hidden: Vec<i64>,
+}
+
+impl Packed {
+    /// Packs the parameters of a call.
+    ///
+    /// # Errors
+    ///
+    /// What a format cannot hold.
+    pub fn of(signature: &Signature, params: &[Value]) -> Result<Packed, Error> {
+        let mut packed = Packed { values: Vec::new(), hidden: Vec::new() };
+        for (sig, value) in signature.params().zip(params) {
+            let Some(storage) = &sig.storage else {
+                packed.values.push(value.clone());
+                continue;
+            };
+            let sparse = sparse(sig, value);
+            let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
+            let format = storage.format(sig.dtype);
+            let stored = Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| {
+                let d = Diagnostic::new("data::storage", format!("parameter `{}`: {why}", sig.name));
+                Error::Input(Report::without_sources(vec![d]))
+            })?;
+            packed.hidden.extend(stored.hidden());
+            packed.values.extend(stored.arrays().iter().cloned());
+        }
+        Ok(packed)
+    }
+
+    /// Its sizes by name: the program's own, as far as they are given, and the hidden ones.
+    pub fn sizes<'s>(&self, flat: &'s Signature, own: &[i64]) -> Vec<(&'s str, i64)> {
+        let (first, hidden) = flat.sizes.split_at(flat.sizes.len() - self.hidden.len());
+        let named = first.iter().zip(own).chain(hidden.iter().zip(&self.hidden));
+        named.map(|(s, v)| (s.name.as_str(), *v)).collect()
+    }
+}
+
+/// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs from the fill (NaN from
+/// everything), or all of it where the format stores whole regions.
+pub fn sparse(sig: &TensorSig, value: &Value) -> Value {
+    let Some(storage) = &sig.storage else { return value.clone() };
+    let format = storage.format(sig.dtype);
+    let fill = format.fill.unwrap_or(Literal::zero(sig.dtype));
+    if value.places().is_some() {
+        return value.clone().with_fill(fill);
+    }
+    let whole = format.levels.iter().all(|l| l.kind.facts().full);
+    let differs = |k: usize| match (value.data().get(k), fill) {
+        (Literal::Float(a), Literal::Float(b)) => a != b,
+        (a, b) => a != b,
+    };
+    value.only(fill, |k| whole || differs(k))
+}

@@ -1,0 +1,124 @@
+//! Structured parameters in C: the loops are those that an expert writes, and on real matrices they compute what their
+//! elements say.
+
+use std::path::{Path, PathBuf};
+use taffeta::{Options, Program};
+use taffeta_ast::Value;
+
+fn products() -> Program {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/products.ft");
+    Program::load(&file).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The C of an entry from its loops on.
+fn kernel(entry: &str, schedule: Option<&str>) -> String {
+    let source = products().c_source(entry, &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
+    let code = source.code;
+    let end = code.find(&format!("int taffeta_{entry}_plan")).expect("the entry");
+    code[..end].to_string()
+}
+
+/// No check, no `while`, no test of what is stored: from one position to the next.
+#[test]
+fn a_row_times_a_vector_is_what_an_expert_writes() {
+    for schedule in [None, Some("rows")] {
+        let c = kernel("spmv", schedule);
+        let lines: Vec<&str> = c.lines().map(str::trim).collect();
+        let first = lines.iter().position(|l| l.starts_with("const int64_t j_p_end")).expect("the end of a row");
+        let code: Vec<&str> = lines[first..].iter().copied().filter(|l| !l.starts_with("/*")).take(4).collect();
+        assert_eq!(
+            code,
+            [
+                "const int64_t j_p_end = (int64_t)A_pos1[i + 1];",
+                "for (int64_t j_p = (int64_t)A_pos1[i]; j_p < j_p_end; j_p++) {",
+                "y[i] += A_val[j_p] * x[(int64_t)A_crd1[j_p]];",
+                "}",
+            ],
+            "{c}"
+        );
+        assert!(!c[c.find("spmv_kernel").expect("the kernel")..].contains("wf_fail"), "{c}");
+        assert!(!c.contains("while"), "{c}");
+        assert_eq!(c.contains("#pragma omp parallel for"), schedule.is_some(), "{c}");
+    }
+}
+
+/// The matrices of `TAFFETA_DATA`, small ones and large ones.
+fn matrices() -> Vec<PathBuf> {
+    let Some(data) = std::env::var_os("TAFFETA_DATA") else { return Vec::new() };
+    let folder = Path::new(&data).join("matrices");
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut all: Vec<PathBuf> = files.map(|f| f.expect("a file").path()).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "mtx"));
+    assert!(all.len() > 10, "only {} matrices in {}", all.len(), folder.display());
+    all.sort();
+    all
+}
+
+/// `A x` in f64, element by element, and the sum of the magnitudes in each row.
+fn product(a: &Value, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (mut y, mut scale) = (vec![0.0; a.shape()[0]], vec![0.0; a.shape()[0]]);
+    let places = a.places().expect("it is sparse");
+    for (at, v) in places.indices.chunks_exact(2).zip(a.numbers()) {
+        let term = v * x[at[1] as usize];
+        y[at[0] as usize] += term;
+        scale[at[0] as usize] += term.abs();
+    }
+    (y, scale)
+}
+
+#[test]
+fn products_with_real_matrices() {
+    let program = products();
+    let ways = [("spmv", None), ("spmv", Some("rows")), ("by_columns", None)];
+    let entries: Vec<_> = ways
+        .iter()
+        .map(|(entry, schedule)| {
+            program.compile(entry, &Options::default().schedule(*schedule)).unwrap_or_else(|e| panic!("{e}"))
+        })
+        .collect();
+    let mut compared = 0;
+    for path in matrices() {
+        let given = [("A".to_string(), path.display().to_string()), ("x".to_string(), "rand(seed=1)".to_string())];
+        let read = taffeta::inputs::read(entries[0].signature(), &given, &[]);
+        // A matrix of complex numbers is refused, with the reason.
+        let inputs = match read {
+            Ok(inputs) => inputs,
+            Err(faults) => {
+                assert!(
+                    faults[0].diagnostic.message.contains("complex"),
+                    "{}: {}",
+                    path.display(),
+                    faults[0].diagnostic
+                );
+                continue;
+            }
+        };
+        let (expected, scale) = product(&inputs.values[0], &inputs.values[1].numbers());
+        for function in &entries {
+            let ran = function.run(inputs.values.clone(), &inputs.sizes, 2).unwrap_or_else(|e| panic!("{e}"));
+            let found = ran.results[0].numbers();
+            assert_eq!(found.len(), expected.len());
+            for (k, (a, b)) in expected.iter().zip(&found).enumerate() {
+                assert!((a - b).abs() <= 1e-12 * scale[k], "{}: row {k} is {b} and not {a}", path.display());
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared > 10 || std::env::var_os("TAFFETA_DATA").is_none(), "only {compared} matrices");
+}
+
+/// A matrix of 10^9 times 10^9 takes the memory of its elements.
+#[test]
+fn memory_is_that_of_the_elements() {
+    let text = "def total(A: f64[n, m] @ dcsr):\n    s = 0.0\n    for i in range(n):\n        for j in range(m):\n            s += A[i, j]\n    return s\n";
+    let program = Program::from_source("total.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let total = program.compile("total", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let wide = 1_000_000_000;
+    let count = 10_000;
+    let indices: Vec<i64> = (0..count).flat_map(|k| [k * 99_999, (k * 7_919_000_003) % wide]).collect();
+    let elements = taffeta_ast::Buffer::F64((0..count).map(|k| k as f64).collect());
+    let zero = taffeta_ast::Literal::Float(0.0);
+    let a = Value::sparse(vec![wide as usize; 2], indices, elements, zero).expect("it is in order");
+    let out = total.call().value("A", &a).run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out.scalar::<f64>("s").expect("a number"), (count * (count - 1) / 2) as f64);
+}
