@@ -205,8 +205,8 @@ impl Function {
     /// As [`Function::run`].
     pub fn run_again(&self, last: &mut Ran, sizes: &[i64], threads: u32) -> Result<Usage, Error> {
         match &self.code {
-            Code::Interp(func) => {
-                *last = self.interpret(func, last.params.clone(), sizes)?;
+            Code::Interp(_) => {
+                *last = self.run(last.params.clone(), sizes, threads)?;
                 Ok(last.usage)
             }
             Code::C(compiled) if self.signature.has_storage() => {

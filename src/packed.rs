@@ -48,8 +48,8 @@ impl Packed {
     }
 }
 
-/// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs from the fill (NaN from
-/// everything), or all of it where the format stores whole regions.
+/// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs
+/// from the fill (NaN from everything), or all of it where the format stores whole regions.
 pub fn sparse(sig: &TensorSig, value: &Value) -> Value {
     let Some(storage) = &sig.storage else { return value.clone() };
     let format = storage.format(sig.dtype);

@@ -177,8 +177,8 @@ impl Buffer {
     }
 }
 
-/// A tensor: elements in row-major order and a shape whose product is their number. Or a sparse one ([`Value::sparse`]):
-/// some of its elements in row-major order, and which they are.
+/// A tensor: elements in row-major order and a shape whose product is their number. Or a sparse one
+/// ([`Value::sparse`]): some of its elements in row-major order, and which they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
@@ -233,8 +233,8 @@ impl Value {
         &mut self.data
     }
 
-    /// A sparse tensor: `indices` has as many for each element as there are dimensions, `elements` in the same order. `None`
-    /// if they are not in range, not in row-major order, or not as many.
+    /// A sparse tensor: `indices` has as many for each element as there are dimensions, `elements` in the same order.
+    /// `None` if they are not in range, not in row-major order, or not as many.
     ///
     /// ```
     /// use taffeta_ast::{Buffer, Literal, Value};

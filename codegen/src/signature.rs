@@ -22,7 +22,8 @@ pub struct Signature {
     pub tensors: Vec<TensorSig>,
     /// Places that can stop the program: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
-    /// The interface of the program as it is written, where C takes the arrays of structured parameters instead of them.
+    /// The interface of the program as it is written, where C takes the arrays of structured parameters instead of
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical: Option<Box<Signature>>,
 }

@@ -2,10 +2,11 @@
 //! of (structured coiteration as in *Looplets*; levels as in *Format Abstraction*).
 //!
 //! ```text
-//! def f(A: f64[n, m] @ csr, x: f64[m]):           def f(A.pos1: i32[n + 1], A.crd1: i32[A.n1], A.val: f64[A.n1], x: f64[m]):
-//!     for i in range(n):                              for i in range(n):
-//!         for j in range(m):                 →            for j.p in range(A.pos1[i], A.pos1[i + 1]):
-//!             y[i] += A[i, j] * x[j]                          y[i] += A.val[j.p] * x[A.crd1[j.p]]
+//! A: f64[n, m] @ csr                     A.pos1: i32[n + 1], A.crd1: i32[A.n1], A.val: f64[A.n1]
+//!
+//! for i in range(n):                     for i in range(n):
+//!     for j in range(m):          →          for j.p in range(A.pos1[i], A.pos1[i + 1]):
+//!         y[i] += A[i, j] * x[j]                 y[i] += A.val[j.p] * x[A.crd1[j.p]]
 //! ```
 //!
 //! - `levels/`: one file for each kind of level: its arrays, how they are made, and how a fibre is traversed;
@@ -13,13 +14,15 @@
 //! - `rewrite`: what is left of a statement where elements are not stored;
 //! - `layout`: which arrays a tensor consists of, and what they are called;
 //! - `lower`: loops, one after the other from the outside in. The body of a loop stays an ordinary statement: an access
-//!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in the
-//!   end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing special;
+//!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
+//!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
+//!   special;
 //! - `stored`: tensors in a format, as data.
 //!
 //! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
-//! something where nothing is stored, it runs over the coordinates in between besides. What a format promises is written down as `Assume`: the checks of bounds that
-//! come after this stage need no others, and the interpreter checks each of them.
+//! something where nothing is stored, it runs over the coordinates in between besides. What a format promises is
+//! written down as `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks
+//! each of them.
 //!
 //! Not there yet, and refused: loops that several fibres drive, accesses against the order of the levels, and other
 //! levels than dense and compressed, unique and ordered.

@@ -1,5 +1,5 @@
-//! Looplets (Looplets, section 4): what a fibre is made of, in the order of its coordinates. They are plain data, so that
-//! they can be printed and tested; a position that is not known while compiling is a symbol that lowering binds.
+//! Looplets (Looplets, section 4): what a fibre is made of, in the order of its coordinates. They are plain data, so
+//! that they can be printed and tested; a position that is not known while compiling is a symbol that lowering binds.
 
 use taffeta_ast::{Expr, Symbol};
 

@@ -45,8 +45,8 @@ impl fmt::Display for Unpackable {
 impl std::error::Error for Unpackable {}
 
 impl Stored {
-    /// Stores elements: `indices` has so many for each of them as there are dimensions, one element after the other. What
-    /// stands twice is summed (of `bool`, or).
+    /// Stores elements: `indices` has so many for each of them as there are dimensions, one element after the other.
+    /// What stands twice is summed (of `bool`, or).
     ///
     /// # Errors
     ///

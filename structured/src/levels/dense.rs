@@ -1,5 +1,5 @@
-//! `dense`: every coordinate of the dimension, in order. It has no arrays: the position of coordinate `i` under position
-//! `p` is `p * size + i`.
+//! `dense`: every coordinate of the dimension, in order. It has no arrays: the position of coordinate `i` under
+//! position `p` is `p * size + i`.
 //!
 //! ```text
 //! coordinates   0 1 2 | 0 1 2        size 3, two positions above
