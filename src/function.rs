@@ -161,10 +161,8 @@ impl Function {
     pub fn run(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
         match &self.code {
             Code::Interp(func) if self.signature.has_storage() => {
-                // What a format cannot hold is refused whatever runs the program.
-                Packed::of(&self.signature, &params)?;
-                let sparse = self.signature.params().zip(&params).map(|(sig, v)| packed::sparse(sig, v)).collect();
-                let ran = self.interpret(func, sparse, sizes)?;
+                let stored = packed::stored(&self.signature, &params)?;
+                let ran = self.interpret(func, stored, sizes)?;
                 Ok(Ran { params, ..ran })
             }
             Code::C(compiled) if self.signature.has_storage() => {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Report};
 use taffeta_ast::{Diagnostic, Literal, Value};
-use taffeta_codegen::signature::{Signature, TensorSig};
+use taffeta_codegen::signature::{Signature, Storage, TensorSig};
 use taffeta_structured::Stored;
 
 /// The parameters of a lowered program.
@@ -27,13 +27,7 @@ impl Packed {
                 packed.values.push(value.clone());
                 continue;
             };
-            let sparse = sparse(sig, value);
-            let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
-            let format = storage.format(sig.dtype);
-            let stored = Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| {
-                let d = Diagnostic::new("data::storage", format!("parameter `{}`: {why}", sig.name));
-                Error::Input(Report::without_sources(vec![d]))
-            })?;
+            let stored = packed_one(sig, storage, value)?;
             packed.hidden.extend(stored.hidden());
             packed.values.extend(stored.arrays().iter().cloned());
         }
@@ -48,9 +42,32 @@ impl Packed {
     }
 }
 
+/// Parameters as the interpreter takes them: of structured ones all elements that their formats store.
+///
+/// # Errors
+///
+/// What a format cannot hold.
+pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Error> {
+    let one = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
+        Some(storage) => Ok(packed_one(sig, storage, value)?.elements()),
+        None => Ok(value.clone()),
+    };
+    signature.params().zip(params).map(one).collect()
+}
+
+fn packed_one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
+    let sparse = sparse(sig, value);
+    let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
+    let format = storage.format(sig.dtype);
+    Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| {
+        let d = Diagnostic::new("data::storage", format!("parameter `{}`: {why}", sig.name));
+        Error::Input(Report::without_sources(vec![d]))
+    })
+}
+
 /// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs
 /// from the fill (NaN from everything), or all of it where the format stores whole regions.
-pub fn sparse(sig: &TensorSig, value: &Value) -> Value {
+fn sparse(sig: &TensorSig, value: &Value) -> Value {
     let Some(storage) = &sig.storage else { return value.clone() };
     let format = storage.format(sig.dtype);
     let fill = format.fill.unwrap_or(Literal::zero(sig.dtype));

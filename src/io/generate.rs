@@ -302,6 +302,22 @@ mod tests {
     }
 
     #[test]
+    fn sparse_ones_have_as_many_elements_as_their_density_says() {
+        let want = Want { name: "A".into(), dtype: DType::F64, ndim: 2, empty: None };
+        let sparse = |text: &str, shape: &[usize]| {
+            Generator::parse(text).expect("a generator").expect("it makes sense").sparse(&want, shape).expect("it fits")
+        };
+        for (density, count) in [("0", 0), ("0.1", 6), ("0.5", 30), ("0.9", 54), ("1", 60)] {
+            let a = sparse(&format!("sprand(density={density})"), &[6, 10]);
+            assert_eq!(a.data().len(), count, "{density}");
+            assert!(a.numbers().iter().all(|v| (0.0..1.0).contains(v)));
+            let dense = make(&format!("sprand(density={density})"), "A", DType::F64, &[6, 10]).expect("it fits");
+            assert_eq!(dense, a.dense().expect("it is small").0.into_parts().1);
+        }
+        assert_eq!(sparse("sprand(density=1e-15)", &[1 << 30, 1 << 30]).data().len(), 1153);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, says) in [
             ("rand(", "closing parenthesis"),
@@ -311,7 +327,9 @@ mod tests {
             ("randint(3,3)", "no integer is at least 3 and below 3"),
             ("rand(seed=x)", "`x` is not an integer"),
             ("rand(seed=-1)", "between 0 and"),
-            ("sprand(density=0.01)", "not supported yet"),
+            ("sprand", "how many elements there are is missing"),
+            ("sprand(density=2)", "a density is a number from 0 to 1, and this is `2`"),
+            ("sprand(density=0.5, hi=3)", "`hi=` is not expected: `sprand` takes `density=` and `seed=`"),
         ] {
             let e = make(text, "x", DType::F32, &[1]).unwrap_err();
             assert!(e.contains(says), "{text}: {e}");

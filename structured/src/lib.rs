@@ -25,7 +25,7 @@
 //! each of them.
 //!
 //! Not there yet, and refused: loops that several fibres drive, accesses against the order of the levels, and other
-//! levels than dense and compressed, unique and ordered.
+//! levels than dense, compressed (unique and ordered), banded and ragged.
 
 mod layout;
 mod levels;

@@ -19,6 +19,20 @@ pub(crate) enum Looplet {
     Spike { body: Fibre, tail: Fibre },
     /// The same kind of looplet again and again.
     Stepper(Stepper),
+    /// A sequence of three: nothing, then a position for each coordinate, then nothing.
+    Block(Block),
+}
+
+/// Consecutive coordinates that are stored, each at a position that is computed of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Block {
+    /// From the first coordinate to the one after the last.
+    pub(crate) first: Expr,
+    pub(crate) last: Expr,
+    /// The position of the coordinate that the loop counts.
+    pub(crate) position: Expr,
+    /// What the format promises of each coordinate in between.
+    pub(crate) promises: Vec<Expr>,
 }
 
 /// A looplet for each position in turn, after which nothing is stored.

@@ -2,7 +2,7 @@
 
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels::{self, Access as LevelAccess};
-use crate::looplet::{Fibre, Looplet, Stepper};
+use crate::looplet::{Block, Fibre, Looplet, Stepper};
 use crate::rewrite;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{
-    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Param, ParamMode, Span, Stmt,
+    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Param, ParamMode, Span, Stmt,
     StmtKind, Symbol, Tensor,
 };
 
@@ -59,7 +59,7 @@ type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
 struct Cursor {
     fibre: Symbol,
     above: Expr,
-    stepper: Stepper,
+    looplet: Looplet,
 }
 
 impl Lower {
@@ -165,7 +165,69 @@ impl Lower {
             );
             return self.refuse(s, span, text);
         }
-        self.traversed(s, iter, [begin, end], props, [&body, &skipped], &inside, cursor)
+        match cursor.looplet.clone() {
+            Looplet::Stepper(stepper) => {
+                self.traversed(s, iter, [begin, end], props, [&body, &skipped], &inside, &cursor, stepper)
+            }
+            Looplet::Block(block) => {
+                self.in_block(s, iter, [begin, end], props, [&body, &skipped], &inside, &cursor, block)
+            }
+            Looplet::Spike { .. } => unreachable!("no level is one spike"),
+        }
+    }
+
+    /// A loop that one block of consecutive coordinates drives: over these, and over those before and after it if
+    /// something is left of its body there.
+    #[allow(clippy::too_many_arguments)]
+    fn in_block(
+        &mut self,
+        s: &Stmt,
+        iter: &Symbol,
+        [begin, end]: [&Expr; 2],
+        props: &LoopProps,
+        [body, skipped]: [&Stmt; 2],
+        inside: &Scope,
+        cursor: &Cursor,
+        Block { first, last, position, promises }: Block,
+    ) -> Stmt {
+        let whole = self.is_whole(cursor, [begin, end]);
+        let consumed = self.consumed(body, cursor, iter, &position);
+        let stored = self.stmt(&consumed, inside);
+        let origin = |role: &'static str| s.origin().derive("structured", role);
+        let assumed = promises.into_iter().map(|cond| Stmt::new(StmtKind::Assume { cond }, origin("promise")));
+        let stored = Stmt::seq(assumed.chain([stored]), origin("position"));
+        let [least, most] = [Op::Max, Op::Min].map(|op| {
+            move |a: &Expr, b: &Expr| if whole { b.clone() } else { Expr::apply(op, vec![a.clone(), b.clone()]) }
+        });
+        let extent = Extent::Range { begin: least(begin, &first), end: most(end, &last), step: Expr::int(1) };
+        let props = LoopProps { library: false, ..props.clone() };
+        let stored = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props, body: stored });
+        if skipped.is_nop() {
+            return stored;
+        }
+        let before = self.gap(s, iter, [begin, &most(end, &first)], skipped, inside);
+        let after = self.gap(s, iter, [&least(begin, &last), end], skipped, inside);
+        Stmt::seq([before, stored, after], origin("traversal"))
+    }
+
+    /// Whether a loop runs over all of the dimension that it traverses.
+    fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        begin.as_int() == Some(0) && *end == self.tensors[tensor].levels[*k].size
+    }
+
+    /// The body in which the fibre's accesses at the loop's coordinate are to what is below that position.
+    fn consumed(&self, body: &Stmt, cursor: &Cursor, iter: &Symbol, position: &Expr) -> Stmt {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        let flat = &self.tensors[tensor];
+        let below = flat.fibres.get(k + 1).unwrap_or(&flat.values.symbol);
+        substitute::rebuild(body, &mut |e| match e.kind() {
+            ExprKind::Load(t, indices) if is_driven(t, indices, &cursor.fibre, &cursor.above, iter) => {
+                let all = std::iter::once(Access::from(position.clone())).chain(indices[2..].iter().cloned());
+                Expr::load(below, all.collect(), e.dtype())
+            }
+            _ => e,
+        })
     }
 
     /// A loop that one fibre alone drives: over its positions, where the loop's own range has their coordinates. If
@@ -190,24 +252,14 @@ impl Lower {
         props: &LoopProps,
         [body, skipped]: [&Stmt; 2],
         inside: &Scope,
-        cursor: Cursor,
+        cursor: &Cursor,
+        Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises }: Stepper,
     ) -> Stmt {
-        let Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises } = cursor.stepper;
-        let (tensor, k) = self.fibres[&cursor.fibre].clone();
-        let flat = &self.tensors[&tensor];
-        let whole = begin.as_int() == Some(0) && *end == flat.levels[k].size;
+        let whole = self.is_whole(cursor, [begin, end]);
         let Looplet::Spike { tail: Fibre::At(at), .. } = *looplet else {
             unreachable!("steppers of levels are of spikes whose tails are stored")
         };
-        let below = flat.fibres.get(k + 1).cloned();
-        let values = flat.values.symbol.clone();
-        let consumed = substitute::rebuild(body, &mut |e| match e.kind() {
-            ExprKind::Load(t, indices) if is_driven(t, indices, &cursor.fibre, &cursor.above, iter) => {
-                let all = std::iter::once(Access::from(at.clone())).chain(indices[2..].iter().cloned());
-                Expr::load(below.as_ref().unwrap_or(&values), all.collect(), e.dtype())
-            }
-            _ => e,
-        });
+        let consumed = self.consumed(body, cursor, iter, &at);
         let mut inner = inside.clone();
         inner.insert(position.clone(), None);
         let mut body = self.stmt(&substitute::variable(&consumed, iter, &coordinate), &inner);
@@ -310,10 +362,8 @@ impl Lower {
             let level = &self.tensors[tensor].levels[*k];
             let Some(kind) = levels::of(level.level.kind) else { return };
             let position = Symbol::new(format!("{}.p", iter.name()));
-            if let LevelAccess::Traversed(Looplet::Stepper(stepper)) =
-                kind.access(level, &at[0].index, &at[1].index, &position)
-            {
-                out.push(Cursor { fibre: t.clone(), above: at[0].index.clone(), stepper });
+            if let LevelAccess::Traversed(looplet) = kind.access(level, &at[0].index, &at[1].index, &position) {
+                out.push(Cursor { fibre: t.clone(), above: at[0].index.clone(), looplet });
             }
         };
         body.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look)));

@@ -1,11 +1,9 @@
 //! Tensors in a format, as data: the arrays of their levels, and their elements.
 
-use crate::layout::Flat;
 use crate::levels::{self, Packing};
 use std::fmt;
-use std::sync::Arc;
 use taffeta_ast::format::{Format, Level};
-use taffeta_ast::{Buffer, DType, Expr, Literal, Symbol, Tensor, Value};
+use taffeta_ast::{Buffer, DType, Expr, Literal, Value};
 
 /// A tensor in a format.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +11,7 @@ pub struct Stored {
     shape: Vec<usize>,
     format: Format,
     arrays: Vec<Value>,
+    hidden: Vec<i64>,
 }
 
 /// Why elements cannot be stored in a format.
@@ -67,7 +66,7 @@ impl Stored {
 
         let mut positions = vec![0i64; sorted.len()];
         let mut count = 1i64;
-        let mut arrays = Vec::new();
+        let (mut arrays, mut hidden) = (Vec::new(), Vec::new());
         for (level, dimension) in format.levels.iter().zip(&order) {
             let plain = level.unique && level.ordered;
             let kind = levels::of(level.kind).filter(|_| plain).ok_or(Unpackable::Level(*level))?;
@@ -82,6 +81,11 @@ impl Stored {
             for array in kind.pack(&mut packing) {
                 arrays.push(index_array(&array, index)?);
             }
+            let one = Expr::int(1);
+            kind.positions(&one, &one, &mut || {
+                hidden.push(count);
+                one.clone()
+            });
         }
         let mut values = filled(format, elements.dtype(), count);
         let mut last = None;
@@ -93,7 +97,7 @@ impl Stored {
             last = Some(at);
         }
         arrays.push(vector(values));
-        Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays })
+        Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays, hidden })
     }
 
     /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
@@ -101,29 +105,41 @@ impl Stored {
         &self.arrays
     }
 
+    /// All elements that it stores, which may be more than it was made of: a dense level below a position has all of
+    /// its coordinates, with the fill where nothing was given.
+    pub fn elements(&self) -> Value {
+        let mut arrays = self.arrays.iter();
+        // Of each position of a level, the coordinates from the outermost level to it.
+        let mut found: Vec<Vec<i64>> = vec![Vec::new()];
+        for (level, dimension) in self.format.levels.iter().zip(self.format.order()) {
+            let kind = levels::of(level.kind).unwrap_or_else(|| unreachable!("`pack` knows its levels"));
+            let own: Vec<Vec<i64>> = arrays.by_ref().take(kind.arrays().len()).map(integers).collect();
+            let below = kind.unpack(&own, found.len() as i64, self.shape[dimension] as i64);
+            let one = |(p, c): (i64, i64)| found[p as usize].iter().copied().chain([c]).collect();
+            found = below.into_iter().map(one).collect();
+        }
+        let order = self.format.order();
+        let mut sorted: Vec<(Vec<i64>, usize)> = Vec::with_capacity(found.len());
+        for (position, coordinates) in found.into_iter().enumerate() {
+            let mut at = vec![0; order.len()];
+            order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = c);
+            sorted.push((at, position));
+        }
+        sorted.sort();
+        let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
+        let mut elements = Buffer::zeros(values.dtype(), sorted.len());
+        for (e, (_, position)) in sorted.iter().enumerate() {
+            elements.set(e, values.get(*position));
+        }
+        let indices = sorted.into_iter().flat_map(|(at, _)| at).collect();
+        let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
+        Value::sparse(self.shape.clone(), indices, elements, fill)
+            .unwrap_or_else(|| unreachable!("a position has one place in the tensor"))
+    }
+
     /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.
-    pub fn hidden(&self) -> Vec<i64> {
-        let mut hidden = Vec::new();
-        let tensor = Tensor {
-            format: self.format.clone(),
-            ..Tensor::dense(Symbol::new("t"), self.dtype(), self.sizes(), taffeta_ast::stmt::Role::Input)
-        };
-        let Ok(flat) = Flat::of(&Arc::new(tensor), &mut hidden) else { return Vec::new() };
-        let length = |s: &Symbol| {
-            let has = |t: &Tensor| t.shape[0] == Expr::var(s);
-            let k = flat.arrays().iter().position(|a| has(&a.tensor))?;
-            Some(self.arrays[k].shape()[0] as i64)
-        };
-        hidden.iter().filter_map(length).collect()
-    }
-
-    /// Type of the elements.
-    pub fn dtype(&self) -> DType {
-        self.arrays.last().map_or(DType::F64, Value::dtype)
-    }
-
-    fn sizes(&self) -> Vec<Expr> {
-        self.shape.iter().map(|n| Expr::int(*n as i64)).collect()
+    pub fn hidden(&self) -> &[i64] {
+        &self.hidden
     }
 }
 
@@ -147,6 +163,11 @@ fn index_array(array: &[i64], index: DType) -> Result<Value, Unpackable> {
         buffer.set(k, Literal::Int(i128::from(*v)));
     }
     Ok(vector(buffer))
+}
+
+fn integers(array: &Value) -> Vec<i64> {
+    let one = |k| array.data().get_int(k).map_or(0, |v| v as i64);
+    (0..array.data().len()).map(one).collect()
 }
 
 fn filled(format: &Format, dtype: DType, count: i64) -> Buffer {

@@ -45,7 +45,7 @@ pub fn prepare(
     let source = pipeline::c(&lowered, file.sources(), &mut timings);
     let signature = source.signature.logical();
     let names = signature.sizes.iter().map(|s| s.name.clone());
-    let stored = signature.params().zip_eq(&inputs.values).map(|(sig, v)| packed::sparse(sig, v)).collect();
+    let stored = packed::stored(signature, &inputs.values)?;
     let given = Inputs { sizes: names.zip_eq(inputs.sizes.iter().copied()).collect(), params: stored };
     let expected = interp::run(&func, &given);
     let packed = Packed::of(signature, &inputs.values)?;

@@ -65,4 +65,10 @@ impl LevelFormat for Compressed {
         *entries.count = crd.len() as i64;
         vec![pos, crd]
     }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: i64, _: i64) -> Vec<(i64, i64)> {
+        let (pos, crd) = (&arrays[POS], &arrays[CRD]);
+        let fibre = |p: i64| (pos[p as usize]..pos[p as usize + 1]).map(move |q| (p, crd[q as usize]));
+        (0..above).flat_map(fibre).collect()
+    }
 }

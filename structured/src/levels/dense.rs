@@ -32,4 +32,8 @@ impl LevelFormat for Dense {
         *entries.count *= entries.size;
         Vec::new()
     }
+
+    fn unpack(&self, _: &[Vec<i64>], above: i64, size: i64) -> Vec<(i64, i64)> {
+        (0..above).flat_map(|p| (0..size).map(move |c| (p, c))).collect()
+    }
 }
