@@ -37,7 +37,8 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], true)
-or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange). Results go to .npy .npz .csv .txt .png.
+or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange, sprand(density=0.01)). Structured
+parameters take .mtx files as the elements that they list. Results go to .npy .npz .csv .txt .png.
 
 Examples:
   taffeta run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
