@@ -10,14 +10,14 @@ use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
 use taffeta_analysis::pass;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap, Span, validate};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Severity, SourceMap, Span, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
 use taffeta_codegen::{LowerOptions, Lowered};
 use taffeta_frontend::StaticValue;
-use taffeta_frontend::program::{Program, Source};
+use taffeta_frontend::program::{EntryInfo, Program, Source};
 use taffeta_schedule::Schedule;
 
 /// Reads a program with everything that it imports.
@@ -274,7 +274,25 @@ pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSour
 
 /// What is wrong with a program, entry by entry.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
-    program.check(&Compiler::default())
+    let compiler = Compiler::default();
+    let mut found = program.check(&compiler);
+    if !found.iter().any(Diagnostic::is_error) {
+        let structured = |e: &EntryInfo| e.params.iter().any(|p| p.annotation.contains('@'));
+        let entries = program.entries().into_iter().filter(structured);
+        found.extend(entries.flat_map(|e| check_structured(program, &e.name, &compiler)));
+    }
+    found
+}
+
+/// Loops of an entry over structured tensors that visit every coordinate, and what only the interpreter can run yet: as
+/// warnings.
+fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<Diagnostic> {
+    // One with static parameters that have no values is checked when it is compiled.
+    let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
+    match deep(|| taffeta_structured::lower(&func)) {
+        Ok(lowered) => lowered.warnings,
+        Err(refused) => refused.0.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d }).collect(),
+    }
 }
 
 /// A tree that breaks its own rules is a mistake of the stage before, and is reported as what it is: nothing after it

@@ -21,6 +21,8 @@ pub struct Structured {
     pub func: Func,
     /// What its parameters are.
     pub layout: Layout,
+    /// Loops that visit every coordinate although they traverse a structured tensor.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Lowers a logical program. A dense one stays as it is.
@@ -30,7 +32,7 @@ pub struct Structured {
 /// Storage, and accesses to structured tensors, for which there is no rule yet.
 pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     if func.params.iter().all(|p| p.tensor.format.is_dense()) {
-        return Ok(Structured { func: func.clone(), layout: Layout::dense(func) });
+        return Ok(Structured { func: func.clone(), layout: Layout::dense(func), warnings: Vec::new() });
     }
     let mut pass = Lower::default();
     let (params, layout) = pass.interface(func)?;
@@ -40,7 +42,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         return Err(Diagnostics(pass.found));
     }
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
-    Ok(Structured { func: Func { params, sizes, ..func.with_body(body) }, layout })
+    let func = Func { params, sizes, ..func.with_body(body) };
+    Ok(Structured { func, layout, warnings: pass.warnings })
 }
 
 #[derive(Default)]
@@ -50,6 +53,7 @@ struct Lower {
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
     found: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 /// What is bound at a place: sizes, and iterators, with the range of those that count one by one.
@@ -164,6 +168,16 @@ impl Lower {
                 "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores nothing"
             );
             return self.refuse(s, span, text);
+        }
+        if let Some(left) = first_effect(&skipped) {
+            let name = &self.fibres[&cursor.fibre].0;
+            let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
+            let d = Diagnostic::warning("structured::scan", text).at(span);
+            let d = d.label(left.origin().span(), "this is done where nothing is stored too");
+            let known = |w: &Diagnostic| w.message == d.message && w.labels == d.labels;
+            if !self.warnings.iter().any(known) {
+                self.warnings.push(d);
+            }
         }
         match cursor.looplet.clone() {
             Looplet::Stepper(stepper) => {
@@ -415,6 +429,25 @@ impl Lower {
                 .push(Diagnostic::new("lower::unsupported", text).at(span).help("run it with `--backend interp`"));
         }
     }
+}
+
+/// The first statement that does something: what keeps a loop over everything alive.
+fn first_effect(s: &Stmt) -> Option<Stmt> {
+    let mut first = None;
+    s.walk(&mut |s| {
+        let does = matches!(
+            s.kind(),
+            StmtKind::Store { .. }
+                | StmtKind::ReduceTo { .. }
+                | StmtKind::Assert { .. }
+                | StmtKind::Print { .. }
+                | StmtKind::Eval { .. }
+        );
+        if does && first.is_none() {
+            first = Some(s.clone());
+        }
+    });
+    first
 }
 
 /// Whether an access is one that a loop drives: to that fibre, at that position and the loop's coordinate.
