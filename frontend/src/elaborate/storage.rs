@@ -154,6 +154,11 @@ impl Elab<'_> {
                         return self.error("storage::fill", at, text);
                     }
                 },
+                // A name of the program that hides a level, such as that of the printed program itself.
+                (None, _) if let Some(level) = self.level_by_name(at) => {
+                    levels.push(level);
+                    spans.push(at);
+                }
                 (None, v) => {
                     let text = format!("`format` is made of levels, and this is {}", v.describe());
                     let mut names: Vec<&str> = LevelKind::ALL.iter().map(|k| k.name()).collect();
@@ -183,6 +188,14 @@ impl Elab<'_> {
             return self.misplaced(&why, &spans, span);
         }
         Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
+    }
+
+    /// The level whose name stands there.
+    fn level_by_name(&self, at: Span) -> Option<Level> {
+        match Storage::find(self.program.sources().text(at)) {
+            Some(Storage::Level(level)) => Some(level),
+            _ => None,
+        }
     }
 
     fn order_argument(&mut self, v: &Value, at: Span) -> R<Vec<usize>> {

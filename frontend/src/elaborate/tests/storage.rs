@@ -113,9 +113,18 @@ fn formats_of_parameters() {
     );
 }
 
-/// Names of storage are hidden by names of the program.
+/// Names of storage are hidden by names of the program; but nothing of a program's own is a level, so those are found.
 #[test]
 fn names_of_the_program_come_first() {
+    check(
+        "def banded(A: f64[n, m] @ band):\n    return A[0, 0]\n",
+        expect![[r#"
+        def banded(A: f64[n, m] @ format(dense, banded)) -> f64:
+            out = empty((), f64)
+            out = A[0, 0]
+            return out
+    "#]],
+    );
     check(
         "def f(point: f64[n], band: f64[n]):\n    rle = point[0] + band[0]\n    return rle\n",
         expect![[r#"
