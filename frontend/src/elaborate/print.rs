@@ -69,7 +69,14 @@ impl Elab<'_> {
         };
         parts.push(match (part, v.lazy()) {
             (Some(part), _) => part,
-            (None, Some(l)) if l.shape.is_empty() => PrintPart::Value(l.expr),
+            (None, Some(l)) if l.shape.is_empty() => match l.expr.as_literal() {
+                // Known after all: the text that it is, as when the printed program is read again.
+                Some(value) => {
+                    push_text(parts, &taffeta_ast::show::value(value, l.expr.dtype()));
+                    return Ok(());
+                }
+                None => PrintPart::Value(l.expr),
+            },
             (None, Some(l)) => {
                 let dtype = l.expr.dtype();
                 let temporary = self.materialise(&l, dtype, "shown");

@@ -408,3 +408,18 @@ fn prints_that_are_refused() {
         "#]],
     );
 }
+
+/// A value that turns out to be known is printed as the text that it is.
+#[test]
+fn known_values_are_printed_as_text() {
+    check(
+        "def f(x: f64[n]):\n    print(\"a\", cast(1, i32), x[0])\n    return x[0]\n",
+        expect![[r#"
+        def f(x: f64[n]) -> f64:
+            out = empty((), f64)
+            print(f"a 1 {x[0]}")
+            out = x[0]
+            return out
+    "#]],
+    );
+}
