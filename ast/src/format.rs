@@ -99,7 +99,7 @@ impl Format {
     }
 }
 
-/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is no part of that.
+/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = self.levels.iter().map(Level::to_string).collect();

@@ -66,6 +66,22 @@ struct Cursor {
     looplet: Looplet,
 }
 
+/// A loop that one cursor drives.
+#[derive(Clone, Copy)]
+struct Traversal<'a> {
+    s: &'a Stmt,
+    iter: &'a Symbol,
+    /// From the first coordinate to the one after the last.
+    range: [&'a Expr; 2],
+    props: &'a LoopProps,
+    body: &'a Stmt,
+    /// What is left of the body where nothing is stored.
+    skipped: &'a Stmt,
+    /// What is bound in the body.
+    inside: &'a Scope,
+    cursor: &'a Cursor,
+}
+
 impl Lower {
     /// The parameters of the lowered program.
     fn interface(&mut self, func: &Func) -> Result<(Vec<Param>, Layout), Diagnostics> {
@@ -165,7 +181,8 @@ impl Lower {
         if !skipped.is_nop() && props.is_concurrent() {
             let name = self.fibres[&cursor.fibre].0.clone();
             let text = format!(
-                "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores nothing"
+                "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores \
+                 nothing"
             );
             return self.refuse(s, span, text);
         }
@@ -179,31 +196,19 @@ impl Lower {
                 self.warnings.push(d);
             }
         }
+        let range = [begin, end];
+        let t = Traversal { s, iter, range, props, body: &body, skipped: &skipped, inside: &inside, cursor: &cursor };
         match cursor.looplet.clone() {
-            Looplet::Stepper(stepper) => {
-                self.traversed(s, iter, [begin, end], props, [&body, &skipped], &inside, &cursor, stepper)
-            }
-            Looplet::Block(block) => {
-                self.in_block(s, iter, [begin, end], props, [&body, &skipped], &inside, &cursor, block)
-            }
+            Looplet::Stepper(stepper) => self.traversed(t, stepper),
+            Looplet::Block(block) => self.in_block(t, block),
             Looplet::Spike { .. } => unreachable!("no level is one spike"),
         }
     }
 
     /// A loop that one block of consecutive coordinates drives: over these, and over those before and after it if
     /// something is left of its body there.
-    #[allow(clippy::too_many_arguments)]
-    fn in_block(
-        &mut self,
-        s: &Stmt,
-        iter: &Symbol,
-        [begin, end]: [&Expr; 2],
-        props: &LoopProps,
-        [body, skipped]: [&Stmt; 2],
-        inside: &Scope,
-        cursor: &Cursor,
-        Block { first, last, position, promises }: Block,
-    ) -> Stmt {
+    fn in_block(&mut self, t: Traversal<'_>, Block { first, last, position, promises }: Block) -> Stmt {
+        let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
         let whole = self.is_whole(cursor, [begin, end]);
         let consumed = self.consumed(body, cursor, iter, &position);
         let stored = self.stmt(&consumed, inside);
@@ -257,18 +262,9 @@ impl Lower {
     /// for j in range(next, m):
     ///     …                                       where nothing is stored
     /// ```
-    #[allow(clippy::too_many_arguments)]
-    fn traversed(
-        &mut self,
-        s: &Stmt,
-        iter: &Symbol,
-        [begin, end]: [&Expr; 2],
-        props: &LoopProps,
-        [body, skipped]: [&Stmt; 2],
-        inside: &Scope,
-        cursor: &Cursor,
-        Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises }: Stepper,
-    ) -> Stmt {
+    fn traversed(&mut self, t: Traversal<'_>, stepper: Stepper) -> Stmt {
+        let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
+        let Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises } = stepper;
         let whole = self.is_whole(cursor, [begin, end]);
         let Looplet::Spike { tail: Fibre::At(at), .. } = *looplet else {
             unreachable!("steppers of levels are of spikes whose tails are stored")

@@ -17,7 +17,7 @@ pub struct Stored {
 /// Why elements cannot be stored in a format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unpackable {
-    /// There is no rule for that level yet.
+    /// Nothing can be stored in that level yet.
     Level(Level),
     /// An element's indices are not those of the tensor.
     OutOfRange(Vec<i64>),

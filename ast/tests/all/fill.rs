@@ -72,7 +72,7 @@ fn the_left_side_of_a_division() {
     same(&run_with(&right, 0.0, &[None, Some(2.0)], &[1.0, 1.0]), &[INF, 0.5]);
 }
 
-/// A shortest path: what is not stored is no edge, however NaN and infinite the distances are.
+/// A shortest path: nothing goes where no edge is stored, even from distances that are NaN or infinite.
 #[test]
 fn fill_infinity_annihilates_sums() {
     let relax = program(INF, 9.0, |y, i, a, x| reduce(y, [i], ReduceOp::Min, &a.plus(x)));
