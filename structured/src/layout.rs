@@ -1,6 +1,6 @@
 //! Which arrays a tensor in a format consists of: parameters of the lowered program.
 
-use crate::levels;
+use crate::levels::{self, ArrayKind, Counts};
 use std::sync::Arc;
 use taffeta_ast::format::Level;
 use taffeta_ast::stmt::Role;
@@ -77,26 +77,23 @@ impl Flat {
         let array = |what: String, dtype: DType, length: &Expr| {
             Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], Role::Input))
         };
-        let mut positions = Expr::int(1);
+        let mut above = Expr::int(1);
         let mut all = Vec::new();
         for (k, (level, dimension)) in tensor.format.levels.iter().zip(tensor.format.order()).enumerate() {
-            // Coordinates that come twice, or out of order, are not told apart yet.
-            let plain = level.unique && level.ordered;
-            let kind = levels::of(level.kind).filter(|_| plain).ok_or(*level)?;
-            let (above, size) = (positions, tensor.shape[dimension].clone());
-            let mut own = None;
-            positions = kind.positions(&above, &size, &mut || {
-                let count = Symbol::new(format!("{name}.n{k}"));
+            let kind = levels::of(level.kind).ok_or(*level)?;
+            let counted = kind.hidden().iter().map(|what| {
+                let count = Symbol::new(format!("{name}.{what}{k}"));
                 hidden.push(count.clone());
-                own.insert(Expr::var(&count)).clone()
+                Expr::var(&count)
             });
+            let counts = Counts { above, size: tensor.shape[dimension].clone(), hidden: counted.collect() };
             let index = level.index.unwrap_or(DType::I32);
-            let of =
-                |a: &levels::ArrayKind| array(format!("{name}.{}{k}", a.name), index, &(a.length)(&above, &positions));
+            let of = |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), index, &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();
-            all.push(FlatLevel { level: *level, dimension, size, arrays, positions: positions.clone() });
+            above = kind.positions(&counts);
+            all.push(FlatLevel { level: *level, dimension, size: counts.size, arrays, positions: above.clone() });
         }
-        let values = array(format!("{name}.val"), tensor.dtype, &positions);
+        let values = array(format!("{name}.val"), tensor.dtype, &above);
         let fibres = (0..all.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
         Ok(Flat { tensor: tensor.clone(), levels: all, values, fibres })
     }
@@ -106,8 +103,7 @@ impl Flat {
         let mut out = Vec::new();
         for (k, level) in self.levels.iter().enumerate() {
             let names = levels::of(level.level.kind).into_iter().flat_map(|kind| kind.arrays());
-            let one =
-                |(a, t): (&levels::ArrayKind, &Arc<Tensor>)| Array { level: Some(k), name: a.name, tensor: t.clone() };
+            let one = |(a, t): (&ArrayKind, &Arc<Tensor>)| Array { level: Some(k), name: a.name, tensor: t.clone() };
             out.extend(names.zip(&level.arrays).map(one));
         }
         out.push(Array { level: None, name: "val", tensor: self.values.clone() });

@@ -1,5 +1,14 @@
 //! Looplets (Looplets, section 4): what a fibre is made of, in the order of its coordinates. They are plain data, so
 //! that they can be printed and tested; a position that is not known while compiling is a symbol that lowering binds.
+//!
+//! ```text
+//! compressed    Stepper( Spike )                       a list: nothing, then one element, again and again
+//! runlength     Stepper( Run )                         one element for many coordinates, again and again
+//! blocklist     Stepper( Sequence( Run, Lookup ) )     nothing, then an element for each coordinate, again and again
+//! packbits      Stepper( Switch( Run, Lookup ) )
+//! banded        Sequence( Run, Lookup, Run )
+//! bitmap        Mask: an element for each coordinate, if its bit is set
+//! ```
 
 use taffeta_ast::{Expr, Symbol};
 
@@ -8,44 +17,80 @@ use taffeta_ast::{Expr, Symbol};
 pub(crate) enum Fibre {
     /// Nothing is stored: the fill.
     Fill,
-    /// What the level below has at that position; below the last level, an element.
-    At(Expr),
+    /// What the level below has at these positions; below the last level, an element.
+    At(Positions),
 }
 
-/// What a fibre is made of.
+/// One position, or several that one coordinate has in a level that is not unique.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Positions {
+    /// The first one.
+    pub(crate) first: Expr,
+    /// The one after the last.
+    pub(crate) end: Expr,
+}
+
+impl Positions {
+    /// One position.
+    pub(crate) fn one(at: Expr) -> Positions {
+        Positions { end: at.plus(&Expr::int(1)), first: at }
+    }
+}
+
+/// What a fibre is made of, over some coordinates in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Looplet {
-    /// The same at every coordinate, and something else at the last one.
-    Spike { body: Fibre, tail: Fibre },
-    /// The same kind of looplet again and again.
+    /// The same at every coordinate.
+    Run(Fibre),
+    /// Nothing, and something at the last coordinate.
+    Spike(Fibre),
+    /// A position for each coordinate.
+    Lookup(Lookup),
+    /// One looplet after the other.
+    Sequence(Vec<Phase>),
+    /// A looplet for each position in turn.
     Stepper(Stepper),
-    /// A sequence of three: nothing, then a position for each coordinate, then nothing.
-    Block(Block),
+    /// One of two, by a condition that does not depend on the coordinate.
+    Switch { cond: Expr, then: Box<Looplet>, otherwise: Box<Looplet> },
 }
 
-/// Consecutive coordinates that are stored, each at a position that is computed of it.
+/// Coordinates whose positions are computed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Block {
-    /// From the first coordinate to the one after the last.
-    pub(crate) first: Expr,
-    pub(crate) last: Expr,
-    /// The position of the coordinate that the loop counts.
+pub(crate) struct Lookup {
+    /// The position of the coordinate that was asked for.
     pub(crate) position: Expr,
-    /// What the format promises of each coordinate in between.
+    /// Whether it is stored; `None`: all of them are.
+    pub(crate) stored: Option<Expr>,
+    /// What the format promises of each coordinate.
     pub(crate) promises: Vec<Expr>,
 }
 
-/// A looplet for each position in turn, after which nothing is stored.
+/// A part of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Phase {
+    /// The coordinate after its last one; `None`: up to the end of the dimension.
+    pub(crate) end: Option<Expr>,
+    pub(crate) looplet: Looplet,
+}
+
+/// A looplet for each position in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stepper {
     /// The position, from the first one to the one after the last.
     pub(crate) position: Symbol,
     pub(crate) begin: Expr,
     pub(crate) end: Expr,
-    /// The last coordinate of the looplet at a position.
+    /// The last coordinate of the looplet at a position. They rise; where `unique` is not set, several in a row may be
+    /// equal.
     pub(crate) last: Expr,
-    /// The looplet at a position.
+    /// The looplet at a position, from the coordinate after the last one of the position before.
     pub(crate) body: Box<Looplet>,
     /// What the format promises of each position.
     pub(crate) promises: Vec<Expr>,
+    /// Whether the last position ends with the dimension. If not, nothing is stored after it.
+    pub(crate) full: bool,
+    /// Whether no two positions have one coordinate.
+    pub(crate) unique: bool,
+    /// Whether coordinates rise from position to position.
+    pub(crate) ordered: bool,
 }

@@ -1,8 +1,8 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 
 use crate::layout::{Flat, Layout, Parameter};
-use crate::levels::{self, Access as LevelAccess};
-use crate::looplet::{Block, Fibre, Looplet, Stepper};
+use crate::levels::{self, Above};
+use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use crate::rewrite;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -80,6 +80,29 @@ struct Traversal<'a> {
     /// What is bound in the body.
     inside: &'a Scope,
     cursor: &'a Cursor,
+}
+
+/// Nothing, then a position for each coordinate, then nothing.
+struct Block {
+    first: Expr,
+    last: Expr,
+    lookup: Lookup,
+}
+
+impl Block {
+    fn of(phases: &[crate::looplet::Phase]) -> Option<Block> {
+        let lookup = phases.iter().position(|p| matches!(p.looplet, Looplet::Lookup(_)))?;
+        let Looplet::Lookup(found) = &phases[lookup].looplet else { return None };
+        let first = match lookup {
+            0 => Expr::int(0),
+            k => phases[k - 1].end.clone()?,
+        };
+        Some(Block { first, last: phases[lookup].end.clone()?, lookup: found.clone() })
+    }
+}
+
+fn above(position: &Expr) -> Above {
+    Above { positions: Positions::one(position.clone()), coordinate: Expr::int(0) }
 }
 
 impl Lower {
@@ -200,14 +223,21 @@ impl Lower {
         let t = Traversal { s, iter, range, props, body: &body, skipped: &skipped, inside: &inside, cursor: &cursor };
         match cursor.looplet.clone() {
             Looplet::Stepper(stepper) => self.traversed(t, stepper),
-            Looplet::Block(block) => self.in_block(t, block),
-            Looplet::Spike { .. } => unreachable!("no level is one spike"),
+            Looplet::Sequence(phases) => match Block::of(&phases) {
+                Some(block) => self.in_block(t, block),
+                None => self.refuse(s, span, format!("the loop `{iter}` traverses a sequence of looplets")),
+            },
+            _ => self.refuse(s, span, format!("the loop `{iter}` traverses such a level")),
         }
     }
 
     /// A loop that one block of consecutive coordinates drives: over these, and over those before and after it if
     /// something is left of its body there.
-    fn in_block(&mut self, t: Traversal<'_>, Block { first, last, position, promises }: Block) -> Stmt {
+    fn in_block(
+        &mut self,
+        t: Traversal<'_>,
+        Block { first, last, lookup: Lookup { position, promises, .. } }: Block,
+    ) -> Stmt {
         let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
         let whole = self.is_whole(cursor, [begin, end]);
         let consumed = self.consumed(body, cursor, iter, &position);
@@ -264,10 +294,10 @@ impl Lower {
     /// ```
     fn traversed(&mut self, t: Traversal<'_>, stepper: Stepper) -> Stmt {
         let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
-        let Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises } = stepper;
+        let Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises, .. } = stepper;
         let whole = self.is_whole(cursor, [begin, end]);
-        let Looplet::Spike { tail: Fibre::At(at), .. } = *looplet else {
-            unreachable!("steppers of levels are of spikes whose tails are stored")
+        let Looplet::Spike(Fibre::At(Positions { first: at, .. })) = *looplet else {
+            return self.refuse(s, s.origin().span(), format!("the loop `{iter}` traverses such a level"));
         };
         let consumed = self.consumed(body, cursor, iter, &at);
         let mut inner = inside.clone();
@@ -350,7 +380,7 @@ impl Lower {
             if !known(&at[0].index, bound) || !is_coordinate(&at[1].index, &level.size, bound) {
                 return e;
             }
-            let LevelAccess::Located(position) = kind.access(level, &at[0].index, &at[1].index, t) else { return e };
+            let Some(position) = kind.located(level, &above(&at[0].index), &at[1].index) else { return e };
             let rest = std::iter::once(Access::from(position)).chain(at[2..].iter().cloned()).collect();
             let below = flat.fibres.get(k + 1).unwrap_or(&flat.values.symbol);
             e = Expr::load(below, rest, e.dtype());
@@ -372,7 +402,8 @@ impl Lower {
             let level = &self.tensors[tensor].levels[*k];
             let Some(kind) = levels::of(level.level.kind) else { return };
             let position = Symbol::new(format!("{}.p", iter.name()));
-            if let LevelAccess::Traversed(looplet) = kind.access(level, &at[0].index, &at[1].index, &position) {
+            let looplet = kind.fibre(level, &above(&at[0].index), &at[1].index, &position);
+            if !matches!(looplet, Looplet::Lookup(_)) {
                 out.push(Cursor { fibre: t.clone(), above: at[0].index.clone(), looplet });
             }
         };

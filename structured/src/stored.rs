@@ -1,6 +1,6 @@
 //! Tensors in a format, as data: the arrays of their levels, and their elements.
 
-use crate::levels::{self, Packing};
+use crate::levels::{self, Counts, Packing, Unpacking};
 use std::fmt;
 use taffeta_ast::format::{Format, Level};
 use taffeta_ast::{Buffer, DType, Expr, Literal, Value};
@@ -65,27 +65,29 @@ impl Stored {
         sorted.sort_by(|a, b| key(*a).cmp(key(*b)));
 
         let mut positions = vec![0i64; sorted.len()];
+        let mut parents = vec![0i64; sorted.len()];
         let mut count = 1i64;
         let (mut arrays, mut hidden) = (Vec::new(), Vec::new());
         for (level, dimension) in format.levels.iter().zip(&order) {
-            let plain = level.unique && level.ordered;
-            let kind = levels::of(level.kind).filter(|_| plain).ok_or(Unpackable::Level(*level))?;
+            let kind = levels::of(level.kind).ok_or(Unpackable::Level(*level))?;
             let coordinates: Vec<i64> = sorted.iter().map(|e| indices[e * ndim + dimension]).collect();
             let mut packing = Packing {
                 positions: &mut positions,
                 coordinates: &coordinates,
+                parents: &parents,
                 count: &mut count,
                 size: shape[*dimension] as i64,
+                value: &|e| elements.get(sorted[e]),
+                fill: format.fill.unwrap_or(Literal::zero(elements.dtype())),
+                unique: level.unique,
             };
+            let packed = kind.pack(&mut packing);
             let index = level.index.unwrap_or(DType::I32);
-            for array in kind.pack(&mut packing) {
+            for array in packed.arrays {
                 arrays.push(index_array(&array, index)?);
             }
-            let one = Expr::int(1);
-            kind.positions(&one, &one, &mut || {
-                hidden.push(count);
-                one.clone()
-            });
+            hidden.extend(packed.hidden);
+            parents = coordinates;
         }
         let mut values = filled(format, elements.dtype(), count);
         let mut last = None;
@@ -109,21 +111,34 @@ impl Stored {
     /// its coordinates, with the fill where nothing was given.
     pub fn elements(&self) -> Value {
         let mut arrays = self.arrays.iter();
-        // Of each position of a level, the coordinates from the outermost level to it.
-        let mut found: Vec<Vec<i64>> = vec![Vec::new()];
+        let mut hidden = self.hidden.iter().map(|n| Expr::int(*n));
+        // What the levels above store: the coordinates, outermost first, with the position below them.
+        let mut found: Vec<(Vec<i64>, i64)> = vec![(Vec::new(), 0)];
+        let mut count = 1;
         for (level, dimension) in self.format.levels.iter().zip(self.format.order()) {
             let kind = levels::of(level.kind).unwrap_or_else(|| unreachable!("`pack` knows its levels"));
             let own: Vec<Vec<i64>> = arrays.by_ref().take(kind.arrays().len()).map(integers).collect();
-            let below = kind.unpack(&own, found.len() as i64, self.shape[dimension] as i64);
-            let one = |(p, c): (i64, i64)| found[p as usize].iter().copied().chain([c]).collect();
-            found = below.into_iter().map(one).collect();
+            // Levels that have others below them have one coordinate for each position.
+            let mut at: Vec<Option<usize>> = vec![None; count as usize];
+            found.iter().enumerate().for_each(|(k, (_, p))| at[*p as usize] = Some(k));
+            let path = |p: i64| at[p as usize].map_or(&[][..], |k| &found[k].0);
+            let size = self.shape[dimension] as i64;
+            let parent = |p: i64| path(p).last().copied().unwrap_or(0);
+            let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent });
+            let below =
+                entries.iter().map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
+            let below = below.collect();
+            let hidden = hidden.by_ref().take(kind.hidden().len()).collect();
+            let counts = Counts { above: Expr::int(count), size: Expr::int(size), hidden };
+            count = kind.positions(&counts).as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
+            found = below;
         }
         let order = self.format.order();
         let mut sorted: Vec<(Vec<i64>, usize)> = Vec::with_capacity(found.len());
-        for (position, coordinates) in found.into_iter().enumerate() {
+        for (coordinates, position) in found {
             let mut at = vec![0; order.len()];
             order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = c);
-            sorted.push((at, position));
+            sorted.push((at, position as usize));
         }
         sorted.sort();
         let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };

@@ -417,8 +417,8 @@ fn what_has_no_rule_yet() {
     refused(
         &sum("A: f64[n, m] @ coo", rows, "A[i, j]"),
         expect![[r#"
-        [lower::unsupported] the level `compressed(unique=False)` of `A` is not supported yet
-    "#]],
+            [lower::unsupported] the level `singleton` of `A` is not supported yet
+        "#]],
     );
     refused(
         "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64:\n    return A[k[0], 0]\n",

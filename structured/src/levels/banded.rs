@@ -8,9 +8,9 @@
 //! 2   c d e .
 //! ```
 
-use super::{Access, ArrayKind, LevelFormat, Packing, blocks};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking, blocks};
 use crate::layout::FlatLevel;
-use crate::looplet::{Block, Looplet};
+use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Banded;
@@ -21,37 +21,43 @@ const START: usize = 1;
 impl LevelFormat for Banded {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", length: |above, _| above.plus(&Expr::int(1)) },
-            ArrayKind { name: "start", length: |above, _| above.clone() },
+            ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "start", length: |n| n.above.clone() },
         ]
     }
 
-    fn positions(&self, _: &Expr, _: &Expr, own: &mut dyn FnMut() -> Expr) -> Expr {
-        own()
+    fn hidden(&self) -> &'static [&'static str] {
+        &["n"]
     }
 
-    fn access(&self, level: &FlatLevel, above: &Expr, index: &Expr, _: &Symbol) -> Access {
-        let (begin, start) = (level.load(POS, above), level.load(START, above));
-        let last = level.load(POS, &above.plus(&Expr::int(1))).minus(&begin).plus(&start);
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[0].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let p = &above.positions;
+        let (begin, start) = (level.load(POS, &p.first), level.load(START, &p.first));
+        let end = level.load(POS, &p.end).minus(&begin).plus(&start);
         let position = begin.plus(&index.minus(&start));
         let promises = vec![
             Expr::int(0).less_eq(&position).and(&position.less(&level.positions)),
-            Expr::int(0).less_eq(&start).and(&last.less_eq(&level.size)),
+            Expr::int(0).less_eq(&start).and(&end.less_eq(&level.size)),
         ];
-        Access::Traversed(Looplet::Block(Block { first: start, last, position, promises }))
+        let lookup = Looplet::Lookup(Lookup { position, stored: None, promises });
+        Looplet::Sequence(vec![
+            Phase { end: Some(start), looplet: Looplet::Run(Fibre::Fill) },
+            Phase { end: Some(end), looplet: lookup },
+            Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
+        ])
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Vec<Vec<i64>> {
-        let (start, pos) = blocks(entries, |first| first);
-        vec![pos, start]
+    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
+        let (start, pos) = blocks::pack(entries, |first| first);
+        Packed { arrays: vec![pos, start], hidden: vec![*entries.count] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: i64, _: i64) -> Vec<(i64, i64)> {
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
         let (pos, start) = (&arrays[POS], &arrays[START]);
-        let fibre = |p: i64| {
-            let (k, first) = (p as usize, start[p as usize]);
-            (first..first + pos[k + 1] - pos[k]).map(move |c| (p, c))
-        };
-        (0..above).flat_map(fibre).collect()
+        (0..above.count).flat_map(|p| blocks::unpack(pos, p, start[p as usize])).collect()
     }
 }

@@ -8,9 +8,9 @@
 //! 2   c . . .
 //! ```
 
-use super::{Access, ArrayKind, LevelFormat, Packing};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking};
 use crate::layout::FlatLevel;
-use crate::looplet::{Fibre, Looplet, Stepper};
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Compressed;
@@ -21,38 +21,45 @@ const CRD: usize = 1;
 impl LevelFormat for Compressed {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", length: |above, _| above.plus(&Expr::int(1)) },
-            ArrayKind { name: "crd", length: |_, own| own.clone() },
+            ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", length: |n| n.hidden[0].clone() },
         ]
     }
 
-    fn positions(&self, _: &Expr, _: &Expr, own: &mut dyn FnMut() -> Expr) -> Expr {
-        own()
+    fn hidden(&self) -> &'static [&'static str] {
+        &["n"]
     }
 
-    fn access(&self, level: &FlatLevel, above: &Expr, _: &Expr, position: &Symbol) -> Access {
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[0].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
         let at = Expr::var(position);
         let last = level.load(CRD, &at);
-        let (zero, end) = (Expr::int(0), level.load(POS, &above.plus(&Expr::int(1))));
+        let zero = Expr::int(0);
         let promises =
             vec![zero.less_eq(&at).and(&at.less(&level.positions)), zero.less_eq(&last).and(&last.less(&level.size))];
-        Access::Traversed(Looplet::Stepper(Stepper {
+        Looplet::Stepper(Stepper {
             position: position.clone(),
-            begin: level.load(POS, above),
-            end,
+            begin: level.load(POS, &above.positions.first),
+            end: level.load(POS, &above.positions.end),
             last,
-            body: Box::new(Looplet::Spike { body: Fibre::Fill, tail: Fibre::At(at) }),
+            body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
             promises,
-        }))
+            full: false,
+            unique: level.level.unique,
+            ordered: level.level.ordered,
+        })
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Vec<Vec<i64>> {
+    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
         let mut pos = vec![0i64; *entries.count as usize + 1];
         let mut crd: Vec<i64> = Vec::new();
         let mut before = None;
         for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
             let new = (*p, *c);
-            if before != Some(new) {
+            if !entries.unique || before != Some(new) {
                 before = Some(new);
                 pos[*p as usize + 1] += 1;
                 crd.push(*c);
@@ -63,12 +70,15 @@ impl LevelFormat for Compressed {
             pos[k] += pos[k - 1];
         }
         *entries.count = crd.len() as i64;
-        vec![pos, crd]
+        Packed { hidden: vec![crd.len() as i64], arrays: vec![pos, crd] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: i64, _: i64) -> Vec<(i64, i64)> {
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
         let (pos, crd) = (&arrays[POS], &arrays[CRD]);
-        let fibre = |p: i64| (pos[p as usize]..pos[p as usize + 1]).map(move |q| (p, crd[q as usize]));
-        (0..above).flat_map(fibre).collect()
+        let fibre = |p: i64| {
+            let own = pos[p as usize]..pos[p as usize + 1];
+            own.map(move |q| Entry { above: p, coordinate: crd[q as usize], position: q })
+        };
+        (0..above.count).flat_map(fibre).collect()
     }
 }

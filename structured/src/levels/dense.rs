@@ -6,8 +6,9 @@
 //! positions     0 1 2   3 4 5
 //! ```
 
-use super::{Access, ArrayKind, LevelFormat, Packing};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking};
 use crate::layout::FlatLevel;
+use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Dense;
@@ -17,23 +18,34 @@ impl LevelFormat for Dense {
         &[]
     }
 
-    fn positions(&self, above: &Expr, size: &Expr, _: &mut dyn FnMut() -> Expr) -> Expr {
-        above.times(size)
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
     }
 
-    fn access(&self, level: &FlatLevel, above: &Expr, index: &Expr, _: &Symbol) -> Access {
-        Access::Located(above.times(&level.size).plus(index))
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.times(&counts.size)
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Vec<Vec<i64>> {
+    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+        Some(above.positions.first.times(&level.size).plus(index))
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let position = above.positions.first.times(&level.size).plus(index);
+        Looplet::Lookup(Lookup { position, stored: None, promises: Vec::new() })
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
         for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
             *p = *p * entries.size + c;
         }
         *entries.count *= entries.size;
-        Vec::new()
+        Packed { arrays: Vec::new(), hidden: Vec::new() }
     }
 
-    fn unpack(&self, _: &[Vec<i64>], above: i64, size: i64) -> Vec<(i64, i64)> {
-        (0..above).flat_map(|p| (0..size).map(move |c| (p, c))).collect()
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+        let fibre =
+            |p: i64| (0..above.size).map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c });
+        (0..above.count).flat_map(fibre).collect()
     }
 }

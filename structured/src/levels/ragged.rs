@@ -8,9 +8,9 @@
 //! 2   d . . .
 //! ```
 
-use super::{Access, ArrayKind, LevelFormat, Packing, blocks};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking, blocks};
 use crate::layout::FlatLevel;
-use crate::looplet::{Block, Looplet};
+use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Ragged;
@@ -19,30 +19,37 @@ const POS: usize = 0;
 
 impl LevelFormat for Ragged {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "pos", length: |above, _| above.plus(&Expr::int(1)) }]
+        &[ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) }]
     }
 
-    fn positions(&self, _: &Expr, _: &Expr, own: &mut dyn FnMut() -> Expr) -> Expr {
-        own()
+    fn hidden(&self) -> &'static [&'static str] {
+        &["n"]
     }
 
-    fn access(&self, level: &FlatLevel, above: &Expr, index: &Expr, _: &Symbol) -> Access {
-        let begin = level.load(POS, above);
-        let length = level.load(POS, &above.plus(&Expr::int(1))).minus(&begin);
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[0].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let p = &above.positions;
+        let begin = level.load(POS, &p.first);
+        let length = level.load(POS, &p.end).minus(&begin);
         let position = begin.plus(index);
         let promises =
             vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions)), length.less_eq(&level.size)];
-        Access::Traversed(Looplet::Block(Block { first: Expr::int(0), last: length, position, promises }))
+        let lookup = Looplet::Lookup(Lookup { position, stored: None, promises });
+        Looplet::Sequence(vec![
+            Phase { end: Some(length), looplet: lookup },
+            Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
+        ])
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Vec<Vec<i64>> {
-        let (_, pos) = blocks(entries, |_| 0);
-        vec![pos]
+    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
+        let (_, pos) = blocks::pack(entries, |_| 0);
+        Packed { arrays: vec![pos], hidden: vec![*entries.count] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: i64, _: i64) -> Vec<(i64, i64)> {
-        let pos = &arrays[POS];
-        let fibre = |p: i64| (0..pos[p as usize + 1] - pos[p as usize]).map(move |c| (p, c));
-        (0..above).flat_map(fibre).collect()
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+        (0..above.count).flat_map(|p| blocks::unpack(&arrays[POS], p, 0)).collect()
     }
 }
