@@ -63,7 +63,7 @@ pub(crate) trait LevelFormat {
     fn pack(&self, entries: &mut Packing<'_>) -> Packed;
 
     /// What it stores.
-    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry>;
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry>;
 }
 
 /// Elements on their way into a level, sorted by position and coordinate.

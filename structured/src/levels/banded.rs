@@ -56,7 +56,7 @@ impl LevelFormat for Banded {
         Packed { arrays: vec![pos, start], hidden: vec![*entries.count] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         let (pos, start) = (&arrays[POS], &arrays[START]);
         (0..above.count).flat_map(|p| blocks::unpack(pos, p, start[p as usize])).collect()
     }

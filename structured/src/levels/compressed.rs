@@ -73,7 +73,7 @@ impl LevelFormat for Compressed {
         Packed { hidden: vec![crd.len() as i64], arrays: vec![pos, crd] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         let (pos, crd) = (&arrays[POS], &arrays[CRD]);
         let fibre = |p: i64| {
             let own = pos[p as usize]..pos[p as usize + 1];

@@ -43,7 +43,7 @@ impl LevelFormat for Dense {
         Packed { arrays: Vec::new(), hidden: Vec::new() }
     }
 
-    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         let fibre =
             |p: i64| (0..above.size).map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c });
         (0..above.count).flat_map(fibre).collect()

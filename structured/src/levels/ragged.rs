@@ -49,7 +49,7 @@ impl LevelFormat for Ragged {
         Packed { arrays: vec![pos], hidden: vec![*entries.count] }
     }
 
-    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking) -> Vec<Entry> {
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         (0..above.count).flat_map(|p| blocks::unpack(&arrays[POS], p, 0)).collect()
     }
 }
