@@ -2,7 +2,7 @@
 
 use crate::levels::{self, ArrayKind, Counts};
 use std::sync::Arc;
-use taffeta_ast::format::Level;
+use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Func, Symbol, Tensor};
 
@@ -59,6 +59,13 @@ pub(crate) struct FlatLevel {
     pub(crate) positions: Expr,
 }
 
+/// Whether loops over such a level can be lowered yet: one coordinate has one position, which does not depend on the
+/// coordinate above.
+fn is_lowered(level: Level) -> bool {
+    let halves = [LevelKind::LowerTriangular, LevelKind::UpperTriangular, LevelKind::Symmetric];
+    level.unique && !halves.contains(&level.kind)
+}
+
 impl FlatLevel {
     /// An element of an array, as an index.
     pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
@@ -80,7 +87,7 @@ impl Flat {
         let mut above = Expr::int(1);
         let mut all = Vec::new();
         for (k, (level, dimension)) in tensor.format.levels.iter().zip(tensor.format.order()).enumerate() {
-            let kind = levels::of(level.kind).ok_or(*level)?;
+            let kind = levels::of(level.kind).filter(|_| is_lowered(*level)).ok_or(*level)?;
             let counted = kind.hidden().iter().map(|what| {
                 let count = Symbol::new(format!("{name}.{what}{k}"));
                 hidden.push(count.clone());
@@ -88,7 +95,8 @@ impl Flat {
             });
             let counts = Counts { above, size: tensor.shape[dimension].clone(), hidden: counted.collect() };
             let index = level.index.unwrap_or(DType::I32);
-            let of = |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), index, &(a.length)(&counts));
+            let of =
+                |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype.unwrap_or(index), &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
             all.push(FlatLevel { level: *level, dimension, size: counts.size, arrays, positions: above.clone() });

@@ -1,20 +1,35 @@
 //! Kinds of level: one file each, with its arrays drawn. To add one, write its file, and name it in [`of`].
 
 mod banded;
+mod bitmap;
+mod blocklist;
 mod blocks;
+mod bytemap;
 mod compressed;
 mod dense;
+mod halves;
+mod hashed;
+mod packbits;
+mod point;
 mod ragged;
+mod runlength;
+mod runs;
+mod singleton;
+mod symmetric;
+mod triangular;
 
 use crate::layout::FlatLevel;
-use crate::looplet::{Looplet, Positions};
+use crate::looplet::{Lookup, Looplet, Positions};
+use std::ops::Range;
 use taffeta_ast::format::LevelKind;
-use taffeta_ast::{Expr, Literal, Symbol};
+use taffeta_ast::{DType, Expr, Literal, Symbol};
 
-/// An array of indices that a level has.
+/// An array that a level has.
 pub(crate) struct ArrayKind {
     /// What it is called.
     pub(crate) name: &'static str,
+    /// Type of its elements; `None`: that of the level's indices.
+    pub(crate) dtype: Option<DType>,
     /// Its length.
     pub(crate) length: fn(&Counts) -> Expr,
 }
@@ -56,17 +71,29 @@ pub(crate) trait LevelFormat {
         None
     }
 
+    /// The position of any coordinate of the dimension, and whether it is stored, if that is known without going
+    /// through the fibre.
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let _ = (level, above, index);
+        None
+    }
+
     /// A fibre. `index` is the coordinate that is asked for, for what depends on it; steppers bind `position`.
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet;
 
     /// Its arrays for these elements.
-    fn pack(&self, entries: &mut Packing<'_>) -> Packed;
+    ///
+    /// # Errors
+    ///
+    /// The first element that has no room in it.
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit>;
 
     /// What it stores.
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry>;
 }
 
-/// Elements on their way into a level, sorted by position and coordinate.
+/// Elements on their way into a level, sorted by position and coordinate. No two of a tensor's have all coordinates
+/// equal.
 pub(crate) struct Packing<'e> {
     /// Positions of the level above, one for each element, which become those of this one.
     pub(crate) positions: &'e mut [i64],
@@ -78,12 +105,69 @@ pub(crate) struct Packing<'e> {
     pub(crate) count: &'e mut i64,
     /// The dimension's size.
     pub(crate) size: i64,
-    /// The value of an element, and of what is not stored: levels that are not injective, which are the last ones,
+    /// Values of the elements, and of what is not stored: levels that are not injective, which are the last ones,
     /// compare them.
     pub(crate) value: &'e dyn Fn(usize) -> Literal,
     pub(crate) fill: Literal,
-    /// Whether the level is unique: elements with one coordinate share a position.
-    pub(crate) unique: bool,
+    /// Whether an element has another position than the one before it: some coordinate differs, down to the first
+    /// level from this one on that is unique (what stands once in a list with `singleton` below it is told apart by
+    /// that).
+    pub(crate) begins: &'e dyn Fn(usize) -> bool,
+}
+
+impl Packing<'_> {
+    /// The elements under each position of the level above.
+    fn fibres(&self) -> Vec<Range<usize>> {
+        let mut from = 0;
+        let mut one = |above: i64| {
+            let end = from + self.positions[from..].iter().take_while(|p| **p == above).count();
+            std::mem::replace(&mut from, end)..end
+        };
+        (0..*self.count).map(&mut one).collect()
+    }
+
+    /// As many positions as there are coordinates in all fibres together.
+    fn everywhere(&self) -> Result<i64, Misfit> {
+        self.count.checked_mul(self.size).filter(|n| *n <= MOST).ok_or(Misfit::TooMany)
+    }
+}
+
+/// The most positions that a level has: what is counted of them, and addressed, stays within 64 bits.
+const MOST: i64 = 1 << 47;
+
+/// An array of zeros, if there is memory for it: how long it is may follow from sizes alone.
+fn zeros(len: i64) -> Result<Vec<i64>, Misfit> {
+    let len = usize::try_from(len).map_err(|_| Misfit::TooMany)?;
+    Vec::<i64>::new().try_reserve_exact(len).map_err(|_| Misfit::TooMany)?;
+    Ok(vec![0; len])
+}
+
+/// Sums up to each: how many there are becomes where they begin.
+fn accumulate(counts: &mut [i64]) {
+    for k in 1..counts.len() {
+        counts[k] += counts[k - 1];
+    }
+}
+
+/// Whether two elements can be one: a NaN is every NaN, and 0 is not -0.
+fn same(a: Literal, b: Literal) -> bool {
+    match (a, b) {
+        (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        _ => a == b,
+    }
+}
+
+/// Why elements, which are given by their numbers, cannot be packed into a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// The level stores nothing there.
+    Outside(usize),
+    /// The two have one position, and are not equal.
+    Unequal(usize, usize),
+    /// The two are in a fibre that has room for one.
+    Second(usize, usize),
+    /// There are more positions than memory has room for.
+    TooMany,
 }
 
 /// A level's arrays and its numbers, in the order of [`LevelFormat::arrays`] and [`LevelFormat::hidden`].
@@ -98,8 +182,7 @@ pub(crate) struct Unpacking<'e> {
     pub(crate) count: i64,
     /// The dimension's size.
     pub(crate) size: i64,
-    /// The coordinate of a position of the level above (0 at the outermost level). Levels below which a level needs it
-    /// are `dense`, where a position has one.
+    /// The coordinate of a position of the level above (0 at the outermost level).
     pub(crate) parent: &'e dyn Fn(i64) -> i64,
 }
 
@@ -118,8 +201,18 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
     Some(match kind {
         LevelKind::Dense => &dense::Dense,
         LevelKind::Compressed => &compressed::Compressed,
+        LevelKind::Singleton => &singleton::Singleton,
+        LevelKind::Hashed => &hashed::Hashed,
+        LevelKind::Bytemap => &bytemap::Bytemap,
+        LevelKind::Bitmap => &bitmap::Bitmap,
         LevelKind::Banded => &banded::Banded,
         LevelKind::Ragged => &ragged::Ragged,
-        _ => return None,
+        LevelKind::Blocklist => &blocklist::Blocklist,
+        LevelKind::RunLength => &runlength::RunLength,
+        LevelKind::PackBits => &packbits::PackBits,
+        LevelKind::LowerTriangular => &triangular::Triangular { upper: false },
+        LevelKind::UpperTriangular => &triangular::Triangular { upper: true },
+        LevelKind::Symmetric => &symmetric::Symmetric,
+        LevelKind::Point => &point::Point,
     })
 }

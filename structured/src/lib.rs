@@ -24,8 +24,8 @@
 //! written down as `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks
 //! each of them.
 //!
-//! Not there yet, and refused: loops that several fibres drive, accesses against the order of the levels, and other
-//! levels than dense, compressed (unique and ordered), banded and ragged.
+//! Not there yet, and refused: loops that several fibres drive, accesses against the order of the levels, and loops over
+//! levels that are not unique, are halves of matrices, or consist of other looplets than lists of spikes and one block.
 
 mod layout;
 mod levels;

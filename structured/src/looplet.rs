@@ -61,7 +61,7 @@ pub(crate) struct Lookup {
     pub(crate) position: Expr,
     /// Whether it is stored; `None`: all of them are.
     pub(crate) stored: Option<Expr>,
-    /// What the format promises of each coordinate.
+    /// What the format promises of each coordinate that is stored.
     pub(crate) promises: Vec<Expr>,
 }
 

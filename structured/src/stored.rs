@@ -1,6 +1,6 @@
 //! Tensors in a format, as data: the arrays of their levels, and their elements.
 
-use crate::levels::{self, Counts, Packing, Unpacking};
+use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
 use std::fmt;
 use taffeta_ast::format::{Format, Level};
 use taffeta_ast::{Buffer, DType, Expr, Literal, Value};
@@ -23,18 +23,56 @@ pub enum Unpackable {
     OutOfRange(Vec<i64>),
     /// The format is one of another number of dimensions, or the elements are not of one type and number.
     Shape,
+    /// The level stores nothing there.
+    Outside(Level, Vec<i64>),
+    /// The two elements are one in that level, and are not equal.
+    Unequal(Level, [Vec<i64>; 2]),
+    /// The two elements are in one fibre of that level, which has room for one.
+    Second(Level, [Vec<i64>; 2]),
+    /// There is no memory for all that the format stores.
+    Memory,
     /// There are more elements, or larger coordinates, than indices of that type can say.
     Index(DType),
+}
+
+impl Unpackable {
+    /// A level's complaint; `at` has the indices of an element.
+    fn of(why: Misfit, level: Level, at: &dyn Fn(usize) -> Vec<i64>) -> Unpackable {
+        match why {
+            Misfit::Outside(e) => Unpackable::Outside(level, at(e)),
+            Misfit::Unequal(a, b) => Unpackable::Unequal(level, [at(a), at(b)]),
+            Misfit::Second(a, b) => Unpackable::Second(level, [at(a), at(b)]),
+            Misfit::TooMany => Unpackable::Memory,
+        }
+    }
+}
+
+/// The indices of an element: `(0, 2)`.
+struct Place<'i>(&'i [i64]);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(i64::to_string).collect();
+        write!(f, "({})", all.join(", "))
+    }
 }
 
 impl fmt::Display for Unpackable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unpackable::Level(level) => write!(f, "nothing can be stored in the level `{level}` yet"),
-            Unpackable::OutOfRange(indices) => {
-                let all: Vec<String> = indices.iter().map(i64::to_string).collect();
-                write!(f, "there is an element at ({}), which is not in the tensor", all.join(", "))
+            Unpackable::OutOfRange(at) => write!(f, "there is an element at {}, which is not in the tensor", Place(at)),
+            Unpackable::Outside(level, at) => {
+                write!(f, "there is an element at {}, where `{level}` stores nothing", Place(at))
             }
+            Unpackable::Unequal(level, [a, b]) => {
+                write!(f, "the elements at {} and {} are not equal, and `{level}` stores one", Place(a), Place(b))
+            }
+            Unpackable::Second(level, [a, b]) => {
+                let [a, b] = [Place(a), Place(b)];
+                write!(f, "there are elements at {a} and {b}, of which `{level}` stores one at most")
+            }
+            Unpackable::Memory => f.write_str("there is no memory for all that the format stores"),
             Unpackable::Shape => f.write_str("indices, elements and shape do not fit each other"),
             Unpackable::Index(dtype) => write!(f, "indices of type {dtype} are too small for the tensor"),
         }
@@ -52,7 +90,11 @@ impl Stored {
     /// What does not fit.
     pub fn pack(shape: &[usize], format: &Format, indices: &[i64], elements: &Buffer) -> Result<Stored, Unpackable> {
         let ndim = shape.len();
-        if format.check(ndim).is_err() || indices.len() != elements.len() * ndim {
+        let is_square = |[a, b]: [usize; 2]| shape[a] == shape[b];
+        if format.check(ndim).is_err()
+            || !format.squares().all(|(_, square)| is_square(square))
+            || indices.len() != elements.len() * ndim
+        {
             return Err(Unpackable::Shape);
         }
         let inside = |at: &[i64]| at.iter().zip(shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
@@ -60,43 +102,39 @@ impl Stored {
             return Err(Unpackable::OutOfRange(outside.to_vec()));
         }
         let order = format.order();
-        let mut sorted: Vec<usize> = (0..elements.len()).collect();
-        let key = |e: usize| order.iter().map(move |d| indices[e * ndim + d]);
-        sorted.sort_by(|a, b| key(*a).cmp(key(*b)));
+        let Sorted { coordinates, depths, elements } = Sorted::of(&order, indices, elements);
+        let given = |e: usize| {
+            let mut at = vec![0; ndim];
+            order.iter().zip(&coordinates).for_each(|(d, own)| at[*d] = own[e]);
+            at
+        };
 
-        let mut positions = vec![0i64; sorted.len()];
-        let mut parents = vec![0i64; sorted.len()];
+        let mut positions = vec![0i64; elements.len()];
+        let outermost = vec![0i64; elements.len()];
         let mut count = 1i64;
         let (mut arrays, mut hidden) = (Vec::new(), Vec::new());
-        for (level, dimension) in format.levels.iter().zip(&order) {
+        for (k, (level, dimension)) in format.levels.iter().zip(&order).enumerate() {
             let kind = levels::of(level.kind).ok_or(Unpackable::Level(*level))?;
-            let coordinates: Vec<i64> = sorted.iter().map(|e| indices[e * ndim + dimension]).collect();
+            let unique = (k..ndim).find(|k| format.levels[*k].unique).unwrap_or(ndim);
             let mut packing = Packing {
                 positions: &mut positions,
-                coordinates: &coordinates,
-                parents: &parents,
+                coordinates: &coordinates[k],
+                parents: if k == 0 { &outermost } else { &coordinates[k - 1] },
                 count: &mut count,
                 size: shape[*dimension] as i64,
-                value: &|e| elements.get(sorted[e]),
+                value: &|e| elements.get(e),
                 fill: format.fill.unwrap_or(Literal::zero(elements.dtype())),
-                unique: level.unique,
+                begins: &|e| depths[e] <= unique,
             };
-            let packed = kind.pack(&mut packing);
-            let index = level.index.unwrap_or(DType::I32);
-            for array in packed.arrays {
-                arrays.push(index_array(&array, index)?);
+            let packed = kind.pack(&mut packing).map_err(|why| Unpackable::of(why, *level, &given))?;
+            for (array, own) in packed.arrays.iter().zip(kind.arrays()) {
+                arrays.push(index_array(array, own.dtype.or(level.index).unwrap_or(DType::I32))?);
             }
             hidden.extend(packed.hidden);
-            parents = coordinates;
         }
-        let mut values = filled(format, elements.dtype(), count);
-        let mut last = None;
-        for (e, p) in sorted.iter().zip(&positions) {
-            let at = *p as usize;
-            let new = elements.get(*e);
-            let value = if last == Some(at) { both(values.get(at), new) } else { new };
-            values.set(at, value);
-            last = Some(at);
+        let mut values = filled(format, elements.dtype(), count)?;
+        for (e, p) in positions.iter().enumerate() {
+            values.set(*p as usize, elements.get(e));
         }
         arrays.push(vector(values));
         Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays, hidden })
@@ -125,8 +163,9 @@ impl Stored {
             let size = self.shape[dimension] as i64;
             let parent = |p: i64| path(p).last().copied().unwrap_or(0);
             let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent });
-            let below =
-                entries.iter().map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
+            // A position that is left unused has no fibre.
+            let entries = entries.iter().filter(|e| at[e.above as usize].is_some());
+            let below = entries.map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
             let below = below.collect();
             let hidden = hidden.by_ref().take(kind.hidden().len()).collect();
             let counts = Counts { above: Expr::int(count), size: Expr::int(size), hidden };
@@ -158,6 +197,42 @@ impl Stored {
     }
 }
 
+/// Elements in the order of a format's levels, each place once.
+struct Sorted {
+    /// For each level, one for each element.
+    coordinates: Vec<Vec<i64>>,
+    /// For each element, the first level at which its coordinates differ from those of the one before it.
+    depths: Vec<usize>,
+    elements: Buffer,
+}
+
+impl Sorted {
+    fn of(order: &[usize], indices: &[i64], elements: &Buffer) -> Sorted {
+        let ndim = order.len();
+        let key = |e: usize| order.iter().map(move |d| indices[e * ndim + d]);
+        let mut sorted: Vec<usize> = (0..elements.len()).collect();
+        sorted.sort_by(|a, b| key(*a).cmp(key(*b)));
+        // What stands at one place, in the order in which it was given.
+        let places: Vec<&[usize]> = sorted.chunk_by(|a, b| key(*a).eq(key(*b))).collect();
+        let mut summed = Buffer::zeros(elements.dtype(), places.len());
+        for (k, place) in places.iter().enumerate() {
+            summed.set(k, elements.get(place[0]));
+            for e in &place[1..] {
+                summed.set(k, both(summed.get(k), elements.get(*e)));
+            }
+        }
+        let depth = |k: usize| match k.checked_sub(1) {
+            None => 0,
+            Some(before) => {
+                let equal = key(places[before][0]).zip(key(places[k][0]));
+                equal.take_while(|(a, b)| a == b).count()
+            }
+        };
+        let coordinates = order.iter().map(|d| places.iter().map(|p| indices[p[0] * ndim + d]).collect());
+        Sorted { coordinates: coordinates.collect(), depths: (0..places.len()).map(depth).collect(), elements: summed }
+    }
+}
+
 /// An element that stands twice.
 fn both(a: Literal, b: Literal) -> Literal {
     match (a, b) {
@@ -185,14 +260,18 @@ fn integers(array: &Value) -> Vec<i64> {
     (0..array.data().len()).map(one).collect()
 }
 
-fn filled(format: &Format, dtype: DType, count: i64) -> Buffer {
+fn filled(format: &Format, dtype: DType, count: i64) -> Result<Buffer, Unpackable> {
+    let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(dtype.size()));
+    if bytes.is_none_or(|n| Vec::<u8>::new().try_reserve_exact(n).is_err()) {
+        return Err(Unpackable::Memory);
+    }
     let mut buffer = Buffer::zeros(dtype, count as usize);
     if let Some(fill) = format.fill {
         for k in 0..buffer.len() {
             buffer.set(k, fill);
         }
     }
-    buffer
+    Ok(buffer)
 }
 
 fn vector(buffer: Buffer) -> Value {

@@ -409,7 +409,7 @@ fn what_has_no_rule_yet() {
     "#]],
     );
     refused(
-        &sum("A: f64[n, m] @ symmetric", rows, "A[i, j]"),
+        &sum("A: f64[n, n] @ symmetric, x: f64[m]", rows, "A[i, i] * x[j]"),
         expect![[r#"
         [lower::unsupported] the level `symmetric` of `A` is not supported yet
     "#]],
@@ -417,7 +417,7 @@ fn what_has_no_rule_yet() {
     refused(
         &sum("A: f64[n, m] @ coo", rows, "A[i, j]"),
         expect![[r#"
-            [lower::unsupported] the level `singleton` of `A` is not supported yet
+            [lower::unsupported] the level `compressed(unique=False)` of `A` is not supported yet
         "#]],
     );
     refused(

@@ -109,7 +109,7 @@ kinds! {
     Dense           "dense":              true  true    true   false      true    true   true,      false;
     Compressed      "compressed":         false true    true   false      true    false  true,      true;
     Singleton       "singleton":          false true    true   true       true    false  true,      true;
-    Hashed          "hashed":             false false   true   false      false   true   true,      true;
+    Hashed          "hashed":             false false   true   false      true    true   true,      true;
     Bytemap         "bytemap":            false true    true   false      false   true   true,      true;
     Bitmap          "bitmap":             false true    true   false      false   true   true,      false;
     Banded          "banded":             false true    true   false      true    true   true,      true;
@@ -120,7 +120,7 @@ kinds! {
     LowerTriangular "triangular":         false true    true   false      true    true   true,      false;
     UpperTriangular "triangular":         false true    true   false      true    true   true,      false;
     Symmetric       "symmetric":          true  true    true   false      true    true   false,     false;
-    Point           "point":              false true    true   false      false   false  true,      true;
+    Point           "point":              false true    true   false      false   true   true,      true;
 }
 
 impl LevelKind {

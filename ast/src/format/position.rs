@@ -1,6 +1,6 @@
 //! Which level may stand where: each needs facts of the level above it, and some of being the last.
 
-use super::{Coord, Format, LevelKind};
+use super::{Coord, Format, Level, LevelKind};
 use std::fmt;
 
 /// Why a format is not one.
@@ -90,6 +90,16 @@ impl Format {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Levels that are half of a square matrix, with its two dimensions, which are of one size.
+    pub fn squares(&self) -> impl Iterator<Item = (Level, [usize; 2])> {
+        let order = self.order();
+        let half = |l: &Level| {
+            matches!(l.kind, LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric)
+        };
+        let found = (1..self.levels.len()).filter(move |k| half(&self.levels[*k]));
+        found.map(move |k| (self.levels[k], [order[k - 1], order[k]]))
     }
 
     /// Whether level `k` stores that dimension and nothing else.

@@ -139,7 +139,11 @@ impl Elab<'_> {
             let symbol = Symbol::new(p.name.text.clone());
             let format = match a.storage {
                 Some(_) if a.inout => return self.unsupported(annotation.span, "a structured tensor that is written"),
-                Some(storage) => self.storage(storage, shape.len(), a.dtype)?,
+                Some(storage) => {
+                    let format = self.storage(storage, shape.len(), a.dtype)?;
+                    self.squares(&format, &shape, storage.span)?;
+                    format
+                }
                 None => Format::dense(shape.len()),
             };
             let tensor = Arc::new(Tensor { format, ..Tensor::dense(symbol.clone(), a.dtype, shape, role) });

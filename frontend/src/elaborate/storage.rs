@@ -10,7 +10,7 @@ use crate::syntax;
 use std::fmt;
 use std::sync::Arc;
 use taffeta_ast::format::{Format, Level, LevelKind, Misplaced, Named, Pattern};
-use taffeta_ast::{DType, Diagnostic, Literal, Span};
+use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
 /// What a name or a call of section 7 stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -261,6 +261,15 @@ impl Elab<'_> {
         };
         let format = Format { fill, ..format };
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
+    }
+
+    /// Halves of matrices are halves of square ones.
+    pub(crate) fn squares(&mut self, format: &Format, shape: &[Expr], at: Span) -> R<()> {
+        let Some((level, [a, b])) = format.squares().find(|(_, [a, b])| shape[*a] != shape[*b]) else { return Ok(()) };
+        let (kind, sizes) = (level.kind.name(), [a, b].map(|d| print::expr(&shape[d])));
+        let [a, b] = &sizes;
+        let text = format!("`{kind}` is half of a square matrix, and its dimensions have the sizes `{a}` and `{b}`");
+        self.error_help("storage::square", at, text, format!("give both the size `{a}`"))
     }
 
     /// The fill as an element; nothing if it is 0.

@@ -8,7 +8,7 @@
 //! 2   c d e .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking, blocks};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, blocks};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::{Expr, Symbol};
@@ -18,11 +18,30 @@ pub(super) struct Banded;
 const POS: usize = 0;
 const START: usize = 1;
 
+/// The block of a fibre: its first coordinate, the one after its last, and where they are.
+struct Block {
+    start: Expr,
+    end: Expr,
+    lookup: Lookup,
+}
+
+fn block(level: &FlatLevel, above: &Above, index: &Expr) -> Block {
+    let p = &above.positions;
+    let (begin, start) = (level.load(POS, &p.first), level.load(START, &p.first));
+    let end = level.load(POS, &p.end).minus(&begin).plus(&start);
+    let position = begin.plus(&index.minus(&start));
+    let promises = vec![
+        Expr::int(0).less_eq(&position).and(&position.less(&level.positions)),
+        Expr::int(0).less_eq(&start).and(&end.less_eq(&level.size)),
+    ];
+    Block { start, end, lookup: Lookup { position, stored: None, promises } }
+}
+
 impl LevelFormat for Banded {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "start", length: |n| n.above.clone() },
+            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "start", dtype: None, length: |n| n.above.clone() },
         ]
     }
 
@@ -34,26 +53,23 @@ impl LevelFormat for Banded {
         counts.hidden[0].clone()
     }
 
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let Block { start, end, lookup } = block(level, above, index);
+        Some(Lookup { stored: Some(start.less_eq(index).and(&index.less(&end))), ..lookup })
+    }
+
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
-        let p = &above.positions;
-        let (begin, start) = (level.load(POS, &p.first), level.load(START, &p.first));
-        let end = level.load(POS, &p.end).minus(&begin).plus(&start);
-        let position = begin.plus(&index.minus(&start));
-        let promises = vec![
-            Expr::int(0).less_eq(&position).and(&position.less(&level.positions)),
-            Expr::int(0).less_eq(&start).and(&end.less_eq(&level.size)),
-        ];
-        let lookup = Looplet::Lookup(Lookup { position, stored: None, promises });
+        let Block { start, end, lookup } = block(level, above, index);
         Looplet::Sequence(vec![
             Phase { end: Some(start), looplet: Looplet::Run(Fibre::Fill) },
-            Phase { end: Some(end), looplet: lookup },
+            Phase { end: Some(end), looplet: Looplet::Lookup(lookup) },
             Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
         ])
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
-        let (start, pos) = blocks::pack(entries, |first| first);
-        Packed { arrays: vec![pos, start], hidden: vec![*entries.count] }
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let (start, pos) = blocks::pack(entries, |first| first)?;
+        Ok(Packed { arrays: vec![pos, start], hidden: vec![*entries.count] })
     }
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {

@@ -1,12 +1,11 @@
 //! One block of consecutive coordinates for each position above: what banded and ragged levels have in common.
 
-use super::{Entry, Packing};
+use super::{Entry, Misfit, Packing, accumulate, zeros};
 
 /// Packs blocks up to the last coordinate that is given. Where one begins follows from its first one. Gives the
 /// beginnings of the blocks (0 of empty ones), and where their positions begin.
-pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> (Vec<i64>, Vec<i64>) {
-    let above = *entries.count as usize;
-    let (mut start, mut pos) = (vec![0i64; above], vec![0i64; above + 1]);
+pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(Vec<i64>, Vec<i64>), Misfit> {
+    let (mut start, mut pos) = (zeros(*entries.count)?, zeros(*entries.count + 1)?);
     for (p, c) in entries.positions.iter().zip(entries.coordinates) {
         let k = *p as usize;
         // Coordinates come in their order.
@@ -15,15 +14,13 @@ pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> (Vec<i64
         }
         pos[k + 1] = c + 1 - start[k];
     }
-    for k in 1..pos.len() {
-        pos[k] += pos[k - 1];
-    }
+    accumulate(&mut pos);
     for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
         let k = *p as usize;
         *p = pos[k] + c - start[k];
     }
-    *entries.count = pos[above];
-    (start, pos)
+    *entries.count = pos[start.len()];
+    Ok((start, pos))
 }
 
 /// The block under position `above`, which begins at coordinate `start`.

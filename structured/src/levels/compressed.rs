@@ -8,21 +8,21 @@
 //! 2   c . . .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Compressed;
 
-const POS: usize = 0;
-const CRD: usize = 1;
+pub(super) const POS: usize = 0;
+pub(super) const CRD: usize = 1;
 
 impl LevelFormat for Compressed {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "crd", length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() },
         ]
     }
 
@@ -53,24 +53,19 @@ impl LevelFormat for Compressed {
         })
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
-        let mut pos = vec![0i64; *entries.count as usize + 1];
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let mut pos = zeros(*entries.count + 1)?;
         let mut crd: Vec<i64> = Vec::new();
-        let mut before = None;
-        for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
-            let new = (*p, *c);
-            if !entries.unique || before != Some(new) {
-                before = Some(new);
-                pos[*p as usize + 1] += 1;
+        for (e, c) in entries.coordinates.iter().enumerate() {
+            if (entries.begins)(e) {
+                pos[entries.positions[e] as usize + 1] += 1;
                 crd.push(*c);
             }
-            *p = crd.len() as i64 - 1;
+            entries.positions[e] = crd.len() as i64 - 1;
         }
-        for k in 1..pos.len() {
-            pos[k] += pos[k - 1];
-        }
+        accumulate(&mut pos);
         *entries.count = crd.len() as i64;
-        Packed { hidden: vec![crd.len() as i64], arrays: vec![pos, crd] }
+        Ok(Packed { hidden: vec![crd.len() as i64], arrays: vec![pos, crd] })
     }
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {

@@ -6,7 +6,7 @@
 //! positions     0 1 2   3 4 5
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::{Expr, Symbol};
@@ -30,17 +30,23 @@ impl LevelFormat for Dense {
         Some(above.positions.first.times(&level.size).plus(index))
     }
 
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let position = self.located(level, above, index)?;
+        Some(Lookup { position, stored: None, promises: Vec::new() })
+    }
+
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
         let position = above.positions.first.times(&level.size).plus(index);
         Looplet::Lookup(Lookup { position, stored: None, promises: Vec::new() })
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let count = entries.everywhere()?;
         for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
             *p = *p * entries.size + c;
         }
-        *entries.count *= entries.size;
-        Packed { arrays: Vec::new(), hidden: Vec::new() }
+        *entries.count = count;
+        Ok(Packed { arrays: Vec::new(), hidden: Vec::new() })
     }
 
     fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {

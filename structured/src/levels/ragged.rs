@@ -8,7 +8,7 @@
 //! 2   d . . .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Packed, Packing, Unpacking, blocks};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, blocks};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::{Expr, Symbol};
@@ -17,9 +17,20 @@ pub(super) struct Ragged;
 
 const POS: usize = 0;
 
+/// How many coordinates a fibre has, and where they are.
+fn prefix(level: &FlatLevel, above: &Above, index: &Expr) -> (Expr, Lookup) {
+    let p = &above.positions;
+    let begin = level.load(POS, &p.first);
+    let length = level.load(POS, &p.end).minus(&begin);
+    let position = begin.plus(index);
+    let promises =
+        vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions)), length.less_eq(&level.size)];
+    (length, Lookup { position, stored: None, promises })
+}
+
 impl LevelFormat for Ragged {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "pos", length: |n| n.above.plus(&Expr::int(1)) }]
+        &[ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {
@@ -30,23 +41,22 @@ impl LevelFormat for Ragged {
         counts.hidden[0].clone()
     }
 
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let (length, lookup) = prefix(level, above, index);
+        Some(Lookup { stored: Some(index.less(&length)), ..lookup })
+    }
+
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
-        let p = &above.positions;
-        let begin = level.load(POS, &p.first);
-        let length = level.load(POS, &p.end).minus(&begin);
-        let position = begin.plus(index);
-        let promises =
-            vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions)), length.less_eq(&level.size)];
-        let lookup = Looplet::Lookup(Lookup { position, stored: None, promises });
+        let (length, lookup) = prefix(level, above, index);
         Looplet::Sequence(vec![
-            Phase { end: Some(length), looplet: lookup },
+            Phase { end: Some(length), looplet: Looplet::Lookup(lookup) },
             Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
         ])
     }
 
-    fn pack(&self, entries: &mut Packing<'_>) -> Packed {
-        let (_, pos) = blocks::pack(entries, |_| 0);
-        Packed { arrays: vec![pos], hidden: vec![*entries.count] }
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let (_, pos) = blocks::pack(entries, |_| 0)?;
+        Ok(Packed { arrays: vec![pos], hidden: vec![*entries.count] })
     }
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {

@@ -40,21 +40,19 @@ fn formats_of_parameters() {
             return out
     "#]],
     );
-    stored(
-        "",
-        "symmetric",
+    check(
+        "def f(A: f64[n, n] @ symmetric):\n    return A[0, 0]\n",
         expect![[r#"
-        def f(A: f64[n, m] @ format(dense, symmetric)) -> f64:
+        def f(A: f64[n, n] @ format(dense, symmetric)) -> f64:
             out = empty((), f64)
             out = A[0, 0]
             return out
     "#]],
     );
-    stored(
-        "",
-        "upper_triangular",
+    check(
+        "def f(A: f64[n, n] @ upper_triangular):\n    return A[0, 0]\n",
         expect![[r#"
-        def f(A: f64[n, m] @ format(dense, triangular(upper=True))) -> f64:
+        def f(A: f64[n, n] @ format(dense, triangular(upper=True))) -> f64:
             out = empty((), f64)
             out = A[0, 0]
             return out
@@ -199,6 +197,15 @@ fn formats_that_are_none() {
         [storage::level] the last level, `compressed`, is not unique: an element would be stored twice
           at t.ft:2 `compressed(unique=False)`
           help: leave out `unique=False` there
+    "#]],
+    );
+    stored(
+        "",
+        "format(dense, triangular)",
+        expect![[r#"
+        [storage::square] `triangular` is half of a square matrix, and its dimensions have the sizes `n` and `m`
+          at t.ft:2 `format(dense, triangular)`
+          help: give both the size `n`
     "#]],
     );
     stored(

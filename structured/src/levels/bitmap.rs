@@ -1,0 +1,74 @@
+//! `bitmap`: a bit for each coordinate that says whether it is stored. Each position of the level above has bytes of its
+//! own, `(size + 7) // 8` of them; coordinate `i` is bit `i % 8` of byte `i // 8`, counted from the lowest. Its position
+//! is `p * size + i`, as in `dense`: those of coordinates that are not stored are left unused.
+//!
+//! ```text
+//!     0 1 2 3        bits   0b1010   0b0000   0b0001      coordinates 1 and 3 under position 0, none under 1, 0 under 2
+//! 0   . a . b        positions 1, 3 and 8 of 12
+//! 1   . . . .
+//! 2   c . . .
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Lookup, Looplet};
+use taffeta_ast::{DType, Expr, Op, Symbol};
+
+pub(super) struct Bitmap;
+
+const BITS: usize = 0;
+
+/// How many bytes a fibre has.
+fn bytes(size: &Expr) -> Expr {
+    size.plus(&Expr::int(7)).floor_div(&Expr::int(8))
+}
+
+impl LevelFormat for Bitmap {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "bits", dtype: Some(DType::U8), length: |n| n.above.times(&bytes(&n.size)) }]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.times(&counts.size)
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let p = &above.positions.first;
+        let eight = Expr::int(8);
+        let byte = level.load(BITS, &p.times(&bytes(&level.size)).plus(&index.floor_div(&eight)));
+        let bit = Expr::apply(Op::Shr, vec![byte, index.modulo(&eight)]);
+        let stored = Expr::apply(Op::BitAnd, vec![bit, Expr::int(1)]).equals(&Expr::int(1));
+        Some(Lookup { position: p.times(&level.size).plus(index), stored: Some(stored), promises: Vec::new() })
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let Some(lookup) = self.lookup(level, above, index) else { unreachable!("every coordinate has a bit") };
+        Looplet::Lookup(lookup)
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let count = entries.everywhere()?;
+        let each = (entries.size + 7) / 8;
+        let mut bits = zeros(*entries.count * each)?;
+        for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
+            bits[(*p * each + c / 8) as usize] |= 1 << (c % 8);
+            *p = *p * entries.size + c;
+        }
+        *entries.count = count;
+        Ok(Packed { arrays: vec![bits], hidden: Vec::new() })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let each = (above.size + 7) / 8;
+        let stored = |p: i64, c: i64| arrays[BITS][(p * each + c / 8) as usize] >> (c % 8) & 1 == 1;
+        let fibre = |p: i64| {
+            let own = (0..above.size).filter(move |c| stored(p, *c));
+            own.map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c })
+        };
+        (0..above.count).flat_map(fibre).collect()
+    }
+}

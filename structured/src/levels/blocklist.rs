@@ -1,0 +1,131 @@
+//! `blocklist`: blocks of consecutive coordinates, as a list for each position of the level above (variable block
+//! lengths, VBL). `pos[p] .. pos[p + 1]` are the blocks under position `p`, `end` has the coordinate after the last one
+//! of each, and `ofs[b] .. ofs[b + 1]` are the positions of block `b`.
+//!
+//! ```text
+//!     0 1 2 3 4 5        pos   0        2   2      3      coordinates 1, 2 and 4 under position 0, 0 and 1 under 2
+//! 0   . a b . c .        end   3    5       2
+//! 1   . . . . . .        ofs   0    2   3          5
+//! 2   d e . . . .
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Lookup, Looplet, Phase, Stepper};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Blocklist;
+
+const POS: usize = 0;
+const END: usize = 1;
+const OFS: usize = 2;
+
+/// The arrays of levels that are lists of blocks.
+pub(super) const ARRAYS: &[ArrayKind] = &[
+    ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+    ArrayKind { name: "end", dtype: None, length: |n| n.hidden[0].clone() },
+    ArrayKind { name: "ofs", dtype: None, length: |n| n.hidden[0].plus(&Expr::int(1)) },
+];
+
+/// A block: the coordinate after its last one, how many positions it has, and where one of its coordinates is.
+pub(super) struct Block {
+    pub(super) end: Expr,
+    pub(super) length: Expr,
+    /// The position of the first of them.
+    pub(super) first: Expr,
+    pub(super) lookup: Lookup,
+}
+
+impl Block {
+    pub(super) fn of(level: &FlatLevel, block: &Expr, index: &Expr) -> Block {
+        let end = level.load(END, block);
+        let (first, after) = (level.load(OFS, block), level.load(OFS, &block.plus(&Expr::int(1))));
+        let position = after.minus(&end).plus(index);
+        let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+        Block { end, length: after.minus(&first), first, lookup: Lookup { position, stored: None, promises } }
+    }
+
+    /// All blocks of a fibre, with what is promised of each.
+    pub(super) fn all(
+        level: &FlatLevel,
+        above: &Above,
+        block: &Symbol,
+        end: &Expr,
+        promise: Expr,
+        body: Looplet,
+    ) -> Stepper {
+        let at = Expr::var(block);
+        Stepper {
+            position: block.clone(),
+            begin: level.load(POS, &above.positions.first),
+            end: level.load(POS, &above.positions.end),
+            last: end.minus(&Expr::int(1)),
+            body: Box::new(body),
+            promises: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[END].shape[0])), promise],
+            full: level.level.facts().full,
+            unique: level.level.unique,
+            ordered: level.level.ordered,
+        }
+    }
+}
+
+impl LevelFormat for Blocklist {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        ARRAYS
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &["b", "n"]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[1].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+        let Block { end, length, lookup, .. } = Block::of(level, &Expr::var(position), index);
+        let start = end.minus(&length);
+        let promise = Expr::int(0).less_eq(&start).and(&start.less(&end)).and(&end.less_eq(&level.size));
+        let body = Looplet::Sequence(vec![
+            Phase { end: Some(start), looplet: Looplet::Run(Fibre::Fill) },
+            Phase { end: Some(end.clone()), looplet: Looplet::Lookup(lookup) },
+        ]);
+        Looplet::Stepper(Block::all(level, above, position, &end, promise, body))
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let mut pos = zeros(*entries.count + 1)?;
+        let (mut end, mut ofs) = (Vec::new(), vec![0i64]);
+        let (mut count, mut before) = (0, None);
+        for (e, c) in entries.coordinates.iter().enumerate() {
+            let above = entries.positions[e];
+            if (entries.begins)(e) {
+                match before == Some((above, c - 1)) {
+                    true => {
+                        end.pop();
+                        ofs.pop();
+                    }
+                    false => pos[above as usize + 1] += 1,
+                }
+                count += 1;
+                end.push(c + 1);
+                ofs.push(count);
+                before = Some((above, *c));
+            }
+            entries.positions[e] = count - 1;
+        }
+        accumulate(&mut pos);
+        *entries.count = count;
+        Ok(Packed { hidden: vec![end.len() as i64, count], arrays: vec![pos, end, ofs] })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let (pos, end, ofs) = (&arrays[POS], &arrays[END], &arrays[OFS]);
+        let block = |p: i64, b: usize| {
+            let shift = end[b] - ofs[b + 1];
+            (ofs[b]..ofs[b + 1]).map(move |q| Entry { above: p, coordinate: q + shift, position: q })
+        };
+        let fibre = |p: i64| (pos[p as usize] as usize..pos[p as usize + 1] as usize).flat_map(move |b| block(p, b));
+        (0..above.count).flat_map(fibre).collect()
+    }
+}

@@ -1,0 +1,117 @@
+//! `hashed`: the coordinates that are stored, as a list for each position of the level above, and a hash table that
+//! says where in the list a coordinate is. `pos` and `crd` are those of `compressed`, but that the coordinates of a
+//! list may stand in any order. `tpos[p] .. tpos[p + 1]` is the table of position `p`: as many slots as the least power
+//! of two that is twice as large as the list or larger, so that one is free; an empty list has one slot. `tbl` has the
+//! position after the one of the slot's coordinate, or 0 where a slot is free.
+//!
+//! ```text
+//!     0 1 2 3        pos    0   2   2     3         coordinates 1 and 3 under position 0, none under 1, 0 under 2
+//! 0   . a . b        crd    1 3       0
+//! 1   . . . .        tpos   0         4   5     7
+//! 2   c . . .        tbl    2 1 . .   .   3 .       (a dot is 0: free)
+//! ```
+//!
+//! The search for coordinate `j` begins at the slot that [`slot`] gives, and goes on to the next one, from the last one
+//! to the first, until the coordinate or a free slot is found:
+//!
+//! ```text
+//! mask = tpos[p + 1] - tpos[p] - 1
+//! s = (((j ^ (j >> 32)) * -7046029254386353131) >> 32) & mask      an i64 that wraps
+//! while tbl[tpos[p] + s] != 0 and crd[tbl[tpos[p] + s] - 1] != j:
+//!     s = (s + 1) & mask
+//! position = tbl[tpos[p] + s] - 1                                -1: not stored
+//! ```
+
+use super::compressed::{self, Compressed};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::Looplet;
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Hashed;
+
+/// 2^64 divided by the golden ratio, which scatters coordinates that follow each other (Knuth, volume 3, 6.4).
+const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
+
+/// The slot at which the search for a coordinate begins, in a table of `mask + 1` slots.
+fn slot(coordinate: i64, mask: i64) -> i64 {
+    ((coordinate ^ (coordinate >> 32)).wrapping_mul(FACTOR) >> 32) & mask
+}
+
+impl LevelFormat for Hashed {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[
+            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "tpos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "tbl", dtype: None, length: |n| n.hidden[1].clone() },
+        ]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &["n", "t"]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[0].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+        Compressed.fibre(level, above, index, position)
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let fibres = *entries.count;
+        let Packed { mut arrays, mut hidden } = Compressed.pack(entries)?;
+        let (pos, crd) = (&arrays[compressed::POS], &arrays[compressed::CRD]);
+        let mut begins = zeros(fibres + 1)?;
+        for (k, own) in pos.windows(2).enumerate() {
+            begins[k + 1] = begins[k] + (2 * (own[1] - own[0]) as u64).next_power_of_two() as i64;
+        }
+        let slots = begins[fibres as usize];
+        let mut table = zeros(slots)?;
+        for (own, place) in pos.windows(2).zip(begins.windows(2)) {
+            let (begin, mask) = (place[0], place[1] - place[0] - 1);
+            for p in own[0]..own[1] {
+                let mut s = slot(crd[p as usize], mask);
+                while table[(begin + s) as usize] != 0 {
+                    s = (s + 1) & mask;
+                }
+                table[(begin + s) as usize] = p + 1;
+            }
+        }
+        arrays.extend([begins, table]);
+        hidden.push(slots);
+        Ok(Packed { arrays, hidden })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        Compressed.unpack(arrays, above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Coordinates that follow each other, or stand in steps of one size, do not crowd.
+    #[test]
+    fn searches_are_short() {
+        for step in [1, 2, 3, 32, 1000, 1 << 13, 999_983, 1 << 32, 1 << 33] {
+            for n in [10i64, 1000, 5000] {
+                let mask = (2 * n as u64).next_power_of_two() as i64 - 1;
+                let mut table = vec![false; mask as usize + 1];
+                let mut steps = 0;
+                for j in (0..n).map(|k| k * step) {
+                    let mut s = slot(j, mask);
+                    assert!((0..=mask).contains(&s));
+                    while std::mem::replace(&mut table[s as usize], true) {
+                        s = (s + 1) & mask;
+                        steps += 1;
+                    }
+                }
+                assert!(steps <= 2 * n, "{n} coordinates in steps of {step} take {steps} steps");
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `packbits`: segments of consecutive coordinates that have one value or each its own, as a list for each position of
+//! the level above. Every coordinate is in a segment, those that are not stored with the fill. `pos[p] .. pos[p + 1]`
+//! are the segments under position `p`, `end` has the coordinate after the last one of each, and `ofs[b] .. ofs[b + 1]`
+//! are its positions: one for a run, else as many as it has coordinates. Three neighbours that are equal make a run;
+//! what is between runs is one segment.
+//!
+//! ```text
+//!     0 1 2 3 4 5 6        pos   0            2   3    a run of a and a stretch under position 0, a run of the fill
+//! 0   a a a b c . d        end   3   7        7        under 1
+//! 1   . . . . . . .        ofs   0   1        5   6
+//!                          val   a   b c 0 d  0
+//! ```
+
+use super::blocklist::{ARRAYS, Block};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, runs, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Looplet, Positions};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct PackBits;
+
+const POS: usize = 0;
+const END: usize = 1;
+const OFS: usize = 2;
+
+/// So many neighbours that are equal make a run: for fewer, what a segment costs is more than what it saves.
+const RUN: i64 = 3;
+
+impl LevelFormat for PackBits {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        ARRAYS
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &["b", "n"]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.hidden[1].clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+        let Block { end, length, first, lookup } = Block::of(level, &Expr::var(position), index);
+        let zero = Expr::int(0);
+        let inside = zero.less_eq(&first).and(&first.less(&level.positions));
+        let promise = zero.less(&end).and(&end.less_eq(&level.size)).and(&inside);
+        let body = Looplet::Switch {
+            cond: length.equals(&Expr::int(1)),
+            then: Box::new(Looplet::Run(Fibre::At(Positions::one(first)))),
+            otherwise: Box::new(Looplet::Lookup(lookup)),
+        };
+        Looplet::Stepper(Block::all(level, above, position, &end, promise, body))
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let mut pos = zeros(*entries.count + 1)?;
+        let (mut end, mut ofs) = (Vec::new(), vec![0i64]);
+        let mut count = 0;
+        for (p, elements) in entries.fibres().into_iter().enumerate() {
+            // Short runs stand with those beside them.
+            for segment in runs::of(entries, elements).chunk_by(|a, b| a.length().max(b.length()) < RUN) {
+                let (first, last) = (&segment[0], &segment[segment.len() - 1]);
+                let is_run = segment.len() == 1;
+                for e in first.elements.start..last.elements.end {
+                    let own = entries.coordinates[e] - first.begin;
+                    entries.positions[e] = if is_run { count } else { count + own };
+                }
+                count += if is_run { 1 } else { last.end - first.begin };
+                end.push(last.end);
+                ofs.push(count);
+            }
+            pos[p + 1] = end.len() as i64;
+        }
+        *entries.count = count;
+        Ok(Packed { hidden: vec![end.len() as i64, count], arrays: vec![pos, end, ofs] })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let (pos, end, ofs) = (&arrays[POS], &arrays[END], &arrays[OFS]);
+        let mut entries = Vec::new();
+        for p in 0..above.count {
+            let mut next = 0;
+            for b in pos[p as usize] as usize..pos[p as usize + 1] as usize {
+                let is_run = ofs[b + 1] - ofs[b] == 1;
+                let position = |c: i64| if is_run { ofs[b] } else { ofs[b] + c - next };
+                entries.extend((next..end[b]).map(|c| Entry { above: p, coordinate: c, position: position(c) }));
+                next = end[b];
+            }
+        }
+        entries
+    }
+}

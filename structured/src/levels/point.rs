@@ -1,0 +1,78 @@
+//! `point`: at most one coordinate for each position of the level above, which is its own position too. `crd` has it,
+//! or the dimension's size where there is none.
+//!
+//! ```text
+//!     0 1 2 3        crd   1   4   0                coordinate 1 under position 0, none under 1, 0 under 2
+//! 0   . a . .
+//! 1   . . . .
+//! 2   b . . .
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Point;
+
+const CRD: usize = 0;
+
+/// The coordinate of a fibre, and where it is.
+fn point(level: &FlatLevel, above: &Above) -> (Expr, Lookup) {
+    let p = &above.positions.first;
+    let coordinate = level.load(CRD, p);
+    let zero = Expr::int(0);
+    let promises = vec![
+        zero.less_eq(p).and(&p.less(&level.positions)),
+        zero.less_eq(&coordinate).and(&coordinate.less_eq(&level.size)),
+    ];
+    (coordinate, Lookup { position: p.clone(), stored: None, promises })
+}
+
+impl LevelFormat for Point {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "crd", dtype: None, length: |n| n.above.clone() }]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.clone()
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let (coordinate, lookup) = point(level, above);
+        Some(Lookup { stored: Some(coordinate.equals(index)), ..lookup })
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
+        let (coordinate, lookup) = point(level, above);
+        // Where there is none, it is after the last one of the dimension, and the second phase is empty.
+        let after = coordinate.plus(&Expr::int(1)).min_with(&level.size);
+        Looplet::Sequence(vec![
+            Phase { end: Some(coordinate), looplet: Looplet::Run(Fibre::Fill) },
+            Phase { end: Some(after), looplet: Looplet::Lookup(lookup) },
+            Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
+        ])
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let mut crd = zeros(*entries.count)?;
+        crd.fill(entries.size);
+        for (e, (p, c)) in entries.positions.iter().zip(entries.coordinates).enumerate() {
+            let own = &mut crd[*p as usize];
+            if *own != entries.size && own != c {
+                return Err(Misfit::Second(e - 1, e));
+            }
+            *own = *c;
+        }
+        Ok(Packed { arrays: vec![crd], hidden: Vec::new() })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let one = |p: i64| Entry { above: p, coordinate: arrays[CRD][p as usize], position: p };
+        (0..above.count).map(one).filter(|e| e.coordinate != above.size).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! `singleton`: one coordinate for each position of the level above, whose positions are its own (the format of COO's
+//! columns). It stands below a level that is not unique: where that has one coordinate at several positions in a row,
+//! these are one fibre here.
+//!
+//! ```text
+//!     0 1 2 3        above   0   0   2             `compressed(unique=False)`: rows
+//! 0   . a . b        crd     1   3   0             coordinates 1 and 3 in row 0, 0 in row 2
+//! 1   . . . .
+//! 2   c . . .
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Singleton;
+
+const CRD: usize = 0;
+
+impl LevelFormat for Singleton {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "crd", dtype: None, length: |n| n.above.clone() }]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+        let at = Expr::var(position);
+        let last = level.load(CRD, &at);
+        let zero = Expr::int(0);
+        let promises =
+            vec![zero.less_eq(&at).and(&at.less(&level.positions)), zero.less_eq(&last).and(&last.less(&level.size))];
+        Looplet::Stepper(Stepper {
+            position: position.clone(),
+            begin: above.positions.first.clone(),
+            end: above.positions.end.clone(),
+            last,
+            body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
+            promises,
+            full: false,
+            unique: level.level.unique,
+            ordered: level.level.ordered,
+        })
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        // The level above has a position for each coordinate that differs here: `Packing::begins`.
+        let mut crd = zeros(*entries.count)?;
+        for (p, c) in entries.positions.iter().zip(entries.coordinates) {
+            crd[*p as usize] = *c;
+        }
+        Ok(Packed { arrays: vec![crd], hidden: Vec::new() })
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        (0..above.count).map(|p| Entry { above: p, coordinate: arrays[CRD][p as usize], position: p }).collect()
+    }
+}

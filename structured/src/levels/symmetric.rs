@@ -1,0 +1,78 @@
+//! `symmetric`: a matrix that is equal to its transpose. It has no arrays, and stands below a `dense` level of the same
+//! size. The lower half is stored, as in `triangular`; of an element above the diagonal, its counterpart is.
+//!
+//! ```text
+//!     0 1 2        positions   0   1 2   3 4 5        (1, 2) and (2, 1) are position 4
+//! 0   a b d                    a   b c   d e f
+//! 1   b c e
+//! 2   d e f
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves, same, zeros};
+use crate::layout::FlatLevel;
+use crate::looplet::{Lookup, Looplet, Phase};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Symmetric;
+
+fn lookup(level: &FlatLevel, above: &Above, row: &Expr, column: &Expr) -> Lookup {
+    let position = halves::lower(above, &level.size, row, column);
+    let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+    Lookup { position, stored: None, promises }
+}
+
+impl LevelFormat for Symmetric {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        halves::positions(counts)
+    }
+
+    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+        self.lookup(level, above, index).map(|found| found.position)
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let row = &above.coordinate;
+        Some(lookup(level, above, &row.max_with(index), &row.min_with(index)))
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let row = &above.coordinate;
+        let [left, right] = [[row, index], [index, row]].map(|[i, j]| Looplet::Lookup(lookup(level, above, i, j)));
+        let end = Some(row.plus(&Expr::int(1)));
+        Looplet::Sequence(vec![Phase { end, looplet: left }, Phase { end: None, looplet: right }])
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let count = halves::count(entries)?;
+        // The number after that of the element that each position has.
+        let mut found = zeros(count)?;
+        for (e, (i, j)) in entries.parents.iter().zip(entries.coordinates).enumerate() {
+            let position = halves::lower_position([entries.positions[e], *i], entries.size, *i.max(j), *i.min(j));
+            match std::mem::replace(&mut found[position as usize], e as i64 + 1) {
+                0 => {}
+                other if same((entries.value)(other as usize - 1), (entries.value)(e)) => {}
+                other => return Err(Misfit::Unequal(other as usize - 1, e)),
+            }
+            entries.positions[e] = position;
+        }
+        *entries.count = count;
+        Ok(Packed { arrays: Vec::new(), hidden: Vec::new() })
+    }
+
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let fibre = |p: i64| {
+            let i = (above.parent)(p);
+            let position = move |j: i64| halves::lower_position([p, i], above.size, i.max(j), i.min(j));
+            (0..above.size).map(move |j| Entry { above: p, coordinate: j, position: position(j) })
+        };
+        (0..above.count).flat_map(fibre).collect()
+    }
+}

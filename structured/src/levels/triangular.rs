@@ -1,0 +1,85 @@
+//! `triangular`: the coordinates up to that of the level above, itself included, or, with `upper=True`, those from it
+//! on. It has no arrays, and stands below a `dense` level of the same size. With `i` the coordinate of position `p`
+//! above, coordinate `j` is at position `(p - i) * (size + 1) / 2` (what matrices before this one have) and
+//!
+//! ```text
+//!     0 1 2        i * (i + 1) / 2 + j                             0 1 2        i * (2 * size - i - 1) / 2 + j
+//! 0   a . .                                                    0   a b c
+//! 1   b c .        positions   0   1 2   3 4 5                 1   . d e        positions   0 1 2   3 4   5
+//! 2   d e f                    a   b c   d e f                 2   . . f                    a b c   d e   f
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Triangular {
+    pub(super) upper: bool,
+}
+
+impl Triangular {
+    /// Where a coordinate is that is stored.
+    fn inside(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Lookup {
+        let of = if self.upper { halves::upper } else { halves::lower };
+        let position = of(above, &level.size, &above.coordinate, index);
+        let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+        Lookup { position, stored: None, promises }
+    }
+}
+
+impl LevelFormat for Triangular {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        halves::positions(counts)
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let diagonal = &above.coordinate;
+        let stored = if self.upper { diagonal.less_eq(index) } else { index.less_eq(diagonal) };
+        Some(Lookup { stored: Some(stored), ..self.inside(level, above, index) })
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+        let inside = Looplet::Lookup(self.inside(level, above, index));
+        let outside = Looplet::Run(Fibre::Fill);
+        let (end, first, second) = match self.upper {
+            true => (above.coordinate.clone(), outside, inside),
+            false => (above.coordinate.plus(&Expr::int(1)), inside, outside),
+        };
+        Looplet::Sequence(vec![Phase { end: Some(end), looplet: first }, Phase { end: None, looplet: second }])
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let count = halves::count(entries)?;
+        for (e, (i, j)) in entries.parents.iter().zip(entries.coordinates).enumerate() {
+            let (of, inside) = match self.upper {
+                true => (halves::upper_position as fn([i64; 2], i64, i64, i64) -> i64, i <= j),
+                false => (halves::lower_position as _, j <= i),
+            };
+            if !inside {
+                return Err(Misfit::Outside(e));
+            }
+            entries.positions[e] = of([entries.positions[e], *i], entries.size, *i, *j);
+        }
+        *entries.count = count;
+        Ok(Packed { arrays: Vec::new(), hidden: Vec::new() })
+    }
+
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let fibre = |p: i64| {
+            let i = (above.parent)(p);
+            let own = if self.upper { i..above.size } else { 0..i + 1 };
+            let of = if self.upper { halves::upper_position } else { halves::lower_position };
+            own.map(move |j| Entry { above: p, coordinate: j, position: of([p, i], above.size, i, j) })
+        };
+        (0..above.count).flat_map(fibre).collect()
+    }
+}
