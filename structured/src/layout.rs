@@ -80,6 +80,18 @@ impl Flat {
     ///
     /// The first level that is not supported.
     pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
+        match tensor.format.levels.iter().find(|l| !is_lowered(**l)) {
+            Some(level) => Err(*level),
+            None => Flat::laid_out(tensor, hidden),
+        }
+    }
+
+    /// The arrays of a tensor, whether loops over it can be lowered or not.
+    ///
+    /// # Errors
+    ///
+    /// The first level that nothing can be stored in.
+    pub(crate) fn laid_out(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
         let name = tensor.symbol.name();
         let array = |what: String, dtype: DType, length: &Expr| {
             Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], Role::Input))
@@ -87,7 +99,7 @@ impl Flat {
         let mut above = Expr::int(1);
         let mut all = Vec::new();
         for (k, (level, dimension)) in tensor.format.levels.iter().zip(tensor.format.order()).enumerate() {
-            let kind = levels::of(level.kind).filter(|_| is_lowered(*level)).ok_or(*level)?;
+            let kind = levels::of(level.kind).ok_or(*level)?;
             let counted = kind.hidden().iter().map(|what| {
                 let count = Symbol::new(format!("{name}.{what}{k}"));
                 hidden.push(count.clone());

@@ -216,3 +216,6 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
         LevelKind::Point => &point::Point,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,9 @@ use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable};
 
+mod random;
+use random::{Drawn, equal, formats};
+
 /// A row for each line; what is not stored is a dot, and letters are 1, 2, 3 …
 fn picture(rows: &str) -> (Vec<usize>, Vec<i64>, Buffer) {
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split_whitespace().collect()).collect();
@@ -261,100 +264,6 @@ fn what_stands_twice_is_summed_before_it_is_stored() {
     assert_eq!(arrays, ["0 3", "0 0 1", "1 2 2", "0 1 3 4", "4 0 3 3", "1 2 3 4"]);
 }
 
-/// Numbers that look random.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % below
-    }
-}
-
-/// All lists of levels that make formats of so many dimensions, with and without their options.
-fn formats(ndim: usize) -> Vec<Format> {
-    let mut levels: Vec<Level> = LevelKind::ALL.iter().map(|k| Level::new(*k)).collect();
-    for kind in LevelKind::ALL.iter().filter(|k| k.has_lists()) {
-        levels.push(Level { unique: false, ..Level::new(*kind) });
-        levels.push(Level { ordered: false, ..Level::new(*kind) });
-    }
-    let mut all: Vec<Vec<Level>> = vec![Vec::new()];
-    for _ in 0..ndim {
-        let longer = all.iter().flat_map(|f| levels.iter().map(move |l| f.iter().copied().chain([*l]).collect()));
-        all = longer.collect();
-    }
-    all.into_iter().map(|levels| format(&levels)).filter(|f| f.check(ndim).is_ok()).collect()
-}
-
-const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.5];
-
-/// Elements at random places, some of them zeros, NaN and infinities: in few or all rows, in runs, twice.
-fn random_elements(random: &mut Random, shape: &[usize]) -> (Vec<i64>, Vec<f64>) {
-    let count: usize = shape.iter().product();
-    let last = shape.last().copied().unwrap_or(1).max(1);
-    let full = random.next(count / last + 1);
-    let (density, twice) = (random.next(5), random.next(8) == 0);
-    let (mut indices, mut elements) = (Vec::new(), Vec::new());
-    let mut value = 1.0;
-    for k in 0..count {
-        if random.next(4) >= density && k / last != full {
-            continue;
-        }
-        if random.next(3) > 0 {
-            value = match random.next(4) {
-                0 => SPECIAL[random.next(SPECIAL.len())],
-                _ => random.next(50) as f64,
-            };
-        }
-        let mut at = vec![0; shape.len()];
-        let mut rest = k;
-        for (d, n) in shape.iter().enumerate().rev() {
-            at[d] = (rest % n) as i64;
-            rest /= n;
-        }
-        for _ in 0..if twice { 2 } else { 1 } {
-            indices.extend(&at);
-            elements.push(value);
-        }
-    }
-    (indices, elements)
-}
-
-fn equal(a: f64, b: f64) -> bool {
-    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
-}
-
-/// The elements that the format can hold, packed; and what they are.
-fn packed(shape: &[usize], format: &Format, mut indices: Vec<i64>, mut elements: Vec<f64>) -> (Stored, Value) {
-    let ndim = shape.len();
-    loop {
-        let fill = format.fill.unwrap_or(Literal::Float(0.0));
-        let of = |at: &[i64]| indices.chunks_exact(ndim).position(|p| p == at).expect("it was given");
-        match Stored::pack(shape, format, &indices, &Buffer::F64(elements.clone())) {
-            Ok(stored) => {
-                let lists = Format::new(vec![Level::new(LevelKind::Compressed); ndim]);
-                let given = Stored::pack(shape, &lists, &indices, &Buffer::F64(elements)).expect("lists hold all");
-                return (stored, given.elements().with_fill(fill));
-            }
-            Err(Unpackable::Outside(_, at) | Unpackable::Second(_, [_, at])) => {
-                let e = of(&at);
-                elements.remove(e);
-                indices.drain(e * ndim..(e + 1) * ndim);
-            }
-            Err(Unpackable::Unequal(_, [a, b])) => {
-                let [a, b] = [of(&a), of(&b)];
-                // What stands twice is summed, and stays so.
-                for k in 0..elements.len() {
-                    if indices[k * ndim..(k + 1) * ndim] == indices[b * ndim..(b + 1) * ndim] {
-                        elements[k] = elements[a];
-                    }
-                }
-            }
-            Err(why) => panic!("{why}"),
-        }
-    }
-}
-
 /// What is stored is what was given, and what levels that store whole regions store besides: the fill, or what is equal
 /// to it across a symmetry.
 #[track_caller]
@@ -393,29 +302,10 @@ fn holds(stored: &Stored, given: &Value, format: &Format) {
 }
 
 fn round(format: &Format, seed: u64) {
-    let mut random = Random(seed);
-    let ndim = format.levels.len();
-    let most = [12, 7, 4][ndim - 1];
-    let mut shape: Vec<usize> = (0..ndim).map(|_| random.next(most)).collect();
-    for (_, [a, b]) in format.squares() {
-        shape[b] = shape[a];
-    }
-    if format.squares().count() > 0 && ndim == 3 {
-        // Squares may share a dimension.
-        shape = vec![shape[0]; 3];
-    }
-    let fills = [None, Some(Literal::Float(f64::INFINITY)), Some(Literal::Float(f64::NAN)), Some(Literal::Float(7.5))];
-    let index = [None, Some(DType::U8), Some(DType::U16), Some(DType::I32), Some(DType::I64)][random.next(5)];
-    let levels: Vec<Level> = format.levels.iter().map(|l| Level { index, ..*l }).collect();
-    let mut order: Vec<usize> = (0..ndim).collect();
-    (1..ndim).for_each(|k| order.swap(k, random.next(k + 1)));
-    let format = Format { fill: fills[random.next(4)], ..Format::new(levels) };
-    let format = if format.squares().count() == 0 { format.ordered(&order) } else { format };
-    let (indices, elements) = random_elements(&mut random, &shape);
-    let (stored, given) = packed(&shape, &format, indices, elements);
-    for (array, kind) in stored.arrays().iter().rev().skip(1).zip(std::iter::repeat(index.unwrap_or(DType::I32))) {
-        assert!([kind, DType::U8].contains(&array.data().dtype()), "{format}");
-    }
+    let Drawn { format, stored, given } = random::tensor(format, seed);
+    let index = format.levels[0].index.unwrap_or(DType::I32);
+    let (_, arrays) = stored.arrays().split_last().expect("the elements");
+    assert!(arrays.iter().all(|a| [index, DType::U8].contains(&a.data().dtype())), "{format}");
     holds(&stored, &given, &format);
 }
 

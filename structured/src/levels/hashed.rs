@@ -34,7 +34,7 @@ pub(super) struct Hashed;
 const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
 
 /// The slot at which the search for a coordinate begins, in a table of `mask + 1` slots.
-fn slot(coordinate: i64, mask: i64) -> i64 {
+pub(super) fn slot(coordinate: i64, mask: i64) -> i64 {
     ((coordinate ^ (coordinate >> 32)).wrapping_mul(FACTOR) >> 32) & mask
 }
 

@@ -1,0 +1,273 @@
+//! Levels by their looplets: on random tensors in all formats, the looplets of the fibres give exactly what is stored,
+//! what levels promise is true, random access finds the same, and the facts of levels hold.
+
+use super::{Above, hashed, of};
+use crate::layout::{Flat, FlatLevel};
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use crate::{Stored, Unpackable};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, ExprKind, Literal, Symbol, Tensor, Value, scalar};
+
+#[path = "../../tests/random/mod.rs"]
+mod random;
+
+/// What names stand for.
+#[derive(Clone)]
+struct Scope {
+    numbers: FxHashMap<Symbol, i64>,
+    arrays: Arc<FxHashMap<Symbol, Value>>,
+}
+
+impl Scope {
+    fn with(&self, name: &Symbol, number: i64) -> Scope {
+        let mut scope = self.clone();
+        scope.numbers.insert(name.clone(), number);
+        scope
+    }
+
+    fn value(&self, e: &Expr) -> Literal {
+        match e.kind() {
+            ExprKind::Const(v) => *v,
+            ExprKind::Var(s) => Literal::Int(self.numbers[s].into()),
+            ExprKind::Load(t, at) => {
+                let (array, k) = (self.arrays[t].data(), self.int(&at[0].index));
+                assert!((0..array.len() as i64).contains(&k), "{t} has {} elements, and {k} is read", array.len());
+                array.get(k as usize)
+            }
+            ExprKind::Cast(inner) => scalar::cast(self.value(inner), inner.dtype(), e.dtype()).expect("it fits"),
+            // What a condition rules out is not read.
+            ExprKind::Apply(taffeta_ast::Op::And, args) => match self.value(&args[0]) {
+                Literal::Bool(true) => self.value(&args[1]),
+                no => no,
+            },
+            ExprKind::Apply(op, args) => {
+                let args: Vec<Literal> = args.iter().map(|a| self.value(a)).collect();
+                scalar::apply(*op, DType::I64, &args).expect("it has a value")
+            }
+            ExprKind::Measure(..) => unreachable!("nothing is measured"),
+        }
+    }
+
+    fn int(&self, e: &Expr) -> i64 {
+        match self.value(e) {
+            Literal::Int(v) => v as i64,
+            other => panic!("{other:?} is no integer"),
+        }
+    }
+
+    fn holds(&self, cond: &Expr) -> bool {
+        self.value(cond) == Literal::Bool(true)
+    }
+}
+
+/// The positions of each coordinate that is stored.
+type Found = BTreeMap<i64, Vec<i64>>;
+
+struct Reader<'a> {
+    format: &'a Format,
+    index: Symbol,
+}
+
+impl Reader<'_> {
+    fn put(&self, found: &mut Found, at: i64, fibre: &Fibre, scope: &Scope) {
+        if let Fibre::At(Positions { first, end }) = fibre {
+            found.entry(at).or_default().extend(scope.int(first)..scope.int(end));
+        }
+    }
+
+    fn promised(&self, promises: &[Expr], scope: &Scope) {
+        for promise in promises {
+            assert!(scope.holds(promise), "{}: {promise:?} in {:?}", self.format, scope.numbers);
+        }
+    }
+
+    /// What a looplet has at the coordinates from `begin` to the one before `end`.
+    fn read(&self, looplet: &Looplet, [begin, end]: [i64; 2], scope: &Scope, found: &mut Found) {
+        match looplet {
+            Looplet::Run(fibre) => (begin..end).for_each(|i| self.put(found, i, fibre, scope)),
+            Looplet::Spike(fibre) => {
+                assert!(begin < end, "{}: a spike has a coordinate", self.format);
+                self.put(found, end - 1, fibre, scope);
+            }
+            Looplet::Lookup(lookup) => {
+                for i in begin..end {
+                    let scope = scope.with(&self.index, i);
+                    if lookup.stored.as_ref().is_none_or(|stored| scope.holds(stored)) {
+                        self.promised(&lookup.promises, &scope);
+                        let fibre = Fibre::At(Positions::one(lookup.position.clone()));
+                        self.put(found, i, &fibre, &scope);
+                    }
+                }
+            }
+            Looplet::Sequence(phases) => {
+                let mut next = begin;
+                for phase in phases {
+                    let after = phase.end.as_ref().map_or(end, |e| scope.int(e));
+                    assert!(next <= after && after <= end, "{}: a phase from {next} to {after}", self.format);
+                    self.read(&phase.looplet, [next, after], scope, found);
+                    next = after;
+                }
+                assert_eq!(next, end, "{}: phases end with what they are phases of", self.format);
+            }
+            Looplet::Stepper(stepper) => self.step(stepper, [begin, end], scope, found),
+            Looplet::Switch { cond, then, otherwise } => {
+                self.read(if scope.holds(cond) { then } else { otherwise }, [begin, end], scope, found);
+            }
+        }
+    }
+
+    fn step(&self, s: &Stepper, [begin, end]: [i64; 2], scope: &Scope, found: &mut Found) {
+        let mut next = begin;
+        for position in scope.int(&s.begin)..scope.int(&s.end) {
+            let scope = scope.with(&s.position, position);
+            self.promised(&s.promises, &scope);
+            let last = scope.int(&s.last);
+            assert!(begin <= last && last < end, "{}: {last} is in the dimension", self.format);
+            // `pack` puts what may stand in any order in order too; a position that has the coordinate of the one
+            // before it has nothing else.
+            let first = if !s.unique && last + 1 == next { last } else { next };
+            assert!(first <= last, "{}: coordinates rise", self.format);
+            self.read(&s.body, [first, last + 1], &scope, found);
+            next = last + 1;
+        }
+        assert!(!s.full || next == end, "{}: it ends with the dimension", self.format);
+    }
+}
+
+/// The position that the search in a hash table finds.
+fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Option<i64> {
+    let load = |array: usize, at: i64| scope.int(&level.load(array, &Expr::int(at)));
+    let begin = load(2, above);
+    let mask = load(2, above + 1) - begin - 1;
+    let mut s = hashed::slot(coordinate, mask);
+    loop {
+        match load(3, begin + s) {
+            0 => return None,
+            p if load(1, p - 1) == coordinate => return Some(p - 1),
+            _ => s = (s + 1) & mask,
+        }
+    }
+}
+
+/// One fibre: its coordinates, which are checked against what random access finds.
+fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
+    let level = &flat.levels[k];
+    let kind = of(level.level.kind).expect("it is registered");
+    let reader = Reader { format: &flat.tensor.format, index: Symbol::new("i") };
+    let (index, position) = (Expr::var(&reader.index), Symbol::new("p"));
+    let size = scope.int(&level.size);
+    let mut found = Found::new();
+    reader.read(&kind.fibre(level, above, &index, &position), [0, size], scope, &mut found);
+
+    let facts = level.level.facts();
+    let format = &flat.tensor.format;
+    if facts.full {
+        assert!(found.keys().copied().eq(0..size), "{format} is full");
+    }
+    if facts.unique {
+        assert!(found.values().all(|p| p.len() == 1), "{format} is unique");
+    }
+    if facts.branchless {
+        let own = scope.int(&above.positions.first)..scope.int(&above.positions.end);
+        assert!(found.values().flatten().copied().eq(own), "{format} is branchless");
+    }
+    if facts.injective {
+        let all: Vec<i64> = found.values().flatten().copied().collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{format} is injective");
+    }
+    let mut can = level.level.kind == LevelKind::Hashed;
+    for i in 0..size {
+        let at = Expr::int(i);
+        let own = found.get(&i).map(|p| p[0]);
+        if let Some(lookup) = kind.lookup(level, above, &at) {
+            can = true;
+            let stored = lookup.stored.as_ref().is_none_or(|stored| scope.holds(stored));
+            assert_eq!(stored.then(|| scope.int(&lookup.position)), own, "{format}: random access to {i}");
+            if stored {
+                reader.promised(&lookup.promises, scope);
+            }
+        }
+        if let Some(position) = kind.located(level, above, &at) {
+            assert_eq!(Some(scope.int(&position)), own, "{format}: {i} is located");
+        }
+        if level.level.kind == LevelKind::Hashed {
+            assert_eq!(searched(level, scope.int(&above.positions.first), i, scope), own, "{format}: {i} is found");
+        }
+    }
+    assert!(size == 0 || can == facts.random_access, "{format}: random access is a fact of level {k}");
+    found
+}
+
+fn constant(above: &[i64], coordinate: i64) -> Above {
+    let (first, last) = (above[0], above[above.len() - 1]);
+    assert_eq!(last - first + 1, above.len() as i64, "positions of one coordinate stand in a row");
+    let positions = Positions { first: Expr::int(first), end: Expr::int(last + 1) };
+    Above { positions, coordinate: Expr::int(coordinate) }
+}
+
+fn check(format: &Format, seed: u64) {
+    let random::Drawn { format, stored, given } = random::tensor(format, seed);
+    let shape = given.shape().iter().map(|n| Expr::int(*n as i64)).collect();
+    let tensor = Tensor { format: format.clone(), ..Tensor::dense(Symbol::new("A"), DType::F64, shape, Role::Input) };
+    let mut hidden = Vec::new();
+    let flat = Flat::laid_out(&Arc::new(tensor), &mut hidden).expect("every level has its arrays");
+    let arrays: Vec<_> = flat.arrays().into_iter().map(|a| a.tensor).collect();
+    let values = arrays.iter().zip(stored.arrays()).map(|(t, v)| (t.symbol.clone(), v.clone())).collect();
+    let numbers = hidden.iter().cloned().zip(stored.hidden().iter().copied()).collect();
+    let scope = Scope { numbers, arrays: Arc::new(values) };
+    for (t, v) in arrays.iter().zip(stored.arrays()) {
+        assert_eq!((scope.int(&t.shape[0]), t.dtype), (v.data().len() as i64, v.data().dtype()), "{format}: {t:?}");
+    }
+
+    // Fibres with the coordinates that lead to them, from the outside in.
+    let mut open: Vec<(Vec<i64>, Above)> = vec![(Vec::new(), constant(&[0], 0))];
+    let mut compact = true;
+    for (k, level) in flat.levels.iter().enumerate() {
+        let mut reached = BTreeSet::new();
+        let mut inner = Vec::new();
+        for (path, above) in &open {
+            for (i, positions) in fibre(&flat, k, above, &scope) {
+                reached.extend(positions.iter().copied());
+                inner.push((path.iter().copied().chain([i]).collect(), constant(&positions, i)));
+            }
+        }
+        let count = scope.int(&level.positions);
+        compact &= level.level.facts().compact;
+        assert!(!compact || reached.iter().copied().eq(0..count), "{format}: level {k} is compact");
+        open = inner;
+    }
+    let mut found: Vec<(Vec<i64>, f64)> = Vec::new();
+    let Some(all) = stored.arrays().last() else { unreachable!("the elements come last") };
+    for (path, above) in open {
+        let mut at = path.clone();
+        format.order().iter().zip(&path).for_each(|(d, i)| at[*d] = *i);
+        found.push((at, all.data().get_f64(scope.int(&above.positions.first) as usize)));
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    let elements = stored.elements();
+    let places = elements.places().expect("it is sparse");
+    let indices: Vec<i64> = found.iter().flat_map(|(at, _)| at.iter().copied()).collect();
+    assert_eq!(places.indices, indices, "{format}");
+    for (k, (at, v)) in found.iter().enumerate() {
+        assert!(random::equal(*v, elements.data().get_f64(k)), "{format}: {at:?}");
+    }
+}
+
+#[test]
+fn the_looplets_of_one_level() {
+    random::formats(1).iter().for_each(|f| (0..100).for_each(|seed| check(f, seed)));
+}
+
+#[test]
+fn the_looplets_of_two_levels() {
+    random::formats(2).iter().for_each(|f| (0..30).for_each(|seed| check(f, seed)));
+}
+
+#[test]
+fn the_looplets_of_three_levels() {
+    random::formats(3).iter().enumerate().for_each(|(k, f)| check(f, k as u64));
+}
