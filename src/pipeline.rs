@@ -228,7 +228,7 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             // Positions are computed from shapes, so what is known of these comes first here.
             let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
             let func = taffeta_structured::lower(&func)?.func;
-            validate::pass(&func, "structured lowering")?;
+            validate::dense_pass(&func, "structured lowering")?;
             let func = pass::simplify::run(&func);
             Ok(taffeta_codegen::lower(&func, &options)?.called_by(logical))
         })
@@ -243,7 +243,7 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
             let func = pass::simplify::run(&taffeta_codegen::lower::specialise(func, &sizes)?);
             let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
             let lowered = taffeta_structured::lower(&func)?.func;
-            validate::stage(&lowered, "structured lowering")?;
+            validate::dense_stage(&lowered, "structured lowering")?;
             Ok(lowered)
         })
     })

@@ -2,7 +2,7 @@
 
 use crate::levels::{self, ArrayKind, Counts};
 use std::sync::Arc;
-use taffeta_ast::format::{Level, LevelKind};
+use taffeta_ast::format::Level;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Func, Symbol, Tensor};
 
@@ -59,13 +59,6 @@ pub(crate) struct FlatLevel {
     pub(crate) positions: Expr,
 }
 
-/// Whether loops over such a level can be lowered yet: one coordinate has one position, which does not depend on the
-/// coordinate above.
-fn is_lowered(level: Level) -> bool {
-    let halves = [LevelKind::LowerTriangular, LevelKind::UpperTriangular, LevelKind::Symmetric];
-    level.unique && !halves.contains(&level.kind)
-}
-
 impl FlatLevel {
     /// An element of an array, as an index.
     pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
@@ -78,20 +71,8 @@ impl Flat {
     ///
     /// # Errors
     ///
-    /// The first level that is not supported.
-    pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
-        match tensor.format.levels.iter().find(|l| !is_lowered(**l)) {
-            Some(level) => Err(*level),
-            None => Flat::laid_out(tensor, hidden),
-        }
-    }
-
-    /// The arrays of a tensor, whether loops over it can be lowered or not.
-    ///
-    /// # Errors
-    ///
     /// The first level that nothing can be stored in.
-    pub(crate) fn laid_out(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
+    pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
         let name = tensor.symbol.name();
         let array = |what: String, dtype: DType, length: &Expr| {
             Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], Role::Input))

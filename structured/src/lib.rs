@@ -20,12 +20,13 @@
 //! - `stored`: tensors in a format, as data.
 //!
 //! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
-//! something where nothing is stored, it runs over the coordinates in between besides. What a format promises is
-//! written down as `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks
-//! each of them.
+//! something where nothing is stored, it runs over the coordinates in between besides. Several fibres are merged by a
+//! `while`, or one leads and the others are searched. An element at a coordinate that no loop counts in the order of its
+//! level is searched, with a warning. What a format promises is written down as `Assume`: the checks of bounds that come
+//! after this stage need no others, and the interpreter checks each of them.
 //!
-//! Not there yet, and refused: loops that several fibres drive, accesses against the order of the levels, and loops over
-//! levels that are not unique, are halves of matrices, or consist of other looplets than lists of spikes and one block.
+//! Not there yet, and refused: searches in, and merges with, levels that are not ordered; merges in loops that are
+//! parallel or vectorised.
 
 mod layout;
 mod levels;

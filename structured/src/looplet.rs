@@ -94,3 +94,41 @@ pub(crate) struct Stepper {
     /// Whether coordinates rise from position to position.
     pub(crate) ordered: bool,
 }
+
+impl Positions {
+    fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Positions {
+        Positions { first: f(&self.first), end: f(&self.end) }
+    }
+}
+
+impl Fibre {
+    fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Fibre {
+        match self {
+            Fibre::Fill => Fibre::Fill,
+            Fibre::At(positions) => Fibre::At(positions.map(f)),
+        }
+    }
+}
+
+impl Looplet {
+    /// The looplet with `f` applied to every expression in it, but for those of steppers, which levels make.
+    pub(crate) fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Looplet {
+        match self {
+            Looplet::Run(fibre) => Looplet::Run(fibre.map(f)),
+            Looplet::Spike(fibre) => Looplet::Spike(fibre.map(f)),
+            Looplet::Lookup(Lookup { position, stored, promises }) => Looplet::Lookup(Lookup {
+                position: f(position),
+                stored: stored.as_ref().map(&mut *f),
+                promises: promises.iter().map(f).collect(),
+            }),
+            Looplet::Sequence(phases) => {
+                let phase = |p: &Phase| Phase { end: p.end.as_ref().map(&mut *f), looplet: p.looplet.map(f) };
+                Looplet::Sequence(phases.iter().map(phase).collect())
+            }
+            Looplet::Switch { cond, then, otherwise } => {
+                Looplet::Switch { cond: f(cond), then: Box::new(then.map(f)), otherwise: Box::new(otherwise.map(f)) }
+            }
+            Looplet::Stepper(stepper) => Looplet::Stepper(stepper.clone()),
+        }
+    }
+}

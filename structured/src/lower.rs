@@ -1,17 +1,25 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
+//!
+//! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
+//! - `region`: the table of looplets;
+//! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
+
+mod cursor;
+mod region;
+mod runs;
+mod search;
+mod steppers;
 
 use crate::layout::{Flat, Layout, Parameter};
-use crate::levels::{self, Above};
-use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
-use crate::rewrite;
+use crate::levels;
+use crate::looplet::{Looplet, Positions};
+use cursor::{Cursor, PATH, above, path};
+use region::{Nest, Region};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::substitute;
-use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart};
 use taffeta_ast::{
-    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Param, ParamMode, Span, Stmt,
-    StmtKind, Symbol, Tensor,
+    Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
 };
 
 /// A program on the arrays of its structured tensors.
@@ -59,52 +67,6 @@ struct Lower {
 /// What is bound at a place: sizes, and iterators, with the range of those that count one by one.
 type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
 
-/// Fibres that are traversed together: those at one position, at the coordinate that a loop counts.
-struct Cursor {
-    fibre: Symbol,
-    above: Expr,
-    looplet: Looplet,
-}
-
-/// A loop that one cursor drives.
-#[derive(Clone, Copy)]
-struct Traversal<'a> {
-    s: &'a Stmt,
-    iter: &'a Symbol,
-    /// From the first coordinate to the one after the last.
-    range: [&'a Expr; 2],
-    props: &'a LoopProps,
-    body: &'a Stmt,
-    /// What is left of the body where nothing is stored.
-    skipped: &'a Stmt,
-    /// What is bound in the body.
-    inside: &'a Scope,
-    cursor: &'a Cursor,
-}
-
-/// Nothing, then a position for each coordinate, then nothing.
-struct Block {
-    first: Expr,
-    last: Expr,
-    lookup: Lookup,
-}
-
-impl Block {
-    fn of(phases: &[crate::looplet::Phase]) -> Option<Block> {
-        let lookup = phases.iter().position(|p| matches!(p.looplet, Looplet::Lookup(_)))?;
-        let Looplet::Lookup(found) = &phases[lookup].looplet else { return None };
-        let first = match lookup {
-            0 => Expr::int(0),
-            k => phases[k - 1].end.clone()?,
-        };
-        Some(Block { first, last: phases[lookup].end.clone()?, lookup: found.clone() })
-    }
-}
-
-fn above(position: &Expr) -> Above {
-    Above { positions: Positions::one(position.clone()), coordinate: Expr::int(0) }
-}
-
 impl Lower {
     /// The parameters of the lowered program.
     fn interface(&mut self, func: &Func) -> Result<(Vec<Param>, Layout), Diagnostics> {
@@ -131,13 +93,13 @@ impl Lower {
     }
 
     /// The statement with an access to the outermost fibre for each to a structured tensor: `A[i, j]` with the columns
-    /// first is `A.fibre0[0, j, i]`.
+    /// first is `A.fibre0[0, 1, 0, j, i]`.
     fn opened(&self, s: &Stmt) -> Stmt {
         substitute::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {
                 Some(flat) => {
                     let indices = flat.levels.iter().map(|l| at[l.dimension].clone());
-                    let all = std::iter::once(Access::from(Expr::int(0))).chain(indices).collect();
+                    let all = path(&Positions::one(Expr::int(0)), &Expr::int(0)).chain(indices).collect();
                     Expr::load(&flat.fibres[0], all, e.dtype())
                 }
                 None => e,
@@ -146,20 +108,30 @@ impl Lower {
         })
     }
 
+    /// A statement inside of loops that bind this.
     fn stmt(&mut self, s: &Stmt, bound: &Scope) -> Stmt {
-        match s.kind() {
-            StmtKind::For { iter, extent, props, body } => self.repeat(s, iter, extent, props, body, bound),
-            StmtKind::Seq(_) | StmtKind::VarDef { .. } => s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone),
+        if let StmtKind::Seq(_) | StmtKind::VarDef { .. } = s.kind() {
+            return s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
+        }
+        let located = self.located_here(s, bound);
+        let all = self.checks(s, bound);
+        let searched = self.unknown(&located, bound);
+        let done = match located.kind() {
+            _ if let Some((access, guard)) = &searched => self.searched(&located, access, guard, bound),
+            StmtKind::For { iter, extent, props, body } => self.repeat(&located, iter, extent, props, body, bound),
             _ => {
-                let s = self.located(s, bound);
-                let span = s.origin().span();
-                s.kind().exprs().into_iter().for_each(|e| self.refuse_rest(e, span));
-                if let Some(t) = s.kind().printed().into_iter().find(|t| self.tensors.contains_key(t)) {
+                let span = located.origin().span();
+                located.kind().exprs().into_iter().for_each(|e| self.refuse_rest(e, span));
+                if let Some(t) = located.kind().printed().into_iter().find(|t| self.tensors.contains_key(t)) {
                     self.refuse_at(span, format!("`{t}`, which is structured, cannot be printed whole yet"));
                 }
-                s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone)
+                located.map(&mut |s| self.stmt(s, bound), &mut Expr::clone)
             }
+        };
+        if all.is_empty() {
+            return done;
         }
+        Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
     }
 
     fn repeat(
@@ -171,256 +143,200 @@ impl Lower {
         body: &Stmt,
         bound: &Scope,
     ) -> Stmt {
-        let s_located = self.located_bounds(extent, bound, s.origin().span());
         let mut inside = bound.clone();
         inside.insert(iter.clone(), range(extent));
-        let body = self.located(body, &inside);
-        let mut cursors = self.cursors(&body, iter, bound);
-        if cursors.is_empty() {
-            let body = self.stmt(&body, &inside);
-            return s.with_kind(StmtKind::For { iter: iter.clone(), extent: s_located, props: props.clone(), body });
-        }
-        let skipped = self.filled(&body, &cursors, iter);
-        let span = s.origin().span();
-        let Extent::Range { begin, end, step } = &s_located else {
-            return self.refuse(
-                s,
-                span,
-                format!("a loop over the reals, with `{iter}`, traverses a structured tensor"),
-            );
+        let plain = |pass: &mut Lower, body: &Stmt| {
+            let body = pass.stmt(body, &inside);
+            s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
         };
+        // In other steps than 1, coordinates are looked up one by one.
+        let Extent::Range { begin, end, step } = extent else { return plain(self, body) };
         if step.as_int() != Some(1) {
-            return self.refuse(
-                s,
-                span,
-                format!("the loop `{iter}` traverses a structured tensor in steps other than 1"),
-            );
+            return plain(self, body);
         }
-        if cursors.len() > 1 {
-            let names: Vec<String> = cursors.iter().map(|c| format!("`{}`", self.fibres[&c.fibre].0)).collect();
-            return self.refuse(s, span, format!("the loop `{iter}` traverses {} together", names.join(" and ")));
+        let body = self.located(body, &inside);
+        // What is indexed by more than iterators outside of the loop is checked before it.
+        let found = self.indexed(&body, iter, bound);
+        let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &begin.less(end), bound)).collect();
+        let fits = |e: &Expr| found.contains(e);
+        let body = &substitute::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
+        let cursors = self.cursors(body, iter, bound);
+        if cursors.is_empty() {
+            return plain(self, body);
         }
-        let Some(cursor) = cursors.pop() else { unreachable!("there is one") };
-        if !skipped.is_nop() && props.is_concurrent() {
-            let name = self.fibres[&cursor.fibre].0.clone();
-            let text = format!(
-                "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores \
-                 nothing"
-            );
-            return self.refuse(s, span, text);
-        }
-        if let Some(left) = first_effect(&skipped) {
-            let name = &self.fibres[&cursor.fibre].0;
+        let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
+        if cursors.iter().all(lists)
+            && let Some(left) = first_effect(&self.filled(body, &cursors))
+        {
+            let name = self.tensor_of(&cursors[0]);
             let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
-            let d = Diagnostic::warning("structured::scan", text).at(span);
-            let d = d.label(left.origin().span(), "this is done where nothing is stored too");
-            let known = |w: &Diagnostic| w.message == d.message && w.labels == d.labels;
-            if !self.warnings.iter().any(known) {
-                self.warnings.push(d);
-            }
+            let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
+            self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
         }
-        let range = [begin, end];
-        let t = Traversal { s, iter, range, props, body: &body, skipped: &skipped, inside: &inside, cursor: &cursor };
-        match cursor.looplet.clone() {
-            Looplet::Stepper(stepper) => self.traversed(t, stepper),
-            Looplet::Sequence(phases) => match Block::of(&phases) {
-                Some(block) => self.in_block(t, block),
-                None => self.refuse(s, span, format!("the loop `{iter}` traverses a sequence of looplets")),
-            },
-            _ => self.refuse(s, span, format!("the loop `{iter}` traverses such a level")),
-        }
-    }
-
-    /// A loop that one block of consecutive coordinates drives: over these, and over those before and after it if
-    /// something is left of its body there.
-    fn in_block(
-        &mut self,
-        t: Traversal<'_>,
-        Block { first, last, lookup: Lookup { position, promises, .. } }: Block,
-    ) -> Stmt {
-        let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
-        let whole = self.is_whole(cursor, [begin, end]);
-        let consumed = self.consumed(body, cursor, iter, &position);
-        let stored = self.stmt(&consumed, inside);
-        let origin = |role: &'static str| s.origin().derive("structured", role);
-        let assumed = promises.into_iter().map(|cond| Stmt::new(StmtKind::Assume { cond }, origin("promise")));
-        let stored = Stmt::seq(assumed.chain([stored]), origin("position"));
-        let [least, most] = [Op::Max, Op::Min].map(|op| {
-            move |a: &Expr, b: &Expr| if whole { b.clone() } else { Expr::apply(op, vec![a.clone(), b.clone()]) }
-        });
-        let extent = Extent::Range { begin: least(begin, &first), end: most(end, &last), step: Expr::int(1) };
+        let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
+        let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
         let props = LoopProps { library: false, ..props.clone() };
-        let stored = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props, body: stored });
-        if skipped.is_nop() {
-            return stored;
-        }
-        let before = self.gap(s, iter, [begin, &most(end, &first)], skipped, inside);
-        let after = self.gap(s, iter, [&least(begin, &last), end], skipped, inside);
-        Stmt::seq([before, stored, after], origin("traversal"))
+        let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
+        let all = self.region(&mut nest, cursors, &region, body.clone());
+        nest.block(checks.into_iter().chain([all]))
     }
 
-    /// Whether a loop runs over all of the dimension that it traverses.
-    fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
-        let (tensor, k) = &self.fibres[&cursor.fibre];
-        begin.as_int() == Some(0) && *end == self.tensors[tensor].levels[*k].size
-    }
-
-    /// The body in which the fibre's accesses at the loop's coordinate are to what is below that position.
-    fn consumed(&self, body: &Stmt, cursor: &Cursor, iter: &Symbol, position: &Expr) -> Stmt {
-        let (tensor, k) = &self.fibres[&cursor.fibre];
-        let flat = &self.tensors[tensor];
-        let below = flat.fibres.get(k + 1).unwrap_or(&flat.values.symbol);
-        substitute::rebuild(body, &mut |e| match e.kind() {
-            ExprKind::Load(t, indices) if is_driven(t, indices, &cursor.fibre, &cursor.above, iter) => {
-                let all = std::iter::once(Access::from(position.clone())).chain(indices[2..].iter().cloned());
-                Expr::load(below, all.collect(), e.dtype())
+    /// Accesses in a loop's body whose outer coordinates are computed of what is known outside of the loop, and whose
+    /// next one is the loop's.
+    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Expr> {
+        let mut out: Vec<Expr> = Vec::new();
+        body.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                guarded(e, &Expr::bool(true), &mut |e, guard| {
+                    let Some((_, at)) = load(e) else { return };
+                    let next = |at: &[Access]| at.get(PATH + 1).is_some_and(|a| is_iterator_of(&a.index, iter));
+                    let always = guard.as_bool() == Some(true) && self.is_known(e, bound);
+                    if always
+                        && next(at)
+                        && !at[PATH].index.may_fail()
+                        && self.position(e).is_some()
+                        && !out.contains(e)
+                    {
+                        out.push(e.clone());
+                    }
+                });
             }
-            _ => e,
-        })
+        });
+        out
     }
 
-    /// A loop that one fibre alone drives: over its positions, where the loop's own range has their coordinates. If
-    /// something is left of its body where nothing is stored, it runs over the coordinates in between besides.
-    ///
-    /// ```text
-    /// next = 0
-    /// for j.p in range(pos[i], pos[i + 1]):
-    ///     for j in range(next, crd[j.p]):
-    ///         …                                   where nothing is stored
-    ///     …                                       at crd[j.p]
-    ///     next = crd[j.p] + 1
-    /// for j in range(next, m):
-    ///     …                                       where nothing is stored
-    /// ```
-    fn traversed(&mut self, t: Traversal<'_>, stepper: Stepper) -> Stmt {
-        let Traversal { s, iter, range: [begin, end], props, body, skipped, inside, cursor } = t;
-        let Stepper { position, begin: first, end: last, last: coordinate, body: looplet, promises, .. } = stepper;
-        let whole = self.is_whole(cursor, [begin, end]);
-        let Looplet::Spike(Fibre::At(Positions { first: at, .. })) = *looplet else {
-            return self.refuse(s, s.origin().span(), format!("the loop `{iter}` traverses such a level"));
-        };
-        let consumed = self.consumed(body, cursor, iter, &at);
-        let mut inner = inside.clone();
-        inner.insert(position.clone(), None);
-        let mut body = self.stmt(&substitute::variable(&consumed, iter, &coordinate), &inner);
-        let next = (!skipped.is_nop()).then(|| {
-            let next = Symbol::new(format!("{}.next", iter.name()));
-            Arc::new(Tensor::dense(next, DType::I64, Vec::new(), Role::Workspace))
-        });
-        let origin = |role: &'static str| s.origin().derive("structured", role);
-        let set = |next: &Tensor, value: &Expr| {
-            let kind = StmtKind::Store { tensor: next.symbol.clone(), indices: Vec::new(), value: value.clone() };
-            Stmt::new(kind, origin("next"))
-        };
-        if let Some(next) = &next {
-            let gap = self.gap(s, iter, [&next.load([]), &coordinate], skipped, inside);
-            let after = set(next, &coordinate.plus(&Expr::int(1)));
-            body = Stmt::seq([gap, body, after], origin("position"));
+    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first.
+    fn searched(&mut self, s: &Stmt, access: &Expr, guard: &Expr, bound: &Scope) -> Stmt {
+        let span = s.origin().span();
+        let Some(cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
+        let (tensor, k) = self.fibres[&cursor.fibre].clone();
+        let level = &self.tensors[&tensor].levels[k];
+        let (size, dimension) = (level.size.clone(), level.dimension);
+        if guard.as_bool() != Some(true) && cursor.index.may_fail() {
+            self.refuse_at(
+                span,
+                format!("`{tensor}` is searched at an index that may fail, in an operand that is lazy"),
+            );
+            return s.clone();
         }
-        let body = if whole {
-            body
-        } else {
-            let cond = begin.less_eq(&coordinate).and(&coordinate.less(end));
-            Stmt::new(StmtKind::If { cond, then: body, otherwise: None }, origin("range"))
-        };
-        let assumed = promises.into_iter().map(|cond| Stmt::new(StmtKind::Assume { cond }, origin("promise")));
-        let body = Stmt::seq(assumed.chain([body]), origin("position"));
-        let extent = Extent::Range { begin: first, end: last, step: Expr::int(1) };
-        // What is a product of dense matrices is none of sparse ones.
-        let props = LoopProps { library: false, ..props.clone() };
-        let stored = s.with_kind(StmtKind::For { iter: position, extent, props, body });
-        let Some(next) = next else { return stored };
-        let rest = self.gap(s, iter, [&next.load([]), end], skipped, inside);
-        let body = Stmt::seq([set(&next, begin), stored, rest], origin("traversal"));
-        Stmt::new(StmtKind::VarDef { tensor: next, body }, origin("traversal"))
+        if let Looplet::Stepper(_) = cursor.looplet {
+            let text =
+                format!("`{tensor}` is searched for each element: no loop traverses it in the order of its storage");
+            let d = Diagnostic::warning("structured::search", text).at(span);
+            self.warn(d.help("put the loops in the order of its levels, or store it in that of the loops"));
+        }
+        let mut all = Vec::new();
+        if !is_coordinate(&cursor.index, &size, bound) {
+            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, guard));
+        }
+        let index = cursor.index.clone();
+        let inside = bound.clone();
+        let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
+        all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
+        nest.block(all)
     }
 
-    /// A loop over coordinates at which nothing is stored.
-    fn gap(&mut self, s: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2], skipped: &Stmt, inside: &Scope) -> Stmt {
-        let mut copier = Copier::new("structured", "gap");
-        let counter = iter.fresh();
-        copier.scalars.insert(iter.clone(), Expr::var(&counter));
-        let body = copier.stmt(skipped);
-        let mut inner = inside.clone();
-        inner.insert(counter.clone(), None);
-        let body = self.stmt(&self.located(&body, &inner), &inner);
-        let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
-        let kind = StmtKind::For { iter: counter, extent, props: LoopProps::default(), body };
-        Stmt::new(kind, s.origin().derive("structured", "gap"))
+    /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
+    /// condition under which it is evaluated.
+    fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
+        let mut found = None;
+        for e in s.kind().exprs() {
+            guarded(e, &Expr::bool(true), &mut |e, guard| {
+                if found.is_none() && self.is_known(e, bound) && self.position(e).is_none() {
+                    found = Some((e.clone(), guard.clone()));
+                }
+            });
+        }
+        found
     }
 
-    /// The bounds of a loop, in which all accesses are at known coordinates.
-    fn located_bounds(&mut self, extent: &Extent, bound: &Scope, span: Span) -> Extent {
-        let Extent::Range { begin, end, step } = extent else { return extent.clone() };
-        let [begin, end, step] = [begin, end, step].map(|e| {
-            let e = self.located_expr(e, bound);
-            self.refuse_rest(&e, span);
-            e
-        });
-        Extent::Range { begin, end, step }
+    /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of them.
+    fn checks(&mut self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for e in s.kind().exprs() {
+            guarded(e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));
+        }
+        out
+    }
+
+    /// The same of one access.
+    fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
+        let (mut out, mut e) = (Vec::new(), e.clone());
+        while self.is_known(&e, bound)
+            && let Some((position, (t, at))) = self.position(&e).zip(load(&e))
+        {
+            let (tensor, k) = &self.fibres[t];
+            let level = &self.tensors[tensor].levels[*k];
+            if !is_coordinate(&at[PATH].index, &level.size, bound) {
+                out.push(in_range(s, tensor, level.dimension, &at[PATH].index, &level.size, guard));
+            }
+            e = self.below(&e, position);
+        }
+        out
+    }
+
+    fn warn(&mut self, d: Diagnostic) {
+        if !self.warnings.iter().any(|w| w.message == d.message && w.labels == d.labels) {
+            self.warnings.push(d);
+        }
     }
 
     /// The statement in which accesses have consumed all levels whose positions are computed from what is bound.
     fn located(&self, s: &Stmt, bound: &Scope) -> Stmt {
-        substitute::rebuild(s, &mut |e| self.locate(e, bound))
+        substitute::rebuild(s, &mut |e| self.locate(e, bound, &|k, size| is_coordinate(k, size, bound)))
     }
 
-    fn located_expr(&self, e: &Expr, bound: &Scope) -> Expr {
-        substitute::rebuild_expr(e, &mut |e| self.locate(e, bound), &mut FxHashMap::default())
-    }
-
-    fn locate(&self, e: Expr, bound: &Scope) -> Expr {
-        let mut e = e;
-        loop {
-            let ExprKind::Load(t, at) = e.kind() else { return e };
-            let Some((tensor, k)) = self.fibres.get(t) else { return e };
-            let flat = &self.tensors[tensor];
-            let level = &flat.levels[*k];
-            let Some(kind) = levels::of(level.level.kind) else { return e };
-            if !known(&at[0].index, bound) || !is_coordinate(&at[1].index, &level.size, bound) {
-                return e;
-            }
-            let Some(position) = kind.located(level, &above(&at[0].index), &at[1].index) else { return e };
-            let rest = std::iter::once(Access::from(position)).chain(at[2..].iter().cloned()).collect();
-            let below = flat.fibres.get(k + 1).unwrap_or(&flat.values.symbol);
-            e = Expr::load(below, rest, e.dtype());
-        }
-    }
-
-    /// The fibres that a loop traverses: those at positions that are known outside of it, at its coordinate.
-    fn cursors(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Cursor> {
-        let mut out: Vec<Cursor> = Vec::new();
-        let mut look = |e: &Expr| {
-            let ExprKind::Load(t, at) = e.kind() else { return };
-            let Some((tensor, k)) = self.fibres.get(t) else { return };
-            if !is_iterator_of(&at[1].index, iter) || !known(&at[0].index, bound) {
-                return;
-            }
-            if out.iter().any(|c| c.fibre == *t && c.above == at[0].index) {
-                return;
-            }
-            let level = &self.tensors[tensor].levels[*k];
-            let Some(kind) = levels::of(level.level.kind) else { return };
-            let position = Symbol::new(format!("{}.p", iter.name()));
-            let looplet = kind.fibre(level, &above(&at[0].index), &at[1].index, &position);
-            if !matches!(looplet, Looplet::Lookup(_)) {
-                out.push(Cursor { fibre: t.clone(), above: at[0].index.clone(), looplet });
-            }
-        };
-        body.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look)));
-        out
-    }
-
-    /// The body where none of the cursors stores anything.
-    fn filled(&self, body: &Stmt, cursors: &[Cursor], iter: &Symbol) -> Stmt {
-        rewrite::run(body, &|e| {
-            let ExprKind::Load(t, at) = e.kind() else { return None };
-            let driven = cursors.iter().any(|c| is_driven(t, at, &c.fibre, &c.above, iter));
-            driven.then(|| {
-                let tensor = &self.tensors[&self.fibres[t].0].tensor;
-                tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
-            })
+    /// The same for what stands in a statement itself.
+    fn located_here(&self, s: &Stmt, bound: &Scope) -> Stmt {
+        let mut done = FxHashMap::default();
+        s.map(&mut Stmt::clone, &mut |e| {
+            substitute::rebuild_expr(e, &mut |e| self.locate(e, bound, &|_, _| true), &mut done)
         })
+    }
+
+    /// An access of which all levels are consumed whose coordinates are known, are as `fits` says, and give a position.
+    fn locate(&self, e: Expr, bound: &Scope, fits: &dyn Fn(&Expr, &Expr) -> bool) -> Expr {
+        let mut e = e;
+        while self.is_known(&e, bound)
+            && let Some((position, (t, at))) = self.position(&e).zip(load(&e))
+            && fits(&at[PATH].index, self.size(t))
+        {
+            e = self.below(&e, position);
+        }
+        e
+    }
+
+    /// Whether an expression is an access to a fibre at a position and a coordinate that are known.
+    fn is_known(&self, e: &Expr, bound: &Scope) -> bool {
+        load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(|a| known(&a.index, bound)))
+    }
+
+    /// The position of an access, if it is computed of its coordinate alone.
+    fn position(&self, e: &Expr) -> Option<Expr> {
+        let (t, at) = load(e)?;
+        let (tensor, k) = self.fibres.get(t)?;
+        let level = &self.tensors[tensor].levels[*k];
+        levels::of(level.level.kind)?.located(level, &above(at), &at[PATH].index)
+    }
+
+    /// The size of the dimension that a fibre has the coordinates of.
+    fn size(&self, fibre: &Symbol) -> &Expr {
+        let (tensor, k) = &self.fibres[fibre];
+        &self.tensors[tensor].levels[*k].size
+    }
+
+    /// The access below a position.
+    fn below(&self, e: &Expr, position: Expr) -> Expr {
+        let Some((t, at)) = load(e) else { return e.clone() };
+        let (tensor, k) = &self.fibres[t];
+        let flat = &self.tensors[tensor];
+        match flat.fibres.get(k + 1) {
+            Some(below) => {
+                let rest = at[PATH + 1..].iter().cloned();
+                Expr::load(below, path(&Positions::one(position), &at[PATH].index).chain(rest).collect(), e.dtype())
+            }
+            None => Expr::load(&flat.values.symbol, vec![position.into()], e.dtype()),
+        }
     }
 
     /// Refuses accesses that no loop around drives.
@@ -443,11 +359,6 @@ impl Lower {
             );
             self.refuse_at(span, text);
         }
-    }
-
-    fn refuse(&mut self, s: &Stmt, span: Span, what: String) -> Stmt {
-        self.refuse_at(span, format!("{what}, which cannot be compiled yet"));
-        s.clone()
     }
 
     fn refuse_at(&mut self, span: Span, text: String) {
@@ -477,9 +388,43 @@ fn first_effect(s: &Stmt) -> Option<Stmt> {
     first
 }
 
-/// Whether an access is one that a loop drives: to that fibre, at that position and the loop's coordinate.
-fn is_driven(t: &Symbol, at: &[Access], fibre: &Symbol, above: &Expr, iter: &Symbol) -> bool {
-    t == fibre && at[0].index == *above && is_iterator_of(&at[1].index, iter)
+fn load(e: &Expr) -> Option<(&Symbol, &[Access])> {
+    match e.kind() {
+        ExprKind::Load(t, at) => Some((t, at)),
+        _ => None,
+    }
+}
+
+/// Calls `f` on every expression, with the condition under which it is evaluated.
+fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
+    let and = |cond: &Expr| if guard.as_bool() == Some(true) { cond.clone() } else { guard.and(cond) };
+    match e.kind() {
+        ExprKind::Apply(op @ (Op::And | Op::Or | Op::Select), args) => {
+            guarded(&args[0], guard, f);
+            let holds = |first: bool| and(&if first { args[0].clone() } else { args[0].negate() });
+            guarded(&args[1], &holds(*op != Op::Or), f);
+            args[2..].iter().for_each(|e| guarded(e, &holds(false), f));
+        }
+        _ => e.children().into_iter().for_each(|e| guarded(e, guard, f)),
+    }
+    f(e, guard);
+}
+
+/// The assertion that an index is in the range of its dimension.
+fn in_range(s: &Stmt, tensor: &Symbol, dimension: usize, index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
+    let cond = Expr::int(0).less_eq(index).and(&index.less(size));
+    let message = vec![
+        MessagePart::Text("index ".into()),
+        MessagePart::Value(index.clone()),
+        MessagePart::Text(format!(" is out of range for dimension {dimension} of `{tensor}`, which has size ")),
+        MessagePart::Value(size.clone()),
+    ];
+    let origin = s.origin().derive("structured", "range");
+    let check = Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone());
+    match guard.as_bool() {
+        Some(true) => check,
+        _ => Stmt::new(StmtKind::If { cond: guard.clone(), then: check, otherwise: None }, origin),
+    }
 }
 
 fn is_iterator_of(e: &Expr, iter: &Symbol) -> bool {

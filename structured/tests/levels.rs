@@ -6,6 +6,7 @@ use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable};
 
+#[allow(dead_code)] // what other tests of this crate draw
 mod random;
 use random::{Drawn, equal, formats};
 

@@ -1,7 +1,7 @@
-//! What a program keeps to that C can be printed from: everything of the logical list but `LogicalOnly`, and
+//! What a program keeps to that C can be printed from: everything that dense programs keep to, and
 //!
 //! - `Flat`: every tensor is dense and has at most one dimension.
-//! - `Plain`: there is no `Measure`, loop over the reals, `Eval` or `While`.
+//! - `Plain`: there is no `Measure`, loop over the reals or `Eval`.
 //! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of
 //!   constant length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel
 //!   loop.
@@ -33,7 +33,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
             flat(checker, tensor, s.origin());
             placed(checker, func, tensor, parallel, s);
         }
-        StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } | StmtKind::While { .. } => {
+        StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
         }
         StmtKind::For { props, .. } => parallel |= props.parallel.is_some(),

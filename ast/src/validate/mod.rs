@@ -1,15 +1,18 @@
 //! The validators: what every tree must keep to, so that the code that reads it need not ask.
 //!
-//! [`logical`] checks a program as the front end, gradients and schedules make it, [`lowered`] one that C can be
-//! printed from. [`stage`] asks for the first of them between two stages of the compiler in every build, and
-//! [`pass`] after each pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler,
+//! [`logical`] checks a program as the front end, gradients and schedules make it, [`dense`] one whose structured
+//! tensors have become arrays, [`lowered`] one that C can be printed from. [`stage`] asks for the first of them between
+//! two stages of the compiler in every build, [`dense_stage`] for the second, and [`dense_pass`] and [`pass`] after each
+//! pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler,
 //! never in the user's program: it is reported as `internal::tree`, which names the pass.
 
 mod checker;
+mod dense;
 mod logical;
 mod lowered;
 
 pub(crate) use checker::fits;
+pub use dense::dense;
 pub use logical::logical;
 pub use lowered::lowered;
 
@@ -18,9 +21,10 @@ use crate::func::Func;
 use crate::stmt::Origin;
 use std::fmt;
 
-/// What a tree must keep to. The heads of `validate/logical.rs` and `validate/lowered.rs` list them.
+/// What a tree must keep to. The heads of `validate/logical.rs`, `validate/dense.rs` and
+/// `validate/lowered.rs` list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // named and numbered in the two lists
+#[allow(missing_docs)] // named and numbered in these lists
 pub enum Invariant {
     Scope,
     BoundOnce,
@@ -40,6 +44,7 @@ pub enum Invariant {
     Format,
     Role,
     LogicalOnly,
+    Stored,
     Flat,
     Plain,
     Placed,
@@ -109,4 +114,22 @@ pub fn stage(func: &Func, stage: &str) -> Result<(), Diagnostic> {
 /// As [`stage`].
 pub fn pass(func: &Func, pass: &str) -> Result<(), Diagnostic> {
     if cfg!(debug_assertions) { stage(func, pass) } else { Ok(()) }
+}
+
+/// Checks the program that a stage hands on once structured tensors are arrays, in every build.
+///
+/// # Errors
+///
+/// As [`stage`].
+pub fn dense_stage(func: &Func, stage: &str) -> Result<(), Diagnostic> {
+    dense(func).map_err(|e| e.made_by(stage))
+}
+
+/// Checks what a pass made of such a program, in debug builds alone.
+///
+/// # Errors
+///
+/// As [`stage`].
+pub fn dense_pass(func: &Func, pass: &str) -> Result<(), Diagnostic> {
+    if cfg!(debug_assertions) { dense_stage(func, pass) } else { Ok(()) }
 }

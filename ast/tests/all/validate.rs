@@ -265,10 +265,6 @@ fn plain_only() {
         [Invariant::Plain]
     );
     assert_eq!(
-        found(|_, _, _| synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() })),
-        [Invariant::Plain]
-    );
-    assert_eq!(
         found(|_, _, _| {
             let (iter, props) = (Symbol::new("x"), LoopProps::default());
             synthetic(StmtKind::For { iter, extent: Extent::Reals, props, body: Stmt::nop() })

@@ -63,7 +63,13 @@ impl Emitter<'_> {
             }
             // For the analysis alone.
             StmtKind::Assume { .. } => {}
-            StmtKind::While { .. } => unreachable!("Plain: a `while`"),
+            StmtKind::While { cond, body } => {
+                self.show(s);
+                let cond = self.expr(cond);
+                self.out.open(format!("while ({cond}) {{"));
+                self.stmt(body);
+                self.out.close("}");
+            }
             StmtKind::Eval { function, .. } => unreachable!("Plain: a call of `{function}`"),
             StmtKind::For { iter, extent: Extent::Reals, .. } => unreachable!("Plain: `{iter}` runs over the reals"),
         }

@@ -108,7 +108,7 @@ impl Lowered {
 
 /// Lowers a logical program. What the target cannot express yet is refused with a diagnostic.
 pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
-    validate::stage(func, "what runs before lowering")?;
+    validate::dense_stage(func, "what runs before lowering")?;
 
     // First of all, so that no later pass meets a statement that it has no rule for.
     supported::check(func)?;
@@ -165,7 +165,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
 /// What a pass made, which debug builds check.
 fn valid(pass: &str, func: Func) -> Result<Func, Diagnostics> {
-    validate::pass(&func, pass)?;
+    validate::dense_pass(&func, pass)?;
     Ok(func)
 }
 

@@ -1,4 +1,4 @@
-//! Refuses what C code generation has no rule for yet: structured and continuous tensors, and calls of libraries.
+//! Refuses what C code generation has no rule for yet: continuous tensors, and calls of libraries.
 //!
 //! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
 //! integer loops and plain operators only.
@@ -32,7 +32,6 @@ fn statement(s: &Stmt, found: &mut Vec<Diagnostic>) {
         StmtKind::VarDef { tensor: t, .. } => tensor(t, span, found),
         StmtKind::For { extent: Extent::Reals, .. } => found.push(refuse("a loop over the reals", span)),
         StmtKind::Eval { function, .. } => found.push(refuse(format!("the library call `{function}`"), span)),
-        StmtKind::While { .. } => found.push(refuse("a structured tensor's loop", span)),
         _ => {}
     }
     for e in s.kind().exprs() {

@@ -214,7 +214,7 @@ fn check(format: &Format, seed: u64) {
     let shape = given.shape().iter().map(|n| Expr::int(*n as i64)).collect();
     let tensor = Tensor { format: format.clone(), ..Tensor::dense(Symbol::new("A"), DType::F64, shape, Role::Input) };
     let mut hidden = Vec::new();
-    let flat = Flat::laid_out(&Arc::new(tensor), &mut hidden).expect("every level has its arrays");
+    let flat = Flat::of(&Arc::new(tensor), &mut hidden).expect("every level has its arrays");
     let arrays: Vec<_> = flat.arrays().into_iter().map(|a| a.tensor).collect();
     let values = arrays.iter().zip(stored.arrays()).map(|(t, v)| (t.symbol.clone(), v.clone())).collect();
     let numbers = hidden.iter().cloned().zip(stored.hidden().iter().copied()).collect();

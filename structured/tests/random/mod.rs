@@ -26,7 +26,7 @@ pub fn formats(ndim: usize) -> Vec<Format> {
         let longer = all.iter().flat_map(|f| levels.iter().map(move |l| f.iter().copied().chain([*l]).collect()));
         all = longer.collect();
     }
-    all.into_iter().map(|levels| Format::new(levels)).filter(|f| f.check(ndim).is_ok()).collect()
+    all.into_iter().map(Format::new).filter(|f| f.check(ndim).is_ok()).collect()
 }
 
 const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.5];
@@ -121,7 +121,12 @@ pub fn tensor(format: &Format, seed: u64) -> Drawn {
     let mut order: Vec<usize> = (0..ndim).collect();
     (1..ndim).for_each(|k| order.swap(k, random.next(k + 1)));
     let format = Format { fill: fills[random.next(4)], ..Format::new(levels).ordered(&order) };
-    let (indices, elements) = random_elements(&mut random, &shape);
-    let (stored, given) = packed(&shape, &format, indices, elements);
-    Drawn { format, stored, given }
+    of_shape(&format, &shape, &mut random)
+}
+
+/// A tensor of that shape.
+pub fn of_shape(format: &Format, shape: &[usize], random: &mut Random) -> Drawn {
+    let (indices, elements) = random_elements(random, shape);
+    let (stored, given) = packed(shape, format, indices, elements);
+    Drawn { format: format.clone(), stored, given }
 }

@@ -1,0 +1,147 @@
+//! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
+
+use super::{Lower, Scope, known};
+use crate::levels::{self, Above};
+use crate::looplet::{Lookup, Looplet, Positions, Stepper};
+use crate::rewrite;
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, Symbol};
+
+/// Indices that an access to a fibre has before its own: the first position, the one after the last, and the
+/// coordinate of the level above.
+pub(super) const PATH: usize = 3;
+
+/// Accesses that are traversed together: those to one fibre, at one index.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor {
+    pub(super) fibre: Symbol,
+    pub(super) above: Above,
+    /// The index that the accesses have there: the iterator of the loop, or what is known before a statement.
+    pub(super) index: Expr,
+    pub(super) protocol: Protocol,
+    /// What the fibre is made of in the region that is being lowered.
+    pub(super) looplet: Looplet,
+    /// Of a spike: whether its element is at the region's last coordinate; `None`: it is.
+    pub(super) here: Option<Expr>,
+}
+
+impl Cursor {
+    /// Whether an expression is one of its accesses.
+    pub(super) fn drives(&self, e: &Expr) -> bool {
+        let ExprKind::Load(t, at) = e.kind() else { return false };
+        *t == self.fibre
+            && at[0].index == self.above.positions.first
+            && at[1].index == self.above.positions.end
+            && at[2].index == self.above.coordinate
+            && at[PATH].index == self.index
+    }
+
+    /// The same one in a region where its fibre is made of something else.
+    pub(super) fn with(&self, looplet: Looplet, here: Option<Expr>) -> Cursor {
+        Cursor { looplet, here, ..self.clone() }
+    }
+
+    pub(super) fn stepper(&self) -> Option<&Stepper> {
+        match &self.looplet {
+            Looplet::Stepper(stepper) => Some(stepper),
+            _ => None,
+        }
+    }
+}
+
+/// Where the fibre of an access hangs.
+pub(super) fn above(at: &[Access]) -> Above {
+    let positions = Positions { first: at[0].index.clone(), end: at[1].index.clone() };
+    Above { positions, coordinate: at[2].index.clone() }
+}
+
+/// The indices of a fibre at these positions, below that coordinate.
+pub(super) fn path(positions: &Positions, coordinate: &Expr) -> impl Iterator<Item = Access> {
+    [positions.first.clone(), positions.end.clone(), coordinate.clone()].into_iter().map(Access::from)
+}
+
+impl Lower {
+    /// The fibres that a loop traverses: those at positions that are known outside of it, at its coordinate.
+    pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Cursor> {
+        let mut out: Vec<Cursor> = Vec::new();
+        let mut look = |e: &Expr| {
+            let ExprKind::Load(t, at) = e.kind() else { return };
+            if !self.fibres.contains_key(t)
+                || !matches!(at[PATH].index.kind(), ExprKind::Var(s) if s == iter)
+                || at[PATH].protocol == Protocol::Locate
+                || !at[..PATH].iter().all(|a| known(&a.index, bound))
+            {
+                return;
+            }
+            match out.iter_mut().find(|c| c.drives(e)) {
+                // What one access says of the traversal is said for all.
+                Some(c) if c.protocol == Protocol::Default => c.protocol = at[PATH].protocol,
+                Some(_) => {}
+                None => out.extend(self.cursor(e)),
+            }
+        };
+        body.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look)));
+        out
+    }
+
+    /// The cursor of an access to a fibre.
+    pub(super) fn cursor(&self, e: &Expr) -> Option<Cursor> {
+        let ExprKind::Load(t, at) = e.kind() else { return None };
+        let (tensor, k) = self.fibres.get(t)?;
+        let level = &self.tensors[tensor].levels[*k];
+        let kind = levels::of(level.level.kind)?;
+        let what = match at[PATH].index.kind() {
+            ExprKind::Var(s) => format!("{}.p", s.name()),
+            _ => format!("{tensor}.p"),
+        };
+        let (above, index) = (above(at), at[PATH].index.clone());
+        let looplet = kind.fibre(level, &above, &index, &Symbol::new(what));
+        Some(Cursor { fibre: t.clone(), above, index, protocol: at[PATH].protocol, looplet, here: None })
+    }
+
+    /// The body in which the cursor's accesses are to what is below these positions.
+    pub(super) fn consumed(&self, body: &Stmt, cursor: &Cursor, positions: &Positions) -> Stmt {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        let flat = &self.tensors[tensor];
+        substitute::rebuild(body, &mut |e| match e.kind() {
+            ExprKind::Load(_, at) if cursor.drives(&e) => match flat.fibres.get(k + 1) {
+                Some(below) => {
+                    let rest = at[PATH + 1..].iter().cloned();
+                    Expr::load(below, path(positions, &at[PATH].index).chain(rest).collect(), e.dtype())
+                }
+                None => Expr::load(&flat.values.symbol, vec![positions.first.clone().into()], e.dtype()),
+            },
+            _ => e,
+        })
+    }
+
+    /// The body where none of the cursors stores anything.
+    pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
+        let cursors: Vec<&Cursor> = cursors.into_iter().collect();
+        rewrite::run(body, &|e| {
+            let ExprKind::Load(t, _) = e.kind() else { return None };
+            cursors.iter().any(|c| c.drives(e)).then(|| {
+                let tensor = &self.tensors[&self.fibres[t].0].tensor;
+                tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
+            })
+        })
+    }
+
+    /// The body at a coordinate whose position is computed.
+    pub(super) fn looked_up(&self, body: &Stmt, cursor: &Cursor, lookup: &Lookup) -> [Stmt; 2] {
+        let stored = self.consumed(body, cursor, &Positions::one(lookup.position.clone()));
+        [stored, self.filled(body, [cursor])]
+    }
+
+    /// The name of the tensor that a cursor traverses.
+    pub(super) fn tensor_of(&self, cursor: &Cursor) -> &Symbol {
+        &self.fibres[&cursor.fibre].0
+    }
+
+    /// Whether a loop runs over all of the dimension that a cursor traverses.
+    pub(super) fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        begin.as_int() == Some(0) && *end == self.tensors[tensor].levels[*k].size
+    }
+}

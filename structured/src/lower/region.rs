@@ -1,0 +1,269 @@
+//! A region of coordinates, and the looplets that its cursors have there, become loops (Looplets, section 6). Which
+//! looplet goes next is one table, from what simplifies most to what needs a loop:
+//!
+//! ```text
+//! Run         the same at every coordinate: its value stands in the body, or its fill
+//! Switch      a branch around the region
+//! Spike       what is before the last coordinate, then the last coordinate
+//! Sequence    one region after the other
+//! Stepper     one: a loop over its positions; several: they are merged
+//! Lookup      a loop over the coordinates
+//! ```
+//!
+//! The body of a loop is emitted as often as there are regions in which something is left of it; all but the first of
+//! these are copies.
+
+use super::cursor::Cursor;
+use super::{Lower, Scope, runs};
+use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_analysis::pass::copy::{self, Copier};
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Symbol};
+
+/// How often the body of a loop may be emitted.
+const MOST_BODIES: usize = 256;
+
+/// A loop that is being lowered; or, without an iterator, a statement that has accesses at known coordinates.
+pub(super) struct Nest<'a> {
+    pub(super) s: &'a Stmt,
+    pub(super) iter: Option<&'a Symbol>,
+    pub(super) props: LoopProps,
+    /// What is bound in the body.
+    pub(super) inside: Scope,
+    /// How often the body stands in the program already.
+    pub(super) bodies: usize,
+    /// Whether the loop's own statement stands in it.
+    pub(super) stands: bool,
+}
+
+impl Nest<'_> {
+    /// A statement in the place of the loop: the first one is the loop, the others are derived from it.
+    pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
+        match std::mem::replace(&mut self.stands, true) {
+            false => self.s.with_kind(kind),
+            true => self.derived(kind, role),
+        }
+    }
+
+    /// A statement beside the loop.
+    pub(super) fn derived(&self, kind: StmtKind, role: &'static str) -> Stmt {
+        Stmt::new(kind, self.s.origin().derive("structured", role))
+    }
+
+    pub(super) fn block(&self, all: impl IntoIterator<Item = Stmt>) -> Stmt {
+        Stmt::seq(all, self.s.origin().derive("structured", "block"))
+    }
+
+    pub(super) fn branch(&self, cond: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
+        if cond.as_bool() == Some(true) {
+            return then;
+        }
+        let kind = match (then.is_nop(), otherwise.is_nop()) {
+            (true, true) => return then,
+            (true, false) => StmtKind::If { cond: cond.negate(), then: otherwise, otherwise: None },
+            (false, nothing) => StmtKind::If { cond: cond.clone(), then, otherwise: (!nothing).then_some(otherwise) },
+        };
+        self.derived(kind, "case")
+    }
+
+    pub(super) fn assume(&self, promises: &[Expr]) -> Vec<Stmt> {
+        promises.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "promise")).collect()
+    }
+}
+
+/// Coordinates in a row.
+#[derive(Clone, Debug)]
+pub(super) enum Region {
+    Range {
+        begin: Expr,
+        end: Expr,
+        /// The last one, where there is a shorter expression for it than `end - 1`.
+        last: Option<Expr>,
+        /// Whether they are all coordinates of the dimension.
+        whole: bool,
+    },
+    /// One of them.
+    Point(Expr),
+}
+
+impl Region {
+    pub(super) fn range(begin: &Expr, end: &Expr) -> Region {
+        Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole: false }
+    }
+}
+
+impl Lower {
+    /// The loops over a region.
+    pub(super) fn region(&mut self, nest: &mut Nest<'_>, cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
+        let (mut rest, mut body) = (Vec::new(), body);
+        for c in cursors {
+            match &c.looplet {
+                Looplet::Run(Fibre::Fill) => body = self.filled(&body, [&c]),
+                Looplet::Run(Fibre::At(positions)) => body = self.consumed(&body, &c, positions),
+                _ => rest.push(c),
+            }
+        }
+        if body.is_nop() {
+            return body;
+        }
+        let found = |of: fn(&Looplet) -> bool| rest.iter().position(|c| of(&c.looplet));
+        if let Some(k) = found(|l| matches!(l, Looplet::Switch { .. })) {
+            let c = rest.remove(k);
+            let Looplet::Switch { cond, then, otherwise } = c.looplet.clone() else { unreachable!("it is one") };
+            let [then, otherwise] = [then, otherwise].map(|looplet| {
+                let all = rest.iter().cloned().chain([c.with(*looplet, c.here.clone())]).collect();
+                self.region(nest, all, region, body.clone())
+            });
+            return nest.branch(&cond, then, otherwise);
+        }
+        if found(|l| matches!(l, Looplet::Spike(_))).is_some() {
+            return self.spikes(nest, rest, region, body);
+        }
+        if let Some(k) = found(|l| matches!(l, Looplet::Sequence(_))) {
+            let c = rest.remove(k);
+            let Looplet::Sequence(phases) = c.looplet.clone() else { unreachable!("it is one") };
+            return self.sequence(nest, (c, &phases), &rest, region, body);
+        }
+        if found(|l| matches!(l, Looplet::Stepper(_))).is_some() {
+            return match region {
+                Region::Point(at) => self.found(nest, rest, at, body),
+                Region::Range { begin, end, whole, .. } => self.steppers(nest, rest, [begin, end], *whole, body),
+            };
+        }
+        for c in rest {
+            let Looplet::Lookup(lookup) = &c.looplet else { unreachable!("nothing else is left") };
+            body = self.lookup(nest, &c, lookup, &body);
+        }
+        self.bodies(nest, region, &body)
+    }
+
+    /// Everything before the last coordinate, where the spikes have nothing, then the last coordinate.
+    fn spikes(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
+        let at = match region {
+            Region::Point(at) => at.clone(),
+            Region::Range { begin, end, last, .. } => {
+                let last = last.clone().unwrap_or_else(|| end.minus(&Expr::int(1)));
+                let is_spike = |c: &&Cursor| matches!(c.looplet, Looplet::Spike(_));
+                let others: Vec<Cursor> = cursors.iter().filter(|c| !is_spike(c)).cloned().collect();
+                let skipped = self.filled(&body, cursors.iter().filter(is_spike));
+                let before = self.region(nest, others, &Region::range(begin, &last), skipped);
+                let at = self.region(nest, cursors, &Region::Point(last), body);
+                return nest.block([before, at]);
+            }
+        };
+        let k = cursors.iter().position(|c| matches!(c.looplet, Looplet::Spike(_)));
+        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
+        let Looplet::Spike(fibre) = &c.looplet else { unreachable!("it is one") };
+        let run = |fibre: &Fibre| {
+            cursors.iter().cloned().chain([c.with(Looplet::Run(fibre.clone()), None)]).collect::<Vec<_>>()
+        };
+        let point = Region::Point(at);
+        let then = self.region(nest, run(fibre), &point, body.clone());
+        match &c.here {
+            None => then,
+            Some(here) => {
+                let otherwise = self.region(nest, run(&Fibre::Fill), &point, body);
+                nest.branch(here, then, otherwise)
+            }
+        }
+    }
+
+    /// One region after the other; at one coordinate, one of them.
+    fn sequence(
+        &mut self,
+        nest: &mut Nest<'_>,
+        (cursor, phases): (Cursor, &[Phase]),
+        others: &[Cursor],
+        region: &Region,
+        body: Stmt,
+    ) -> Stmt {
+        let with = |p: &Phase| others.iter().cloned().chain([cursor.with(p.looplet.clone(), None)]).collect();
+        match region {
+            Region::Point(at) => {
+                let mut out = Stmt::nop();
+                for p in phases.iter().rev() {
+                    let here = self.region(nest, with(p), region, body.clone());
+                    out = match &p.end {
+                        None => here,
+                        Some(end) => nest.branch(&at.less(end), here, out),
+                    };
+                }
+                out
+            }
+            Region::Range { begin, end, whole, .. } => {
+                let clamp = |op: Op, a: &Expr, b: &Expr| match whole {
+                    true => b.clone(),
+                    false => Expr::apply(op, vec![a.clone(), b.clone()]),
+                };
+                let (mut all, mut first) = (Vec::new(), begin.clone());
+                for p in phases {
+                    let last = p.end.as_ref().map_or(end.clone(), |e| clamp(Op::Min, end, e));
+                    all.push(self.region(nest, with(p), &Region::range(&first, &last), body.clone()));
+                    first = p.end.as_ref().map_or(end.clone(), |e| clamp(Op::Max, begin, e));
+                }
+                nest.block(all)
+            }
+        }
+    }
+
+    /// The body at coordinates whose positions are computed.
+    fn lookup(&mut self, nest: &Nest<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
+        let [stored, filled] = self.looked_up(body, cursor, lookup);
+        let mut all = nest.assume(&lookup.promises);
+        all.push(match &lookup.stored {
+            None => stored,
+            Some(cond) => nest.branch(cond, stored, copy::statement(&filled, "structured", "fill")),
+        });
+        nest.block(all)
+    }
+
+    /// The body at every coordinate of a region in which no structure is left.
+    fn bodies(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
+        nest.bodies += 1;
+        if nest.bodies > MOST_BODIES {
+            let text = "there are more combinations of what is stored than can be told apart in one loop".to_string();
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        let Some(iter) = nest.iter else {
+            // A statement that is no loop.
+            let body = if nest.bodies > 1 { copy::statement(body, "structured", "case") } else { body.clone() };
+            return self.stmt(&body, &nest.inside);
+        };
+        if let Region::Range { begin, end, .. } = region
+            && let Some(all) = runs::summed(body, iter, [begin, end])
+        {
+            let all = if nest.bodies > 1 { copy::statement(&all, "structured", "run") } else { all };
+            let inside = nest.inside.clone();
+            return self.stmt(&all, &inside);
+        }
+        let mut copier = Copier::new("structured", "case");
+        match region {
+            Region::Point(at) => {
+                let body = if nest.bodies > 1 {
+                    copier.scalars.insert(iter.clone(), at.clone());
+                    copier.stmt(body)
+                } else {
+                    substitute::variable(body, iter, at)
+                };
+                self.stmt(&body, &nest.inside)
+            }
+            Region::Range { begin, end, .. } => {
+                let mut inside = nest.inside.clone();
+                let (iter, body) = if nest.bodies > 1 {
+                    let new = iter.fresh();
+                    copier.scalars.insert(iter.clone(), Expr::var(&new));
+                    let range = inside.get(iter).cloned().flatten();
+                    inside.insert(new.clone(), range);
+                    (new, copier.stmt(body))
+                } else {
+                    (iter.clone(), body.clone())
+                };
+                let body = self.stmt(&self.located(&body, &inside), &inside);
+                let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
+                nest.statement(StmtKind::For { iter, extent, props: nest.props.clone(), body }, "gap")
+            }
+        }
+    }
+}

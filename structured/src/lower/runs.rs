@@ -1,0 +1,48 @@
+//! Loops over a run: where the body is the same at every coordinate, a sum is a product, and what changes nothing the
+//! second time is done once (Looplets, section 6.1).
+//!
+//! ```text
+//! for j in range(3, 8):                      if 3 < 8:
+//!     s += v                      →              s += v * 5
+//!     m = max(m, v)                              m = max(m, v)
+//! ```
+
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Expr, ExprKind, Origin, ReduceOp, Stmt, StmtKind, Symbol};
+
+/// What the loop comes to; `None` if its body changes from one coordinate to the next.
+pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2]) -> Option<Stmt> {
+    let all: Vec<&Stmt> = match body.kind() {
+        StmtKind::Seq(all) => all.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
+        _ => vec![body],
+    };
+    let length = end.minus(begin);
+    let written = effects::writes(body);
+    let steady = |e: &Expr| {
+        let mut steady = true;
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Var(s) => steady &= s != iter,
+            ExprKind::Load(t, _) => steady &= !written.contains(t),
+            _ => {}
+        });
+        steady
+    };
+    let mut out = Vec::new();
+    for s in all {
+        let StmtKind::ReduceTo { tensor, indices, op, value } = s.kind() else { return None };
+        if !steady(value) || !indices.iter().all(|a| steady(&a.index)) {
+            return None;
+        }
+        let value = match op {
+            ReduceOp::Add => value.times(&length.clone().cast(value.dtype())),
+            ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or | ReduceOp::BitAnd | ReduceOp::BitOr => {
+                value.clone()
+            }
+            ReduceOp::Mul => return None,
+        };
+        out.push(s.with_kind(StmtKind::ReduceTo { tensor: tensor.clone(), indices: indices.clone(), op: *op, value }));
+    }
+    let origin = |role| -> Origin { body.origin().derive("structured", role) };
+    let then = Stmt::seq(out, origin("run"));
+    Some(Stmt::new(StmtKind::If { cond: begin.less(end), then, otherwise: None }, origin("run")))
+}

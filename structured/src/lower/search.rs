@@ -1,0 +1,165 @@
+//! Positions that are searched: where a traversal begins in the middle of a dimension, and what is asked for at one
+//! coordinate.
+//!
+//! A search goes on from where it is, in steps that double, and then halves the last of them: from one coordinate to the
+//! next it takes the logarithm of the distance.
+//!
+//! ```text
+//! top = end; probe = p; by = 1
+//! while probe < top:
+//!     if crd[probe] < j: p = probe + 1; probe += by; by *= 2
+//!     else: top = probe
+//! while p < top:
+//!     mid = (p + top) // 2
+//!     if crd[mid] < j: p = mid + 1
+//!     else: top = mid
+//! ```
+
+use super::Lower;
+use super::cursor::Cursor;
+use super::region::{Nest, Region};
+use super::steppers::{is_sharp, replaced, scalar, substituted};
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use std::sync::Arc;
+use taffeta_ast::{DType, Expr, Stmt, StmtKind, Symbol, Tensor};
+
+/// Where a stepper is.
+pub(super) struct State {
+    /// Its position.
+    pub(super) position: Arc<Tensor>,
+    /// The one after its last.
+    pub(super) end: Arc<Tensor>,
+}
+
+impl State {
+    pub(super) fn new(cursor: &Cursor, tensor: &Symbol) -> State {
+        let name = match cursor.index.kind() {
+            taffeta_ast::ExprKind::Var(iter) => format!("{}.{}", iter.name(), tensor.name()),
+            _ => format!("{}.p", tensor.name()),
+        };
+        State { position: scalar(name.clone()), end: scalar(format!("{name}.end")) }
+    }
+
+    /// Whether it has a position.
+    pub(super) fn is_left(&self) -> Expr {
+        self.position.load([]).less(&self.end.load([]))
+    }
+}
+
+impl Lower {
+    /// A stepper at its first position.
+    pub(super) fn start(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper) -> Stmt {
+        nest.block([nest.set(&state.position, &stepper.begin), nest.set(&state.end, &stepper.end)])
+    }
+
+    /// Moves on to the first position whose last coordinate is not before `to`.
+    pub(super) fn seek(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
+        let p = &state.position;
+        let name = p.symbol.name();
+        let [top, probe, by, mid] = ["top", "probe", "by", "mid"].map(|what| scalar(format!("{name}.{what}")));
+        let one = Expr::int(1);
+        let before = |at: &Expr| replaced(&stepper.last, &stepper.position, at).less(to);
+        let promised = |at: &Expr| {
+            let all: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, at)).collect();
+            nest.assume(&all)
+        };
+        let probed = probe.load([]);
+        let on = nest.block([
+            nest.set(p, &probed.plus(&one)),
+            nest.set(&probe, &probed.plus(&by.load([]))),
+            nest.set(&by, &by.load([]).times(&Expr::int(2))),
+        ]);
+        let mut doubling = promised(&probed);
+        doubling.push(nest.branch(&before(&probed), on, nest.set(&top, &probed)));
+        let doubling = nest.block(doubling);
+        let doubling = nest.derived(StmtKind::While { cond: probed.less(&top.load([])), body: doubling }, "seek");
+        let middle = mid.load([]);
+        let half = p.load([]).plus(&top.load([]).minus(&p.load([])).floor_div(&Expr::int(2)));
+        let mut halving = vec![nest.set(&mid, &half)];
+        halving.extend(promised(&middle));
+        let right = nest.set(p, &middle.plus(&one));
+        halving.push(nest.branch(&before(&middle), right, nest.set(&top, &middle)));
+        let halving = nest.with([mid], nest.block(halving));
+        let halving = nest.derived(StmtKind::While { cond: p.load([]).less(&top.load([])), body: halving }, "seek");
+        let begin = nest.block([
+            nest.set(&top, &state.end.load([])),
+            nest.set(&probe, &p.load([])),
+            nest.set(&by, &one),
+            doubling,
+            halving,
+        ]);
+        nest.with([top, probe, by], begin)
+    }
+
+    /// The position after the last one that has the coordinate of the present one.
+    pub(super) fn segment(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
+        let more = Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(format!("{}.more", to.symbol.name()))).clone() });
+        let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);
+        let is_left = to.load([]).less(&state.end.load([]));
+        let same = at(&to.load([])).equals(&at(&state.position.load([])));
+        let on = nest.block([nest.set(to, &to.load([]).plus(&Expr::int(1))), nest.set(&more, &is_left)]);
+        let promises: Vec<Expr> =
+            stepper.promises.iter().map(|e| replaced(e, &stepper.position, &to.load([]))).collect();
+        let mut body = nest.assume(&promises);
+        body.push(nest.branch(&same, on, nest.set(&more, &Expr::bool(false))));
+        let body = nest.block(body);
+        let all = nest.block([
+            nest.set(to, &state.position.load([]).plus(&Expr::int(1))),
+            nest.set(&more, &is_left),
+            nest.derived(StmtKind::While { cond: more.load([]), body }, "segment"),
+        ]);
+        nest.with([more], all)
+    }
+
+    /// What the first of these steppers has at a coordinate, by a search.
+    pub(super) fn found(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, at: &Expr, body: Stmt) -> Stmt {
+        let k = cursors.iter().position(|c| c.stepper().is_some());
+        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
+        let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
+        if !stepper.ordered {
+            let name = self.tensor_of(&c);
+            let text = format!("`{name}` is asked for one coordinate in a level that is not ordered");
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        let state = State::new(&c, self.tensor_of(&c));
+        let mut out = vec![self.start(nest, &state, &stepper), self.seek(nest, &state, &stepper, at)];
+        let p = state.position.load([]);
+        let mut looplet = substituted(&stepper.body, &stepper.position, &p);
+        let mut scalars = vec![state.position.clone(), state.end.clone()];
+        let here = is_sharp(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
+        // Whether it is stored is asked once, so that what is done otherwise stands once.
+        let is_here = scalar(format!("{}.found", state.position.symbol.name()));
+        let is_here = Arc::new(Tensor { dtype: DType::Bool, ..(*is_here).clone() });
+        let promises: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
+        let mut asked = nest.assume(&promises);
+        asked.push(nest.set(&is_here, &here.unwrap_or(Expr::bool(true))));
+        if !stepper.unique {
+            let segment = scalar(format!("{}.to", state.position.symbol.name()));
+            asked.push(self.segment(nest, &state, &stepper, &segment));
+            out.push(nest.set(&segment, &p));
+            if let Looplet::Spike(Fibre::At(positions)) = &mut looplet {
+                *positions = Positions { first: p.clone(), end: segment.load([]) };
+            }
+            scalars.push(segment);
+        }
+        out.push(nest.set(&is_here, &Expr::bool(false)));
+        let asked = nest.block(asked);
+        out.push(nest.branch(&state.is_left(), asked, Stmt::nop()));
+        scalars.push(is_here.clone());
+        let looplet = match looplet {
+            Looplet::Spike(fibre) => Looplet::Run(fibre),
+            other => other,
+        };
+        let point = Region::Point(at.clone());
+        let with = |looplet: Looplet| cursors.iter().cloned().chain([c.with(looplet, None)]).collect();
+        let then = self.region(nest, with(looplet), &point, body.clone());
+        let mut then = vec![then];
+        then.splice(0..0, nest.assume(&promises));
+        let then = nest.block(then);
+        let otherwise = self.region(nest, with(Looplet::Run(Fibre::Fill)), &point, body);
+        out.push(nest.branch(&is_here.load([]), then, otherwise));
+        let all = nest.block(out);
+        nest.with(scalars, all)
+    }
+}

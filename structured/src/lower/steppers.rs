@@ -1,0 +1,457 @@
+//! Steppers: one that alone drives its loop is a counted loop over positions; several are merged, or lead each other.
+
+use super::cursor::Cursor;
+use super::region::{Nest, Region};
+use super::search::State;
+use super::{Lower, first_effect};
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use std::sync::Arc;
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
+
+/// An index that lowering keeps in a local scalar.
+pub(super) fn scalar(name: String) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
+}
+
+impl Nest<'_> {
+    pub(super) fn set(&self, scalar: &Tensor, value: &Expr) -> Stmt {
+        let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value: value.clone() };
+        self.derived(kind, "set")
+    }
+
+    /// A block with local scalars.
+    pub(super) fn with(&self, scalars: impl IntoIterator<Item = Arc<Tensor>>, body: Stmt) -> Stmt {
+        let all: Vec<Arc<Tensor>> = scalars.into_iter().collect();
+        all.into_iter().rev().fold(body, |body, tensor| self.derived(StmtKind::VarDef { tensor, body }, "scalar"))
+    }
+
+    fn while_loop(&mut self, cond: Expr, body: Stmt) -> Stmt {
+        self.statement(StmtKind::While { cond, body }, "merge")
+    }
+}
+
+impl Lower {
+    /// A region that steppers drive.
+    pub(super) fn steppers(
+        &mut self,
+        nest: &mut Nest<'_>,
+        cursors: Vec<Cursor>,
+        range: [&Expr; 2],
+        whole: bool,
+        body: Stmt,
+    ) -> Stmt {
+        let (steppers, others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(|c| c.stepper().is_some());
+        let leads = |c: &Cursor| c.protocol == Protocol::Gallop && self.filled(&body, [c]).is_nop();
+        if steppers.len() > 1 && steppers.iter().any(leads) {
+            let (leaders, followers) = steppers.into_iter().partition(leads);
+            return self.leapfrog(nest, leaders, [followers, others].concat(), range, whole, body);
+        }
+        match &steppers[..] {
+            [c] if c.stepper().is_some_and(|s| s.unique) || self.is_chain(c, &body, nest) => {
+                self.counted(nest, c, &others, range, whole, body)
+            }
+            _ => self.merged(nest, steppers, others, range, whole, body),
+        }
+    }
+
+    /// Whether a loop's body at each of several positions of one coordinate, one after the other, is its body at all of
+    /// them: it is one loop over the level below, which does nothing where nothing is stored.
+    fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &Nest<'_>) -> bool {
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body: inner, .. } = body.kind() else {
+            return false;
+        };
+        let Some(Looplet::Spike(Fibre::At(at))) = c.stepper().map(|s| (*s.body).clone()) else { return false };
+        let mut bound = nest.inside.clone();
+        c.stepper().into_iter().for_each(|s| drop(bound.insert(s.position.clone(), None)));
+        let below = self.cursors(&self.consumed(inner, c, &at), iter, &bound);
+        let same = |b: &Cursor| b.above.positions == at && self.tensor_of(b) == self.tensor_of(c);
+        step.as_int() == Some(1)
+            && below.len() == 1
+            && below.iter().all(|b| same(b) && self.is_whole(b, [begin, end]) && b.protocol != Protocol::Gallop)
+            && self.filled(&self.consumed(inner, c, &at), &below).is_nop()
+    }
+
+    /// A loop over the positions of one stepper. If something is left of its body where nothing is stored, it runs over
+    /// the coordinates in between besides.
+    ///
+    /// ```text
+    /// next = 0
+    /// for j.p in range(pos[i], pos[i + 1]):
+    ///     for j in range(next, crd[j.p]):
+    ///         …                                   where nothing is stored
+    ///     …                                       at crd[j.p]
+    ///     next = crd[j.p] + 1
+    /// for j in range(next, m):
+    ///     …                                       where nothing is stored
+    /// ```
+    fn counted(
+        &mut self,
+        nest: &mut Nest<'_>,
+        cursor: &Cursor,
+        others: &[Cursor],
+        range: [&Expr; 2],
+        whole: bool,
+        body: Stmt,
+    ) -> Stmt {
+        let Some(stepper) = cursor.stepper() else { unreachable!("it is one") };
+        if whole {
+            return self.over(nest, cursor, others, range, [&stepper.begin, &stepper.end], body);
+        }
+        let state = State::new(cursor, self.tensor_of(cursor));
+        let [begin, end] = range;
+        // What is alone at its last coordinate begins and ends with the positions there; what is longer is cut.
+        let [first, last] = ["first", "last"].map(|what| scalar(format!("{}.{what}", state.position.symbol.name())));
+        let mut found = vec![self.start(nest, &state, stepper)];
+        if begin.as_int() != Some(0) {
+            found.push(self.seek(nest, &state, stepper, begin));
+        }
+        found.push(nest.set(&first, &state.position.load([])));
+        let sharp = matches!(*stepper.body, Looplet::Spike(_));
+        let to = match sharp {
+            true => end.clone(),
+            false => end.minus(&Expr::int(1)),
+        };
+        found.push(self.seek(nest, &state, stepper, &to));
+        let stop = match sharp {
+            true => state.position.load([]),
+            false => state.position.load([]).plus(&Expr::int(1)).min_with(&state.end.load([])),
+        };
+        found.push(nest.set(&last, &stop));
+        let props = nest.props.clone();
+        found.push(self.over(nest, cursor, others, range, [&first.load([]), &last.load([])], body));
+        nest.props = props;
+        let scalars = [state.position.clone(), state.end.clone(), first, last];
+        let all = nest.block(found);
+        nest.with(scalars, all)
+    }
+
+    /// The loop over these positions.
+    pub(super) fn over(
+        &mut self,
+        nest: &mut Nest<'_>,
+        cursor: &Cursor,
+        others: &[Cursor],
+        [begin, end]: [&Expr; 2],
+        [first, last]: [&Expr; 2],
+        body: Stmt,
+    ) -> Stmt {
+        let Some(stepper) = cursor.stepper().cloned() else { unreachable!("it is one") };
+        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        let skipped = self.filled(&body, [cursor]);
+        let sharp = matches!(*stepper.body, Looplet::Spike(_));
+        let next = (!skipped.is_nop() || !sharp).then(|| scalar(format!("{}.next", iter.name())));
+        let props = nest.props.clone();
+        if let Some(what) = self.refused(cursor, &props, next.is_some(), &skipped, &body) {
+            self.refuse_at(nest.s.origin().span(), what);
+            return Stmt::nop();
+        }
+        nest.props = LoopProps::default();
+        let position = stepper.position.fresh();
+        let at = |e: &Expr| replaced(e, &stepper.position, &Expr::var(&position));
+        let outer = nest.inside.clone();
+        nest.inside.insert(position.clone(), None);
+        let coordinate = at(&stepper.last);
+        let looplet = substituted(&stepper.body, &stepper.position, &Expr::var(&position));
+        let child = [cursor.with(looplet, None)];
+        let all = others.iter().cloned().chain(child).collect();
+        let region = match &next {
+            _ if sharp && skipped.is_nop() => Region::Point(coordinate.clone()),
+            Some(next) => {
+                let after = coordinate.plus(&Expr::int(1));
+                // Positions at the ends may go on outside of the range.
+                let whole = self.is_whole(cursor, [begin, end]) || sharp;
+                let end = if whole { after } else { after.min_with(end) };
+                let last = Some(coordinate.clone()).filter(|_| sharp);
+                Region::Range { begin: next.load([]), end, last, whole: false }
+            }
+            None => unreachable!("what is longer than a coordinate has a beginning"),
+        };
+        // The loop over positions is the loop; those inside are derived from it.
+        let stands = std::mem::replace(&mut nest.stands, true);
+        let mut inner = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
+        inner.push(self.region(nest, all, &region, body));
+        if let Some(next) = &next {
+            inner.push(nest.set(next, &coordinate.plus(&Expr::int(1))));
+        }
+        nest.inside = outer;
+        nest.stands = stands;
+        let extent = Extent::Range { begin: first.clone(), end: last.clone(), step: Expr::int(1) };
+        let props = LoopProps { library: false, ..props };
+        let inner = nest.block(inner);
+        let stored = nest.statement(StmtKind::For { iter: position, extent, props, body: inner }, "positions");
+        let Some(next) = next else { return stored };
+        let rest = match stepper.full {
+            true => Stmt::nop(),
+            false => self.region(nest, others.to_vec(), &Region::range(&next.load([]), end), skipped),
+        };
+        let all = nest.block([nest.set(&next, begin), stored, rest]);
+        nest.with([next], all)
+    }
+
+    /// Why the positions of a stepper cannot be counted.
+    fn refused(&self, cursor: &Cursor, props: &LoopProps, keeps: bool, skipped: &Stmt, body: &Stmt) -> Option<String> {
+        let name = self.tensor_of(cursor);
+        let iter = &cursor.index;
+        let iter = taffeta_ast::print::expr(iter);
+        if keeps && props.is_concurrent() {
+            return Some(format!(
+                "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores \
+                 nothing"
+            ));
+        }
+        let ordered = cursor.stepper().is_none_or(|s| s.ordered);
+        if !ordered && (first_effect(skipped).is_some() || !only_reduces(body)) {
+            return Some(format!(
+                "the loop `{iter}` traverses `{name}`, whose level is not ordered, and more than reduces what is stored"
+            ));
+        }
+        None
+    }
+
+    /// Several steppers, from one of their last coordinates to the next. What lists nothing more is the fill from then
+    /// on, so that a loop follows for every set of those that may be left.
+    ///
+    /// ```text
+    /// while p < p_end and q < q_end:
+    ///     j = min(a.crd[p], b.crd[q])
+    ///     if a.crd[p] == j: …
+    ///     p += a.crd[p] == j
+    ///     q += b.crd[q] == j
+    /// while p < p_end: …
+    /// ```
+    fn merged(
+        &mut self,
+        nest: &mut Nest<'_>,
+        steppers: Vec<Cursor>,
+        others: Vec<Cursor>,
+        [begin, end]: [&Expr; 2],
+        whole: bool,
+        body: Stmt,
+    ) -> Stmt {
+        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
+        if nest.props.is_concurrent() {
+            let text = format!("the loop `{iter}` is parallel or vectorised, and merges {}", names.join(" and "));
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        if let Some(c) = steppers.iter().find(|c| c.stepper().is_some_and(|s| !s.ordered)) {
+            let name = self.tensor_of(c);
+            let text =
+                format!("the loop `{iter}` merges {}, and the level of `{name}` is not ordered", names.join(" and "));
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
+        let next = scalar(format!("{}.next", iter.name()));
+        // Only what is done between the last coordinates needs to know where it begins.
+        let sharp = |c: &Cursor| c.stepper().is_none_or(is_sharp);
+        let between = !whole || !steppers.iter().all(sharp) || !self.filled(&body, &steppers).is_nop();
+        let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
+        for (c, state) in steppers.iter().zip(&states) {
+            let Some(stepper) = c.stepper() else { continue };
+            out.push(self.start(nest, state, stepper));
+            if !whole && begin.as_int() != Some(0) {
+                out.push(self.seek(nest, state, stepper, begin));
+            }
+        }
+        let listed: Vec<usize> =
+            (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
+        if listed.len() > 6 {
+            let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        let mut sets: Vec<usize> = (0..1 << listed.len()).collect();
+        sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
+        let full = steppers.len() > listed.len();
+        for set in sets {
+            let has = |k: usize| listed.iter().position(|l| *l == k).is_none_or(|bit| set & (1 << bit) != 0);
+            let (active, gone): (Vec<usize>, Vec<usize>) = (0..steppers.len()).partition(|k| has(*k));
+            let body = self.filled(&body, gone.iter().map(|k| &steppers[*k]));
+            if body.is_nop() {
+                continue;
+            }
+            if active.is_empty() {
+                out.push(self.region(nest, others.clone(), &Region::range(&next.load([]), end), body));
+                continue;
+            }
+            let conditions = active.iter().filter(|k| listed.contains(k)).map(|k| states[*k].is_left());
+            // Lists end where the dimension does at the latest.
+            let bounded = whole && (!full || set != 0);
+            let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
+            let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("something is active") };
+            let active: Vec<(&Cursor, &State)> = active.iter().map(|k| (&steppers[*k], &states[*k])).collect();
+            let inner = self.step(nest, &active, &others, (between.then_some(&*next), end, whole), body);
+            out.push(nest.while_loop(cond, inner));
+        }
+        let scalars = between.then_some(next).into_iter().chain(states.into_iter().flat_map(|s| [s.position, s.end]));
+        let all = nest.block(out);
+        nest.with(scalars, all)
+    }
+
+    /// One step of a merge: up to the first of the last coordinates.
+    fn step(
+        &mut self,
+        nest: &mut Nest<'_>,
+        active: &[(&Cursor, &State)],
+        others: &[Cursor],
+        (next, end, whole): (Option<&Tensor>, &Expr, bool),
+        body: Stmt,
+    ) -> Stmt {
+        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        let last = scalar(iter.name().to_string());
+        let mut inner = Vec::new();
+        let (mut all, mut advance, mut scalars) = (others.to_vec(), Vec::new(), vec![last.clone()]);
+        let mut first: Option<Expr> = None;
+        for (c, state) in active {
+            let Some(stepper) = c.stepper() else { continue };
+            let at = state.position.load([]);
+            let to = |e: &Expr| replaced(e, &stepper.position, &at);
+            inner.extend(nest.assume(&stepper.promises.iter().map(to).collect::<Vec<_>>()));
+            let own = to(&stepper.last);
+            first = Some(first.map_or(own.clone(), |f| f.min_with(&own)));
+            let ends = own.equals(&last.load([]));
+            let mut looplet = substituted(&stepper.body, &stepper.position, &at);
+            let after = if stepper.unique {
+                at.plus(&Expr::int(1))
+            } else {
+                let segment = scalar(format!("{}.to", state.position.symbol.name()));
+                inner.push(self.segment(nest, state, stepper, &segment));
+                if let Looplet::Spike(Fibre::At(positions)) = &mut looplet {
+                    *positions = Positions { first: at.clone(), end: segment.load([]) };
+                }
+                scalars.push(segment.clone());
+                segment.load([])
+            };
+            all.push(c.with(looplet, (active.len() > 1 || !whole).then(|| ends.clone())));
+            let set = nest.set(&state.position, &after);
+            advance.push(if active.len() == 1 && whole { set } else { nest.branch(&ends, set, Stmt::nop()) });
+        }
+        let Some(first) = first else { unreachable!("something is active") };
+        let first = if whole { first } else { first.min_with(&end.minus(&Expr::int(1))) };
+        inner.push(nest.set(&last, &first));
+        let after = last.load([]).plus(&Expr::int(1));
+        let region = match next {
+            Some(next) => {
+                Region::Range { begin: next.load([]), end: after.clone(), last: Some(last.load([])), whole: false }
+            }
+            None => Region::Point(last.load([])),
+        };
+        inner.push(self.region(nest, all, &region, body));
+        inner.extend(advance);
+        inner.extend(next.map(|next| nest.set(next, &after)));
+        let inner = nest.block(inner);
+        nest.with(scalars, inner)
+    }
+
+    /// Leaders jump to the largest of their coordinates, and the others are asked for what they have there (jumpers:
+    /// Looplets, section 6.5).
+    fn leapfrog(
+        &mut self,
+        nest: &mut Nest<'_>,
+        leaders: Vec<Cursor>,
+        followers: Vec<Cursor>,
+        [begin, end]: [&Expr; 2],
+        whole: bool,
+        body: Stmt,
+    ) -> Stmt {
+        if let [leader] = &leaders[..]
+            && leader.stepper().is_some_and(|s| s.unique)
+        {
+            return self.counted(nest, leader, &followers, [begin, end], whole, body);
+        }
+        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        if nest.props.is_concurrent() || leaders.iter().any(|c| c.stepper().is_some_and(|s| !s.ordered || !s.unique)) {
+            let text = format!("the loop `{iter}` gallops, and is parallel, or a level is not ordered or not unique");
+            self.refuse_at(nest.s.origin().span(), text);
+            return Stmt::nop();
+        }
+        let states: Vec<State> = leaders.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
+        let last = scalar(iter.name().to_string());
+        let mut out = Vec::new();
+        let (mut cond, mut inner) = (Expr::bool(true), Vec::new());
+        let (mut largest, mut found, mut advance) = (None::<Expr>, Expr::bool(true), Vec::new());
+        let (mut left, mut seeks, mut promised, mut all) = (Expr::bool(true), Vec::new(), Vec::new(), followers);
+        for (c, state) in leaders.iter().zip(&states) {
+            let Some(stepper) = c.stepper() else { continue };
+            let at = state.position.load([]);
+            let to = |e: &Expr| replaced(e, &stepper.position, &at);
+            let promises: Vec<Expr> = stepper.promises.iter().map(to).collect();
+            out.push(self.start(nest, state, stepper));
+            if !whole {
+                out.push(self.seek(nest, state, stepper, end));
+                out.push(nest.set(&state.end, &state.position.load([])));
+                out.push(nest.set(&state.position, &stepper.begin));
+                out.push(self.seek(nest, state, stepper, begin));
+            }
+            cond = and(cond, state.is_left());
+            inner.extend(nest.assume(&promises));
+            let own = to(&stepper.last);
+            largest = Some(largest.map_or(own.clone(), |l| l.max_with(&own)));
+            seeks.push(self.seek(nest, state, stepper, &last.load([])));
+            left = and(left, state.is_left());
+            promised.extend(nest.assume(&promises));
+            found = and(found, own.equals(&last.load([])));
+            advance.push(nest.set(&state.position, &at.plus(&Expr::int(1))));
+            let looplet = match &*stepper.body {
+                Looplet::Spike(fibre) => Looplet::Run(fibre.clone()),
+                other => other.clone(),
+            };
+            all.push(c.with(substituted(&looplet, &stepper.position, &at), None));
+        }
+        let Some(largest) = largest else { unreachable!("something leads") };
+        inner.push(nest.set(&last, &largest));
+        inner.extend(seeks);
+        let here = self.region(nest, all, &Region::Point(last.load([])), body);
+        let here = nest.block(std::iter::once(here).chain(advance));
+        promised.push(nest.branch(&found, here, Stmt::nop()));
+        let promised = nest.block(promised);
+        inner.push(nest.branch(&left, promised, Stmt::nop()));
+        let inner = nest.block(inner);
+        out.push(nest.while_loop(cond, nest.with([last], inner)));
+        let all = nest.block(out);
+        nest.with(states.into_iter().flat_map(|s| [s.position, s.end]), all)
+    }
+}
+
+fn and(a: Expr, b: Expr) -> Expr {
+    if a.as_bool() == Some(true) { b } else { a.and(&b) }
+}
+
+/// Whether all that a statement does is to reduce into what it does not read.
+fn only_reduces(s: &Stmt) -> bool {
+    let mut only = true;
+    s.walk(&mut |s| {
+        only &= !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::Print { .. } | StmtKind::Assert { .. })
+    });
+    let written = taffeta_analysis::query::effects::writes(s);
+    let mut read = false;
+    s.walk(&mut |s| {
+        let mut look = |e: &Expr| read |= matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t));
+        s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
+    });
+    only && !read
+}
+
+/// The expression with a value for a symbol.
+pub(super) fn replaced(e: &Expr, symbol: &Symbol, value: &Expr) -> Expr {
+    let mut of = |e: &Expr| match e.kind() {
+        taffeta_ast::ExprKind::Var(s) if s == symbol => Some(value.clone()),
+        _ => None,
+    };
+    substitute::rewrite_expr(e, &mut of, &mut rustc_hash::FxHashMap::default())
+}
+
+/// The looplet at a position.
+pub(super) fn substituted(looplet: &Looplet, symbol: &Symbol, value: &Expr) -> Looplet {
+    looplet.map(&mut |e| replaced(e, symbol, value))
+}
+
+/// Where a stepper steps.
+pub(super) fn is_sharp(stepper: &Stepper) -> bool {
+    matches!(*stepper.body, Looplet::Spike(_))
+}

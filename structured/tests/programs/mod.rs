@@ -1,0 +1,94 @@
+//! Programs, and whether what they are lowered to computes what they do.
+
+use super::random;
+use std::collections::BTreeMap;
+use std::path::Path;
+use taffeta_ast::interp::{Inputs, run};
+use taffeta_ast::{Buffer, ExprKind, Func, Value};
+use taffeta_frontend::program::{Loader, Program, Source};
+use taffeta_structured::{Parameter, Structured};
+
+struct Library;
+
+impl Loader for Library {
+    fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
+        Err(format!("there is no module `{module}`"))
+    }
+    fn prelude(&self, _: &str) -> Option<Source> {
+        None
+    }
+    fn prelude_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+    fn schedule(&self, _: &str) -> Option<Source> {
+        None
+    }
+    fn schedule_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The last function of a program.
+pub fn elaborate(text: &str) -> Func {
+    let program = Program::load(Source::inline("t.ft", text), &Library);
+    let name = program.entries().last().map(|e| e.name.clone()).expect("an entry");
+    let found = program.elaborate(&name, &BTreeMap::new(), &taffeta_frontend::NoHooks);
+    found.unwrap_or_else(|e| panic!("{:?}", e.0.iter().map(|d| &d.message).collect::<Vec<_>>()))
+}
+
+/// Runs both programs on random tensors: they give the same, but for the rounding of sums over runs.
+pub fn equal(func: &Func, structured: &Structured, seed: u64) {
+    let mut random = random::Random(seed);
+    let mut sizes: BTreeMap<String, i64> = BTreeMap::new();
+    for s in &func.sizes {
+        let most = if seed < 3 { 2 } else { 9 };
+        sizes.insert(s.name().to_string(), random.next(most) as i64);
+    }
+    let mut logical = Inputs { sizes: sizes.clone(), ..Inputs::default() };
+    let mut flat = Inputs { sizes: sizes.clone(), ..Inputs::default() };
+    let mut hidden = Vec::new();
+    for (p, layout) in func.params.iter().zip(&structured.layout.params) {
+        let size = |e: &taffeta_ast::Expr| match e.kind() {
+            ExprKind::Var(s) => sizes[s.name()] as usize,
+            _ => e.as_int().expect("a size") as usize,
+        };
+        let shape: Vec<usize> = p.tensor.shape.iter().map(size).collect();
+        let Parameter::Stored(_) = layout else {
+            let count: usize = shape.iter().product();
+            let special = [0.0, -0.0, f64::INFINITY, f64::NAN, 1.5];
+            let element = |random: &mut random::Random| match random.next(12) {
+                0 => special[random.next(5)],
+                v => v as f64,
+            };
+            let buffer = match p.tensor.dtype {
+                taffeta_ast::DType::I64 => Buffer::I64((0..count).map(|_| random.next(7) as i64).collect()),
+                _ => Buffer::F64((0..count).map(|_| element(&mut random)).collect()),
+            };
+            let value = Value::new(shape, buffer).expect("it fits");
+            logical.params.push(value.clone());
+            flat.params.push(value);
+            continue;
+        };
+        let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
+        hidden.extend(stored.hidden().iter().copied());
+        flat.params.extend(stored.arrays().iter().cloned());
+        // What stands below a dense level is stored with its neighbours.
+        logical.params.push(stored.elements());
+    }
+    for (s, n) in structured.layout.hidden.iter().zip(hidden) {
+        flat.sizes.insert(s.name().to_string(), n);
+    }
+    let text = || taffeta_ast::print::func(&structured.func);
+    let (expected, found) = match (run(func, &logical), run(&structured.func, &flat)) {
+        (Ok(expected), Ok(found)) => (expected, found),
+        (Err(a), Err(b)) if a.to_string() == b.to_string() => return,
+        // What storage skips raises nothing.
+        (Err(e), Ok(_)) if e.to_string().contains("out of range") => return,
+        (expected, found) => panic!("seed {seed}: {expected:?} is not {found:?}\n{}", text()),
+    };
+    for (a, b) in expected.results.iter().zip(&found.results) {
+        let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-12 * x.abs();
+        let same = a.numbers().iter().zip(b.numbers()).all(|(x, y)| same(*x, y));
+        assert!(a.shape() == b.shape() && same, "seed {seed}: {a:?} is not {b:?} with {logical:?}\n{}", text());
+    }
+}
