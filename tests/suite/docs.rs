@@ -224,6 +224,30 @@ fn every_operator_is_in_the_reference() {
     }
 }
 
+/// The first picture of a text.
+fn picture(text: &str) -> &str {
+    let begin = text.find("```text\n").expect("a picture");
+    let end = text[begin + 3..].find("```").expect("its end");
+    &text[begin..begin + 3 + end]
+}
+
+#[test]
+fn every_level_has_a_page_with_the_picture_of_its_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let summary = read("docs/src/SUMMARY.md");
+    for kind in taffeta_ast::format::LevelKind::ALL {
+        let name = kind.name();
+        let page = read(&format!("docs/src/reference/levels/{name}.md"));
+        let file = read(&format!("structured/src/levels/{name}.rs"));
+        let head: Vec<&str> = file.lines().map_while(|l| l.strip_prefix("//!")).collect();
+        let head = head.iter().map(|l| l.strip_prefix(' ').unwrap_or(l)).join("\n");
+        assert_eq!(picture(&page), picture(&head), "{name}");
+        assert!(page.contains("```console\n$ taffeta run "), "{name} has an example");
+        assert!(summary.contains(&format!("(reference/levels/{name}.md)")), "{name} is in the summary");
+    }
+}
+
 /// The page of the codes: every group with its codes, as `taffeta explain` prints them.
 fn page_of_diagnostics() -> String {
     let mut out = String::from(

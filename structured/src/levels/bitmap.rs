@@ -1,10 +1,10 @@
-//! `bitmap`: a bit for each coordinate that says whether it is stored. Each position of the level above has bytes of its
-//! own, `(size + 7) // 8` of them; coordinate `i` is bit `i % 8` of byte `i // 8`, counted from the lowest. Its position
-//! is `p * size + i`, as in `dense`: those of coordinates that are not stored are left unused.
+//! `bitmap`: a bit for each coordinate that says whether it is stored. Each position of the level above has bytes of
+//! its own, `(size + 7) // 8` of them; coordinate `i` is bit `i % 8` of byte `i // 8`, counted from the lowest. Its
+//! position is `p * size + i`, as in `dense`: those of coordinates that are not stored are left unused.
 //!
 //! ```text
-//!     0 1 2 3        bits   0b1010   0b0000   0b0001      coordinates 1 and 3 under position 0, none under 1, 0 under 2
-//! 0   . a . b        positions 1, 3 and 8 of 12
+//!     0 1 2 3        bits   0b1010   0b0000   0b0001      coordinates 1 and 3 under position 0, none under 1,
+//! 0   . a . b        positions 1, 3 and 8 of 12           0 under 2
 //! 1   . . . .
 //! 2   c . . .
 //! ```
