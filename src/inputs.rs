@@ -8,7 +8,7 @@ use crate::bind::Sizes;
 use crate::io::{self, Source, Want, memory, shape_text};
 pub use crate::locate::Fault;
 use std::collections::BTreeMap;
-use taffeta_ast::{Diagnostic, Value};
+use taffeta_ast::{Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
 /// Everything a call needs.
@@ -27,23 +27,9 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     let sources = sources(signature, &params, given).map_err(all)?;
     let mut bound = Sizes::given(signature, sizes).map_err(all)?;
 
+    let all: Vec<Option<&Source>> = sources.iter().map(Some).collect();
+    let mut values = read_files(signature, &params, &all, &mut bound)?;
     let mut errors: Vec<Fault> = Vec::new();
-    let mut values: Vec<Option<Value>> = Vec::new();
-    for (param, source) in params.iter().zip(&sources) {
-        let mut fault = |d: Diagnostic| {
-            errors.push(if d.code == "data::rank" { Fault::of(&param.name, None, d) } else { d.into() });
-        };
-        values.push(match source {
-            Source::Generator(_) => None,
-            source => read_one(param, source, &want(param, &bound)).map_err(&mut fault).ok(),
-        });
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-
-    let shapes: Vec<Option<Vec<usize>>> = values.iter().map(|v| v.as_ref().map(|v| v.shape().to_vec())).collect();
-    bound.unify(signature, &shapes)?;
     let complete = bound.complete(signature).map_err(|d| vec![d.into()])?;
     let mut bytes = 0u128;
     for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
@@ -77,6 +63,37 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     }
 }
 
+/// Reads files and literals, and learns their sizes. Files that do not say theirs come after all others, whose sizes
+/// they are then read with.
+fn read_files(
+    signature: &Signature,
+    params: &[&TensorSig],
+    sources: &[Option<&Source>],
+    bound: &mut Sizes,
+) -> Result<Vec<Option<Value>>, Vec<Fault>> {
+    let mut values: Vec<Option<Value>> = vec![None; params.len()];
+    for last in [false, true] {
+        let mut errors: Vec<Fault> = Vec::new();
+        for ((param, source), value) in params.iter().zip(sources).zip(&mut values) {
+            match source {
+                None | Some(Source::Generator(_)) => {}
+                Some(source) if io::without_shape(source) != last => {}
+                Some(source) => match read_one(param, source, &want(param, bound)) {
+                    Ok(v) => *value = Some(v),
+                    Err(d) if d.code == "data::rank" => errors.push(Fault::of(&param.name, None, d)),
+                    Err(d) => errors.push(d.into()),
+                },
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let shapes: Vec<Option<Vec<usize>>> = values.iter().map(|v| v.as_ref().map(|v| v.shape().to_vec())).collect();
+        bound.unify(signature, &shapes)?;
+    }
+    Ok(values)
+}
+
 fn read_one(param: &TensorSig, source: &Source, want: &Want) -> Result<Value, Diagnostic> {
     if param.storage.is_some() { io::read_stored(source, want) } else { io::read(source, want) }
 }
@@ -97,17 +114,9 @@ pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String
     let params: Vec<&TensorSig> = signature.params().collect();
     let sources = some_sources(signature, &params, given).map_err(all)?;
     let mut bound = Sizes::given(signature, sizes).map_err(all)?;
-    let mut integers = BTreeMap::new();
-    let mut shapes = Vec::new();
-    for (param, source) in params.iter().zip(&sources) {
-        let value = match source {
-            None | Some(Source::Generator(_)) => None,
-            Some(source) => Some(read_one(param, source, &want(param, &bound)).map_err(|d| vec![d.into()])?),
-        };
-        integers.extend(value.as_ref().and_then(|v| integer(param, v)));
-        shapes.push(value.map(|v| v.shape().to_vec()));
-    }
-    bound.unify(signature, &shapes)?;
+    let sources: Vec<Option<&Source>> = sources.iter().map(Option::as_ref).collect();
+    let values = read_files(signature, &params, &sources, &mut bound)?;
+    let integers = params.iter().zip(&values).filter_map(|(p, v)| integer(p, v.as_ref()?)).collect();
     Ok(Known { sizes: bound.known(signature).collect(), integers })
 }
 
@@ -170,7 +179,9 @@ fn want(param: &TensorSig, sizes: &Sizes) -> Want {
     let empty = known
         .contains(&Some(0))
         .then(|| known.iter().map(|n| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)).collect());
-    Want { name: param.name.clone(), dtype: param.dtype, ndim: param.shape.len(), empty }
+    let sizes = known.iter().map(|n| n.and_then(|n| usize::try_from(n).ok())).collect();
+    let fill = param.storage.as_ref().map(|s| s.format(param.dtype).fill.unwrap_or(Literal::zero(param.dtype)));
+    Want { empty, sizes, fill, ..Want::new(&param.name, param.dtype, param.shape.len()) }
 }
 
 /// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.

@@ -32,6 +32,7 @@ pub mod algebra;
 pub mod build;
 pub mod bytes;
 pub mod codes;
+pub mod coordinates;
 pub mod diag;
 pub mod dtype;
 pub mod expr;

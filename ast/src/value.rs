@@ -1,6 +1,7 @@
 //! Tensors as data: what programs are run on. Row-major, contiguous, of any element type; or, for parameters that are
 //! structured, the elements that are stored with their indices, whatever the format.
 
+use crate::coordinates;
 use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::half_precision::{to_bf16, to_f16};
@@ -250,6 +251,44 @@ impl Value {
         let sorted = || indices.chunks_exact(ndim).is_sorted_by(|a, b| a < b);
         let ok = fits && indices.chunks_exact(ndim).all(inside) && sorted();
         ok.then(|| Value { shape, data: elements, places: Some(Arc::new(Places { indices, fill })) })
+    }
+
+    /// A sparse tensor of elements in any order. Those that stand at one place are summed (of `bool`, or; integers
+    /// wrap). `None` if indices are not in range, or not as many as the elements need.
+    ///
+    /// ```
+    /// use taffeta_ast::{Buffer, Literal, Value};
+    ///
+    /// let (indices, elements) = (vec![2, 1, 0, 0, 2, 1], Buffer::I32(vec![1, 5, 2]));
+    /// let a = Value::summed(vec![3, 3], indices, &elements, Literal::Int(0)).unwrap();
+    /// assert_eq!((a.data(), &a.places().unwrap().indices[..]), (&Buffer::I32(vec![5, 3]), &[0, 0, 2, 1][..]));
+    /// ```
+    pub fn summed(shape: Vec<usize>, indices: Vec<i64>, elements: &Buffer, fill: Literal) -> Option<Value> {
+        let ndim = shape.len();
+        let inside = |at: &[i64]| at.iter().zip(&shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
+        let fits = ndim > 0 && indices.len() == elements.len().checked_mul(ndim)?;
+        if !fits || !indices.chunks_exact(ndim).all(inside) {
+            return None;
+        }
+        let order: Vec<usize> = (0..ndim).collect();
+        let sorted = coordinates::sorted(&shape, &order, &indices);
+        let mut merged: Vec<i64> = Vec::with_capacity(indices.len());
+        let mut positions = Vec::with_capacity(sorted.len());
+        for e in &sorted {
+            let at = &indices[e * ndim..(e + 1) * ndim];
+            if !merged.ends_with(at) {
+                merged.extend(at);
+            }
+            positions.push((merged.len() / ndim) as i64 - 1);
+        }
+        let mut data = Buffer::zeros(elements.dtype(), merged.len() / ndim);
+        coordinates::place(elements, &sorted, &positions, &mut data);
+        Some(Value { shape, data, places: Some(Arc::new(Places { indices: merged, fill })) })
+    }
+
+    /// Other elements in the same places; `None` if they are not as many.
+    pub fn with_data(self, data: Buffer) -> Option<Value> {
+        (data.len() == self.data.len()).then_some(Value { data, ..self })
     }
 
     /// Where its elements stand, if it is sparse: [`Value::data`] has these elements alone.

@@ -56,7 +56,7 @@ impl Mesh {
 
 fn part<T: Element>(path: &Path, part: &str, dtype: DType) -> Result<Array2<T>, Box<dyn Error>> {
     let source = Source::File { path: path.to_path_buf(), part: Some(part.to_string()) };
-    let want = Want { name: part.to_string(), dtype, ndim: 2, empty: None };
+    let want = Want::new(part, dtype, 2);
     let value = io::read(&source, &want).map_err(|d| format!("{}: {}", path.display(), d.message))?;
     let array = taffeta::array::to_array::<T>(value).ok_or_else(|| format!("{}: no numbers", path.display()))?;
     Ok(array.into_dimensionality()?)

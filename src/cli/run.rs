@@ -38,7 +38,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], true)
 or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange, sprand(density=0.01)). Structured
-parameters take .mtx files as the elements that they list. Results go to .npy .npz .csv .txt .png.
+parameters take the elements that .mtx .tns .tns.gz files and SciPy's .npz list, and dense files. Results go to .npy
+.npz .csv .txt .png, structured ones to .npz .mtx .tns too.
 
 Examples:
   taffeta run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
@@ -108,6 +109,7 @@ fn results<'a>(signature: &'a Signature, params: &'a [Value], results: &'a [Valu
 /// Where results go; names, formats and directories are checked before anything runs.
 fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
     let all: Vec<&TensorSig> = signature.tensors.iter().filter(|t| t.passing != Passing::In).collect();
+    let format = |t: &TensorSig| t.storage.as_ref().map(|s| s.format(t.dtype));
     let mut targets: Vec<Target> = Vec::new();
     let mut errors = Vec::new();
     for (name, path) in &args.outputs {
@@ -121,7 +123,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
             });
             continue;
         };
-        let target = Target { name: name.clone(), path: PathBuf::from(path) };
+        let target = Target { name: name.clone(), path: PathBuf::from(path), format: format(t) };
         if let Err(d) = target.check(t.dtype, t.shape.len()) {
             errors.push(d);
         }
@@ -134,7 +136,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
             errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
         }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
-            let target = Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)) };
+            let target = Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)), format: format(t) };
             if dir.is_dir()
                 && let Err(d) = target.check(t.dtype, t.shape.len())
             {

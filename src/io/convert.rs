@@ -18,9 +18,12 @@ pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
         (Kind::Int, Kind::Int) | (Kind::Int, Kind::Float) | (Kind::Float, Kind::Float) => {}
         _ => return Err(refused(from, want, what)),
     }
-    let (shape, data) = value.into_parts();
+    let data = value.data();
     let n = data.len();
-    let place = |i: usize| at(&shape, i);
+    let place = |i: usize| match value.places() {
+        Some(places) => at_index(&places.indices[i * value.shape().len()..][..value.shape().len()]),
+        None => at(value.shape(), i),
+    };
     let converted = if want.dtype.is_float() {
         let get = |i: usize| -> Result<f64, Diagnostic> {
             let v = data.get_f64(i);
@@ -40,7 +43,8 @@ pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
             data.get_int(i).ok_or_else(|| refused(from, want, what)).and_then(|v| in_range(v, want, what, || place(i)))
         })?
     };
-    Value::new(shape, converted)
+    value
+        .with_data(converted)
         .ok_or_else(|| Diagnostic::new("data::format", format!("{what}: shape and data disagree")))
 }
 
@@ -142,13 +146,19 @@ pub(crate) fn at(shape: &[usize], mut i: usize) -> String {
     format!(" at {}", super::shape_text(&index))
 }
 
+/// ` at [1, 2]`.
+fn at_index(index: &[i64]) -> String {
+    let all: Vec<String> = index.iter().map(i64::to_string).collect();
+    format!(" at [{}]", all.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(data: Buffer, dtype: DType) -> Result<Buffer, String> {
         let n = data.len();
-        let want = Want { name: "x".into(), dtype, ndim: 1, empty: None };
+        let want = Want::new("x", dtype, 1);
         let value = Value::new(vec![n], data).expect("one dimension");
         to(value, &want, "x.npy").map(|v| v.into_parts().1).map_err(|d| d.message)
     }

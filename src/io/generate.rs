@@ -271,7 +271,7 @@ mod tests {
 
     fn make(text: &str, name: &str, dtype: DType, shape: &[usize]) -> Result<Buffer, String> {
         let g = Generator::parse(text).expect("a generator").map_err(|d| d.message)?;
-        let want = Want { name: name.into(), dtype, ndim: shape.len(), empty: None };
+        let want = Want::new(name, dtype, shape.len());
         g.generate(&want, shape).map(|v| v.into_parts().1).map_err(|d| d.message)
     }
 
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn sparse_ones_have_as_many_elements_as_their_density_says() {
-        let want = Want { name: "A".into(), dtype: DType::F64, ndim: 2, empty: None };
+        let want = Want::new("A", DType::F64, 2);
         let sparse = |text: &str, shape: &[usize]| {
             Generator::parse(text).expect("a generator").expect("it makes sense").sparse(&want, shape).expect("it fits")
         };

@@ -246,7 +246,7 @@ mod tests {
     use taffeta_ast::Buffer;
 
     fn check(text: &str, dtype: DType) -> Result<(Vec<usize>, Buffer), String> {
-        let want = Want { name: "x".into(), dtype, ndim: 0, empty: None };
+        let want = Want::new("x", dtype, 0);
         read(text, &want).map(Value::into_parts).map_err(|d| d.message)
     }
 

@@ -8,6 +8,7 @@
 //! ([`memory`]).
 
 pub mod convert;
+mod elements;
 pub mod generate;
 pub mod literal;
 pub mod memory;
@@ -17,16 +18,18 @@ pub mod npy;
 pub mod npz;
 pub mod output;
 pub mod picture;
+pub mod scipy;
 pub mod source;
 mod stdin;
 pub mod table;
+pub mod tns;
 
 pub use generate::Generator;
 pub use source::Source;
 
 use std::io::Read;
 use std::path::Path;
-use taffeta_ast::{DType, Diagnostic, Value};
+use taffeta_ast::{DType, Diagnostic, Literal, Value};
 
 /// What a reader is asked for: the parameter that the tensor is meant for.
 #[derive(Clone, Debug)]
@@ -39,6 +42,17 @@ pub struct Want {
     pub ndim: usize,
     /// The shape, where it is known to have no elements before anything is read.
     pub empty: Option<Vec<usize>>,
+    /// Each size that is known before this tensor is read; no more than there are dimensions.
+    pub sizes: Vec<Option<usize>>,
+    /// Of a structured parameter, the value of what is not stored.
+    pub fill: Option<Literal>,
+}
+
+impl Want {
+    /// A dense tensor of which no size is known.
+    pub fn new(name: impl Into<String>, dtype: DType, ndim: usize) -> Want {
+        Want { name: name.into(), dtype, ndim, empty: None, sizes: Vec::new(), fill: None }
+    }
 }
 
 /// Reads a file or a literal. Generators need a shape first: see [`Generator::generate`].
@@ -61,12 +75,27 @@ pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
         Source::File { path, part: None } => path,
         _ => return read(source, want),
     };
-    if source::extension(path) != "mtx" {
-        return read(source, want);
-    }
-    let value = mtx::read_sparse(path, want)?;
+    let value = match source::extension(path).as_str() {
+        "mtx" => mtx::read_sparse(path, want)?,
+        "npz" => match scipy::read(path, want)? {
+            Some(value) => value,
+            None => return read(source, want),
+        },
+        "tns" | "tns.gz" => tns::read(path, want)?,
+        _ => return read(source, want),
+    };
     check_rank(&value, source, want)?;
     Ok(value)
+}
+
+/// Whether a file does not say how large its tensor is, so that the sizes that other inputs have are wanted first.
+pub fn without_shape(source: &Source) -> bool {
+    let Source::File { path, .. } = source else { return false };
+    let extension = match is_stdin(path) {
+        true => stdin::file().map(source::extension).unwrap_or_default(),
+        false => source::extension(path),
+    };
+    matches!(extension.as_str(), "tns" | "tns.gz")
 }
 
 fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
@@ -75,16 +104,17 @@ fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diag
     }
     match source::extension(path).as_str() {
         "npy" => npy::read(path, want),
-        "npz" => npz::read(path, part, want),
+        "npz" if part.is_some() => npz::read(path, part, want),
+        "npz" => match scipy::read(path, want)? {
+            Some(sparse) => elements::dense(&sparse, path),
+            None => npz::read(path, None, want),
+        },
         "csv" | "tsv" | "txt" => table::read(path, part, want),
         "obj" | "off" => mesh::read(path, part, want),
         "mtx" => mtx::read(path, part, want),
         "png" => picture::read(path, want),
-        "tns" | "bed" => Err(Diagnostic::new(
-            "data::unsupported",
-            format!("{}: sparse tensors and intervals are not supported yet", path.display()),
-        )
-        .help("convert the file to a dense `.npy`")),
+        "tns" | "tns.gz" => elements::dense(&tns::read(path, want)?, path),
+        "bed" => Err(file_error("data::unsupported", path, "intervals are not supported yet")),
         other => Err(source::unknown_format(path, other)),
     }
 }

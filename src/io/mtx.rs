@@ -1,17 +1,23 @@
-//! Matrix Market: a dense parameter takes the whole matrix, and index lists take its parts.
+//! Matrix Market: a dense parameter takes the whole matrix, a structured one its elements, and index lists its parts.
 //!
 //! `A.mtx:rows`, `:cols` and `:values` are the stored entries, sorted by row and then column, with the other half of a
 //! symmetric matrix written out; `:indptr` says where each row starts in them (`n + 1` numbers); `:shape` is `[n, m]`.
-//! In the dense form entries that stand twice are summed.
+//! In a tensor entries that stand twice are summed.
+//!
+//! Numbers are `f64`, `i64` or `u64`, as the file says, and are converted to the parameter's type; elements of a
+//! pattern are 1. A file of real numbers may call itself Hermitian: it is symmetric.
 
-use super::{Want, convert, file_error, line_error, memory, truncated};
+use super::elements::{self, Elements, Numbers};
+use super::{Want, convert, file_error, line_error, memory, tns, truncated};
+use std::io::Write;
 use std::path::Path;
-use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value, coordinates};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Field {
     Pattern,
     Integer,
+    Unsigned,
     Real,
 }
 
@@ -28,13 +34,12 @@ struct Banner {
     symmetry: Symmetry,
 }
 
-/// Entries of a matrix, sorted by row and then column.
+/// A matrix as its file has it, the other half of a symmetric one written out.
 struct Matrix {
-    rows: usize,
-    cols: usize,
-    integer: bool,
-    pattern: bool,
-    entries: Vec<(usize, usize, f64)>,
+    shape: [usize; 2],
+    /// Whether the file lists all elements.
+    dense: bool,
+    elements: Elements,
 }
 
 const PARTS: [&str; 5] = ["rows", "cols", "values", "indptr", "shape"];
@@ -48,84 +53,73 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
             None => d.help("it has `rows`, `cols`, `values`, `indptr` and `shape`"),
         });
     }
-    let text = super::read_text(path)?;
-    let matrix = parse(&text, path)?;
-    let what = path.display().to_string();
-    let list = |v: Vec<i64>| Value::new(vec![v.len()], Buffer::I64(v));
-    let value = match part {
-        Some("rows") => list(matrix.entries.iter().map(|e| e.0 as i64).collect()),
-        Some("cols") => list(matrix.entries.iter().map(|e| e.1 as i64).collect()),
-        Some("values") => {
-            let v: Vec<f64> = matrix.entries.iter().map(|e| e.2).collect();
-            Value::new(vec![v.len()], numbers(v, matrix.integer))
-        }
-        Some("indptr") => {
-            memory::check_tensor(DType::I64, &[matrix.rows, 2], &what)?;
-            let mut start = vec![0i64; matrix.rows + 1];
-            for e in &matrix.entries {
-                start[e.0 + 1] += 1;
-            }
-            for i in 0..matrix.rows {
-                start[i + 1] += start[i];
-            }
-            list(start)
-        }
-        Some(_) => list(vec![matrix.rows as i64, matrix.cols as i64]),
-        None => dense(&matrix, want, &what)?,
+    let matrix = parse(&super::read_text(path)?, path)?;
+    let Some(part) = part else {
+        // Nothing is built of a matrix that has no room.
+        memory::check_tensor(want.dtype, &matrix.shape, &path.display().to_string())?;
+        return elements::dense(&matrix.tensor(want, path)?, path);
     };
+    let what = path.display().to_string();
+    let list = matrix.part(part, want, &what)?;
+    let value = Value::new(vec![list.len()], list);
     let value = value.ok_or_else(|| file_error("data::format", path, "shape and data disagree"))?;
-    let shown = part.map_or(what.clone(), |p| format!("{what}:{p}"));
-    convert::to(value, want, &shown)
+    convert::to(value, want, &format!("{what}:{part}"))
 }
 
-/// Reads a matrix as its elements, those that stand twice summed. Elements that are written down are stored, zeros too.
+/// Reads a matrix as its elements, those that stand twice summed. Elements that are written down are stored, zeros too;
+/// a file that lists all of them gives a dense value.
 pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     let matrix = parse(&super::read_text(path)?, path)?;
-    let mut entries: Vec<(usize, usize, f64)> = Vec::with_capacity(matrix.entries.len());
-    for e in &matrix.entries {
-        match entries.last_mut() {
-            Some(last) if (last.0, last.1) == (e.0, e.1) => last.2 += e.2,
-            _ => entries.push(*e),
-        }
-    }
-    let column = want.ndim == 1 && matrix.cols == 1;
-    let row = want.ndim == 1 && matrix.rows == 1 && !column;
-    let (shape, indices): (Vec<usize>, Vec<i64>) = match (column, row) {
-        (true, _) => (vec![matrix.rows], entries.iter().map(|e| e.0 as i64).collect()),
-        (_, true) => (vec![matrix.cols], entries.iter().map(|e| e.1 as i64).collect()),
-        _ => (vec![matrix.rows, matrix.cols], entries.iter().flat_map(|e| [e.0 as i64, e.1 as i64]).collect()),
-    };
-    let numbers = numbers(entries.iter().map(|e| e.2).collect(), matrix.integer);
-    let what = path.display().to_string();
-    let elements = match (matrix.pattern, want.dtype) {
-        (true, DType::Bool) => Buffer::Bool(vec![true; entries.len()]),
-        _ => {
-            let list = Value::new(vec![entries.len()], numbers);
-            let list = list.ok_or_else(|| file_error("data::format", path, "shape and data disagree"))?;
-            convert::to(list, want, &what)?.into_parts().1
-        }
-    };
-    Value::sparse(shape, indices, elements, Literal::zero(want.dtype))
-        .ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
+    let dense = matrix.dense;
+    let value = matrix.tensor(want, path)?;
+    if dense { elements::dense(&value, path) } else { Ok(value) }
 }
 
-fn dense(matrix: &Matrix, want: &Want, what: &str) -> Result<Option<Value>, Diagnostic> {
-    let shape = match want.ndim {
-        1 if matrix.cols == 1 => vec![matrix.rows],
-        1 if matrix.rows == 1 => vec![matrix.cols],
-        _ => vec![matrix.rows, matrix.cols],
-    };
-    memory::check_tensor(DType::F64, &shape, what)?;
-    let mut v = vec![0.0; matrix.rows * matrix.cols];
-    for (i, j, x) in &matrix.entries {
-        v[i * matrix.cols + j] += x;
+impl Matrix {
+    /// The matrix; a column or a row where one dimension is wanted.
+    fn tensor(mut self, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
+        let [n, m] = self.shape;
+        let only =
+            |e: Elements, d: usize| Elements { indices: e.indices.into_iter().skip(d).step_by(2).collect(), ..e };
+        let shape = match want.ndim {
+            1 if m == 1 => {
+                self.elements = only(self.elements, 0);
+                vec![n]
+            }
+            1 if n == 1 => {
+                self.elements = only(self.elements, 1);
+                vec![m]
+            }
+            _ => vec![n, m],
+        };
+        self.elements.tensor(shape, want, path)
     }
-    Ok(Value::new(shape, numbers(v, matrix.integer)))
-}
 
-/// Integers stay integers, so that they fit integer parameters. (Those of the file were read exactly.)
-fn numbers(v: Vec<f64>, integer: bool) -> Buffer {
-    if integer { Buffer::I64(v.into_iter().map(|x| x as i64).collect()) } else { Buffer::F64(v) }
+    fn part(self, part: &str, want: &Want, what: &str) -> Result<Buffer, Diagnostic> {
+        let [n, m] = self.shape;
+        let indices = &self.elements.indices;
+        let sorted = || coordinates::sorted(&self.shape, &[0, 1], indices);
+        Ok(match part {
+            "rows" => Buffer::I64(sorted().into_iter().map(|e| indices[2 * e]).collect()),
+            "cols" => Buffer::I64(sorted().into_iter().map(|e| indices[2 * e + 1]).collect()),
+            "values" => {
+                let sorted = sorted();
+                let values = self.elements.values.of(want)?;
+                let positions: Vec<i64> = (0..sorted.len() as i64).collect();
+                let mut list = Buffer::zeros(values.dtype(), sorted.len());
+                coordinates::place(&values, &sorted, &positions, &mut list);
+                list
+            }
+            "indptr" => {
+                memory::check_tensor(DType::I64, &[n, 2], what)?;
+                let mut start = vec![0i64; n + 1];
+                indices.iter().step_by(2).for_each(|row| start[*row as usize + 1] += 1);
+                (0..n).for_each(|i| start[i + 1] += start[i]);
+                Buffer::I64(start)
+            }
+            _ => Buffer::I64(vec![n as i64, m as i64]),
+        })
+    }
 }
 
 fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
@@ -134,7 +128,8 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
         return Err(line_error(path, 1, "a Matrix Market file starts with `%%MatrixMarket matrix …`"));
     }
     let word = |k: usize| words.get(k).map_or("", String::as_str);
-    let unsupported = |w: &str| line_error(path, 1, format!("`{w}` matrices are not supported"));
+    let refused = |what: String| line_error(path, 1, what);
+    let unsupported = |w: &str| refused(format!("`{w}` matrices are not supported"));
     if word(1) != "matrix" {
         return Err(unsupported(word(1)));
     }
@@ -145,17 +140,103 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     };
     let field = match word(3) {
         "pattern" if coordinate => Field::Pattern,
+        "pattern" => return Err(refused("a `pattern` lists coordinates, and this is an `array`".into())),
         "integer" => Field::Integer,
+        "unsigned-integer" => Field::Unsigned,
         "real" | "double" => Field::Real,
+        "complex" => {
+            return Err(refused("`complex` matrices are not supported: programs have no complex numbers".into())
+                .help("write its real and imaginary parts to two files (in SciPy `mmwrite(\"re.mtx\", A.real)`)"));
+        }
         w => return Err(unsupported(w)),
     };
     let symmetry = match word(4) {
         "general" => Symmetry::General,
-        "symmetric" => Symmetry::Symmetric,
+        // What is real is its own conjugate.
+        "symmetric" | "hermitian" => Symmetry::Symmetric,
+        "skew-symmetric" if field == Field::Pattern || field == Field::Unsigned => {
+            return Err(refused(format!("elements of a skew-symmetric matrix have signs, and `{}` has none", word(3))));
+        }
         "skew-symmetric" => Symmetry::Skew,
         w => return Err(unsupported(w)),
     };
     Ok(Banner { coordinate, field, symmetry })
+}
+
+/// The numbers of a file, by its field.
+enum Entries {
+    Pattern(usize),
+    Integer(Vec<i64>),
+    Unsigned(Vec<u64>),
+    Real(Vec<f64>),
+}
+
+impl Entries {
+    fn of(field: Field) -> Entries {
+        match field {
+            Field::Pattern => Entries::Pattern(0),
+            Field::Integer => Entries::Integer(Vec::new()),
+            Field::Unsigned => Entries::Unsigned(Vec::new()),
+            Field::Real => Entries::Real(Vec::new()),
+        }
+    }
+
+    /// Adds the number that a line ends with.
+    fn push(&mut self, word: Option<&str>, path: &Path, line: usize) -> Result<(), Diagnostic> {
+        let missing = || line_error(path, line, "the value is missing");
+        let bad = |w: &str, what: &str| line_error(path, line, format!("`{w}` is not {what}"));
+        match self {
+            Entries::Pattern(n) => {
+                *n += 1;
+                let extra = |w| line_error(path, line, format!("`{w}` is too much: a pattern has no values"));
+                return word.map_or(Ok(()), |w| Err(extra(w)));
+            }
+            Entries::Integer(v) => {
+                let w = word.ok_or_else(missing)?;
+                v.push(w.parse().map_err(|_| bad(w, "an integer of 64 bits"))?);
+            }
+            Entries::Unsigned(v) => {
+                let w = word.ok_or_else(missing)?;
+                v.push(w.parse().map_err(|_| bad(w, "an integer of 64 bits without sign"))?);
+            }
+            Entries::Real(v) => {
+                let w = word.ok_or_else(missing)?;
+                v.push(super::float(w).ok_or_else(|| bad(w, "a number in the range of f64"))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the last number again, for the other half of the matrix; `None` where its negation has no room.
+    fn mirror(&mut self, skew: bool) -> Option<()> {
+        match self {
+            Entries::Pattern(n) => *n += 1,
+            Entries::Unsigned(v) => v.extend(v.last().copied()),
+            Entries::Integer(v) if skew => v.push(v.last()?.checked_neg()?),
+            Entries::Integer(v) => v.extend(v.last().copied()),
+            Entries::Real(v) if skew => v.push(-*v.last()?),
+            Entries::Real(v) => v.extend(v.last().copied()),
+        }
+        Some(())
+    }
+
+    /// Whether the last number is 0.
+    fn ends_in_zero(&self) -> bool {
+        match self {
+            Entries::Integer(v) => v.last() == Some(&0),
+            Entries::Real(v) => v.last() == Some(&0.0),
+            Entries::Pattern(_) | Entries::Unsigned(_) => false,
+        }
+    }
+
+    fn numbers(self) -> Numbers {
+        match self {
+            Entries::Pattern(n) => Numbers::Ones(n),
+            Entries::Integer(v) => Numbers::Typed(Buffer::I64(v)),
+            Entries::Unsigned(v) => Numbers::Typed(Buffer::U64(v)),
+            Entries::Real(v) => Numbers::Typed(Buffer::F64(v)),
+        }
+    }
 }
 
 fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
@@ -173,12 +254,14 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
         (_, true) => return Err(line_error(path, line, "rows, columns and number of entries are expected")),
         (_, false) => return Err(line_error(path, line, "rows and columns are expected")),
     };
+    elements::check_sizes(&[rows, cols], path)?;
     if banner.symmetry != Symmetry::General && rows != cols {
         return Err(line_error(path, line, format!("a symmetric matrix of {rows} × {cols}")));
     }
-    let pattern = banner.field == Field::Pattern;
-    let mut matrix = Matrix { rows, cols, integer: banner.field != Field::Real, pattern, entries: Vec::new() };
-    let mut position = if banner.symmetry == Symmetry::Skew { (1, 0) } else { (0, 0) };
+    // What the file announces is not believed: memory grows with its lines.
+    let (mut indices, mut entries) = (Vec::new(), Entries::of(banner.field));
+    let skew = banner.symmetry == Symmetry::Skew;
+    let mut position = if skew { (1, 0) } else { (0, 0) };
     for _ in 0..count {
         let (line, text) = lines.next().ok_or_else(|| truncated(path))?;
         let mut words = text.split_whitespace();
@@ -189,20 +272,24 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
             position = next_in_column(at, rows, banner.symmetry);
             at
         };
-        let x = value(words.next(), banner.field, path, line)?;
+        entries.push(words.next(), path, line)?;
         if let Some(extra) = words.next() {
             return Err(line_error(path, line, format!("`{extra}` is too much on this line")));
         }
-        matrix.entries.push((i, j, x));
+        indices.extend([i as i64, j as i64]);
+        if skew && i == j && !entries.ends_in_zero() {
+            return Err(line_error(path, line, "the diagonal of a skew-symmetric matrix is 0"));
+        }
         if i != j && banner.symmetry != Symmetry::General {
-            matrix.entries.push((j, i, if banner.symmetry == Symmetry::Skew { -x } else { x }));
+            indices.extend([j as i64, i as i64]);
+            entries.mirror(skew).ok_or_else(|| line_error(path, line, "the value has no negation in 64 bits"))?;
         }
     }
     if let Some((line, _)) = lines.next() {
         return Err(line_error(path, line, format!("more entries than the {count} that the file announces")));
     }
-    matrix.entries.sort_by_key(|e| (e.0, e.1));
-    Ok(matrix)
+    let elements = Elements { indices, values: entries.numbers() };
+    Ok(Matrix { shape: [rows, cols], dense: !banner.coordinate, elements })
 }
 
 /// How many values an `array` file holds.
@@ -236,22 +323,31 @@ fn index(word: Option<&str>, n: usize, what: &str, path: &Path, line: usize) -> 
     }
 }
 
-fn value(word: Option<&str>, field: Field, path: &Path, line: usize) -> Result<f64, Diagnostic> {
-    match (field, word) {
-        (Field::Pattern, None) => Ok(1.0),
-        (Field::Pattern, Some(w)) => Err(line_error(path, line, format!("`{w}` is too much: a pattern has no values"))),
-        (_, None) => Err(line_error(path, line, "the value is missing")),
-        (Field::Real, Some(w)) => {
-            super::float(w).ok_or_else(|| line_error(path, line, format!("`{w}` is not a number in the range of f64")))
-        }
-        (Field::Integer, Some(w)) => {
-            let v: i64 = w.parse().map_err(|_| line_error(path, line, format!("`{w}` is not an integer")))?;
-            if v.unsigned_abs() > 1 << 53 {
-                return Err(line_error(path, line, format!("{v} is too large: integers up to 2^53 are supported")));
-            }
-            Ok(v as f64)
+/// Writes the elements that a sparse matrix stores; a vector is a column. Of `bool` those that are true.
+pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
+    let (Some(places), [n, rest @ ..]) = (value.places(), value.shape()) else {
+        return Err(std::io::Error::other(format!("{} is dense", super::shape_text(value.shape()))));
+    };
+    let m = rest.first().copied().unwrap_or(1);
+    let data = value.data();
+    let field = match data {
+        Buffer::Bool(_) => "pattern",
+        Buffer::U64(v) if v.iter().any(|v| i64::try_from(*v).is_err()) => "unsigned-integer",
+        _ if value.dtype().is_float() => "real",
+        _ => "integer",
+    };
+    let written = |e: &usize| data.get(*e) != Literal::Bool(false);
+    let count = (0..data.len()).filter(written).count();
+    writeln!(out, "%%MatrixMarket matrix coordinate {field} general\n{n} {m} {count}")?;
+    for e in (0..data.len()).filter(written) {
+        let at = &places.indices[e * (1 + rest.len())..];
+        write!(out, "{} {}", at[0] + 1, if rest.is_empty() { 1 } else { at[1] + 1 })?;
+        match field {
+            "pattern" => writeln!(out)?,
+            _ => writeln!(out, " {}", tns::number(data, e))?,
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -263,7 +359,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("a.mtx");
         std::fs::write(&path, text).expect("a file");
-        let want = Want { name: "x".into(), dtype, ndim, empty: None };
+        let want = Want::new("x", dtype, ndim);
         let prefix = format!("{}/", dir.path().display());
         read(&path, part, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }
@@ -291,6 +387,69 @@ mod tests {
         assert_eq!(check(column, None, DType::F64, 1), Ok((vec![2], Buffer::F64(vec![1.0, 2.0]))));
     }
 
+    fn sparse(text: &str, dtype: DType, ndim: usize) -> Result<Value, String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.mtx");
+        std::fs::write(&path, text).expect("a file");
+        read_sparse(&path, &Want::new("x", dtype, ndim)).map_err(|d| d.message)
+    }
+
+    #[test]
+    fn every_field_and_symmetry_is_read() {
+        let file = |kind: &str, rest: &str| format!("%%MatrixMarket matrix coordinate {kind}\n{rest}");
+        let of = |shape: &[usize], indices: &[i64], data: Buffer| {
+            let zero = Literal::zero(data.dtype());
+            Ok(Value::sparse(shape.to_vec(), indices.to_vec(), data, zero).expect("it is in order"))
+        };
+        // Twice the same place, and an explicit zero.
+        let general = file("real general", "2 3 4\n2 3 1.5\n1 1 0\n2 3 2\n1 2 -1e-3\n");
+        assert_eq!(
+            sparse(&general, DType::F64, 2),
+            of(&[2, 3], &[0, 0, 0, 1, 1, 2], Buffer::F64(vec![0.0, -1e-3, 3.5]))
+        );
+        let symmetric = file("integer symmetric", "3 3 2\n3 1 9007199254740993\n2 2 -7\n");
+        let both = Buffer::I64(vec![9007199254740993, -7, 9007199254740993]);
+        assert_eq!(sparse(&symmetric, DType::I64, 2), of(&[3, 3], &[0, 2, 1, 1, 2, 0], both));
+        assert!(sparse(&symmetric, DType::F64, 2).unwrap_err().contains("9007199254740993 at [0, 2] does not fit"));
+        let skew = file("real skew-symmetric", "2 2 1\n2 1 4\n");
+        assert_eq!(sparse(&skew, DType::F32, 2), of(&[2, 2], &[0, 1, 1, 0], Buffer::F32(vec![-4.0, 4.0])));
+        let hermitian = file("real hermitian", "2 2 1\n2 1 4\n");
+        assert_eq!(sparse(&hermitian, DType::F32, 2), of(&[2, 2], &[0, 1, 1, 0], Buffer::F32(vec![4.0, 4.0])));
+        let pattern = file("pattern general", "2 2 2\n2 1\n1 2\n");
+        for ones in [Buffer::Bool(vec![true; 2]), Buffer::U8(vec![1; 2]), Buffer::F32(vec![1.0; 2])] {
+            assert_eq!(sparse(&pattern, ones.dtype(), 2), of(&[2, 2], &[0, 1, 1, 0], ones));
+        }
+        let unsigned = file("unsigned-integer general", "1 1 1\n1 1 18446744073709551615\n");
+        assert_eq!(sparse(&unsigned, DType::U64, 2), of(&[1, 1], &[0, 0], Buffer::U64(vec![u64::MAX])));
+        let column = file("real general", "4 1 2\n4 1 2\n2 1 1\n");
+        assert_eq!(sparse(&column, DType::F64, 1), of(&[4], &[1, 3], Buffer::F64(vec![1.0, 2.0])));
+        // What lists everything is dense: what equals the fill is left out where it is stored.
+        let array = "%%MatrixMarket matrix array real general\n2 2\n1\n0\n3\n4\n";
+        assert_eq!(
+            sparse(array, DType::F64, 2),
+            Ok(Value::new(vec![2, 2], Buffer::F64(vec![1.0, 3.0, 0.0, 4.0])).expect("4"))
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for data in [
+            Buffer::F64(vec![0.1, f64::INFINITY, -1e300]),
+            Buffer::F32(vec![0.1, 1e-40, -0.0]),
+            Buffer::I8(vec![-128, 0, 127]),
+            Buffer::U64(vec![1, u64::MAX, 0]),
+            Buffer::Bool(vec![true; 3]),
+        ] {
+            for (shape, indices) in [(vec![3, 1 << 40], vec![0, 5, 2, 0, 2, 1 << 39]), (vec![9], vec![0, 4, 8])] {
+                let value = Value::sparse(shape, indices, data.clone(), Literal::zero(data.dtype())).expect("in order");
+                let mut text = Vec::new();
+                write(&mut text, &value).expect("memory");
+                let text = String::from_utf8(text).expect("text");
+                assert_eq!(sparse(&text, data.dtype(), value.shape().len()), Ok(value), "{text}");
+            }
+        }
+    }
+
     #[test]
     fn faults_name_the_line() {
         let head = "%%MatrixMarket matrix coordinate real general\n";
@@ -298,7 +457,39 @@ mod tests {
             ("1 2 3\n".to_string(), "a.mtx:1: a Matrix Market file starts with `%%MatrixMarket matrix …`"),
             (
                 "%%MatrixMarket matrix coordinate complex general\n".into(),
-                "a.mtx:1: `complex` matrices are not supported",
+                "a.mtx:1: `complex` matrices are not supported: programs have no complex numbers",
+            ),
+            (
+                "%%MatrixMarket matrix array pattern general\n".into(),
+                "a.mtx:1: a `pattern` lists coordinates, and this is an `array`",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate pattern skew-symmetric\n".into(),
+                "a.mtx:1: elements of a skew-symmetric matrix have signs, and `pattern` has none",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 3\n".into(),
+                "a.mtx:3: the diagonal of a skew-symmetric matrix is 0",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 9223372036854775808\n".into(),
+                "a.mtx:3: `9223372036854775808` is not an integer of 64 bits",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 -9223372036854775808\n".into(),
+                "a.mtx:3: the value has no negation in 64 bits",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate pattern general\n2 2 1000000000000000\n1 1\n".into(),
+                "a.mtx: the file ends before its data does",
+            ),
+            (
+                "%%MatrixMarket matrix array real general\n9999999 9999999\n1\n".into(),
+                "a.mtx: the file ends before its data does",
+            ),
+            (
+                "%%MatrixMarket matrix coordinate real general\n999999999999999 2 1\n1 1 1\n".into(),
+                "a.mtx: a size of 999999999999999 is beyond 140737488355328 (2^47)",
             ),
             (format!("{head}2 2\n"), "a.mtx:2: rows, columns and number of entries are expected"),
             (format!("{head}2 2 1\n3 1 1\n"), "a.mtx:3: row 3 is out of range: 1 to 2"),
@@ -319,13 +510,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
         fn noise_does_not_panic(
-            kind in "(coordinate|array) (real|integer|pattern) (general|symmetric|skew-symmetric)",
+            kind in "(coordinate|array) (real|integer|unsigned-integer|pattern) (general|symmetric|skew-symmetric|hermitian)",
             lines in proptest::collection::vec("[0-4]( [-0-4]){0,3}", 0..6),
         ) {
             let text = format!("%%MatrixMarket matrix {kind}\n{}", lines.join("\n"));
             for part in [None, Some("rows"), Some("indptr"), Some("values")] {
                 let _ = check(&text, part, DType::F32, 2);
             }
+            let _ = sparse(&text, DType::I16, 1);
         }
     }
 }

@@ -40,7 +40,32 @@ pub fn read_from(reader: &mut dyn Read, available: Option<u64>, path: &Path) -> 
     Value::new(header.shape, data).ok_or_else(|| truncated(path))
 }
 
+/// Reads a string: an array without dimensions, of bytes or (as Python 2 wrote it) of characters.
+pub(super) fn read_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic> {
+    let bad = |what: &str| file_error("data::format", path, what);
+    let header = header_text(reader, path)?;
+    let (descr, _, shape) = fields(&header).map_err(|what| bad(&what))?;
+    let kind = descr.trim_start_matches(['<', '|', '=']);
+    let (bytes, length) = match (kind.get(..1), kind.get(1..).and_then(|n| n.parse::<usize>().ok())) {
+        (Some("S"), Some(length)) => (1, length),
+        (Some("U"), Some(length)) => (4, length),
+        _ => return Err(bad(&format!("a string is expected, and here are elements of type `{descr}`"))),
+    };
+    if !shape.is_empty() || length > 1000 {
+        return Err(bad("a short string is expected"));
+    }
+    let mut all = vec![0u8; bytes * length];
+    reader.read_exact(&mut all).map_err(|e| os_error(path, &e))?;
+    let characters = all.chunks_exact(bytes).map(|c| if c[1..].iter().all(|b| *b == 0) { c[0] } else { b'?' });
+    Ok(characters.take_while(|c| *c != 0).map(char::from).collect())
+}
+
 fn read_header(reader: &mut dyn Read, path: &Path) -> Result<Header, Diagnostic> {
+    let text = header_text(reader, path)?;
+    parse_header(&text).map_err(|what| file_error("data::format", path, what))
+}
+
+fn header_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic> {
     let bad = |what: &str| file_error("data::format", path, what);
     let mut start = [0u8; 8];
     reader.read_exact(&mut start).map_err(|_| bad("this is not a NumPy file (it has no NumPy header)"))?;
@@ -65,8 +90,7 @@ fn read_header(reader: &mut dyn Read, path: &Path) -> Result<Header, Diagnostic>
     }
     let mut text = vec![0u8; len as usize];
     reader.read_exact(&mut text).map_err(|e| os_error(path, &e))?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    parse_header(&text).map_err(|what| bad(&what))
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The text of the header's entry `key`, up to where the next entry starts.
@@ -76,7 +100,8 @@ fn entry<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text[at + len..].trim_start().strip_prefix(':').map(str::trim_start)
 }
 
-fn parse_header(text: &str) -> Result<Header, String> {
+/// The type of the elements, whether the first index runs fastest, and the shape.
+fn fields(text: &str) -> Result<(&str, bool, Vec<usize>), String> {
     let descr = entry(text, "descr").ok_or("the header has no `descr`")?;
     if descr.starts_with('[') {
         return Err("records (structured types) are not supported: save each field as its own array".into());
@@ -96,6 +121,11 @@ fn parse_header(text: &str) -> Result<Header, String> {
         .filter(|s| !s.is_empty())
         .map(|s| s.trim_end_matches('L').parse::<usize>().map_err(|_| format!("`{s}` in `shape` is not a size")))
         .collect::<Result<Vec<_>, _>>()?;
+    Ok((descr, fortran, shape))
+}
+
+fn parse_header(text: &str) -> Result<Header, String> {
+    let (descr, fortran, shape) = fields(text)?;
     let (order, name) = match descr.chars().next() {
         Some(c @ ('<' | '>' | '|' | '=')) => (c, &descr[1..]),
         _ => ('=', descr),
@@ -207,16 +237,7 @@ pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
         DType::Bf16 | DType::F32 => "<f4",
         DType::F64 => "<f8",
     };
-    let sizes: Vec<String> = value.shape().iter().map(usize::to_string).collect();
-    let shape = if sizes.len() == 1 { format!("({},)", sizes[0]) } else { format!("({})", sizes.join(", ")) };
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    // NumPy aligns the data to 64 bytes: magic, version, length, header and a newline.
-    header.push_str(&" ".repeat((64 - (10 + header.len() + 1) % 64) % 64));
-    header.push('\n');
-    let len = u16::try_from(header.len()).map_err(|_| std::io::Error::other("a shape of too many dimensions"))?;
-    out.write_all(b"\x93NUMPY\x01\x00")?;
-    out.write_all(&len.to_le_bytes())?;
-    out.write_all(header.as_bytes())?;
+    write_header(out, descr, value.shape())?;
     macro_rules! numbers {
         ($v:expr) => {
             $v.iter().try_for_each(|x| out.write_all(&x.to_le_bytes()))
@@ -237,6 +258,25 @@ pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
         Buffer::F32(v) => numbers!(v),
         Buffer::F64(v) => numbers!(v),
     }
+}
+
+/// Writes a string, as Python's `bytes`.
+pub(super) fn write_text(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
+    write_header(out, &format!("|S{}", text.len()), &[])?;
+    out.write_all(text.as_bytes())
+}
+
+fn write_header(out: &mut dyn Write, descr: &str, shape: &[usize]) -> std::io::Result<()> {
+    let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let shape = if sizes.len() == 1 { format!("({},)", sizes[0]) } else { format!("({})", sizes.join(", ")) };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    // NumPy aligns the data to 64 bytes: magic, version, length, header and a newline.
+    header.push_str(&" ".repeat((64 - (10 + header.len() + 1) % 64) % 64));
+    header.push('\n');
+    let len = u16::try_from(header.len()).map_err(|_| std::io::Error::other("a shape of too many dimensions"))?;
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&len.to_le_bytes())?;
+    out.write_all(header.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! NumPy's `.npz`: a zip archive of `.npy` files, one for each key.
+//! NumPy's `.npz`: a zip archive of `.npy` files, one for each key. Those that hold sparse tensors are read by
+//! [`super::scipy`].
 
 use super::{Want, convert, file_error, npy, os_error};
 use std::io::{BufReader, Seek, Write};
@@ -6,53 +7,103 @@ use std::path::{Path, PathBuf};
 use taffeta_ast::{Diagnostic, Value};
 use zip::result::ZipError;
 
+/// An archive that is open.
+pub(super) struct Archive<'a> {
+    path: &'a Path,
+    zip: zip::ZipArchive<BufReader<std::fs::File>>,
+    names: Vec<String>,
+    /// The most bytes that can come out of the file: deflate makes one of 1032, and no less.
+    most: u64,
+}
+
+impl<'a> Archive<'a> {
+    pub(super) fn open(path: &'a Path) -> Result<Archive<'a>, Diagnostic> {
+        let file = super::open(path)?;
+        let length = file.metadata().map_err(|e| os_error(path, &e))?.len();
+        let zip = zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(path, e))?;
+        let names = zip.file_names().map(|n| n.trim_end_matches(".npy").to_string()).collect();
+        Ok(Archive { path, zip, names, most: length.saturating_mul(1032) })
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.names.iter().any(|n| n == key)
+    }
+
+    /// An array, as the file has it.
+    pub(super) fn array(&mut self, key: &str) -> Result<Value, Diagnostic> {
+        let shown = self.shown(key);
+        let (mut entry, length) = self.entry(key)?;
+        npy::read_from(&mut entry, Some(length), &shown)
+    }
+
+    /// A string of Python without dimensions.
+    pub(super) fn text(&mut self, key: &str) -> Result<String, Diagnostic> {
+        let shown = self.shown(key);
+        npy::read_text(&mut self.entry(key)?.0, &shown)
+    }
+
+    pub(super) fn shown(&self, key: &str) -> PathBuf {
+        PathBuf::from(format!("{}:{key}", self.path.display()))
+    }
+
+    fn entry(&mut self, key: &str) -> Result<(impl std::io::Read, u64), Diagnostic> {
+        let file = format!("{key}.npy");
+        let member = if self.zip.index_for_name(&file).is_some() { file } else { key.to_string() };
+        let entry = self.zip.by_name(&member).map_err(|e| zip_error(self.path, e))?;
+        let length = entry.size().min(self.most);
+        Ok((entry, length))
+    }
+}
+
 /// Reads the array `key`; without a key the only array, or the one that is called like the parameter.
 pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
-    let file = super::open(path)?;
-    let mut archive = zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(path, e))?;
-    let names: Vec<String> = archive.file_names().map(|n| n.trim_end_matches(".npy").to_string()).collect();
-    if names.iter().any(|n| n == "indptr") && names.iter().any(|n| n == "indices") && key.is_none() {
-        return Err(file_error(
-            "data::unsupported",
-            path,
-            "this is a sparse SciPy matrix; sparse inputs are not supported yet",
-        )
-        .help(format!("name one of its arrays: {}:data", path.display())));
-    }
+    let mut archive = Archive::open(path)?;
+    let names = &archive.names;
     let key = match key {
         Some(key) => key.to_string(),
         None if names.len() == 1 => names[0].clone(),
         None if names.contains(&want.name) => want.name.clone(),
         None => {
-            return Err(file_error("input::part", path, format!("which array is meant? It has {}", list(&names)))
+            return Err(file_error("input::part", path, format!("which array is meant? It has {}", list(names)))
                 .help(format!("write `{}:KEY`", path.display())));
         }
     };
     if !names.contains(&key) {
-        let d = file_error("input::part", path, format!("there is no array `{key}`; there is {}", list(&names)));
+        let d = file_error("input::part", path, format!("there is no array `{key}`; there is {}", list(names)));
         return Err(match taffeta_ast::spelling::nearest(&key, names.iter().map(String::as_str)) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
             None => d,
         });
     }
-    let shown = PathBuf::from(format!("{}:{key}", path.display()));
-    let member = if archive.index_for_name(&format!("{key}.npy")).is_some() { format!("{key}.npy") } else { key };
-    let mut entry = archive.by_name(&member).map_err(|e| zip_error(path, e))?;
-    let len = entry.size();
-    let value = npy::read_from(&mut entry, Some(len), &shown)?;
-    convert::to(value, want, &shown.display().to_string())
+    let value = archive.array(&key)?;
+    convert::to(value, want, &archive.shown(&key).display().to_string())
 }
 
 /// Writes an archive of one array, uncompressed as `np.savez` does.
 pub fn write(out: impl Write + Seek, key: &str, value: &Value) -> std::io::Result<()> {
     let mut archive = zip::ZipWriter::new(out);
-    let options = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .large_file(value.data().len() > 1 << 28);
-    archive.start_file(format!("{key}.npy"), options)?;
-    npy::write(&mut archive, value)?;
+    add(&mut archive, key, value)?;
     archive.finish()?;
     Ok(())
+}
+
+/// Adds an array to an archive.
+pub(super) fn add<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, value: &Value) -> std::io::Result<()> {
+    start(archive, key, value.data().len())?;
+    npy::write(archive, value)
+}
+
+/// Adds a string, as Python's `bytes`.
+pub(super) fn add_text<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, text: &str) -> std::io::Result<()> {
+    start(archive, key, text.len())?;
+    npy::write_text(archive, text)
+}
+
+fn start<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, elements: usize) -> std::io::Result<()> {
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .large_file(elements > 1 << 28);
+    Ok(archive.start_file(format!("{key}.npy"), options)?)
 }
 
 fn list(names: &[String]) -> String {
@@ -85,7 +136,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("x.npz");
         std::fs::write(&path, bytes).expect("a file");
-        let want = Want { name: "x".into(), dtype: DType::F32, ndim: 1, empty: None };
+        let want = Want::new("x", DType::F32, 1);
         read(&path, key, &want)
             .map(|v| v.into_parts().1)
             .map_err(|d| format!("{} {}", d.message, d.help.unwrap_or_default()))

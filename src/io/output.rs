@@ -3,12 +3,13 @@
 //!
 //! A link stays a link: what it leads to is written. What is there and is not a file is never replaced.
 
-use super::{npy, npz, picture, source, table};
+use super::{elements, mtx, npy, npz, picture, scipy, source, table, tns};
 use std::fs::Permissions;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use taffeta_ast::{DType, Diagnostic, Value};
+use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use tempfile::NamedTempFile;
 
 /// A result and the file that it goes to.
@@ -18,6 +19,8 @@ pub struct Target {
     pub name: String,
     /// The file.
     pub path: PathBuf,
+    /// How the result is stored, if it is structured.
+    pub format: Option<Format>,
 }
 
 impl Target {
@@ -36,20 +39,46 @@ impl Target {
                     return Err(refuse(what).help("write a `.npy` file"));
                 }
             }
-            "mtx" | "tns" => {
-                return Err(refuse("sparse results are not supported yet".into()).help("write a `.npy` file"));
-            }
+            "mtx" | "tns" => self.check_sparse(dtype, ndim).map_err(|(what, help)| refuse(what).help(help))?,
             "" => {
-                return Err(
-                    refuse("a result's file needs an ending".into()).help("one of .npy .npz .csv .tsv .txt .png")
-                );
+                return Err(refuse("a result's file needs an ending".into())
+                    .help("one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns"));
             }
             other => {
                 return Err(refuse(format!("files that end in `.{other}` cannot be written"))
-                    .help("one of .npy .npz .csv .tsv .txt .png"));
+                    .help("one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns"));
             }
         }
         writable(&self.path)
+    }
+
+    /// Whether a file that lists elements can hold the result; what stands against it, and what to do.
+    fn check_sparse(&self, dtype: DType, ndim: usize) -> Result<(), (String, &'static str)> {
+        let Some(format) = &self.format else {
+            return Err((
+                format!("result `{}` is dense, and this is a file of sparse tensors", self.name),
+                "write a `.npy` file",
+            ));
+        };
+        if format.fill.is_some_and(|fill| fill != Literal::zero(dtype)) {
+            let what = format!("result `{}` has a fill, and this file has no place for it", self.name);
+            return Err((what, "write a `.npz` file"));
+        }
+        if source::extension(&self.path) == "mtx" && ndim > 2 {
+            let what = format!("a matrix has at most 2 dimensions, but result `{}` has {ndim}", self.name);
+            return Err((what, "write a `.tns` or `.npz` file"));
+        }
+        Ok(())
+    }
+
+    /// The layout of a sparse `.npz`: SciPy's of the same name, where it has one.
+    fn layout(&self) -> scipy::Layout {
+        let csr = |f: &Format| f.levels.iter().map(|l| l.kind).eq([LevelKind::Dense, LevelKind::Compressed]);
+        match self.format.as_ref().filter(|f| csr(f)).map(Format::order).as_deref() {
+            Some([0, 1]) => scipy::Layout::Csr,
+            Some([1, 0]) => scipy::Layout::Csc,
+            _ => scipy::Layout::Coordinates,
+        }
     }
 
     /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`) and whatever links lead to it.
@@ -79,8 +108,21 @@ impl Target {
                 format!("`{}`: result `{}`: {fault}", self.path.display(), self.name),
             ));
         }
+        let extension = source::extension(&self.path);
+        let listed = matches!(extension.as_str(), "mtx" | "tns" | "npz");
+        let all;
+        let value = match (value.places(), listed) {
+            (Some(_), false) => {
+                all = elements::dense(value, &self.path)?;
+                &all
+            }
+            _ => value,
+        };
         let mut out = BufWriter::new(beside(&resolved(&self.path)).map_err(failed)?);
-        match source::extension(&self.path).as_str() {
+        match extension.as_str() {
+            "mtx" => mtx::write(&mut out, value),
+            "tns" => tns::write(&mut out, value),
+            "npz" if value.places().is_some() => scipy::write(&mut out, value, self.layout()),
             "npz" => npz::write(&mut out, &self.name, value),
             "csv" => table::write(&mut out, value, ','),
             "tsv" => table::write(&mut out, value, '\t'),
@@ -212,7 +254,7 @@ mod tests {
     #[test]
     fn all_or_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let target = |name: &str| Target { name: name.into(), path: dir.path().join(name) };
+        let target = |name: &str| Target { name: name.into(), path: dir.path().join(name), format: None };
         let good = Value::new(vec![1, 1], Buffer::F32(vec![0.5])).expect("a value");
         let nan = Value::new(vec![1, 1], Buffer::F32(vec![f32::NAN])).expect("a value");
         let e = write_all(&[(target("a.npy"), &good), (target("b.png"), &nan)]).unwrap_err();
@@ -226,7 +268,7 @@ mod tests {
     #[test]
     fn links_are_written_through() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let target = |name: &str| Target { name: name.into(), path: dir.path().join(name) };
+        let target = |name: &str| Target { name: name.into(), path: dir.path().join(name), format: None };
         let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("a link");
         std::fs::create_dir(dir.path().join("real")).expect("a folder");
         std::fs::write(dir.path().join("real/y.npy"), "before").expect("a file");
@@ -263,7 +305,7 @@ mod tests {
     #[test]
     fn targets_are_checked_beforehand() {
         let check = |path: &str, dtype, ndim| {
-            Target { name: "y".into(), path: path.into() }.check(dtype, ndim).map_err(|d| d.message)
+            Target { name: "y".into(), path: path.into(), format: None }.check(dtype, ndim).map_err(|d| d.message)
         };
         assert_eq!(check("y.npy", DType::F32, 7), Ok(()));
         assert!(check("y.csv", DType::F32, 3).unwrap_err().contains("at most 2 dimensions"));

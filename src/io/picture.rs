@@ -121,7 +121,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("x.png");
         std::fs::write(&path, bytes).expect("a file");
-        let want = Want { name: "img".into(), dtype, ndim, empty: None };
+        let want = Want::new("img", dtype, ndim);
         let prefix = format!("{}/", dir.path().display());
         read(&path, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }

@@ -26,10 +26,10 @@ pub enum Source {
 }
 
 /// Formats that are refused by name so far.
-const LATER: [&str; 2] = ["tns", "bed"];
+const LATER: [&str; 1] = ["bed"];
 
 /// Formats by the end of the name, each with the parts that can be asked for.
-const FORMATS: [(&str, &str); 11] = [
+const FORMATS: [(&str, &str); 12] = [
     ("npy", ""),
     ("npz", "its arrays' names"),
     ("csv", "a column's name or number"),
@@ -40,6 +40,7 @@ const FORMATS: [(&str, &str); 11] = [
     ("mtx", "rows, cols, values, indptr or shape"),
     ("png", ""),
     ("tns", ""),
+    ("tns.gz", ""),
     ("bed", ""),
 ];
 
@@ -103,9 +104,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// The end of a file's name in lower case; empty if it has none.
+/// The end of a file's name in lower case, `tns.gz` as one; empty if it has none.
 pub fn extension(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+    let end = |p: &Path| p.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let last = end(path);
+    let inner = path.file_stem().map(|stem| end(Path::new(stem)));
+    if last == "gz" && inner.as_deref() == Some("tns") { "tns.gz".into() } else { last }
 }
 
 fn known(path: &Path) -> bool {

@@ -239,7 +239,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
-        let want = Want { name: "x".into(), dtype, ndim, empty: None };
+        let want = Want::new("x", dtype, ndim);
         let prefix = format!("{}/", dir.path().display());
         read(&path, part, &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }
@@ -296,7 +296,7 @@ mod tests {
         for (name, text) in [("a.csv", ""), ("b.csv", "x,y\n"), ("c.txt", "# nothing\n"), ("d.tsv", "\n\n")] {
             let path = dir.path().join(name);
             std::fs::write(&path, text).expect("a file");
-            let mut want = Want { name: "x".into(), dtype: DType::F64, ndim: 2, empty: None };
+            let mut want = Want::new("x", DType::F64, 2);
             let refused = read(&path, None, &want).unwrap_err();
             assert_eq!(refused.code, "data::empty", "{name}");
             assert!(refused.message.ends_with("for parameter `x`"), "{}", refused.message);

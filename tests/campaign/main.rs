@@ -7,7 +7,7 @@
 //! again, and added to `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept
 //! in a file beside it, and a schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one
 //! case again. `fuzz/running.txt` names what runs now, should compiled code take the process with it.
-//! `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin. Without them, as in `make test`, a few
+//! `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a few
 //! fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../codegen/tests/compiled/batch.rs"]
@@ -117,6 +117,8 @@ fn main() -> ExitCode {
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
         ("files", 40, Box::new(|seed| readers::fault(seed, scratch.path()))),
     ];
+    let only = std::env::var("TAFFETA_FUZZ_ONLY").ok().filter(|name| !name.is_empty());
+    assert!(only.iter().all(|only| campaigns.iter().any(|c| c.0 == only)), "TAFFETA_FUZZ_ONLY names no campaign");
     println!("fuzz: from seed {first}, {}", minutes.map_or("4 seeds".into(), |m| format!("{m} minutes")));
     // Panics are findings, which are printed once, with their seeds.
     std::panic::set_hook(Box::new(|_| ()));
@@ -129,6 +131,9 @@ fn main() -> ExitCode {
     let (mut seeds, mut counts, mut failures) = (0, [0; 7], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
+            if only.as_ref().is_some_and(|only| only != name) {
+                continue;
+            }
             for k in 0..*cases {
                 // Any number of cases of one seed, and no case of two.
                 let seed = (first + seeds) * *cases + k;

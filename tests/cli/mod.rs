@@ -16,6 +16,7 @@ mod public;
 mod published;
 mod run;
 mod schedule;
+mod sparse;
 mod stdin;
 mod surroundings;
 mod usage;

@@ -110,7 +110,7 @@ impl<'p> Case<'p> {
 pub fn save(folder: &Path, tensors: &[Named]) {
     let targets: Vec<(Target, &Value)> = tensors
         .iter()
-        .map(|(name, v)| (Target { name: name.clone(), path: folder.join(format!("{name}.npy")) }, v))
+        .map(|(name, v)| (Target { name: name.clone(), path: folder.join(format!("{name}.npy")), format: None }, v))
         .collect();
     std::fs::create_dir_all(folder).expect("a folder");
     write_all(&targets).unwrap_or_else(|d| panic!("{d}"));

@@ -81,7 +81,7 @@ impl Computed {
 
 fn agrees(expected: &Path, found: &Value) -> Option<String> {
     // NumPy has no bf16: its results are stored as f32, exactly.
-    let want = Want { name: "result".into(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
+    let want = Want::new("result", found.dtype(), found.shape().len());
     match taffeta::io::read(&Source::File { path: expected.to_path_buf(), part: None }, &want) {
         Ok(expected) => difference(&expected, found, tolerance(found.dtype())),
         Err(d) => Some(d.to_string()),
@@ -219,7 +219,7 @@ fn at_top_level_commas(text: &str) -> Vec<String> {
 }
 
 fn literal(text: &str, dtype: DType, ndim: usize) -> Result<Value, String> {
-    let want = Want { name: "example".into(), dtype, ndim, empty: None };
+    let want = Want::new("example", dtype, ndim);
     taffeta::io::read(&Source::Literal(text.to_string()), &want).map_err(|d| d.to_string())
 }
 

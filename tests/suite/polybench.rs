@@ -25,7 +25,7 @@ fn kernels_agree_with_numpy() {
             Err(e) => return vec![format!("{kernel}: {e}")],
         };
         let compared = results.iter().filter_map(|(name, found)| {
-            let want = Want { name: name.clone(), dtype: found.dtype(), ndim: found.shape().len(), empty: None };
+            let want = Want::new(name, found.dtype(), found.shape().len());
             let file = Source::File { path: folder.path().join(format!("{kernel}.{name}.npy")), part: None };
             let expected = taffeta::io::read(&file, &want).unwrap_or_else(|d| panic!("{kernel}: {d}"));
             difference(&expected, found, TOLERANCE).map(|d| format!("{kernel}: `{name}`: {d}"))

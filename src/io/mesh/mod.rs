@@ -128,7 +128,7 @@ mod tests {
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
         let dtype = if part == "vertices" { DType::F32 } else { DType::I32 };
-        let want = Want { name: "x".into(), dtype, ndim: 2, empty: None };
+        let want = Want::new("x", dtype, 2);
         let prefix = format!("{}/", dir.path().display());
         read(&path, Some(part), &want).map(Value::into_parts).map_err(|d| d.message.replace(&prefix, ""))
     }

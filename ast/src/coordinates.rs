@@ -1,0 +1,105 @@
+//! Elements by their coordinates: in which order they stand, and what becomes of those that stand at one place.
+
+use crate::half_precision::{to_bf16, to_f16};
+use crate::value::Buffer;
+
+/// The elements in the order of their coordinates, of which that in dimension `order[0]` counts first. Those at one
+/// place stay as they were. `indices` has as many for each element as there are dimensions, all of them in range.
+///
+/// ```
+/// use taffeta_ast::coordinates::sorted;
+///
+/// let indices = [1, 0, 0, 2, 0, 1];
+/// assert_eq!(sorted(&[2, 3], &[0, 1], &indices), [2, 1, 0]);
+/// assert_eq!(sorted(&[2, 3], &[1, 0], &indices), [0, 2, 1]);
+/// ```
+pub fn sorted(shape: &[usize], order: &[usize], indices: &[i64]) -> Vec<usize> {
+    let ndim = shape.len().max(1);
+    let count = indices.len() / ndim;
+    let element = |e: usize| order.iter().map(move |d| indices[e * ndim + d]);
+    if (1..count).all(|e| element(e - 1).le(element(e))) {
+        return (0..count).collect();
+    }
+    // A place is one number wherever it fits in one: comparing coordinates in turn takes several times as long.
+    if shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d as u64)).is_some() {
+        let place = |e: usize| order.iter().fold(0, |p, d| p * shape[*d] as u64 + indices[e * ndim + d] as u64);
+        let mut places: Vec<(u64, usize)> = (0..count).map(|e| (place(e), e)).collect();
+        places.sort_unstable();
+        return places.into_iter().map(|(_, e)| e).collect();
+    }
+    let mut all: Vec<usize> = (0..count).collect();
+    all.sort_by(|a, b| element(*a).cmp(element(*b)));
+    all
+}
+
+/// Puts elements at positions: of `from` in the order `sorted`, the first at `positions[0]`, and so on. What goes to
+/// the position of the one before is added to it (integers wrap; of `bool`, or). Both buffers are of one type.
+pub fn place(from: &Buffer, sorted: &[usize], positions: &[i64], into: &mut Buffer) {
+    fn all<T: Copy>(from: &[T], sorted: &[usize], positions: &[i64], into: &mut [T], add: impl Fn(T, T) -> T) {
+        let mut last = -1;
+        for (e, p) in sorted.iter().zip(positions) {
+            let at = *p as usize;
+            into[at] = if last == *p { add(into[at], from[*e]) } else { from[*e] };
+            last = *p;
+        }
+    }
+    macro_rules! by_type {
+        ($($variant:ident: $add:expr),*) => {
+            match (from, into) {
+                $((Buffer::$variant(a), Buffer::$variant(b)) => all(a, sorted, positions, b, $add),)*
+                (from, into) => unreachable!("elements of {} among those of {}", from.dtype(), into.dtype()),
+            }
+        };
+    }
+    by_type!(
+        Bool: |a, b| a || b,
+        I8: i8::wrapping_add,
+        I16: i16::wrapping_add,
+        I32: i32::wrapping_add,
+        I64: i64::wrapping_add,
+        U8: u8::wrapping_add,
+        U16: u16::wrapping_add,
+        U32: u32::wrapping_add,
+        U64: u64::wrapping_add,
+        F16: |a, b| to_f16(a.to_f64() + b.to_f64()),
+        Bf16: |a, b| to_bf16(a.to_f64() + b.to_f64()),
+        F32: |a, b| a + b,
+        F64: |a, b| a + b
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Literal, Value};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// By one number, by coordinates in turn (of a tensor that has more places than 64 bits count), and by a list.
+        #[test]
+        fn places_are_compared_alike(
+            at in proptest::collection::vec((0i64..4, 0i64..5, 0i64..3), 0..30),
+            swapped: bool,
+        ) {
+            let indices: Vec<i64> = at.iter().flat_map(|(i, j, k)| [*i, *j, *k]).collect();
+            let order = if swapped { [2, 0, 1] } else { [0, 1, 2] };
+            let mut expected: Vec<usize> = (0..at.len()).collect();
+            expected.sort_by_key(|e| order.map(|d| indices[e * 3 + d]));
+            prop_assert_eq!(&sorted(&[4, 5, 3], &order, &indices), &expected);
+            prop_assert_eq!(&sorted(&[1 << 40, 1 << 40, 3], &order, &indices), &expected);
+        }
+
+        #[test]
+        fn what_stands_at_one_place_is_summed(at in proptest::collection::vec((0i64..3, 0i64..3, -4i64..5), 0..20)) {
+            let indices = at.iter().flat_map(|(i, j, _)| [*i, *j]).collect();
+            let elements = Buffer::I64(at.iter().map(|e| e.2).collect());
+            let value = Value::summed(vec![3, 3], indices, &elements, Literal::Int(0)).expect("all are in range");
+            let mut dense = vec![0i64; 9];
+            at.iter().for_each(|(i, j, v)| dense[(i * 3 + j) as usize] += v);
+            let found = value.dense().expect("nine elements").0;
+            prop_assert_eq!(found.data(), &Buffer::I64(dense));
+            let places: std::collections::BTreeSet<_> = at.iter().map(|(i, j, _)| (*i, *j)).collect();
+            prop_assert_eq!(value.data().len(), places.len());
+        }
+    }
+}

@@ -1,0 +1,534 @@
+//! Sparse tensors in `.npz`: as `scipy.sparse.save_npz` writes them, and Taffeta's own layout, which is SciPy's `coo`
+//! with a fill.
+//!
+//! | array | in the formats | is |
+//! |---|---|---|
+//! | `format` | all | the format's name: `csr csc coo dia bsr`, or `taffeta` |
+//! | `shape` | all | the sizes |
+//! | `data` | all | the elements; of `dia` `[diagonals, columns]`, of `bsr` `[blocks, r, c]` |
+//! | `coords` | `coo`, `taffeta` | `[dimensions, elements]`: of each dimension the coordinates |
+//! | `row`, `col` | `coo` of matrices | the same, in two arrays |
+//! | `indptr`, `indices` | `csr csc bsr` | where the elements of each row (column, row of blocks) begin; their columns |
+//! | `offsets` | `dia` | the diagonals; `data[k, j]` is the element in column `j` of diagonal `k` |
+//! | `fill` | `taffeta` | the value of what is not stored |
+//!
+//! `dia` and `bsr` store whole regions, of which what equals the parameter's fill is left out. In no format need
+//! elements be in order, nor stand once.
+
+use super::elements::{Elements, Numbers, check_sizes};
+use super::npz::{self, Archive};
+use super::{Want, convert, file_error, memory};
+use std::io::{Seek, Write};
+use std::path::Path;
+use taffeta_ast::{Buffer, Diagnostic, Literal, Value, coordinates};
+
+/// Reads a sparse tensor; `None` if the archive holds other arrays.
+pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
+    let mut archive = Archive::open(path)?;
+    if !["format", "shape", "data"].iter().all(|key| archive.has(key)) {
+        return Ok(None);
+    }
+    let format = archive.text("format")?;
+    let mut file = File { path, format: &format, archive };
+    let shape: Vec<usize> = file.integers("shape", i64::MAX)?.into_iter().map(|n| n as usize).collect();
+    check_sizes(&shape, path)?;
+    let expects = |what: &str| file_error("data::format", path, format!("a `{format}` tensor has {what}"));
+    let matrix = || match shape.as_slice() {
+        [n, m] => Ok([*n, *m]),
+        // SciPy has vectors in `csr`: a row.
+        [m] if format == "csr" => Ok([1, *m]),
+        _ => Err(expects("two dimensions")),
+    };
+    let mut elements = match format.as_str() {
+        "coo" | "taffeta" => file.coordinates(&shape)?,
+        "csr" => file.compressed(matrix()?, false)?,
+        "csc" => file.compressed(matrix()?, true)?,
+        "bsr" => file.blocks(matrix()?, want)?,
+        "dia" => file.diagonals(matrix()?, want)?,
+        _ => return Err(file_error("data::unsupported", path, format!("the format `{format}` is not known"))),
+    };
+    if shape.len() == 1 && format == "csr" {
+        elements.indices = elements.indices.into_iter().skip(1).step_by(2).collect();
+    }
+    if format == "taffeta" {
+        file.check_fill(want)?;
+    }
+    elements.tensor(shape, want, path).map(Some)
+}
+
+struct File<'a> {
+    path: &'a Path,
+    format: &'a str,
+    archive: Archive<'a>,
+}
+
+impl File<'_> {
+    fn bad(&self, what: impl std::fmt::Display) -> Diagnostic {
+        file_error("data::format", self.path, what)
+    }
+
+    /// A list of integers from 0 to below `most`.
+    fn integers(&mut self, key: &str, most: i64) -> Result<Vec<i64>, Diagnostic> {
+        let list = self.any_integers(key)?;
+        match list.iter().find(|v| **v < 0 || **v >= most) {
+            Some(v) => Err(self.bad(format!("{v} in `{key}` is out of range: 0 to {}", most - 1))),
+            None => Ok(list),
+        }
+    }
+
+    fn any_integers(&mut self, key: &str) -> Result<Vec<i64>, Diagnostic> {
+        if !self.archive.has(key) {
+            return Err(self.bad(format!("a `{}` tensor has an array `{key}`, and there is none", self.format)));
+        }
+        let value = self.archive.array(key)?;
+        if value.shape().len() > 1 && key != "coords" {
+            return Err(self.bad(format!("`{key}` has one dimension, and here it has {}", value.shape().len())));
+        }
+        if let Buffer::I64(list) = value.data() {
+            return Ok(list.clone());
+        }
+        let one = |k| value.data().get_int(k).and_then(|v| i64::try_from(v).ok());
+        let list: Option<Vec<i64>> = (0..value.data().len()).map(one).collect();
+        list.ok_or_else(|| self.bad(format!("`{key}` holds integers, and here are others ({})", value.dtype())))
+    }
+
+    fn data(&mut self, ndim: usize) -> Result<(Vec<usize>, Buffer), Diagnostic> {
+        let (shape, data) = self.archive.array("data")?.into_parts();
+        match shape.len() == ndim {
+            true => Ok((shape, data)),
+            false => Err(self.bad(format!(
+                "`data` of a `{}` tensor has {ndim} dimensions, not {}",
+                self.format,
+                shape.len()
+            ))),
+        }
+    }
+
+    fn coordinates(&mut self, shape: &[usize]) -> Result<Elements, Diagnostic> {
+        let (_, data) = self.data(1)?;
+        let most = |k: usize| shape[k] as i64;
+        let lists: Vec<Vec<i64>> = if self.archive.has("coords") {
+            let all = self.any_integers("coords")?;
+            if all.len() != data.len() * shape.len() {
+                return Err(self.bad(format!("`coords` has {} for each element", super::dimensions(shape.len()))));
+            }
+            all.chunks(data.len().max(1)).map(<[i64]>::to_vec).collect()
+        } else if shape.len() == 2 {
+            vec![self.any_integers("row")?, self.any_integers("col")?]
+        } else {
+            return Err(self.bad("a `coo` tensor has an array `coords`, and there is none"));
+        };
+        if lists.iter().any(|l| l.len() != data.len()) {
+            return Err(self.bad("there are not as many coordinates as elements"));
+        }
+        let mut indices = vec![0; data.len() * shape.len()];
+        for (k, list) in lists.iter().enumerate() {
+            for (e, c) in list.iter().enumerate() {
+                if *c < 0 || *c >= most(k) {
+                    let range = format!("0 to {}", most(k) - 1);
+                    return Err(self.bad(format!("coordinate {c} of dimension {k} is out of range: {range}")));
+                }
+                indices[e * shape.len() + k] = *c;
+            }
+        }
+        Ok(Elements { indices, values: Numbers::Typed(data) })
+    }
+
+    /// Where each row begins, and the columns: of `rows` rows, and `columns` columns.
+    fn rows(&mut self, rows: usize, columns: usize) -> Result<(Vec<i64>, Vec<i64>), Diagnostic> {
+        let (starts, indices) = (self.any_integers("indptr")?, self.integers("indices", columns as i64)?);
+        if starts.len() != rows + 1 {
+            return Err(self.bad(format!("`indptr` has one number more than there are rows ({rows})")));
+        }
+        if let Some(k) = (1..starts.len()).find(|k| starts[*k] < starts[k - 1]) {
+            return Err(self.bad(format!("`indptr` falls from {} to {}", starts[k - 1], starts[k])));
+        }
+        if starts[0] != 0 || starts[rows] > indices.len() as i64 {
+            let what = format!("`indptr` goes from {} to {}", starts[0], starts[rows]);
+            return Err(self.bad(format!("{what}, and there are {} elements", indices.len())));
+        }
+        Ok((starts, indices))
+    }
+
+    fn compressed(&mut self, [n, m]: [usize; 2], by_columns: bool) -> Result<Elements, Diagnostic> {
+        let (_, data) = self.data(1)?;
+        let (rows, columns) = if by_columns { (m, n) } else { (n, m) };
+        let (starts, inner) = self.rows(rows, columns)?;
+        // SciPy may keep room for more elements than there are.
+        let count = starts[rows] as usize;
+        if data.len() < count {
+            return Err(self.bad(format!("`data` has {} elements, and `indptr` counts {count}", data.len())));
+        }
+        let mut indices = Vec::with_capacity(2 * count);
+        for row in 0..rows {
+            for c in &inner[starts[row] as usize..starts[row + 1] as usize] {
+                indices.extend(if by_columns { [*c, row as i64] } else { [row as i64, *c] });
+            }
+        }
+        Ok(Elements { indices, values: Numbers::Typed(first(&data, count)) })
+    }
+
+    fn blocks(&mut self, [n, m]: [usize; 2], want: &Want) -> Result<Elements, Diagnostic> {
+        let (shape, data) = self.data(3)?;
+        let [_, r, c] = shape[..] else { unreachable!("it has three dimensions") };
+        if r == 0 || c == 0 || n % r != 0 || m % c != 0 {
+            return Err(self.bad(format!("blocks of {r} × {c} do not divide a matrix of {n} × {m}")));
+        }
+        let (starts, columns) = self.rows(n / r, m / c)?;
+        let count = starts[n / r] as usize;
+        if shape[0] < count {
+            return Err(self.bad(format!("`data` has {} blocks, and `indptr` counts {count}", shape[0])));
+        }
+        let mut kept = Kept::new(&data, want);
+        for row in 0..n / r {
+            for block in starts[row] as usize..starts[row + 1] as usize {
+                for k in 0..r * c {
+                    let at = [(row * r + k / c) as i64, columns[block] * c as i64 + (k % c) as i64];
+                    kept.add(block * r * c + k, at);
+                }
+            }
+        }
+        Ok(kept.elements())
+    }
+
+    fn diagonals(&mut self, [n, m]: [usize; 2], want: &Want) -> Result<Elements, Diagnostic> {
+        let (shape, data) = self.data(2)?;
+        let offsets = self.any_integers("offsets")?;
+        let [count, width] = shape[..] else { unreachable!("it has two dimensions") };
+        if offsets.len() != count {
+            return Err(self.bad(format!("`offsets` has {} diagonals, and `data` {count}", offsets.len())));
+        }
+        let mut kept = Kept::new(&data, want);
+        for (k, offset) in offsets.iter().enumerate() {
+            // The element in column j stands in row j - offset.
+            let to = (width.min(m) as i64).min(offset.saturating_add(n as i64));
+            for j in (*offset).max(0)..to {
+                kept.add(k * width + j as usize, [j - offset, j]);
+            }
+        }
+        Ok(kept.elements())
+    }
+
+    /// A file that says what is not stored is read by parameters that say the same.
+    fn check_fill(&mut self, want: &Want) -> Result<(), Diagnostic> {
+        if !self.archive.has("fill") {
+            return Err(self.bad("a `taffeta` tensor has an array `fill`, and there is none"));
+        }
+        let value = self.archive.array("fill")?;
+        if !value.shape().is_empty() {
+            return Err(self.bad("`fill` is one number"));
+        }
+        let wanted = want.fill.unwrap_or(Literal::zero(want.dtype));
+        let found = convert::to(value, want, &self.archive.shown("fill").display().to_string())?.data().get(0);
+        let nan = |l: Literal| matches!(l, Literal::Float(v) if v.is_nan());
+        if found == wanted || nan(found) && nan(wanted) {
+            return Ok(());
+        }
+        let shown = |l: Literal| match l {
+            Literal::Bool(b) => b.to_string(),
+            Literal::Int(v) => v.to_string(),
+            Literal::Float(v) => v.to_string(),
+        };
+        let (found, wanted) = (shown(found), shown(wanted));
+        let what =
+            format!("elements that are not stored are {found}, and of parameter `{}` they are {wanted}", want.name);
+        Err(file_error("data::storage", self.path, what).help(format!("declare the parameter with `fill={found}`")))
+    }
+}
+
+/// Elements of regions, without those that are the fill.
+struct Kept<'a> {
+    data: &'a Buffer,
+    fill: Literal,
+    sources: Vec<usize>,
+    indices: Vec<i64>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(data: &'a Buffer, want: &Want) -> Kept<'a> {
+        Kept { data, fill: want.fill.unwrap_or(Literal::zero(want.dtype)), sources: Vec::new(), indices: Vec::new() }
+    }
+
+    fn add(&mut self, source: usize, at: [i64; 2]) {
+        let number = match (self.data.get(source), self.fill) {
+            // The parameter may be of another kind than the file.
+            (Literal::Int(a), Literal::Float(b)) => a as f64 == b,
+            (Literal::Float(a), Literal::Float(b)) => a == b,
+            (a, b) => a == b,
+        };
+        if !number {
+            self.sources.push(source);
+            self.indices.extend(at);
+        }
+    }
+
+    fn elements(self) -> Elements {
+        let positions: Vec<i64> = (0..self.sources.len() as i64).collect();
+        let mut values = Buffer::zeros(self.data.dtype(), self.sources.len());
+        coordinates::place(self.data, &self.sources, &positions, &mut values);
+        Elements { indices: self.indices, values: Numbers::Typed(values) }
+    }
+}
+
+/// The first `count` elements.
+fn first(data: &Buffer, count: usize) -> Buffer {
+    if data.len() == count {
+        return data.clone();
+    }
+    let positions: Vec<i64> = (0..count as i64).collect();
+    let sources: Vec<usize> = (0..count).collect();
+    let mut out = Buffer::zeros(data.dtype(), count);
+    coordinates::place(data, &sources, &positions, &mut out);
+    out
+}
+
+/// Which of the layouts a tensor is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// SciPy's, by rows.
+    Csr,
+    /// SciPy's, by columns.
+    Csc,
+    /// Coordinates: SciPy's where the fill is 0.
+    Coordinates,
+}
+
+/// Writes a sparse tensor.
+pub fn write(out: impl Write + Seek, value: &Value, layout: Layout) -> std::io::Result<()> {
+    let failed = |what: &str| std::io::Error::other(what.to_string());
+    let places = value.places().ok_or_else(|| failed("the tensor is dense"))?;
+    let (shape, ndim, count) = (value.shape(), value.shape().len(), value.data().len());
+    let mut archive = zip::ZipWriter::new(out);
+    let list = |v: Vec<i64>| Value::new(vec![v.len()], Buffer::I64(v)).ok_or_else(|| failed("a list"));
+    let zero = places.fill == Literal::zero(value.dtype());
+    let name = match layout {
+        _ if !zero => "taffeta",
+        Layout::Csr if ndim == 2 => "csr",
+        Layout::Csc if ndim == 2 => "csc",
+        _ => "coo",
+    };
+    let major = if name == "csc" { 1 } else { 0 };
+    let mut order: Vec<usize> = (0..ndim).collect();
+    order.rotate_left(major);
+    let sorted = coordinates::sorted(shape, &order, &places.indices);
+    let of = |d: usize| sorted.iter().map(|e| places.indices[e * ndim + d]).collect::<Vec<i64>>();
+    match name {
+        "csr" | "csc" => {
+            memory::check_bytes(shape[major] as u128 * 8, "the result").map_err(|d| failed(&d.message))?;
+            let mut starts = vec![0i64; shape[major] + 1];
+            of(major).iter().for_each(|c| starts[*c as usize + 1] += 1);
+            (0..shape[major]).for_each(|i| starts[i + 1] += starts[i]);
+            npz::add(&mut archive, "indices", &list(of(1 - major))?)?;
+            npz::add(&mut archive, "indptr", &list(starts)?)?;
+        }
+        "coo" if ndim == 2 => {
+            npz::add(&mut archive, "row", &list(of(0))?)?;
+            npz::add(&mut archive, "col", &list(of(1))?)?;
+        }
+        _ => {
+            let all: Vec<i64> = (0..ndim).flat_map(of).collect();
+            let all = Value::new(vec![ndim, count], Buffer::I64(all)).ok_or_else(|| failed("a table"))?;
+            npz::add(&mut archive, "coords", &all)?;
+        }
+    }
+    npz::add_text(&mut archive, "format", name)?;
+    npz::add(&mut archive, "shape", &list(shape.iter().map(|n| *n as i64).collect())?)?;
+    let positions: Vec<i64> = (0..count as i64).collect();
+    let mut data = Buffer::zeros(value.dtype(), count);
+    coordinates::place(value.data(), &sorted, &positions, &mut data);
+    npz::add(&mut archive, "data", &Value::new(vec![count], data).ok_or_else(|| failed("a list"))?)?;
+    if name == "taffeta" {
+        let mut fill = Buffer::zeros(value.dtype(), 1);
+        fill.set(0, places.fill);
+        npz::add(&mut archive, "fill", &Value::scalar(fill).ok_or_else(|| failed("a number"))?)?;
+    } else if name == "coo" && ndim != 2 {
+        // SciPy has tensors of other than two dimensions as arrays alone.
+        let yes = Value::scalar(Buffer::Bool(vec![true])).ok_or_else(|| failed("a number"))?;
+        npz::add(&mut archive, "_is_array", &yes)?;
+    }
+    archive.finish()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
+    use taffeta_ast::DType;
+
+    /// An archive of arrays.
+    fn archive(format: &str, arrays: &[(&str, Value)]) -> Vec<u8> {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        npz::add_text(&mut zip, "format", format).expect("memory");
+        arrays.iter().for_each(|(key, value)| npz::add(&mut zip, key, value).expect("memory"));
+        zip.finish().expect("memory").into_inner()
+    }
+
+    fn list(v: &[i64]) -> Value {
+        Value::new(vec![v.len()], Buffer::I64(v.to_vec())).expect("one dimension")
+    }
+
+    fn floats(shape: &[usize], v: &[f64]) -> Value {
+        Value::new(shape.to_vec(), Buffer::F64(v.to_vec())).expect("as many")
+    }
+
+    fn check(bytes: &[u8], want: &Want) -> Result<Value, String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.npz");
+        std::fs::write(&path, bytes).expect("a file");
+        let prefix = format!("{}/", dir.path().display());
+        let read = read(&path, want).map_err(|d| d.message.replace(&prefix, ""))?;
+        read.ok_or_else(|| "not sparse".to_string())
+    }
+
+    fn want() -> Want {
+        Want::new("A", DType::F64, 2)
+    }
+
+    /// `[[0, 5, 3], [2, 0, 0]]`.
+    fn expected() -> Result<Value, String> {
+        let data = Buffer::F64(vec![5.0, 3.0, 2.0]);
+        Ok(Value::sparse(vec![2, 3], vec![0, 1, 0, 2, 1, 0], data, Literal::Float(0.0)).expect("in order"))
+    }
+
+    #[test]
+    fn formats_of_scipy() {
+        let shape = ("shape", list(&[2, 3]));
+        let data = |v: &[f64]| ("data", floats(&[v.len()], v));
+        // Out of order, twice the same place, and room for more.
+        let csr = [shape.clone(), data(&[3.0, 4.0, 1.0, 2.0, 9.0])]
+            .into_iter()
+            .chain([("indptr", list(&[0, 3, 4])), ("indices", list(&[2, 1, 1, 0, 0]))])
+            .collect::<Vec<_>>();
+        assert_eq!(check(&archive("csr", &csr), &want()), expected());
+        let csc =
+            [shape.clone(), data(&[2.0, 5.0, 3.0]), ("indptr", list(&[0, 1, 2, 3])), ("indices", list(&[1, 0, 0]))];
+        assert_eq!(check(&archive("csc", &csc), &want()), expected());
+        let coo = [shape.clone(), data(&[2.0, 5.0, 3.0]), ("row", list(&[1, 0, 0])), ("col", list(&[0, 1, 2]))];
+        assert_eq!(check(&archive("coo", &coo), &want()), expected());
+        // Diagonals 1, 2 and -1, by column.
+        let numbers = floats(&[3, 3], &[7.0, 5.0, 0.0, 7.0, 7.0, 3.0, 2.0, 0.0, 7.0]);
+        let dia = [shape.clone(), ("data", numbers), ("offsets", list(&[1, 2, -1]))];
+        assert_eq!(check(&archive("dia", &dia), &want()), expected());
+        let numbers = floats(&[2, 2, 1], &[0.0, 2.0, 3.0, 0.0]);
+        let bsr = [shape.clone(), ("data", numbers), ("indptr", list(&[0, 2])), ("indices", list(&[0, 2]))];
+        let two = Value::sparse(vec![2, 3], vec![0, 2, 1, 0], Buffer::F64(vec![3.0, 2.0]), Literal::Float(0.0));
+        assert_eq!(check(&archive("bsr", &bsr), &want()), Ok(two.expect("in order")));
+        let row = [("shape", list(&[4])), data(&[1.5]), ("indptr", list(&[0, 1])), ("indices", list(&[2]))];
+        let vector = Value::sparse(vec![4], vec![2], Buffer::F64(vec![1.5]), Literal::Float(0.0)).expect("in order");
+        assert_eq!(check(&archive("csr", &row), &Want::new("x", DType::F64, 1)), Ok(vector));
+        // Of regions what equals the parameter's fill is left out.
+        let two = Want { fill: Some(Literal::Float(3.0)), ..want() };
+        assert_eq!(check(&archive("bsr", &bsr), &two).expect("it is read").numbers(), [0.0, 2.0, 0.0]);
+    }
+
+    #[test]
+    fn faults_say_what_was_expected() {
+        let shape = ("shape", list(&[2, 3]));
+        let data = ("data", floats(&[2], &[1.0, 2.0]));
+        let with = |format: &str, more: &[(&'static str, Value)]| {
+            let all: Vec<_> = [shape.clone(), data.clone()].into_iter().chain(more.iter().cloned()).collect();
+            check(&archive(format, &all), &want()).unwrap_err()
+        };
+        let indices = || ("indices", list(&[0, 1]));
+        let starts = |v: &[i64]| ("indptr", list(v));
+        for (found, says) in [
+            (with("csr", &[indices(), starts(&[0, 2, 1])]), "`indptr` falls from 2 to 1"),
+            (with("csr", &[indices(), starts(&[0, 1, 9])]), "`indptr` goes from 0 to 9, and there are 2 elements"),
+            (with("csr", &[indices(), starts(&[1, 1, 2])]), "`indptr` goes from 1 to 2, and there are 2 elements"),
+            (with("csr", &[indices(), starts(&[0, 2])]), "`indptr` has one number more than there are rows (2)"),
+            (
+                with("csc", &[("indices", list(&[0, 2])), starts(&[0, 1, 2, 2])]),
+                "2 in `indices` is out of range: 0 to 1",
+            ),
+            (with("csr", &[indices()]), "a `csr` tensor has an array `indptr`, and there is none"),
+            (
+                with("coo", &[("row", list(&[0, 1])), ("col", list(&[3, 0]))]),
+                "coordinate 3 of dimension 1 is out of range: 0 to 2",
+            ),
+            (
+                with("coo", &[("row", list(&[0, -1])), ("col", list(&[2, 0]))]),
+                "coordinate -1 of dimension 0 is out of range: 0 to 1",
+            ),
+            (
+                with("coo", &[("row", list(&[0])), ("col", list(&[2, 0]))]),
+                "there are not as many coordinates as elements",
+            ),
+            (with("coo", &[("coords", list(&[0, 1]))]), "`coords` has 2 dimensions for each element"),
+            (with("dia", &[("offsets", list(&[0]))]), "`data` of a `dia` tensor has 2 dimensions, not 1"),
+            (with("lil", &[]), "the format `lil` is not known"),
+            (
+                with("taffeta", &[("coords", list(&[0, 1, 2, 2]))]),
+                "a `taffeta` tensor has an array `fill`, and there is none",
+            ),
+        ] {
+            assert!(found.contains(says), "{found}");
+        }
+        let fill = ("fill", floats(&[], &[f64::INFINITY]));
+        let other = with("taffeta", &[("coords", list(&[0, 1, 2, 2])), fill]);
+        assert_eq!(other, "a.npz: elements that are not stored are inf, and of parameter `A` they are 0");
+        // A header that promises more than the file has is not believed.
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        npz::add_text(&mut zip, "format", "coo").expect("memory");
+        npz::add(&mut zip, "shape", &list(&[2, 3])).expect("memory");
+        zip.start_file("data.npy", zip::write::SimpleFileOptions::default()).expect("memory");
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (100000000,), }\n";
+        zip.write_all(b"\x93NUMPY\x01\x00").expect("memory");
+        zip.write_all(&(header.len() as u16).to_le_bytes()).expect("memory");
+        zip.write_all(header.as_bytes()).expect("memory");
+        let huge = check(&zip.finish().expect("memory").into_inner(), &want()).unwrap_err();
+        assert_eq!(huge, "a.npz:data: the file ends before its data does");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for data in
+            [Buffer::F32(vec![0.1, f32::INFINITY, -0.0]), Buffer::I16(vec![3, 0, -1]), Buffer::Bool(vec![true; 3])]
+        {
+            let zero = Literal::zero(data.dtype());
+            for layout in [Layout::Csr, Layout::Csc, Layout::Coordinates] {
+                for (shape, indices) in [
+                    (vec![3, 4], vec![0, 3, 1, 0, 2, 2]),
+                    (vec![9], vec![0, 4, 8]),
+                    (vec![1 << 40, 2, 3], vec![0, 0, 0, 7, 1, 2, 1 << 39, 0, 1]),
+                ] {
+                    let value = Value::sparse(shape, indices, data.clone(), zero).expect("in order");
+                    let mut bytes = Cursor::new(Vec::new());
+                    write(&mut bytes, &value, layout).expect("memory");
+                    let want = Want::new("A", data.dtype(), value.shape().len());
+                    assert_eq!(check(bytes.get_ref(), &want), Ok(value), "{layout:?}");
+                }
+            }
+        }
+        let far = Value::sparse(vec![2, 2], vec![1, 0], Buffer::F64(vec![1.5]), Literal::Float(f64::INFINITY));
+        let far = far.expect("in order");
+        let mut bytes = Cursor::new(Vec::new());
+        write(&mut bytes, &far, Layout::Csr).expect("memory");
+        let want = Want { fill: Some(Literal::Float(f64::INFINITY)), ..want() };
+        assert_eq!(check(bytes.get_ref(), &want), Ok(far));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn numbers_that_make_no_sense_do_not_panic(
+            format in "(csr|csc|coo|dia|bsr|taffeta)",
+            shape in proptest::collection::vec(prop_oneof![0i64..5, Just(-1), Just(i64::MAX), Just(1 << 46)], 0..4),
+            lists in proptest::collection::vec(proptest::collection::vec(-2i64..6, 0..5), 3),
+            data in prop_oneof![
+                Just(floats(&[3], &[1.0; 3])), Just(floats(&[2, 2], &[0.5; 4])), Just(floats(&[1, 2, 2], &[2.0; 4])),
+                Just(floats(&[0, 3, 3], &[])), Just(floats(&[], &[1.0])),
+            ],
+        ) {
+            let [a, b, c] = [0, 1, 2].map(|k| list(&lists[k]));
+            let bytes = archive(&format, &[
+                ("shape", list(&shape)), ("data", data), ("indptr", a.clone()), ("indices", b.clone()),
+                ("row", a.clone()), ("col", b), ("offsets", a), ("fill", c),
+            ]);
+            for ndim in 1..3 {
+                let _ = check(&bytes, &Want::new("A", DType::F32, ndim));
+            }
+        }
+    }
+}

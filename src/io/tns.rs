@@ -1,0 +1,264 @@
+//! `.tns`, the text format of FROSTT, and the same compressed (`.tns.gz`): a line for each element, its coordinates
+//! counted from 1, then the element. Lines that begin with `#` are comments.
+//!
+//! ```text
+//!   # a tensor of three dimensions        A line with one number, and one with as many, may come first: the number of
+//!   1 4 1  2.5                            dimensions, and the sizes (ParTI writes them). Otherwise the sizes are those
+//!   3 1 2  -1                             that the program knows, or the largest coordinates.
+//! ```
+//!
+//! A compressed file is read piece by piece, and memory is asked for as elements come: what it claims costs nothing.
+
+use super::elements::{Elements, Numbers, TextNumbers};
+use super::{Want, file_error, line_error, memory, os_error, shape_text, source};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use taffeta_ast::value::MAX_SIZE;
+use taffeta_ast::{Buffer, Diagnostic, Value};
+
+/// Reads a tensor as its elements; those that stand twice are summed.
+pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
+    let file = BufReader::new(super::open(path)?);
+    let reader: Box<dyn BufRead> = match source::extension(path).as_str() {
+        "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
+        _ => Box::new(file),
+    };
+    let mut tensor = Tensor { path, want, sizes: Vec::new(), given: Vec::new(), indices: Vec::new(), order: None };
+    let mut values = TextNumbers::default();
+    let mut lines = Lines { reader, path, number: 0, line: Vec::new() };
+    while let Some((number, line)) = lines.next()? {
+        tensor.line(line, number, &mut values)?;
+    }
+    let shape = tensor.shape()?;
+    let values = Numbers::Typed(values.buffer(want.dtype));
+    Elements { indices: tensor.indices, values }.tensor(shape, want, path)
+}
+
+/// What was read of a tensor so far.
+struct Tensor<'a> {
+    path: &'a Path,
+    want: &'a Want,
+    /// Of each dimension the largest coordinate.
+    sizes: Vec<usize>,
+    /// The sizes that are known: the program's, or the file's own where it has them.
+    given: Vec<Option<usize>>,
+    indices: Vec<i64>,
+    /// The number of dimensions that the file begins with, if it does.
+    order: Option<usize>,
+}
+
+impl Tensor<'_> {
+    fn line(&mut self, line: &str, number: usize, values: &mut TextNumbers) -> Result<(), Diagnostic> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let bad = |what: String| line_error(self.path, number, what);
+        let size = |w: &&str| w.parse::<usize>().map_err(|_| bad(format!("`{w}` is not a size")));
+        match (words.as_slice(), self.order, self.sizes.is_empty()) {
+            ([one], None, true) => {
+                let order = size(one)?;
+                if order == 0 {
+                    return Err(bad("a tensor has at least one dimension here".into()));
+                }
+                self.order = Some(order);
+                return Ok(());
+            }
+            (sizes, Some(order), true) => {
+                if sizes.len() != order {
+                    let what = format!("{order} sizes are expected after the number of dimensions");
+                    return Err(bad(format!("{what}, and here are {}", sizes.len())));
+                }
+                self.given = sizes.iter().map(size).map(|n| n.map(Some)).collect::<Result<_, _>>()?;
+                self.sizes = vec![0; order];
+                return Ok(());
+            }
+            ([_], ..) => return Err(bad("coordinates and a value are expected".into())),
+            _ => {}
+        }
+        let Some((value, coordinates)) = words.split_last() else { return Ok(()) };
+        if self.sizes.is_empty() {
+            self.sizes = vec![0; coordinates.len()];
+            let known = self.want.sizes.len() == coordinates.len();
+            self.given = if known { self.want.sizes.clone() } else { vec![None; coordinates.len()] };
+        }
+        if coordinates.len() != self.sizes.len() {
+            let what = format!("{} coordinates and a value are expected", self.sizes.len());
+            return Err(bad(format!("{what}, and here are {} words", words.len())));
+        }
+        self.room()?;
+        for (k, word) in coordinates.iter().enumerate() {
+            let most = self.given[k].unwrap_or(MAX_SIZE as usize);
+            let c = word.parse::<usize>().map_err(|_| bad(format!("`{word}` is not a coordinate")))?;
+            if c == 0 || c > most {
+                return Err(bad(format!("coordinate {c} of dimension {k} is out of range: 1 to {most}")));
+            }
+            self.sizes[k] = self.sizes[k].max(c);
+            self.indices.push(c as i64 - 1);
+        }
+        values.push(value).ok_or_else(|| bad(format!("`{value}` is not a number in the range of f64")))
+    }
+
+    /// Whether there is room for more elements, asked whenever memory would grow.
+    fn room(&self) -> Result<(), Diagnostic> {
+        if self.indices.len() + self.sizes.len() <= self.indices.capacity() {
+            return Ok(());
+        }
+        // Twice the coordinates, and as many values.
+        let bytes = 2 * 8 * (self.indices.len() + self.indices.len() / self.sizes.len().max(1));
+        memory::check_bytes(bytes as u128, &self.path.display().to_string())
+    }
+
+    fn shape(&self) -> Result<Vec<usize>, Diagnostic> {
+        let given = if self.sizes.is_empty() { &self.want.sizes } else { &self.given };
+        let largest = |k: usize| self.sizes.get(k).copied().filter(|_| !self.indices.is_empty());
+        let shape: Option<Vec<usize>> = given.iter().enumerate().map(|(k, n)| n.or(largest(k))).collect();
+        let none = || {
+            file_error("data::empty", self.path, format!("no elements, for parameter `{}`", self.want.name))
+                .help("give its sizes with --size: the file does not say them")
+        };
+        shape.filter(|s| !s.is_empty()).ok_or_else(none)
+    }
+}
+
+/// Lines that are neither empty nor comments, with their numbers.
+struct Lines<'a> {
+    reader: Box<dyn BufRead>,
+    path: &'a Path,
+    number: usize,
+    line: Vec<u8>,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<(usize, &str)>, Diagnostic> {
+        /// The longest line: a few hundred coordinates.
+        const MOST: u64 = 1 << 16;
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let read = self.reader.by_ref().take(MOST).read_until(b'\n', &mut self.line);
+            if read.map_err(|e| broken(self.path, &e))? == 0 {
+                return Ok(None);
+            }
+            if self.line.len() as u64 == MOST && self.line.last() != Some(&b'\n') {
+                return Err(line_error(self.path, self.number, format!("the line is longer than {MOST} bytes")));
+            }
+            if !matches!(self.line.trim_ascii().first(), None | Some(b'#')) {
+                break;
+            }
+        }
+        let text = std::str::from_utf8(&self.line);
+        let text = text.map_err(|_| line_error(self.path, self.number, "this is not a text file (not UTF-8)"))?;
+        Ok(Some((self.number, text.trim())))
+    }
+}
+
+fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
+    match e.kind() {
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
+            file_error("data::format", path, format!("this is not an intact compressed file ({e})"))
+        }
+        _ => os_error(path, e),
+    }
+}
+
+/// Writes the elements that a sparse tensor stores.
+pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
+    let Some(places) = value.places() else {
+        return Err(std::io::Error::other(format!("{} is dense", shape_text(value.shape()))));
+    };
+    for (e, at) in places.indices.chunks_exact(value.shape().len()).enumerate() {
+        for c in at {
+            write!(out, "{} ", c + 1)?;
+        }
+        writeln!(out, "{}", number(value.data(), e))?;
+    }
+    Ok(())
+}
+
+/// An element as text that is read back as it is.
+pub(super) fn number(data: &Buffer, e: usize) -> String {
+    match (data, data.get_int(e)) {
+        (Buffer::F32(v), _) => format!("{:?}", v[e]),
+        (_, Some(int)) => int.to_string(),
+        (_, None) => format!("{:?}", data.get_f64(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::DType;
+
+    fn check(text: &str, compressed: bool, want: &Want) -> Result<Value, String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join(if compressed { "a.tns.gz" } else { "a.tns" });
+        let mut bytes = text.as_bytes().to_vec();
+        if compressed {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(&bytes).expect("memory");
+            bytes = encoder.finish().expect("memory");
+        }
+        std::fs::write(&path, bytes).expect("a file");
+        let prefix = format!("{}/", dir.path().display());
+        read(&path, want).map_err(|d| d.message.replace(&prefix, ""))
+    }
+
+    fn sparse(shape: &[usize], indices: &[i64], data: Buffer) -> Result<Value, String> {
+        let zero = taffeta_ast::Literal::zero(data.dtype());
+        Ok(Value::sparse(shape.to_vec(), indices.to_vec(), data, zero).expect("it is in order"))
+    }
+
+    #[test]
+    fn elements_are_read_in_any_order_and_summed() {
+        let want = Want::new("A", DType::F32, 3);
+        let text = "# a comment\n3 1 2 -1\n\n1 4 1 2.5\n 3\t1 2 0.5\n";
+        for compressed in [false, true] {
+            let expected = sparse(&[3, 4, 2], &[0, 3, 0, 2, 0, 1], Buffer::F32(vec![2.5, -0.5]));
+            assert_eq!(check(text, compressed, &want), expected);
+        }
+        let given = Want { sizes: vec![Some(5), None, Some(2)], ..want.clone() };
+        assert_eq!(check(text, false, &given).expect("it fits").shape(), [5, 4, 2]);
+        let header = sparse(&[3, 9], &[0, 8], Buffer::I32(vec![7]));
+        assert_eq!(check("2\n3 9\n1 9 7\n", false, &Want::new("A", DType::I32, 2)), header);
+        let flags = sparse(&[2], &[0, 1], Buffer::Bool(vec![true, false]));
+        assert_eq!(check("1 1\n2 0\n", false, &Want::new("A", DType::Bool, 1)), flags);
+        let empty = Want { sizes: vec![Some(2), Some(3)], ..Want::new("A", DType::F64, 2) };
+        assert_eq!(check("# nothing\n", false, &empty), sparse(&[2, 3], &[], Buffer::F64(vec![])));
+    }
+
+    #[test]
+    fn faults_name_the_line() {
+        let want = Want { sizes: vec![Some(4), None], ..Want::new("A", DType::F64, 2) };
+        for (text, says) in [
+            ("1 1 1\n5 1 1\n", "a.tns:2: coordinate 5 of dimension 0 is out of range: 1 to 4"),
+            ("1 0 1\n", "a.tns:1: coordinate 0 of dimension 1 is out of range: 1 to 140737488355328"),
+            (
+                "1 999999999999999 1\n",
+                "a.tns:1: coordinate 999999999999999 of dimension 1 is out of range: 1 to 140737488355328",
+            ),
+            ("1 -1 1\n", "a.tns:1: `-1` is not a coordinate"),
+            ("# x\n1 1 x\n", "a.tns:2: `x` is not a number in the range of f64"),
+            ("1 1 1\n1 1\n", "a.tns:2: 2 coordinates and a value are expected, and here are 2 words"),
+            ("1 1 1\n1\n", "a.tns:2: coordinates and a value are expected"),
+            ("3\n2 2\n", "a.tns:2: 3 sizes are expected after the number of dimensions, and here are 2"),
+            ("0\n", "a.tns:1: a tensor has at least one dimension here"),
+            ("", "a.tns: no elements, for parameter `A`"),
+        ] {
+            assert_eq!(check(text, false, &want).unwrap_err(), says);
+        }
+        let long = check(&"1 ".repeat(100_000), true, &want).unwrap_err();
+        assert_eq!(long, "a.tns.gz:1: the line is longer than 65536 bytes");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let numbers = vec![0.1, f64::NAN, f64::INFINITY, -1e300, 5e-324, -0.0];
+        let indices: Vec<i64> = (0..6).flat_map(|k| [k, 2 * k]).collect();
+        let value = sparse(&[6, 11], &indices, Buffer::F64(numbers.clone())).expect("a value");
+        let mut text = Vec::new();
+        write(&mut text, &value).expect("memory");
+        let text = String::from_utf8(text).expect("text");
+        let back = check(&text, true, &Want::new("A", DType::F64, 2)).expect("it is read");
+        assert_eq!((back.shape(), back.places()), (value.shape(), value.places()));
+        let bits = |v: Vec<f64>| v.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        assert_eq!(bits(back.numbers()), bits(numbers), "{text}");
+    }
+}

@@ -1,0 +1,169 @@
+//! Structured parameters from files: every kind of file, and files that are wrong.
+
+use super::Folder;
+use expect_test::expect;
+use std::io::Write as _;
+
+const PROGRAM: &str = "\
+def total(A: f64[n, m] @ csr, x: f64[m]) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j] * x[j]
+    return s
+
+
+def cube(A: i32[n, m, k] @ csf) -> i64:
+    s: i64 = 0
+    for i in range(n):
+        for j in range(m):
+            for l in range(k):
+                s += A[i, j, l]
+    return s
+
+
+def plain(A: f64[n, m]) -> f64[n, m]:
+    return A
+";
+
+fn folder() -> Folder {
+    let folder = Folder::new(&[
+        ("f.ft", PROGRAM),
+        ("a.tns", "# a comment\n2 3 0.5\n1 1 2\n2 3 1\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 4 2\n1 1 2\n2 3 1.5\n"),
+        ("cube.tns", "1 2 3 4\n2 1 1 -1\n"),
+    ]);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(b"2 3 0.5\n1 1 2\n2 3 1\n").expect("memory");
+    folder.write("a.tns.gz", &encoder.finish().expect("memory"));
+    folder
+}
+
+#[test]
+fn every_kind_of_file_is_read() {
+    let folder = folder();
+    for file in ["a.tns", "a.tns.gz", "a.mtx"] {
+        for backend in ["c", "interp"] {
+            let input = format!("A={file}");
+            // Of `.tns` the number of columns is that of x.
+            let args = ["run", "f.ft", "total", "--in", &input, "--in", "x=[1, 10, 100, 1000]", "--backend", backend];
+            assert_eq!(folder.succeeds(&args), "s: f64 = 152\n", "{file}");
+        }
+    }
+    let cube = ["run", "f.ft", "cube", "--in", "A=cube.tns", "--json"];
+    let json: serde_json::Value = serde_json::from_str(&folder.succeeds(&cube)).expect("JSON");
+    assert_eq!(json["sizes"], serde_json::json!({"n": 2, "m": 2, "k": 3}));
+    assert_eq!(json["results"][0]["values"][0], 3);
+    // A dense parameter takes them too.
+    let plain = ["run", "f.ft", "plain", "--in", "A=a.tns", "--size", "m=4", "--size", "n=3", "--out", "A=y.csv"];
+    folder.succeeds(&plain);
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("y.csv")).expect("it is there"),
+        "2.0,0.0,0.0,0.0\n0.0,0.0,1.5,0.0\n0.0,0.0,0.0,0.0\n"
+    );
+    let (status, out, _) = super::finish_with(
+        &mut folder.command(&["run", "f.ft", "cube", "--in", "A=-"]),
+        &std::fs::read(folder.path().join("a.tns.gz")).expect("it is there"),
+    );
+    assert_eq!((status, out.as_str()), (1, ""), "of another number of dimensions");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = folder();
+    let total = |file: &str, more: &[&str]| {
+        let input = format!("A={file}");
+        folder.fails(&[&["run", "f.ft", "total", "--in", &input, "--in", "x=[1, 2]"][..], more].concat())
+    };
+    expect![[r#"
+        data::format
+
+          × a.tns:2: coordinate 3 of dimension 1 is out of range: 1 to 2
+
+        1 error
+    "#]]
+    .assert_eq(&total("a.tns", &[]));
+    expect![[r#"
+        size::mismatch
+
+          × parameter `x`, dimension 0: expected 4 (`m`), found 2
+           ╭─[f.ft:1:38]
+         1 │ def total(A: f64[n, m] @ csr, x: f64[m]) -> f64:
+           ·                                      ─
+         2 │     s = 0.0
+           ╰────
+          note: `m` is 4 by dimension 1 of `A`
+
+        1 error
+    "#]]
+    .assert_eq(&total("a.mtx", &[]));
+    expect![[r#"
+        data::rank
+
+          × parameter `A` has 2 dimensions, but cube.tns has 3 dimensions (its shape is [2, 2, 3])
+           ╭─[f.ft:1:14]
+         1 │ def total(A: f64[n, m] @ csr, x: f64[m]) -> f64:
+           ·              ───────────────
+         2 │     s = 0.0
+           ╰────
+
+        1 error
+    "#]]
+    .assert_eq(&total("cube.tns", &[]));
+    folder.write("complex.mtx", b"%%MatrixMarket matrix coordinate complex general\n1 2 1\n1 1 2 3\n");
+    expect![[r#"
+        data::format
+
+          × complex.mtx:1: `complex` matrices are not supported: programs have no complex numbers
+          help: write its real and imaginary parts to two files (in SciPy `mmwrite("re.mtx", A.real)`)
+
+        1 error
+    "#]]
+    .assert_eq(&total("complex.mtx", &[]));
+    // So many elements are announced, and three are there.
+    folder.write(
+        "lie.mtx",
+        b"%%MatrixMarket matrix coordinate real general\n9 2 1000000000000000\n1 1 1\n2 1 1\n3 1 1\n",
+    );
+    expect![[r#"
+        data::truncated
+
+          × lie.mtx: the file ends before its data does
+          help: the file is damaged or was not written to its end; make it again
+
+        1 error
+    "#]]
+    .assert_eq(&total("lie.mtx", &[]));
+    folder.write("broken.tns.gz", b"\x1f\x8b\x08\x00 nothing like it");
+    expect![[r#"
+        data::format
+
+          × broken.tns.gz: this is not an intact compressed file (corrupt deflate stream)
+
+        1 error
+    "#]]
+    .assert_eq(&total("broken.tns.gz", &[]));
+    folder.write("empty.tns", b"# nothing\n");
+    expect![[r#"
+        data::empty
+
+          × empty.tns: no elements, for parameter `A`
+          help: give its sizes with --size: the file does not say them
+
+        1 error
+    "#]]
+    .assert_eq(&total("empty.tns", &[]));
+    let out = |path: &str| {
+        let out = format!("s={path}");
+        folder.fails(&["run", "f.ft", "total", "--in", "A=a.mtx", "--in", "x=[1, 2, 3, 4]", "--out", &out])
+    };
+    expect![[r#"
+        output::format
+
+          × `s.mtx`: result `s` is dense, and this is a file of sparse tensors
+          help: write a `.npy` file
+
+        1 error
+    "#]]
+    .assert_eq(&out("s.mtx"));
+}

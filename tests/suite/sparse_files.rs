@@ -1,0 +1,98 @@
+//! Files of sparse tensors, from SciPy and back.
+
+use crate::python;
+use std::path::{Path, PathBuf};
+use taffeta::io::output::{Target, write_all};
+use taffeta::io::{Source, Want, read_stored};
+use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::{DType, Literal, Value};
+
+const SCRIPT: &str = "tests/numpy/sparse_files.py";
+
+/// The tensors that a folder has densely: file and value.
+fn dense(folder: &Path) -> Vec<(PathBuf, Value)> {
+    let mut all: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the folder").map(|f| f.expect("a file").path()).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "npy"));
+    all.sort();
+    let read = |path: PathBuf| {
+        let mut file = std::fs::File::open(&path).expect("it is there");
+        let value = taffeta::io::npy::read_from(&mut file, None, &path).unwrap_or_else(|d| panic!("{d}"));
+        (path, value)
+    };
+    all.into_iter().map(read).collect()
+}
+
+fn matrix(order: &[usize]) -> Format {
+    Format::new([LevelKind::Dense, LevelKind::Compressed].map(Level::new).to_vec()).ordered(order)
+}
+
+#[test]
+fn files_of_scipy_and_files_for_it() {
+    let (given, ours) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    if python::run(SCRIPT, &[Path::new("make"), given.path()]).is_none() {
+        return;
+    }
+    let (mut read, mut written) = (0, 0);
+    for (path, expected) in dense(given.path()) {
+        let want = Want::new("A", expected.dtype(), expected.shape().len());
+        for extension in ["npz", "mtx"] {
+            let file = path.with_extension(extension);
+            if !file.exists() {
+                continue;
+            }
+            let source = Source::File { path: file.clone(), part: None };
+            let value = read_stored(&source, &want).unwrap_or_else(|d| panic!("{}: {d}", file.display()));
+            let same = value.dense().expect("it is small").0;
+            assert_eq!(same, expected, "{}", file.display());
+            read += 1;
+            // (An `array` lists all elements.)
+            let value = if value.places().is_some() { value } else { value.only(Literal::zero(want.dtype), |_| true) };
+            written += write(ours.path(), &format!("{read}"), &value, &expected);
+        }
+    }
+    assert!(read > 150, "only {read} files");
+    let compared = python::run(SCRIPT, &[Path::new("compare"), ours.path()]).expect("it was there before");
+    assert_eq!(compared.trim(), written.to_string());
+}
+
+/// Writes a tensor in every layout, each with its dense form; tells how many files SciPy can read.
+fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
+    let ndim = expected.shape().len();
+    let mut count = 0;
+    let formats = [("csr", matrix(&[0, 1])), ("csc", matrix(&[1, 0])), ("coordinates", Format::dense(ndim))];
+    for (layout, format) in formats.into_iter().filter(|(l, _)| ndim == 2 || *l == "coordinates") {
+        let target = |extension: &str| {
+            let path = folder.join(format!("{name}_{layout}.{extension}"));
+            Target { name: "A".into(), path, format: Some(format.clone()) }
+        };
+        // SciPy reads Matrix Market's patterns as floats, and makes columns of vectors.
+        let market = ndim == 2 && expected.dtype() != DType::Bool && layout == "csr";
+        let mut items = vec![(target("npz"), value), (target("npy"), value)];
+        if market {
+            items.push((target("mtx"), value));
+        }
+        write_all(&items).unwrap_or_else(|d| panic!("{d}"));
+        count += items.len() - 1;
+    }
+    count
+}
+
+/// The tensors of `TAFFETA_DATA`, and the sums of their elements as others count them.
+#[test]
+fn published_tensors() {
+    let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
+    for (name, shape, count) in
+        [("openflights_routes", [547, 3246, 3246], 66765), ("parti_3D_12031", [100, 80, 60], 12031)]
+    {
+        let path = Path::new(&data).join(format!("tensors/{name}.tns"));
+        let source = Source::File { path: path.clone(), part: None };
+        let value = read_stored(&source, &Want::new("A", DType::F64, 3)).unwrap_or_else(|d| panic!("{d}"));
+        assert_eq!((value.shape(), value.data().len()), (&shape[..], count), "{name}");
+        // There are no duplicates in it: the sum is that of the last words of its lines.
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        let lines = text.lines().filter(|l| !l.starts_with('#') && l.split_whitespace().count() == 4);
+        let sum: f64 = lines.filter_map(|l| l.split_whitespace().last()?.parse::<f64>().ok()).sum();
+        assert_eq!(value.numbers().iter().sum::<f64>(), sum, "{name}");
+    }
+}
