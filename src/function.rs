@@ -166,7 +166,7 @@ impl Function {
                 Ok(Ran { params, ..ran })
             }
             Code::C(compiled) if self.signature.has_storage() => {
-                let mut packed = Packed::of(&self.signature, &params)?;
+                let mut packed = Packed::of(&self.signature, compiled.signature(), &params)?;
                 let mut context = self.context(threads)?;
                 let named = packed.sizes(compiled.signature(), sizes);
                 let done = compiled.call_values(&mut context, &mut packed.values, &named);

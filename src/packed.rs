@@ -1,9 +1,10 @@
 //! Structured parameters on their way to C: the arrays that their formats consist of.
 
 use crate::error::{Error, Report};
-use taffeta_ast::{Diagnostic, Literal, Value};
+use taffeta_ast::format::LevelKind;
+use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Signature, Storage, TensorSig};
-use taffeta_structured::Stored;
+use taffeta_structured::{Stored, Unpackable};
 
 /// The parameters of a lowered program.
 #[derive(Clone, Debug)]
@@ -15,21 +16,25 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the parameters of a call.
+    /// Packs the parameters of a call, for the lowered program with the signature `flat`.
     ///
     /// # Errors
     ///
     /// What a format cannot hold.
-    pub fn of(signature: &Signature, params: &[Value]) -> Result<Packed, Error> {
+    pub fn of(signature: &Signature, flat: &Signature, params: &[Value]) -> Result<Packed, Error> {
+        let mut arrays = flat.params();
         let mut packed = Packed { values: Vec::new(), hidden: Vec::new() };
         for (sig, value) in signature.params().zip(params) {
             let Some(storage) = &sig.storage else {
                 packed.values.push(value.clone());
+                arrays.next();
                 continue;
             };
             let stored = packed_one(sig, storage, value)?;
             packed.hidden.extend(stored.hidden());
-            packed.values.extend(stored.arrays().iter().cloned());
+            for (array, wanted) in stored.into_arrays().into_iter().zip(arrays.by_ref()) {
+                packed.values.push(indices(sig, array, wanted.dtype)?);
+            }
         }
         Ok(packed)
     }
@@ -42,6 +47,28 @@ impl Packed {
     }
 }
 
+fn refused(sig: &TensorSig, why: &Unpackable) -> Error {
+    let code = if matches!(why, Unpackable::Memory(_)) { "data::too_large" } else { "data::storage" };
+    let d = Diagnostic::new(code, format!("parameter `{}`: {why}", sig.name));
+    let d = match why {
+        Unpackable::Index(index) if *index != DType::I64 => d.help("give the level larger indices: `index=i64`"),
+        _ => d,
+    };
+    Error::Input(Report::without_sources(vec![d]))
+}
+
+/// An array of indices in the type in which the program was compiled to take it, where its level says none.
+fn indices(sig: &TensorSig, array: Value, wanted: DType) -> Result<Value, Error> {
+    if array.dtype() == wanted {
+        return Ok(array);
+    }
+    let wide = match array.data() {
+        Buffer::I32(v) if wanted == DType::I64 => Buffer::I64(v.iter().copied().map(i64::from).collect()),
+        _ => return Err(refused(sig, &Unpackable::Index(wanted))),
+    };
+    array.with_data(wide).ok_or_else(|| refused(sig, &Unpackable::Shape))
+}
+
 /// Parameters as the interpreter takes them: of structured ones all elements that their formats store.
 ///
 /// # Errors
@@ -49,7 +76,13 @@ impl Packed {
 /// What a format cannot hold.
 pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Error> {
     let one = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
-        Some(storage) => Ok(packed_one(sig, storage, value)?.elements()),
+        Some(storage) => {
+            let stored = packed_one(sig, storage, value)?;
+            // Of what these levels store each element was given.
+            let last = storage.levels.last().map(|l| l.kind);
+            let only_given = [LevelKind::Compressed, LevelKind::Singleton, LevelKind::Hashed, LevelKind::Point];
+            Ok(if last.is_some_and(|k| only_given.contains(&k)) { sparse(sig, value) } else { stored.elements() })
+        }
         None => Ok(value.clone()),
     };
     signature.params().zip(params).map(one).collect()
@@ -59,10 +92,7 @@ fn packed_one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Store
     let sparse = sparse(sig, value);
     let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
     let format = storage.format(sig.dtype);
-    Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| {
-        let d = Diagnostic::new("data::storage", format!("parameter `{}`: {why}", sig.name));
-        Error::Input(Report::without_sources(vec![d]))
-    })
+    Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| refused(sig, &why))
 }
 
 /// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs

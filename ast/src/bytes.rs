@@ -18,6 +18,22 @@ pub fn parse(text: &str) -> Result<u64, String> {
     text.trim().parse().map(|ByteSize(bytes)| bytes).map_err(wrong)
 }
 
+/// Whether so many bytes can be allocated now.
+pub fn fit(bytes: u128) -> bool {
+    const ALWAYS: u128 = 64 << 20;
+    // The probe catches limits that /proc does not know (ulimit, 32-bit address spaces).
+    let probe = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+    bytes <= ALWAYS || bytes <= available().map_or(u128::MAX, u128::from) && probe()
+}
+
+/// Memory that the system can give, in bytes (Linux; unknown elsewhere).
+pub fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

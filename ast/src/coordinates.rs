@@ -68,6 +68,21 @@ pub fn place(from: &Buffer, sorted: &[usize], positions: &[i64], into: &mut Buff
     );
 }
 
+/// Puts each element at its position: of several at one, the last. Both buffers are of one type.
+pub fn scatter(from: &Buffer, positions: &[i64], into: &mut Buffer) {
+    macro_rules! by_type {
+        ($($variant:ident)*) => {
+            match (from, into) {
+                $((Buffer::$variant(a), Buffer::$variant(b)) => {
+                    a.iter().zip(positions).for_each(|(v, p)| b[*p as usize] = *v);
+                })*
+                (from, into) => unreachable!("elements of {} among those of {}", from.dtype(), into.dtype()),
+            }
+        };
+    }
+    by_type!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F16 Bf16 F32 F64);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

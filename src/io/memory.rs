@@ -1,6 +1,6 @@
 //! Refuses what does not fit in memory with a diagnostic, where an allocation would end the process.
 
-use taffeta_ast::bytes::amount;
+use taffeta_ast::bytes::{amount, available, fit};
 use taffeta_ast::value::element_count;
 use taffeta_ast::{DType, Diagnostic};
 
@@ -19,34 +19,18 @@ pub fn check_tensor(dtype: DType, shape: &[usize], what: &str) -> Result<usize, 
 
 /// Whether so many bytes can be allocated now.
 pub fn check_bytes(bytes: u128, what: &str) -> Result<(), Diagnostic> {
-    const ALWAYS_FINE: u128 = 64 << 20;
-    if bytes <= ALWAYS_FINE {
-        return Ok(());
-    }
-    let available = available().map_or(u128::MAX, u128::from);
-    // The probe catches limits that /proc does not know (ulimit, 32-bit address spaces).
-    let fits =
-        bytes <= available && usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
-    if fits {
+    if fit(bytes) {
         return Ok(());
     }
     let mut d = Diagnostic::new("data::too_large", format!("{what}: {} do not fit in memory", shown(bytes)));
-    if available != u128::MAX {
-        d = d.note(format!("{} are available", shown(available)));
+    if let Some(available) = available() {
+        d = d.note(format!("{} are available", amount(available)));
     }
     Err(d)
 }
 
 fn shown(bytes: u128) -> String {
     amount(u64::try_from(bytes).unwrap_or(u64::MAX))
-}
-
-/// Memory that the system can give, in bytes (Linux; unknown elsewhere).
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 #[cfg(test)]

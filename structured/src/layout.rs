@@ -87,7 +87,9 @@ impl Flat {
                 Expr::var(&count)
             });
             let counts = Counts { above, size: tensor.shape[dimension].clone(), hidden: counted.collect() };
-            let index = level.index.unwrap_or(DType::I32);
+            // Indices are i64 where the data needs it: where the coordinates are known to.
+            let wide = counts.size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
+            let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
                 |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype.unwrap_or(index), &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();

@@ -2,8 +2,8 @@
 
 use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
 use std::fmt;
-use taffeta_ast::format::{Format, Level};
-use taffeta_ast::{Buffer, DType, Expr, Literal, Value};
+use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::{Buffer, DType, Expr, Literal, Value, bytes, coordinates};
 
 /// A tensor in a format.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +29,8 @@ pub enum Unpackable {
     Unequal(Level, [Vec<i64>; 2]),
     /// The two elements are in one fibre of that level, which has room for one.
     Second(Level, [Vec<i64>; 2]),
-    /// There is no memory for all that the format stores.
-    Memory,
+    /// There is no memory for all that the format stores: so many bytes, if they can be counted.
+    Memory(Option<u64>),
     /// There are more elements, or larger coordinates, than indices of that type can say.
     Index(DType),
 }
@@ -42,7 +42,7 @@ impl Unpackable {
             Misfit::Outside(e) => Unpackable::Outside(level, at(e)),
             Misfit::Unequal(a, b) => Unpackable::Unequal(level, [at(a), at(b)]),
             Misfit::Second(a, b) => Unpackable::Second(level, [at(a), at(b)]),
-            Misfit::TooMany => Unpackable::Memory,
+            Misfit::TooMany => Unpackable::Memory(None),
         }
     }
 }
@@ -72,7 +72,10 @@ impl fmt::Display for Unpackable {
                 let [a, b] = [Place(a), Place(b)];
                 write!(f, "there are elements at {a} and {b}, of which `{level}` stores one at most")
             }
-            Unpackable::Memory => f.write_str("there is no memory for all that the format stores"),
+            Unpackable::Memory(Some(most)) => {
+                write!(f, "{} for what the format stores do not fit in memory", bytes::amount(*most))
+            }
+            Unpackable::Memory(None) => f.write_str("there is no memory for all that the format stores"),
             Unpackable::Shape => f.write_str("indices, elements and shape do not fit each other"),
             Unpackable::Index(dtype) => write!(f, "indices of type {dtype} are too small for the tensor"),
         }
@@ -83,7 +86,8 @@ impl std::error::Error for Unpackable {}
 
 impl Stored {
     /// Stores elements: `indices` has so many for each of them as there are dimensions, one element after the other.
-    /// What stands twice is summed (of `bool`, or).
+    /// What stands twice is summed (of `bool`, or). The indices of a level that says no type of them are i32, or i64
+    /// where one of them needs it.
     ///
     /// # Errors
     ///
@@ -102,7 +106,7 @@ impl Stored {
             return Err(Unpackable::OutOfRange(outside.to_vec()));
         }
         let order = format.order();
-        let Sorted { coordinates, depths, elements } = Sorted::of(&order, indices, elements);
+        let Sorted { coordinates, depths, elements } = Sorted::of(shape, &order, indices, elements);
         let given = |e: usize| {
             let mut at = vec![0; ndim];
             order.iter().zip(&coordinates).for_each(|(d, own)| at[*d] = own[e]);
@@ -115,6 +119,7 @@ impl Stored {
         let (mut arrays, mut hidden) = (Vec::new(), Vec::new());
         for (k, (level, dimension)) in format.levels.iter().zip(&order).enumerate() {
             let kind = levels::of(level.kind).ok_or(Unpackable::Level(*level))?;
+            room(level.kind, count, shape[*dimension] as i64)?;
             let unique = (k..ndim).find(|k| format.levels[*k].unique).unwrap_or(ndim);
             let mut packing = Packing {
                 positions: &mut positions,
@@ -127,15 +132,15 @@ impl Stored {
                 begins: &|e| depths[e] <= unique,
             };
             let packed = kind.pack(&mut packing).map_err(|why| Unpackable::of(why, *level, &given))?;
-            for (array, own) in packed.arrays.iter().zip(kind.arrays()) {
-                arrays.push(index_array(array, own.dtype.or(level.index).unwrap_or(DType::I32))?);
+            let large = || packed.arrays.iter().flatten().any(|v| i32::try_from(*v).is_err());
+            let index = level.index.unwrap_or_else(|| if large() { DType::I64 } else { DType::I32 });
+            for (array, own) in packed.arrays.into_iter().zip(kind.arrays()) {
+                arrays.push(index_array(array, own.dtype.unwrap_or(index))?);
             }
             hidden.extend(packed.hidden);
         }
         let mut values = filled(format, elements.dtype(), count)?;
-        for (e, p) in positions.iter().enumerate() {
-            values.set(*p as usize, elements.get(e));
-        }
+        coordinates::scatter(&elements, &positions, &mut values);
         arrays.push(vector(values));
         Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays, hidden })
     }
@@ -143,6 +148,11 @@ impl Stored {
     /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
+    }
+
+    /// The same, taken out.
+    pub fn into_arrays(self) -> Vec<Value> {
+        self.arrays
     }
 
     /// All elements that it stores, which may be more than it was made of: a dense level below a position has all of
@@ -207,52 +217,58 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn of(order: &[usize], indices: &[i64], elements: &Buffer) -> Sorted {
+    fn of(shape: &[usize], order: &[usize], indices: &[i64], elements: &Buffer) -> Sorted {
         let ndim = order.len();
-        let key = |e: usize| order.iter().map(move |d| indices[e * ndim + d]);
-        let mut sorted: Vec<usize> = (0..elements.len()).collect();
-        sorted.sort_by(|a, b| key(*a).cmp(key(*b)));
-        // What stands at one place, in the order in which it was given.
-        let places: Vec<&[usize]> = sorted.chunk_by(|a, b| key(*a).eq(key(*b))).collect();
-        let mut summed = Buffer::zeros(elements.dtype(), places.len());
-        for (k, place) in places.iter().enumerate() {
-            summed.set(k, elements.get(place[0]));
-            for e in &place[1..] {
-                summed.set(k, both(summed.get(k), elements.get(*e)));
+        let sorted = coordinates::sorted(shape, order, indices);
+        let at = |e: usize, d: usize| indices[e * ndim + d];
+        // Of what stands at one place, the first.
+        let (mut firsts, mut depths): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut positions = Vec::with_capacity(sorted.len());
+        let mut before = None;
+        for e in &sorted {
+            let depth = before.map_or(Some(0), |before| order.iter().position(|d| at(before, *d) != at(*e, *d)));
+            if let Some(depth) = depth {
+                firsts.push(*e);
+                depths.push(depth);
             }
+            positions.push(firsts.len() as i64 - 1);
+            before = Some(*e);
         }
-        let depth = |k: usize| match k.checked_sub(1) {
-            None => 0,
-            Some(before) => {
-                let equal = key(places[before][0]).zip(key(places[k][0]));
-                equal.take_while(|(a, b)| a == b).count()
-            }
-        };
-        let coordinates = order.iter().map(|d| places.iter().map(|p| indices[p[0] * ndim + d]).collect());
-        Sorted { coordinates: coordinates.collect(), depths: (0..places.len()).map(depth).collect(), elements: summed }
+        let mut summed = Buffer::zeros(elements.dtype(), firsts.len());
+        coordinates::place(elements, &sorted, &positions, &mut summed);
+        let coordinates = order.iter().map(|d| firsts.iter().map(|e| at(*e, *d)).collect()).collect();
+        Sorted { coordinates, depths, elements: summed }
     }
 }
 
-/// An element that stands twice.
-fn both(a: Literal, b: Literal) -> Literal {
-    match (a, b) {
-        (Literal::Bool(a), Literal::Bool(b)) => Literal::Bool(a || b),
-        (Literal::Int(a), Literal::Int(b)) => Literal::Int(a.wrapping_add(b)),
-        (Literal::Float(a), Literal::Float(b)) => Literal::Float(a + b),
-        (_, b) => b,
+/// Whether there is memory for the arrays of a level, of whose positions above there are `above`. How many there are
+/// may follow from sizes alone.
+fn room(kind: LevelKind, above: i64, size: i64) -> Result<(), Unpackable> {
+    match kind {
+        // They have no arrays.
+        LevelKind::Dense | LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric => Ok(()),
+        LevelKind::Bytemap | LevelKind::Bitmap => fits(i128::from(above) * i128::from(size) * 8),
+        // A number for each position above, of 8 bytes and of the type of indices.
+        _ => fits((i128::from(above) + 1) * 16),
     }
 }
 
-fn index_array(array: &[i64], index: DType) -> Result<Value, Unpackable> {
-    let (_, most) = index.int_range().ok_or(Unpackable::Index(index))?;
-    if array.iter().any(|v| i128::from(*v) > most) {
-        return Err(Unpackable::Index(index));
+fn fits(most: i128) -> Result<(), Unpackable> {
+    if bytes::fit(most.unsigned_abs()) { Ok(()) } else { Err(Unpackable::Memory(u64::try_from(most).ok())) }
+}
+
+fn index_array(array: Vec<i64>, index: DType) -> Result<Value, Unpackable> {
+    fn all<T: TryFrom<i64>>(array: &[i64]) -> Option<Vec<T>> {
+        array.iter().map(|v| T::try_from(*v).ok()).collect()
     }
-    let mut buffer = Buffer::zeros(index, array.len());
-    for (k, v) in array.iter().enumerate() {
-        buffer.set(k, Literal::Int(i128::from(*v)));
-    }
-    Ok(vector(buffer))
+    let buffer = match index {
+        DType::U8 => all(&array).map(Buffer::U8),
+        DType::U16 => all(&array).map(Buffer::U16),
+        DType::I32 => all(&array).map(Buffer::I32),
+        DType::I64 => Some(Buffer::I64(array)),
+        _ => None,
+    };
+    buffer.map(vector).ok_or(Unpackable::Index(index))
 }
 
 fn integers(array: &Value) -> Vec<i64> {
@@ -261,10 +277,7 @@ fn integers(array: &Value) -> Vec<i64> {
 }
 
 fn filled(format: &Format, dtype: DType, count: i64) -> Result<Buffer, Unpackable> {
-    let bytes = usize::try_from(count).ok().and_then(|n| n.checked_mul(dtype.size()));
-    if bytes.is_none_or(|n| Vec::<u8>::new().try_reserve_exact(n).is_err()) {
-        return Err(Unpackable::Memory);
-    }
+    fits(i128::from(count) * dtype.size() as i128)?;
     let mut buffer = Buffer::zeros(dtype, count as usize);
     if let Some(fill) = format.fill {
         for k in 0..buffer.len() {

@@ -22,6 +22,39 @@ def cube(A: i32[n, m, k] @ csf) -> i64:
     return s
 
 
+def far(A: f64[n, m] @ dcsr) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+
+def far_rows(A: f64[n, m] @ csr) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+
+def blocks(A: f64[n, m] @ band) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+
+def deep(A: f64[n, m, k] @ format(dense, dense, compressed)) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(m):
+            for l in range(k):
+                s += A[i, j, l]
+    return s
+
+
 def plain(A: f64[n, m]) -> f64[n, m]:
     return A
 ";
@@ -166,4 +199,57 @@ fn what_is_wrong_is_said() {
         1 error
     "#]]
     .assert_eq(&out("s.mtx"));
+}
+
+/// Indices beyond 32 bits: their arrays have 64 where no type is given and the sizes are compiled in.
+#[test]
+fn indices_are_as_large_as_the_data_needs() {
+    let folder = folder();
+    let text = "%%MatrixMarket matrix coordinate real general\n10000000000 10000000000 3\n\
+        10000000000 1 2\n3 9999999999 1.5\n4294967299 5 1\n";
+    folder.write("far.mtx", text.as_bytes());
+    let run = |more: &[&'static str]| [&["run", "f.ft", "far", "--in", "A=far.mtx"][..], more].concat();
+    assert_eq!(folder.succeeds(&run(&[])), "s: f64 = 4.5\n");
+    assert_eq!(folder.succeeds(&run(&["--repeat", "2"])).lines().next(), Some("s: f64 = 4.5"));
+    // The interpreter keeps parameters densely.
+    assert!(folder.fails(&run(&["--backend", "interp"])).contains("does not fit in memory"));
+    expect![[r#"
+        data::storage
+
+          × parameter `A`: indices of type i32 are too small for the tensor
+          help: give the level larger indices: `index=i64`
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&run(&["--generic"])));
+    // Coordinates that are small, in dimensions that are not.
+    let near = "%%MatrixMarket matrix coordinate real general\n10000000000 10000000000 1\n1 1 2\n";
+    folder.write("far.mtx", near.as_bytes());
+    assert_eq!(folder.succeeds(&run(&[])), "s: f64 = 2\n");
+    assert_eq!(folder.succeeds(&run(&["--generic"])), "s: f64 = 2\n");
+}
+
+/// What a file announces is refused where a format would need memory for it.
+#[test]
+fn formats_that_have_no_room_are_refused() {
+    let folder = folder();
+    let far =
+        "%%MatrixMarket matrix coordinate real general\n10000000000000 10000000000000 2\n1 1 2\n1 9999999999999 1\n";
+    folder.write("far.mtx", far.as_bytes());
+    folder.write("far.tns", b"1 1 1 1\n10000000000000 10000000000000 2 1\n");
+    let run = |entry: &str, file: &str, backend: &str| {
+        folder.fails(&["run", "f.ft", entry, "--in", &format!("A={file}"), "--backend", backend])
+    };
+    for backend in ["c", "interp"] {
+        let rows = run("far_rows", "far.mtx", backend);
+        assert!(
+            rows.contains("data::too_large") && rows.contains("160.00 TB for what the format stores do not fit"),
+            "{rows}"
+        );
+        let deep = run("deep", "far.tns", backend);
+        assert!(deep.contains("there is no memory for all that the format stores"), "{deep}");
+        folder.write("wide.mtx", far.replacen("10000000000000", "3", 1).as_bytes());
+        let band = run("blocks", "wide.mtx", backend);
+        assert!(band.contains("80.00 TB for what the format stores do not fit"), "{band}");
+    }
 }
