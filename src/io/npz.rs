@@ -2,7 +2,7 @@
 //! [`super::scipy`].
 
 use super::{Want, convert, file_error, npy, os_error};
-use std::io::{BufReader, Seek, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use taffeta_ast::{Diagnostic, Value};
 use zip::result::ZipError;
@@ -33,7 +33,13 @@ impl<'a> Archive<'a> {
     pub(super) fn array(&mut self, key: &str) -> Result<Value, Diagnostic> {
         let shown = self.shown(key);
         let (mut entry, length) = self.entry(key)?;
-        npy::read_from(&mut entry, Some(length), &shown)
+        let value = npy::read_from(&mut entry, Some(length), &shown)?;
+        // The sum of the bytes is checked where they end.
+        match entry.read(&mut [0]) {
+            Ok(0) => Ok(value),
+            Ok(_) => Err(file_error("data::format", &shown, "there is more in it than the array")),
+            Err(e) => Err(file_error("data::format", &shown, format!("the archive is damaged ({e})"))),
+        }
     }
 
     /// A string of Python without dimensions.
@@ -46,7 +52,7 @@ impl<'a> Archive<'a> {
         PathBuf::from(format!("{}:{key}", self.path.display()))
     }
 
-    fn entry(&mut self, key: &str) -> Result<(impl std::io::Read, u64), Diagnostic> {
+    fn entry(&mut self, key: &str) -> Result<(impl Read, u64), Diagnostic> {
         let file = format!("{key}.npy");
         let member = if self.zip.index_for_name(&file).is_some() { file } else { key.to_string() };
         let entry = self.zip.by_name(&member).map_err(|e| zip_error(self.path, e))?;
@@ -150,6 +156,15 @@ mod tests {
         let e = check(&archive(), Some("wieghts")).unwrap_err();
         assert!(e.contains("there is no array `wieghts`") && e.contains("x.npz:weights`?"), "{e}");
         assert!(check(b"PK no archive", None).unwrap_err().contains("an intact `.npz` archive"));
+    }
+
+    #[test]
+    fn damaged_numbers_are_noticed() {
+        let mut bytes = archive();
+        // The last number: 3.0 in little-endian order.
+        let at = bytes.windows(4).rposition(|w| w == 3.0f32.to_le_bytes()).expect("it is stored as it is");
+        bytes[at] ^= 1;
+        assert!(check(&bytes, None).unwrap_err().contains("the archive is damaged"));
     }
 
     proptest! {

@@ -84,12 +84,13 @@ impl File<'_> {
         if value.shape().len() > 1 && key != "coords" {
             return Err(self.bad(format!("`{key}` has one dimension, and here it has {}", value.shape().len())));
         }
-        if let Buffer::I64(list) = value.data() {
-            return Ok(list.clone());
-        }
-        let one = |k| value.data().get_int(k).and_then(|v| i64::try_from(v).ok());
-        let list: Option<Vec<i64>> = (0..value.data().len()).map(one).collect();
-        list.ok_or_else(|| self.bad(format!("`{key}` holds integers, and here are others ({})", value.dtype())))
+        let data = match value.into_parts().1 {
+            Buffer::I64(list) => return Ok(list),
+            data => data,
+        };
+        let one = |k| data.get_int(k).and_then(|v| i64::try_from(v).ok());
+        let list: Option<Vec<i64>> = (0..data.len()).map(one).collect();
+        list.ok_or_else(|| self.bad(format!("`{key}` holds integers, and here are others ({})", data.dtype())))
     }
 
     fn data(&mut self, ndim: usize) -> Result<(Vec<usize>, Buffer), Diagnostic> {

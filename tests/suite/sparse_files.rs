@@ -6,6 +6,7 @@ use taffeta::io::output::{Target, write_all};
 use taffeta::io::{Source, Want, read_stored};
 use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{DType, Literal, Value};
+use taffeta_structured::Stored;
 
 const SCRIPT: &str = "tests/numpy/sparse_files.py";
 
@@ -46,6 +47,7 @@ fn files_of_scipy_and_files_for_it() {
             let same = value.dense().expect("it is small").0;
             assert_eq!(same, expected, "{}", file.display());
             read += 1;
+            stored_in_every_format(&value, &expected, &file);
             // (An `array` lists all elements.)
             let value = if value.places().is_some() { value } else { value.only(Literal::zero(want.dtype), |_| true) };
             written += write(ours.path(), &format!("{read}"), &value, &expected);
@@ -54,6 +56,29 @@ fn files_of_scipy_and_files_for_it() {
     assert!(read > 150, "only {read} files");
     let compared = python::run(SCRIPT, &[Path::new("compare"), ours.path()]).expect("it was there before");
     assert_eq!(compared.trim(), written.to_string());
+}
+
+/// What was read is the same in every format.
+fn stored_in_every_format(value: &Value, expected: &Value, file: &Path) {
+    let sparse =
+        if value.places().is_some() { value.clone() } else { value.only(Literal::zero(value.dtype()), |_| true) };
+    let places = sparse.places().expect("it is sparse");
+    let ndim = expected.shape().len();
+    let kinds = [LevelKind::Dense, LevelKind::Compressed, LevelKind::Banded, LevelKind::Ragged];
+    for last in kinds {
+        for above in [LevelKind::Dense, LevelKind::Compressed] {
+            for turned in [false, true] {
+                let mut levels = vec![Level::new(above); ndim];
+                levels[ndim - 1] = Level::new(last);
+                let order: Vec<usize> = if turned { (0..ndim).rev().collect() } else { (0..ndim).collect() };
+                let format = Format::new(levels).ordered(&order);
+                let stored = Stored::pack(sparse.shape(), &format, &places.indices, sparse.data());
+                let stored = stored.unwrap_or_else(|why| panic!("{} as {format}: {why}", file.display()));
+                let back = stored.elements().dense().expect("it is small").0;
+                assert_eq!(back, *expected, "{} as {format}", file.display());
+            }
+        }
+    }
 }
 
 /// Writes a tensor in every layout, each with its dense form; tells how many files SciPy can read.
