@@ -244,7 +244,7 @@ fn what_levels_cannot_hold() {
         &[3, 5],
         &Buffer::F64(vec![1.0]),
     );
-    assert_eq!(wide.map(|_| ()), Err(Unpackable::Memory));
+    assert_eq!(wide.map(|_| ()), Err(Unpackable::Memory(Some(8 << 40))));
 }
 
 /// What stands twice is one element, with the sum, wherever the format would have had room for two.
