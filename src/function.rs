@@ -302,9 +302,12 @@ impl Function {
             | ErrorKind::Memory
             | ErrorKind::Size
             | ErrorKind::NonFinite => Error::Run(report),
-            ErrorKind::Call | ErrorKind::DType | ErrorKind::Shape | ErrorKind::Layout | ErrorKind::Alias => {
-                Error::Input(report)
-            }
+            ErrorKind::Call
+            | ErrorKind::DType
+            | ErrorKind::Shape
+            | ErrorKind::Layout
+            | ErrorKind::Alias
+            | ErrorKind::Storage => Error::Input(report),
         }
     }
 

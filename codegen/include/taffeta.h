@@ -62,42 +62,62 @@ typedef enum taffeta_status {
     TAFFETA_ERROR_ALIAS = 8,      /* an output shares memory with another argument */
     TAFFETA_ERROR_MEMORY = 9,     /* no memory */
     TAFFETA_ERROR_SIZE = 10,      /* sizes whose product does not fit */
-    TAFFETA_ERROR_NONFINITE = 11  /* a statement made a NaN or an infinity (programs compiled to check that) */
+    TAFFETA_ERROR_NONFINITE = 11, /* a statement made a NaN or an infinity (programs compiled to check that) */
+    TAFFETA_ERROR_STORAGE = 12    /* the levels of a structured argument are not those of its format, or break its rules */
 } taffeta_status;
 
-/* How a dimension is stored. */
+/* How the coordinates of a level are stored. The manual draws the arrays of each kind. */
 typedef enum taffeta_level_kind {
-    TAFFETA_LEVEL_DENSE = 0,     /* every coordinate, in order */
-    TAFFETA_LEVEL_COMPRESSED = 1 /* the coordinates pos[p] .. pos[p + 1] of crd */
+    TAFFETA_LEVEL_DENSE = 0,
+    TAFFETA_LEVEL_COMPRESSED = 1,
+    TAFFETA_LEVEL_SINGLETON = 2,
+    TAFFETA_LEVEL_HASHED = 3,
+    TAFFETA_LEVEL_BYTEMAP = 4,
+    TAFFETA_LEVEL_BITMAP = 5,
+    TAFFETA_LEVEL_BANDED = 6,
+    TAFFETA_LEVEL_RAGGED = 7,
+    TAFFETA_LEVEL_BLOCKLIST = 8,
+    TAFFETA_LEVEL_RUN_LENGTH = 9,
+    TAFFETA_LEVEL_PACK_BITS = 10,
+    TAFFETA_LEVEL_LOWER_TRIANGULAR = 11,
+    TAFFETA_LEVEL_UPPER_TRIANGULAR = 12,
+    TAFFETA_LEVEL_SYMMETRIC = 13,
+    TAFFETA_LEVEL_POINT = 14
 } taffeta_level_kind;
 
-/* One level of a structured tensor, outermost first. */
-typedef struct taffeta_level {
-    int32_t kind;      /* taffeta_level_kind */
-    int32_t dimension; /* the dimension that it stores */
-    void *pos;         /* positions, index_width bits each; NULL for dense levels */
-    void *crd;         /* coordinates, index_width bits each; NULL for dense levels */
-    size_t n_pos;
-    size_t n_crd;
-} taffeta_level;
-
-/* Who frees `data`. */
+/* Who frees what `data` points to. */
 typedef enum taffeta_owner {
     TAFFETA_OWNER_CALLER = 0,
     TAFFETA_OWNER_CALLEE = 1 /* taffeta_free */
 } taffeta_owner;
 
-/* A tensor. Dense is the case of one buffer: levels and fill are NULL. */
+/* A list of numbers: one of the arrays that a level consists of (positions, coordinates …). */
+typedef struct taffeta_array {
+    void *data;     /* may be NULL if there are none */
+    int32_t dtype;  /* taffeta_dtype */
+    int32_t owner;  /* taffeta_owner */
+    size_t length;  /* elements */
+} taffeta_array;
+
+/* One level of a structured tensor. */
+typedef struct taffeta_level {
+    int32_t kind;                /* taffeta_level_kind */
+    int32_t n_arrays;            /* 0 for levels that have none, such as dense ones */
+    const taffeta_array *arrays; /* in the order in which the entry's header lists them */
+} taffeta_level;
+
+/* A tensor. Dense is the case of one buffer: levels and fill are NULL, n_levels and n_stored are 0. */
 typedef struct taffeta_tensor {
-    int32_t dtype;            /* taffeta_dtype */
-    int32_t ndim;             /* 0 for a scalar */
-    int64_t *shape;           /* ndim sizes; may be NULL for a scalar */
-    const int64_t *strides;   /* in elements; NULL: row-major and contiguous */
-    void *data;               /* the elements (of structured tensors: those that are stored) */
-    const taffeta_level *levels; /* NULL: dense */
-    const void *fill;         /* the value of elements that are not stored; NULL: 0 */
-    int32_t index_width;      /* bits of pos and crd: 32 or 64; 0 for dense */
-    int32_t owner;            /* taffeta_owner */
+    int32_t dtype;               /* taffeta_dtype */
+    int32_t ndim;                /* 0 for a scalar */
+    int64_t *shape;              /* ndim sizes; may be NULL for a scalar */
+    const int64_t *strides;      /* in elements; NULL: row-major and contiguous. NULL for structured tensors */
+    void *data;                  /* the elements; of a structured tensor those that are stored, n_stored of them */
+    const taffeta_level *levels; /* NULL: dense; else n_levels, outermost first */
+    const void *fill;            /* the value of elements that are not stored; NULL: what the entry's format says */
+    int32_t n_levels;
+    int32_t owner;               /* taffeta_owner, of data */
+    size_t n_stored;             /* the elements at data, for structured tensors alone */
 } taffeta_tensor;
 
 /* Takes a line that a program prints: `length` bytes of UTF-8, without the end of the line. Threads of a parallel loop call
@@ -119,7 +139,14 @@ typedef struct taffeta_ctx {
     taffeta_print_fn *print; /* takes the lines that the program prints; NULL: they go to stdout */
     void *print_data;      /* its first argument */
     char message[512];     /* of the last error */
+    uint32_t flags;        /* TAFFETA_TRUST_ARRAYS or 0 */
 } taffeta_ctx;
+
+/* The caller vouches for the arrays of structured arguments: their lengths and types are still compared, but nobody looks
+   at what they hold. Without this flag every call looks at all of it first (positions that do not fall, coordinates in
+   range and in order), which takes time in proportion to what is stored. With it, arrays that are not what their levels
+   promise are undefined behaviour. */
+#define TAFFETA_TRUST_ARRAYS 1u
 
 /* Structures are the same bytes for every compiler and every language that calls (here: where pointers have 64 bits). */
 #if UINTPTR_MAX == 0xffffffffffffffffu
@@ -130,14 +157,16 @@ typedef struct taffeta_ctx {
 #else
 #define TAFFETA_LAYOUT(name, condition) typedef char taffeta_layout_of_##name[(condition) ? 1 : -1]
 #endif
-TAFFETA_LAYOUT(level, sizeof(taffeta_level) == 40);
+TAFFETA_LAYOUT(array, sizeof(taffeta_array) == 24);
+TAFFETA_LAYOUT(array_data, offsetof(taffeta_array, data) == 0);
+TAFFETA_LAYOUT(array_dtype, offsetof(taffeta_array, dtype) == 8);
+TAFFETA_LAYOUT(array_owner, offsetof(taffeta_array, owner) == 12);
+TAFFETA_LAYOUT(array_length, offsetof(taffeta_array, length) == 16);
+TAFFETA_LAYOUT(level, sizeof(taffeta_level) == 16);
 TAFFETA_LAYOUT(level_kind, offsetof(taffeta_level, kind) == 0);
-TAFFETA_LAYOUT(level_dimension, offsetof(taffeta_level, dimension) == 4);
-TAFFETA_LAYOUT(level_pos, offsetof(taffeta_level, pos) == 8);
-TAFFETA_LAYOUT(level_crd, offsetof(taffeta_level, crd) == 16);
-TAFFETA_LAYOUT(level_n_pos, offsetof(taffeta_level, n_pos) == 24);
-TAFFETA_LAYOUT(level_n_crd, offsetof(taffeta_level, n_crd) == 32);
-TAFFETA_LAYOUT(tensor, sizeof(taffeta_tensor) == 56);
+TAFFETA_LAYOUT(level_n_arrays, offsetof(taffeta_level, n_arrays) == 4);
+TAFFETA_LAYOUT(level_arrays, offsetof(taffeta_level, arrays) == 8);
+TAFFETA_LAYOUT(tensor, sizeof(taffeta_tensor) == 64);
 TAFFETA_LAYOUT(tensor_dtype, offsetof(taffeta_tensor, dtype) == 0);
 TAFFETA_LAYOUT(tensor_ndim, offsetof(taffeta_tensor, ndim) == 4);
 TAFFETA_LAYOUT(tensor_shape, offsetof(taffeta_tensor, shape) == 8);
@@ -145,9 +174,10 @@ TAFFETA_LAYOUT(tensor_strides, offsetof(taffeta_tensor, strides) == 16);
 TAFFETA_LAYOUT(tensor_data, offsetof(taffeta_tensor, data) == 24);
 TAFFETA_LAYOUT(tensor_levels, offsetof(taffeta_tensor, levels) == 32);
 TAFFETA_LAYOUT(tensor_fill, offsetof(taffeta_tensor, fill) == 40);
-TAFFETA_LAYOUT(tensor_index_width, offsetof(taffeta_tensor, index_width) == 48);
+TAFFETA_LAYOUT(tensor_n_levels, offsetof(taffeta_tensor, n_levels) == 48);
 TAFFETA_LAYOUT(tensor_owner, offsetof(taffeta_tensor, owner) == 52);
-TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 584);
+TAFFETA_LAYOUT(tensor_n_stored, offsetof(taffeta_tensor, n_stored) == 56);
+TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 592);
 TAFFETA_LAYOUT(ctx_abi, offsetof(taffeta_ctx, abi) == 0);
 TAFFETA_LAYOUT(ctx_threads, offsetof(taffeta_ctx, threads) == 4);
 TAFFETA_LAYOUT(ctx_status, offsetof(taffeta_ctx, status) == 8);
@@ -161,10 +191,11 @@ TAFFETA_LAYOUT(ctx_memory_peak, offsetof(taffeta_ctx, memory_peak) == 48);
 TAFFETA_LAYOUT(ctx_print, offsetof(taffeta_ctx, print) == 56);
 TAFFETA_LAYOUT(ctx_print_data, offsetof(taffeta_ctx, print_data) == 64);
 TAFFETA_LAYOUT(ctx_message, offsetof(taffeta_ctx, message) == 72);
+TAFFETA_LAYOUT(ctx_flags, offsetof(taffeta_ctx, flags) == 584);
 #undef TAFFETA_LAYOUT
 #endif
 
-#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}}
+#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}, 0}
 
 /* Gives back the arena, unless it is the caller's. */
 void taffeta_ctx_release(taffeta_ctx *ctx);

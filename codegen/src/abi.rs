@@ -6,6 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;
+use taffeta_ast::format::LevelKind;
 
 /// `TAFFETA_ABI`
 pub(crate) const ABI: u32 = 2;
@@ -14,17 +15,25 @@ pub(crate) const OWNER_CALLER: i32 = 0;
 /// The bytes of a context's message.
 pub(crate) const MESSAGE: usize = 512;
 
-/// `taffeta_level`: part of the interface, and null so far.
+/// `taffeta_array`
 #[repr(C)]
 #[derive(Debug)]
-#[allow(dead_code)] // tensors with levels come with structured storage
+#[allow(dead_code)] // Rust calls entries by the arrays themselves; C by tensors with levels
+pub(crate) struct Array {
+    pub data: *mut c_void,
+    pub dtype: i32,
+    pub owner: i32,
+    pub length: usize,
+}
+
+/// `taffeta_level`
+#[repr(C)]
+#[derive(Debug)]
+#[allow(dead_code)] // as above
 pub(crate) struct Level {
     pub kind: i32,
-    pub dimension: i32,
-    pub pos: *mut c_void,
-    pub crd: *mut c_void,
-    pub n_pos: usize,
-    pub n_crd: usize,
+    pub n_arrays: i32,
+    pub arrays: *const Array,
 }
 
 /// `taffeta_tensor`
@@ -38,8 +47,9 @@ pub(crate) struct Tensor {
     pub data: *mut c_void,
     pub levels: *const Level,
     pub fill: *const c_void,
-    pub index_width: i32,
+    pub n_levels: i32,
     pub owner: i32,
+    pub n_stored: usize,
 }
 
 /// `taffeta_ctx`
@@ -58,6 +68,7 @@ pub(crate) struct Ctx {
     pub print: Option<PrintFn>,
     pub print_data: *mut c_void,
     pub message: [c_char; MESSAGE],
+    pub flags: u32,
 }
 
 /// Asserts sizes and offsets, and lists them for the test that asks a C compiler for its own.
@@ -82,13 +93,15 @@ macro_rules! layout {
 }
 
 layout! {
-    "taffeta_level" Level 40 { kind 0, dimension 4, pos 8, crd 16, n_pos 24, n_crd 32 }
-    "taffeta_tensor" Tensor 56 {
-        dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, index_width 48, owner 52
+    "taffeta_array" Array 24 { data 0, dtype 8, owner 12, length 16 }
+    "taffeta_level" Level 16 { kind 0, n_arrays 4, arrays 8 }
+    "taffeta_tensor" Tensor 64 {
+        dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, n_levels 48, owner 52, n_stored 56
     }
-    "taffeta_ctx" Ctx 584 {
+    "taffeta_ctx" Ctx 592 {
         abi 0, threads 4, status 8, line 12, site 16, arena_owner 20, arena 24, arena_capacity 32, memory_used 40,
-        memory_peak 48, print 56, print_data 64, message 72
+        memory_peak 48, print 56, print_data 64, message 72,
+        flags 584
     }
 }
 
@@ -104,7 +117,7 @@ pub(crate) mod status {
     }
     statuses! {
         ASSERT 1, INDEX 2, ARITHMETIC 3, CALL 4, DTYPE 5, SHAPE 6, LAYOUT 7, ALIAS 8, MEMORY 9, SIZE 10,
-        NONFINITE 11
+        NONFINITE 11, STORAGE 12
     }
 }
 
@@ -132,6 +145,18 @@ pub(crate) fn dtype(d: DType) -> i32 {
         DType::F32 => 11,
         DType::F64 => 12,
     }
+}
+
+/// The kind's name in `taffeta_level_kind`. A kind's number there is its place in [`LevelKind::ALL`].
+pub(crate) fn level(kind: LevelKind) -> String {
+    let mut name = String::from("TAFFETA_LEVEL");
+    for c in format!("{kind:?}").chars() {
+        if c.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_uppercase());
+    }
+    name
 }
 
 #[cfg(test)]
@@ -170,6 +195,9 @@ mod tests {
         for d in DType::ALL {
             expected.push((format!("TAFFETA_{}", d.name().to_uppercase()), i64::from(dtype(d))));
         }
+        for kind in LevelKind::ALL {
+            expected.push((level(*kind), LevelKind::ALL.iter().position(|k| k == kind).expect("it is one") as i64));
+        }
         let expressions: Vec<String> = expected.iter().map(|(e, _)| e.clone()).collect();
         let found = in_c(&expressions).into_iter();
         assert_eq!(expressions.into_iter().zip(found).collect::<Vec<_>>(), expected);
@@ -180,12 +208,13 @@ mod tests {
     fn the_whole_header_is_compared() {
         let enums = |prefix: &str| TAFFETA_H.lines().filter(|l| l.trim_start().starts_with(prefix)).count();
         assert_eq!(enums("TAFFETA_ERROR_"), status::ALL.len());
+        assert_eq!(enums("TAFFETA_LEVEL_"), LevelKind::ALL.len());
         let body = |name: &str| {
             let start = TAFFETA_H.find(&format!("typedef struct {name} {{")).expect("the header declares it");
             let text = &TAFFETA_H[start..];
             text[..text.find("\n}").expect("an end")].lines().skip(1).filter(|l| l.contains(';')).count()
         };
-        for name in ["taffeta_level", "taffeta_tensor", "taffeta_ctx"] {
+        for name in ["taffeta_array", "taffeta_level", "taffeta_tensor", "taffeta_ctx"] {
             let here = layouts().iter().filter(|(e, _)| e.starts_with(&format!("offsetof({name},"))).count();
             assert_eq!(here, body(name), "{name}");
         }

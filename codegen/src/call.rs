@@ -49,6 +49,7 @@ pub enum ErrorKind {
     Memory,
     Size,
     NonFinite,
+    Storage,
 }
 
 impl ErrorKind {
@@ -65,6 +66,7 @@ impl ErrorKind {
             status::MEMORY => ErrorKind::Memory,
             status::SIZE => ErrorKind::Size,
             status::NONFINITE => ErrorKind::NonFinite,
+            status::STORAGE => ErrorKind::Storage,
             status::CALL => ErrorKind::Call,
             // None that a library of this version returns.
             _ => ErrorKind::Call,
@@ -81,6 +83,7 @@ impl ErrorKind {
             ErrorKind::Size => "run::size",
             ErrorKind::Memory => "run::memory",
             ErrorKind::NonFinite => "run::nonfinite",
+            ErrorKind::Storage => "data::storage",
             ErrorKind::Call | ErrorKind::DType | ErrorKind::Layout | ErrorKind::Alias => "run::input",
         }
     }
@@ -510,6 +513,7 @@ fn new_ctx(threads: i32) -> Ctx {
         print: None,
         print_data: std::ptr::null_mut(),
         message: [0; abi::MESSAGE],
+        flags: 0,
     }
 }
 
@@ -522,7 +526,8 @@ fn tensor(view: &mut View) -> Tensor {
         data: view.data.as_ptr().cast::<c_void>(),
         levels: std::ptr::null(),
         fill: std::ptr::null(),
-        index_width: 0,
+        n_levels: 0,
         owner: abi::OWNER_CALLER,
+        n_stored: 0,
     }
 }

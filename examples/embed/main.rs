@@ -14,8 +14,9 @@ struct Tensor {
     data: *mut c_void,
     levels: *const c_void,
     fill: *const c_void,
-    index_width: i32,
+    n_levels: i32,
     owner: i32,
+    n_stored: usize,
 }
 
 /// `taffeta_ctx`
@@ -34,6 +35,7 @@ struct Context {
     print: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
     print_data: *mut c_void,
     message: [c_char; 512],
+    flags: u32,
 }
 
 const TAFFETA_I32: i32 = 3;
@@ -53,8 +55,9 @@ fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
         data: data.as_mut_ptr().cast(),
         levels: ptr::null(),
         fill: ptr::null(),
-        index_width: 0,
+        n_levels: 0,
         owner: 0,
+        n_stored: 0,
     }
 }
 
@@ -81,6 +84,7 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         print: None,
         print_data: ptr::null_mut(),
         message: [0; 512],
+        flags: 0,
     };
     // SAFETY: the structures are those of taffeta.h, and everything they point to lives until the call returns.
     let status = unsafe { taffeta_heat(&mut ctx, args.as_mut_ptr(), args.len(), ptr::null()) };

@@ -172,7 +172,8 @@ pub fn identifier(name: &str) -> String {
 }
 
 /// Names that `taffeta.h` declares with the prefix `taffeta_`.
-const PUBLIC: &[&str] = &["ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
+const PUBLIC: &[&str] =
+    &["array", "ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
 
 /// The C function of an entry.
 pub fn entry(name: &str) -> String {

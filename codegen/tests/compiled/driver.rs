@@ -133,7 +133,7 @@ static int make(const call *c, FILE *out) {
     for (size_t k = 0; k < c->n; k++) {
         const value *v = &c->values[k];
         int64_t *shape = exactly(v->shape, (size_t)v->ndim * sizeof *shape);
-        args[k] = (taffeta_tensor){v->dtype, v->ndim, shape, NULL, NULL, NULL, NULL, 0, 0};
+        args[k] = (taffeta_tensor){.dtype = v->dtype, .ndim = v->ndim, .shape = shape};
         if (v->how != 'r') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
     }
     size_t arena;
