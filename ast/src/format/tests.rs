@@ -49,6 +49,17 @@ fn levels_need_facts_of_what_is_above_them() {
     assert_eq!(message, "`order=` stores the dimensions 0, 0, and there are 2");
 }
 
+/// Halves of matrices name the two dimensions of theirs, whatever the order of the levels.
+#[test]
+fn halves_are_of_square_matrices() {
+    use LevelKind::*;
+    let squares = |f: &Format| f.squares().map(|(l, d)| (l.kind, d)).collect::<Vec<_>>();
+    assert_eq!(squares(&levels(&[Dense, Compressed])), []);
+    let two = levels(&[Dense, LowerTriangular, Dense, Symmetric]).ordered(&[3, 0, 1, 2]);
+    assert_eq!(two.check(4), Ok(()));
+    assert_eq!(squares(&two), [(LowerTriangular, [3, 0]), (Symmetric, [1, 2])]);
+}
+
 /// Of two tensors with equal levels, those of one pattern have equal formats.
 #[test]
 fn patterns_tell_formats_apart() {

@@ -104,6 +104,8 @@ impl<'a> Checker<'a> {
         }
         if let Err(why) = t.format.check(t.ndim()) {
             self.report(Invariant::Format, format!("the storage of `{}`: {why}", t.symbol));
+        } else if let Some((level, _)) = t.format.squares().find(|(_, [a, b])| t.shape[*a] != t.shape[*b]) {
+            self.report(Invariant::Format, format!("`{level}` of `{}` is half of no square matrix", t.symbol));
         }
     }
 

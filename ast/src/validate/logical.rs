@@ -18,7 +18,7 @@
 //! - `ReadOnly`: a parameter that is not `inout` is not written.
 //! - `Shape`: shapes are i64.
 //! - `Interface`: shapes of parameters and results mention sizes only.
-//! - `Format`: a format has one level for each dimension.
+//! - `Format`: a format has one level for each dimension, and halves of matrices are halves of square ones.
 //! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither.
 //! - `LogicalOnly`: there is no `While`.
 

@@ -217,6 +217,11 @@ fn format() {
         let t = Tensor { format: twice, ..(*local("t", DType::F64, [n, n])).clone() };
         var_def(&Arc::new(t), Stmt::nop())
     });
+    broken(Invariant::Format, |_, _, n| {
+        let half = Format::new([LevelKind::Dense, LevelKind::Symmetric].map(Level::new).to_vec());
+        let t = Tensor { format: half, ..(*local("t", DType::F64, [n, &n.plus(&Expr::int(1))])).clone() };
+        var_def(&Arc::new(t), Stmt::nop())
+    });
 }
 
 #[test]
