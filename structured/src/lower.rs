@@ -208,9 +208,14 @@ impl Lower {
     /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first.
     fn searched(&mut self, s: &Stmt, access: &Expr, guard: &Expr, bound: &Scope) -> Stmt {
         let span = s.origin().span();
-        let Some(cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
+        let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
         let (tensor, k) = self.fibres[&cursor.fibre].clone();
         let level = &self.tensors[&tensor].levels[k];
+        // Some levels say where a coordinate is without a search.
+        let lookup = levels::of(level.level.kind).and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
+        if let Some(lookup) = lookup {
+            cursor.looplet = Looplet::Lookup(lookup);
+        }
         let (size, dimension) = (level.size.clone(), level.dimension);
         if guard.as_bool() != Some(true) && cursor.index.may_fail() {
             self.refuse_at(

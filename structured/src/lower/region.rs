@@ -210,12 +210,11 @@ impl Lower {
     /// The body at coordinates whose positions are computed.
     fn lookup(&mut self, nest: &Nest<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
         let [stored, filled] = self.looked_up(body, cursor, lookup);
-        let mut all = nest.assume(&lookup.promises);
-        all.push(match &lookup.stored {
+        let stored = nest.block(nest.assume(&lookup.promises).into_iter().chain([stored]));
+        match &lookup.stored {
             None => stored,
             Some(cond) => nest.branch(cond, stored, copy::statement(&filled, "structured", "fill")),
-        });
-        nest.block(all)
+        }
     }
 
     /// The body at every coordinate of a region in which no structure is left.
