@@ -1,6 +1,9 @@
 //! Kernels with operands in all formats, and pairs of them: what they are lowered to computes what they do.
 
 use std::panic::catch_unwind;
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::{Access, Expr, ExprKind, Func};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod programs;
@@ -57,14 +60,36 @@ const PAIRS: &[&str] = &[
 
 /// How a program went: it equals, or was refused in these words.
 fn outcome(text: &str, seeds: std::ops::Range<u64>) -> Result<(), String> {
-    let func = programs::elaborate(text);
-    let structured = match lower(&func) {
+    lowered_equals(&programs::elaborate(text), text, seeds)
+}
+
+/// The program in which the last index of these tensors has these protocols.
+fn with_protocols(func: &Func, protocols: &[(&str, Protocol)]) -> Func {
+    let body = substitute::rebuild(&func.body, &mut |e| match e.kind() {
+        ExprKind::Load(t, at) => match protocols.iter().find(|(name, _)| *name == t.name()) {
+            Some((_, protocol)) => {
+                let last = at.len() - 1;
+                let one = |(k, a): (usize, &Access)| Access {
+                    index: a.index.clone(),
+                    protocol: if k == last { *protocol } else { a.protocol },
+                };
+                Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
+            }
+            None => e,
+        },
+        _ => e,
+    });
+    func.with_body(body)
+}
+
+fn lowered_equals(func: &Func, text: &str, seeds: std::ops::Range<u64>) -> Result<(), String> {
+    let structured = match lower(func) {
         Ok(structured) => structured,
         Err(e) => return Err(e.0[0].message.clone()),
     };
     taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}\n{text}"));
     for seed in seeds {
-        let result = catch_unwind(|| programs::equal(&func, &structured, seed));
+        let result = catch_unwind(|| programs::equal(func, &structured, seed));
         assert!(result.is_ok(), "{text}");
     }
     Ok(())
@@ -145,4 +170,57 @@ fn matrices() {
     }
     let refused = refusals(texts, 12);
     assert!(refused.iter().all(|r| r.contains("not ordered")), "{}", refused.join("\n"));
+}
+
+#[test]
+fn leaders_and_followers() {
+    let ways: [&[(&str, Protocol)]; 5] = [
+        &[("A", Protocol::Gallop), ("B", Protocol::Gallop)],
+        &[("A", Protocol::Gallop)],
+        &[("A", Protocol::Gallop), ("B", Protocol::Walk)],
+        &[("B", Protocol::Locate)],
+        &[("A", Protocol::Gallop), ("B", Protocol::Gallop), ("C", Protocol::Gallop)],
+    ];
+    let mut refused = Vec::new();
+    let mut went = 0;
+    for a in VECTORS {
+        for b in VECTORS {
+            for range in ["range(n)", "range(1, n - 1)"] {
+                for body in
+                    ["s += A[j] * B[j]", "s += A[j] * B[j] * C[j]", "y[j] = A[j] + B[j]", "s += A[j] * (B[j] + C[j])"]
+                {
+                    let text = format!(
+                        "def f(A: f64[n] @ {a}, B: f64[n] @ {b}, C: f64[n] @ format(compressed)) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    for j in {range}:\n        {body}\n    return s, y\n"
+                    );
+                    let func = programs::elaborate(&text);
+                    for way in ways {
+                        match lowered_equals(&with_protocols(&func, way), &text, 0..4) {
+                            Ok(()) => went += 1,
+                            Err(why) => refused.push(format!("{why}\n{text}")),
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(went > refused.len(), "{went} and {}", refused.len());
+    let known = |r: &String| r.contains("not ordered");
+    assert!(refused.iter().all(known), "{}", refused.join("\n"));
+}
+
+/// Leaders jump to the larger of their coordinates; a follower is searched at the leader's.
+#[test]
+fn what_leads() {
+    let text = "def f(A: f64[n] @ format(compressed), B: f64[n] @ format(compressed)) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += A[j] * B[j]\n    return s\n";
+    let shown = |protocols: &[(&str, Protocol)]| {
+        let func = with_protocols(&programs::elaborate(text), protocols);
+        taffeta_ast::print::func(&lower(&func).expect("there is a rule").func)
+    };
+    let (a, b) = ("cast(A_crd0[j_A], i64)", "cast(B_crd0[j_B], i64)");
+    let both = shown(&[("A", Protocol::Gallop), ("B", Protocol::Gallop)]);
+    assert!(both.contains(&format!("j = max({a}, {b})")) && both.contains("j_A_probe"), "{both}");
+    let one = shown(&[("A", Protocol::Gallop)]);
+    assert!(one.contains("for j.p in range(cast(A_pos0[0], i64)") && one.contains("j_B_probe"), "{one}");
+    let merged = shown(&[]);
+    assert!(merged.contains(&format!("j = min({a}, {b})")) && !merged.contains("probe"), "{merged}");
 }
