@@ -182,9 +182,10 @@ impl File<'_> {
         }
         let mut kept = Kept::new(&data, want);
         for row in 0..n / r {
-            for block in starts[row] as usize..starts[row + 1] as usize {
+            let own = starts[row] as usize..starts[row + 1] as usize;
+            for (block, column) in own.clone().zip(&columns[own]) {
                 for k in 0..r * c {
-                    let at = [(row * r + k / c) as i64, columns[block] * c as i64 + (k % c) as i64];
+                    let at = [(row * r + k / c) as i64, column * c as i64 + (k % c) as i64];
                     kept.add(block * r * c + k, at);
                 }
             }

@@ -54,12 +54,18 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let sizes = (0..ndim).map(|_| rng.random::<bool>().then(|| rng.random_range(0..5))).collect();
     let want = Want { sizes, ..Want::new("x", dtype, ndim) };
     let source = Source::File { path, part: part.filter(|_| rng.random()).map(str::to_string) };
+    let kind = LevelKind::ALL[rng.random_range(0..LevelKind::ALL.len())];
     let outcome = std::panic::catch_unwind(|| {
         drop(read(&source, &want));
         if let Ok(value) = read_stored(&source, &want)
             && let Some(places) = value.places()
         {
-            let levels = vec![Level::new(LevelKind::Compressed); value.shape().len()];
+            // Formats that store all places are for tensors that have few.
+            let few = taffeta_ast::value::element_count(value.shape()).is_some_and(|n| n < 1 << 16);
+            let mut levels = vec![Level::new(LevelKind::Compressed); value.shape().len()];
+            if let Some(last) = levels.last_mut().filter(|_| few) {
+                *last = Level::new(kind);
+            }
             drop(Stored::pack(value.shape(), &Format::new(levels), &places.indices, value.data()));
         }
     });
