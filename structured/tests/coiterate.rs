@@ -3,7 +3,7 @@
 use std::panic::catch_unwind;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::expr::Protocol;
-use taffeta_ast::{Access, Expr, ExprKind, Func};
+use taffeta_ast::{Access, Expr, ExprKind, Func, LoopProps, Parallel, Stmt, StmtKind};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod programs;
@@ -223,4 +223,39 @@ fn what_leads() {
     assert!(one.contains("for j.p in range(cast(A_pos0[0], i64)") && one.contains("j_B_probe"), "{one}");
     let merged = shown(&[]);
     assert!(merged.contains(&format!("j = min({a}, {b})")) && !merged.contains("probe"), "{merged}");
+}
+
+/// Positions that share a coordinate write one element: they are not counted in parallel.
+#[test]
+fn what_cannot_be_parallel() {
+    let rows = |storage: &str, body: &str| {
+        format!(
+            "def f(A: f64[n, m] @ {storage}, B: f64[n, m] @ csr, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            {body}\n    return y\n"
+        )
+    };
+    let parallel = |text: &str, name: &str| {
+        let func = programs::elaborate(text);
+        let body = marked(&func.body, name);
+        lower(&func.with_body(body)).map(|_| ()).map_err(|e| e.0[0].message.clone())
+    };
+    assert_eq!(parallel(&rows("csr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
+    assert_eq!(parallel(&rows("dcsr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
+    let coo = parallel(&rows("coo", "y[i] += A[i, j] * x[j]"), "i");
+    assert_eq!(coo, Err("the loop `i` is parallel or vectorised, and joins positions of `A`".into()));
+    let merge = parallel(&rows("csr", "y[i] += A[i, j] * B[i, j]"), "j");
+    assert_eq!(merge, Err("the loop `j` is parallel or vectorised, and merges `A` and `B`".into()));
+    let scan = parallel(&rows("csr", "y[i] += exp(A[i, j])"), "j");
+    assert!(scan.is_err_and(|e| e.contains("does something where that stores nothing")));
+}
+
+/// The statement with the loop of that name in parallel.
+fn marked(s: &Stmt, name: &str) -> Stmt {
+    let inner = s.map(&mut |s| marked(s, name), &mut Expr::clone);
+    match inner.kind() {
+        StmtKind::For { iter, extent, body, .. } if iter.name() == name => {
+            let props = LoopProps { parallel: Some(Parallel::default()), ..LoopProps::default() };
+            inner.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+        }
+        _ => inner,
+    }
 }

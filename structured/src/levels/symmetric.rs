@@ -34,10 +34,6 @@ impl LevelFormat for Symmetric {
         halves::positions(counts)
     }
 
-    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
-        self.lookup(level, above, index).map(|found| found.position)
-    }
-
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let row = &above.coordinate;
         Some(lookup(level, above, &row.max_with(index), &row.min_with(index)))

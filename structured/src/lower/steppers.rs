@@ -50,7 +50,9 @@ impl Lower {
             return self.leapfrog(nest, leaders, [followers, others].concat(), range, whole, body);
         }
         match &steppers[..] {
-            [c] if c.stepper().is_some_and(|s| s.unique) || self.is_chain(c, &body, nest) => {
+            [c] if c.stepper().is_some_and(|s| s.unique)
+                || !nest.props.is_concurrent() && self.is_chain(c, &body, nest) =>
+            {
                 self.counted(nest, c, &others, range, whole, body)
             }
             _ => self.merged(nest, steppers, others, range, whole, body),
@@ -234,7 +236,9 @@ impl Lower {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
         if nest.props.is_concurrent() {
-            let text = format!("the loop `{iter}` is parallel or vectorised, and merges {}", names.join(" and "));
+            // A coordinate of one list that is not unique may be at several positions.
+            let what = if names.len() > 1 { "merges" } else { "joins positions of" };
+            let text = format!("the loop `{iter}` is parallel or vectorised, and {what} {}", names.join(" and "));
             self.refuse_at(nest.s.origin().span(), text);
             return Stmt::nop();
         }
