@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, ArrayViewMutD, CowArray, Dimension, IxDyn};
+use std::borrow::Cow;
 use taffeta_ast::{Buffer, DType, Value};
 use taffeta_codegen::call::{Arg, ArgMut, ArgRef};
 
@@ -15,6 +16,8 @@ pub trait Element: taffeta_codegen::call::Element + Default + 'static {
     fn argument(array: CowArray<'_, Self, IxDyn>) -> Argument<'_>;
     /// An argument that is written.
     fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_>;
+    /// A list.
+    fn list(list: Cow<'_, [Self]>) -> List<'_>;
 }
 
 macro_rules! elements {
@@ -38,6 +41,9 @@ macro_rules! elements {
                 }
                 fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_> {
                     ArgumentMut::$variant(array)
+                }
+                fn list(list: Cow<'_, [Self]>) -> List<'_> {
+                    List::$variant(list)
                 }
             }
         )*
@@ -82,6 +88,35 @@ macro_rules! elements {
             /// For C, without a copy.
             pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
                 match self { $(Argument::$variant(a) => ArgRef::new(a.as_slice()?, a.shape()).map(Arg::In)),* }
+            }
+        }
+
+        /// A list of any element type, such as an array of a structured tensor.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // one variant for each DType
+        pub enum List<'a> { $($variant(Cow<'a, [$t]>)),* }
+
+        impl List<'_> {
+            /// Type of the elements.
+            pub fn dtype(&self) -> DType {
+                match self { $(List::$variant(_) => DType::$variant),* }
+            }
+
+            /// How many elements there are.
+            #[allow(clippy::len_without_is_empty)] // nobody asks
+            pub fn len(&self) -> usize {
+                match self { $(List::$variant(a) => a.len()),* }
+            }
+
+            /// A copy that owns its elements.
+            pub(crate) fn to_value(&self) -> Option<Value> {
+                let data = match self { $(List::$variant(a) => Buffer::$variant(a.to_vec())),* };
+                Value::new(vec![self.len()], data)
+            }
+
+            /// For C, without a copy.
+            pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
+                match self { $(List::$variant(a) => ArgRef::new(a, &[a.len()]).map(Arg::In)),* }
             }
         }
 

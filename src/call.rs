@@ -6,6 +6,8 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::inputs;
 use crate::locate::{self, Fault};
+use crate::packed;
+use crate::sparse::{self, Sparse, Structured};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
 use std::collections::BTreeMap;
 use taffeta_ast::{DType, Diagnostic, Value};
@@ -36,6 +38,8 @@ pub struct Call<'f, 'a> {
     inputs: Vec<(String, Argument<'a>)>,
     /// Sparse ones.
     sparse: Vec<(String, &'a Value)>,
+    /// Structured ones by their arrays.
+    lent: Vec<(String, &'a Sparse<'a>)>,
     inouts: Vec<(String, ArgumentMut<'a>)>,
     sizes: Vec<(String, i64)>,
     threads: u32,
@@ -43,7 +47,8 @@ pub struct Call<'f, 'a> {
 
 impl<'f, 'a> Call<'f, 'a> {
     pub(crate) fn new(function: &'f Function) -> Call<'f, 'a> {
-        Call { function, inputs: Vec::new(), sparse: Vec::new(), inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
+        let (inputs, sparse, lent) = (Vec::new(), Vec::new(), Vec::new());
+        Call { function, inputs, sparse, lent, inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
     }
 
     /// Gives a parameter. Elements are copied only if the view is not row-major and contiguous.
@@ -67,6 +72,13 @@ impl<'f, 'a> Call<'f, 'a> {
             None => self.inputs.push((name.to_string(), value.into())),
             Some(_) => self.sparse.push((name.to_string(), value)),
         }
+        self
+    }
+
+    /// Gives a structured parameter by its arrays, which are not copied.
+    #[must_use]
+    pub fn sparse(mut self, name: &str, tensor: &'a Sparse<'a>) -> Call<'f, 'a> {
+        self.lent.push((name.to_string(), tensor));
         self
     }
 
@@ -137,8 +149,13 @@ impl<'f, 'a> Call<'f, 'a> {
     pub(crate) fn current(&self, name: &str) -> Option<Value> {
         let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
         let sparse = || self.sparse.iter().find(|(n, _)| n == name).map(|(_, v)| (*v).clone());
+        let lent = || {
+            let param = self.function.signature().params().find(|p| p.name == name)?;
+            let (_, tensor) = self.lent.iter().find(|(n, _)| n == name)?;
+            tensor.to_value(name, &param.storage.as_ref()?.format(param.dtype)).ok()
+        };
         let inout = || self.inouts.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
-        input.or_else(sparse).or_else(inout)
+        input.or_else(sparse).or_else(lent).or_else(inout)
     }
 
     /// The sizes that follow from what is given, by name; `None` where it does not fit.
@@ -148,8 +165,9 @@ impl<'f, 'a> Call<'f, 'a> {
         let given = |name: &str| {
             let input = self.inputs.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
             let sparse = || self.sparse.iter().find(|(n, _)| n == name).map(|(_, v)| v.shape().to_vec());
+            let lent = || self.lent.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
             let inout = || self.inouts.iter().find(|(n, _)| n == name).map(|(_, a)| a.shape().to_vec());
-            input.or_else(sparse).or_else(inout)
+            input.or_else(sparse).or_else(lent).or_else(inout)
         };
         let shapes: Vec<Option<Vec<usize>>> = signature.params().map(|p| given(&p.name)).collect();
         sizes.unify(signature, &shapes).ok()?;
@@ -164,9 +182,17 @@ impl<'f, 'a> Call<'f, 'a> {
         let mut copies: Vec<Option<Value>> =
             self.inouts.iter().map(|(_, a)| if a.in_place() { None } else { a.to_value() }).collect();
 
+        let structured: Vec<Option<Structured<'_>>> =
+            signature.params().map(|p| self.structured(p)).collect::<Result<_, Error>>()?;
+        let hidden: Vec<i64> = structured.iter().flatten().flat_map(Structured::hidden).collect();
+
         let mut args: Vec<(usize, Arg<'_>)> = Vec::new();
+        for (k, own) in structured.iter().enumerate() {
+            args.extend(own.iter().flat_map(Structured::args).map(|a| (k, a)));
+        }
         for (name, argument) in &self.inputs {
-            args.extend(position(signature, name).zip(argument.as_arg()));
+            let dense = position(signature, name).filter(|k| structured[*k].is_none());
+            args.extend(dense.zip(argument.as_arg()));
         }
         for ((name, argument), copy) in self.inouts.iter_mut().zip(&mut copies) {
             let arg = match copy {
@@ -178,7 +204,7 @@ impl<'f, 'a> Call<'f, 'a> {
         args.sort_by_key(|(k, _)| *k);
         let mut args: Vec<Arg<'_>> =
             args.into_iter().map(|(_, a)| a).chain(results.iter_mut().map(Arg::from)).collect();
-        self.function.enter(&mut args, sizes, self.threads)?;
+        self.function.enter_arrays(&mut args, sizes, &hidden, self.threads)?;
         drop(args);
 
         for ((_, argument), copy) in self.inouts.iter_mut().zip(&copies) {
@@ -187,6 +213,22 @@ impl<'f, 'a> Call<'f, 'a> {
             }
         }
         Ok(results)
+    }
+
+    /// The arrays of a structured parameter: those that are lent, or those that its elements are packed into.
+    fn structured(&self, param: &TensorSig) -> Result<Option<Structured<'a>>, Error> {
+        let Some(storage) = &param.storage else { return Ok(None) };
+        match self.lent.iter().find(|(n, _)| *n == param.name) {
+            Some((_, tensor)) => match tensor.checked(&param.name, &storage.format(param.dtype)) {
+                Ok(hidden) => Ok(Some(Structured::Lent(tensor, hidden))),
+                Err(why) => Err(Error::Input(Report::without_sources(vec![sparse::refused(param, &why)]))),
+            },
+            None => {
+                let Some(value) = self.current(&param.name) else { return Ok(None) };
+                let wanted = self.function.arrays_of(param).unwrap_or_default();
+                Ok(Some(Structured::Packed(packed::arrays(param, storage, &value, &wanted)?)))
+            }
+        }
     }
 
     /// Runs on copies of everything: the interpreter works so.
@@ -211,10 +253,12 @@ impl<'f, 'a> Call<'f, 'a> {
         let inputs = self.inputs.iter().map(|(n, a)| (n, a.dtype(), a.shape(), false));
         let inouts = self.inouts.iter().map(|(n, a)| (n, a.dtype(), a.shape(), true));
         let sparse = self.sparse.iter().map(|(n, v)| (n, v.dtype(), v.shape(), false));
-        let given: Vec<(&String, DType, &[usize], bool)> = inputs.chain(sparse).chain(inouts).collect();
+        let lent = self.lent.iter().map(|(n, a)| (n, a.dtype(), a.shape(), false));
+        let given: Vec<(&String, DType, &[usize], bool)> = inputs.chain(sparse).chain(lent).chain(inouts).collect();
         let mut errors = Vec::new();
         let dense = |name: &str| params.iter().any(|p| p.name == name && p.storage.is_none());
-        for (name, _) in self.sparse.iter().filter(|(n, _)| dense(n)) {
+        let names = self.sparse.iter().map(|(n, _)| n).chain(self.lent.iter().map(|(n, _)| n));
+        for name in names.filter(|n| dense(n)) {
             let text = format!("parameter `{name}` is dense, and a sparse value is given for it");
             errors.push(Diagnostic::new("data::storage", text));
         }
@@ -260,6 +304,14 @@ impl<'f, 'a> Call<'f, 'a> {
         }
         let mut sizes = Sizes::given(signature, &self.sizes).map_err(all)?;
         sizes.unify(signature, &shapes)?;
+        // Last, since it looks at all that is stored.
+        let lent = |p: &&TensorSig| {
+            self.lent.iter().find(|(n, _)| *n == p.name).and_then(|(_, a)| a.fault(p, self.function.arrays_of(p)))
+        };
+        let broken: Vec<Diagnostic> = params.iter().filter_map(lent).collect();
+        if !broken.is_empty() {
+            return Err(all(broken));
+        }
         let sizes = sizes.complete(signature).map_err(|d| vec![d.into()])?;
         let results = inputs::result_shapes(signature, &sizes).map_err(all)?;
         Ok((sizes, results.into_iter().collect()))

@@ -12,9 +12,9 @@ use crate::timing::Timings;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use taffeta_ast::{Diagnostic, Func, SourceMap, Value, interp};
+use taffeta_ast::{DType, Diagnostic, Func, SourceMap, Value, interp};
 use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind, Lines};
-use taffeta_codegen::signature::{Passing, Signature};
+use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, cache};
 
@@ -257,9 +257,37 @@ impl Function {
         Ok(Usage { time: report.time, scratch: Some(report.memory) })
     }
 
+    /// Calls C on arrays, structured parameters by those of their formats, which say the numbers in `hidden`.
+    pub(crate) fn enter_arrays(
+        &self,
+        args: &mut [Arg<'_>],
+        sizes: &[i64],
+        hidden: &[i64],
+        threads: u32,
+    ) -> Result<Usage, Error> {
+        let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
+        self.enter_named(args, &packed::sizes(compiled.signature(), sizes, hidden), threads)
+    }
+
+    /// Names and types of the arrays that C takes for a structured parameter.
+    pub(crate) fn arrays_of(&self, param: &TensorSig) -> Option<Vec<(&str, DType)>> {
+        let Code::C(compiled) = &self.code else { return None };
+        let mut flat = compiled.signature().params();
+        for p in self.signature.params() {
+            let format = p.storage.as_ref().map(|s| s.format(p.dtype));
+            let levels = format.and_then(|f| taffeta_structured::arrays_of(&f)).unwrap_or_default();
+            let own =
+                flat.by_ref().take(1 + levels.iter().sum::<usize>()).map(|t| (t.name.as_str(), t.dtype)).collect();
+            if p.name == param.name {
+                return Some(own);
+            }
+        }
+        None
+    }
+
     /// Whether arrays can be passed as they are.
     pub(crate) fn takes_arrays(&self) -> bool {
-        matches!(self.code, Code::C(_)) && !self.signature.has_storage()
+        matches!(self.code, Code::C(_))
     }
 
     fn named<'s>(&'s self, sizes: &[i64]) -> Vec<(&'s str, i64)> {
@@ -384,6 +412,7 @@ fn compile_c(
         entry,
         &statics_text(options),
         &format!("{:?}", options.sizes),
+        &format!("{:?}", options.indices),
         &scheduler::key(options.schedule.as_deref()).map_err(|d| Error::Program(Report::without_sources(vec![d])))?,
         &Toolchain::flags(&flags).join(" "),
         &identity,

@@ -48,6 +48,7 @@ pub mod program;
 pub mod render;
 mod scheduler;
 pub mod session;
+pub mod sparse;
 mod store;
 pub mod timing;
 
@@ -59,12 +60,14 @@ pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradien
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
+pub use sparse::{Index, Sparse};
 pub use store::conforming;
 /// What is known about programs: dependences, accesses, bounds.
 pub use taffeta_analysis as analysis;
 /// The tree: programs, types, diagnostics, the printer, the reference interpreter.
 pub use taffeta_ast as ast;
 pub use taffeta_ast::bytes::{amount, parse as parse_memory};
+pub use taffeta_ast::format::LevelKind;
 pub use taffeta_ast::span::FileId;
 pub use taffeta_ast::{Buffer, DType, Diagnostic, Diagnostics, Func, SourceMap, Span, Value};
 pub use taffeta_autodiff::{Explanation, Tape};

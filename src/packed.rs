@@ -30,7 +30,7 @@ impl Packed {
                 arrays.next();
                 continue;
             };
-            let stored = packed_one(sig, storage, value)?;
+            let stored = one(sig, storage, value)?;
             packed.hidden.extend(stored.hidden());
             for (array, wanted) in stored.into_arrays().into_iter().zip(arrays.by_ref()) {
                 packed.values.push(indices(sig, array, wanted.dtype)?);
@@ -41,10 +41,15 @@ impl Packed {
 
     /// Its sizes by name: the program's own, as far as they are given, and the hidden ones.
     pub fn sizes<'s>(&self, flat: &'s Signature, own: &[i64]) -> Vec<(&'s str, i64)> {
-        let (first, hidden) = flat.sizes.split_at(flat.sizes.len() - self.hidden.len());
-        let named = first.iter().zip(own).chain(hidden.iter().zip(&self.hidden));
-        named.map(|(s, v)| (s.name.as_str(), *v)).collect()
+        sizes(flat, own, &self.hidden)
     }
+}
+
+/// The sizes of a lowered program by name: the program's own, as far as they are given, and the hidden ones.
+pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec<(&'s str, i64)> {
+    let (first, last) = flat.sizes.split_at(flat.sizes.len() - hidden.len());
+    let named = first.iter().zip(own).chain(last.iter().zip(hidden));
+    named.map(|(s, v)| (s.name.as_str(), *v)).collect()
 }
 
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {
@@ -75,9 +80,9 @@ fn indices(sig: &TensorSig, array: Value, wanted: DType) -> Result<Value, Error>
 ///
 /// What a format cannot hold.
 pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Error> {
-    let one = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
+    let elements = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
         Some(storage) => {
-            let stored = packed_one(sig, storage, value)?;
+            let stored = one(sig, storage, value)?;
             // Of what these levels store each element was given.
             let last = storage.levels.last().map(|l| l.kind);
             let only_given = [LevelKind::Compressed, LevelKind::Singleton, LevelKind::Hashed, LevelKind::Point];
@@ -85,10 +90,24 @@ pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Err
         }
         None => Ok(value.clone()),
     };
-    signature.params().zip(params).map(one).collect()
+    signature.params().zip(params).map(elements).collect()
 }
 
-fn packed_one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
+/// The arrays of a structured parameter in the types in which C takes them, and the numbers that they say.
+pub(crate) fn arrays(
+    sig: &TensorSig,
+    storage: &Storage,
+    value: &Value,
+    wanted: &[(&str, DType)],
+) -> Result<(Vec<Value>, Vec<i64>), Error> {
+    let stored = one(sig, storage, value)?;
+    let hidden = stored.hidden().to_vec();
+    let typed = stored.into_arrays().into_iter().zip(wanted).map(|(array, (_, dtype))| indices(sig, array, *dtype));
+    Ok((typed.collect::<Result<_, Error>>()?, hidden))
+}
+
+/// A structured parameter in its format.
+fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
     let sparse = sparse(sig, value);
     let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
     let format = storage.format(sig.dtype);

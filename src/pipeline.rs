@@ -9,16 +9,20 @@ use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use taffeta_analysis::pass;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, Severity, SourceMap, Span, validate};
+use taffeta_ast::format::{Format, Level};
+use taffeta_ast::{DType, Diagnostic, Diagnostics, Func, Severity, SourceMap, Span, Tensor, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
+use taffeta_codegen::lower::{Logical, LogicalLevel};
 use taffeta_codegen::signature::Signature;
 use taffeta_codegen::{LowerOptions, Lowered};
 use taffeta_frontend::StaticValue;
 use taffeta_frontend::program::{EntryInfo, Program, Source};
 use taffeta_schedule::Schedule;
+use taffeta_structured::{Layout, LevelLayout, Structured};
 
 /// Reads a program with everything that it imports.
 ///
@@ -145,6 +149,32 @@ fn noted(
     }
 }
 
+/// The program for index arrays of these types, where the formats of its parameters do not say one.
+///
+/// Why on the logical program: the type is part of the format, which everything later reads there.
+pub fn indexed(mut func: Func, indices: &BTreeMap<String, DType>) -> Result<Func, Diagnostics> {
+    for (name, dtype) in indices {
+        let Some(param) = func.params.iter_mut().find(|p| p.tensor.symbol.name() == name) else {
+            return Err(wrong_index(format!("`{}` has no parameter `{name}`", func.name)));
+        };
+        if param.tensor.format.is_dense() {
+            return Err(wrong_index(format!("parameter `{name}` is dense, and has no index arrays")));
+        }
+        if !matches!(dtype, DType::U8 | DType::U16 | DType::I32 | DType::I64) {
+            return Err(wrong_index(format!("index arrays are of type u8, u16, i32 or i64, and this is {dtype}")));
+        }
+        let level = |l: &Level| Level { index: l.index.or(l.kind.has_indices().then_some(*dtype)), ..*l };
+        let format =
+            Format { levels: param.tensor.format.levels.iter().map(level).collect(), ..param.tensor.format.clone() };
+        param.tensor = Arc::new(Tensor { format, ..(*param.tensor).clone() });
+    }
+    Ok(func)
+}
+
+fn wrong_index(text: String) -> Diagnostics {
+    Diagnostic::new("input::index", text).into()
+}
+
 /// The gradient of a logical program, or its tangents.
 ///
 /// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the
@@ -224,15 +254,29 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
                 // Lowering last: from here on there are no dimensions that one could prove anything about.
                 return taffeta_codegen::lower(&func, &options);
             }
-            let logical = Signature::of(&func, &options.sizes);
+            let signature = Signature::of(&func, &options.sizes);
             // Positions are computed from shapes, so what is known of these comes first here.
             let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
-            let func = taffeta_structured::lower(&func)?.func;
-            validate::dense_pass(&func, "structured lowering")?;
-            let func = pass::simplify::run(&func);
-            Ok(taffeta_codegen::lower(&func, &options)?.called_by(logical))
+            let Structured { func: flat, layout, .. } = taffeta_structured::lower(&func)?;
+            validate::dense_pass(&flat, "structured lowering")?;
+            let flat = pass::simplify::run(&flat);
+            let lowered = taffeta_codegen::lower(&flat, &options)?;
+            Ok(lowered.called_by(logical_interface(&func, signature, layout)))
         })
     })
+}
+
+/// What C calls a program by whose parameters became their arrays.
+fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logical {
+    let level = |l: LevelLayout| LogicalLevel {
+        kind: l.level.kind,
+        arrays: l.arrays,
+        hidden: l.hidden,
+        size: l.size,
+        contract: l.contract,
+    };
+    let levels = layout.levels.into_iter().map(|all| all.into_iter().map(level).collect()).collect();
+    Logical { signature, tensors: func.interface().cloned().collect(), levels }
 }
 
 /// The program on the arrays of its structured tensors, with its sizes compiled in.

@@ -10,7 +10,7 @@ use crate::timing::Timings;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, SourceMap};
+use taffeta_ast::{DType, Diagnostic, Diagnostics, Func, SourceMap};
 use taffeta_autodiff::{Explanation, Tape};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::{Lowered, Signature};
@@ -119,6 +119,8 @@ pub struct Options {
     pub statics: BTreeMap<String, StaticValue>,
     /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
     pub sizes: BTreeMap<String, i64>,
+    /// Types of the index arrays of structured parameters, of levels whose format says none: `i32` unless it is here.
+    pub indices: BTreeMap<String, DType>,
     /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and
     /// `"none"` run the program as it is written.
     pub schedule: Option<String>,
@@ -156,6 +158,32 @@ impl Options {
     #[must_use]
     pub fn sizes(mut self, values: impl IntoIterator<Item = (String, i64)>) -> Options {
         self.sizes.extend(values);
+        self
+    }
+
+    /// Compiles for index arrays of that type (`u8`, `u16`, `i32`, `i64`) of a structured parameter, in levels whose
+    /// format does not say one itself.
+    ///
+    /// ```
+    /// use taffeta::{DType, Options, Program, Sparse};
+    ///
+    /// let program = Program::from_source("total.ft", "
+    /// def total(A: f64[n, m] @ csr) -> f64:
+    ///     s: f64 = 0.0
+    ///     for i in range(n):
+    ///         for j in range(m):
+    ///             s += A[i, j]
+    ///     return s
+    /// ")?;
+    /// let total = program.compile("total", &Options::default().index("A", DType::I64))?;
+    /// let (indptr, indices, values) = ([0i64, 1, 3], [2i64, 0, 1], [1.0, 2.0, 3.0]);
+    /// let a = Sparse::csr(&indptr, &indices, &values, [2, 3]);
+    /// assert_eq!(total.call().sparse("A", &a).run()?.scalar::<f64>("s")?, 6.0);
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    #[must_use]
+    pub fn index(mut self, name: &str, dtype: DType) -> Options {
+        self.indices.insert(name.to_string(), dtype);
         self
     }
 
@@ -325,13 +353,14 @@ impl Program {
     pub(crate) fn timed_logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         let wrong = |d| Error::program(d, &self.sources);
-        match &options.gradient {
-            None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong),
+        let func = match &options.gradient {
+            None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings).map_err(wrong)?;
-                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)
+                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?
             }
-        }
+        };
+        pipeline::indexed(func, &options.indices).map_err(wrong)
     }
 
     /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory

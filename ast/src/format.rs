@@ -13,10 +13,12 @@
 //!  2  .  .  .                                                 elements          a  b   c
 //! ```
 
+mod contract;
 mod level;
 mod named;
 mod position;
 
+pub use contract::{Contract, Counted, Rule};
 pub use level::{Level, LevelFacts, LevelKind};
 pub use named::Named;
 pub use position::Misplaced;

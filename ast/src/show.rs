@@ -8,6 +8,9 @@
 
 use crate::dtype::DType;
 use crate::expr::Literal;
+use crate::value::Value;
+use std::convert::Infallible;
+use std::fmt;
 
 /// The text of a value of type `dtype`.
 pub fn value(v: Literal, dtype: DType) -> String {
@@ -15,6 +18,33 @@ pub fn value(v: Literal, dtype: DType) -> String {
         Literal::Bool(b) => if b { "True" } else { "False" }.to_string(),
         Literal::Int(i) => i.to_string(),
         Literal::Float(f) => float(f, dtype),
+    }
+}
+
+/// A dense value is shown as [`tensor`] says. Of a sparse one the type and how many elements are stored, then these
+/// with their indices: all of them, or the first and the last ones.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let element = |k: usize| value(self.data().get(k), self.dtype());
+        let Some(places) = self.places() else {
+            let text = tensor(self.shape(), &mut |k| Ok::<_, Infallible>(element(k)));
+            return f.write_str(&text.unwrap_or_else(|never| match never {}));
+        };
+        let join = |numbers: Vec<String>| numbers.join(", ");
+        let dims = join(self.shape().iter().map(usize::to_string).collect());
+        let count = self.data().len();
+        let stored = if count == 1 { "1 element".to_string() } else { format!("{count} elements") };
+        write!(f, "{}[{dims}], {stored} stored, all others {}", self.dtype(), value(places.fill, self.dtype()))?;
+        for (k, at) in places.indices.chunks_exact(self.shape().len()).enumerate() {
+            if count > 4 * EDGE && (2 * EDGE..count - EDGE).contains(&k) {
+                if k == 2 * EDGE {
+                    f.write_str("\n...")?;
+                }
+                continue;
+            }
+            write!(f, "\n({}) {}", join(at.iter().map(i64::to_string).collect()), element(k))?;
+        }
+        Ok(())
     }
 }
 

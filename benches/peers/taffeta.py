@@ -21,8 +21,9 @@ class Tensor(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("levels", ctypes.c_void_p),
         ("fill", ctypes.c_void_p),
-        ("index_width", ctypes.c_int32),
+        ("n_levels", ctypes.c_int32),
         ("owner", ctypes.c_int32),
+        ("n_stored", ctypes.c_size_t),
     ]
 
 
@@ -41,6 +42,7 @@ class Context(ctypes.Structure):
         ("print", ctypes.c_void_p),
         ("print_data", ctypes.c_void_p),
         ("message", ctypes.c_char * 512),
+        ("flags", ctypes.c_uint32),
     ]
 
 

@@ -420,26 +420,31 @@ typedef struct wf_spec {
     char passing; /* 'i' in, 'x' inout, 'r' result */
 } wf_spec;
 
-/* Types, numbers of dimensions and storage of all arguments, and the sizes of parameters. */
+/* Type and number of dimensions of an argument, and the sizes of a parameter. */
+static TAFFETA_UNUSED int wf_check_tensor(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *t) {
+    if (t->dtype != s->dtype)
+        return wf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+                         wf_dtype_name(t->dtype), wf_dtype_name(s->dtype));
+    if (t->ndim != s->ndim)
+        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
+                         (int)s->ndim);
+    if (t->shape == NULL && t->ndim != 0)
+        return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
+    for (int32_t d = 0; s->passing != 'r' && d < t->ndim; d++)
+        if (t->shape[d] < 0 || t->shape[d] > TAFFETA_MAX_SIZE)
+            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
+                             t->shape[d]);
+    return TAFFETA_OK;
+}
+
+/* The same of all arguments, which are dense. */
 static TAFFETA_UNUSED int wf_check_args(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
-        const taffeta_tensor *t = &args[k];
-        const wf_spec *s = &specs[k];
-        if (t->dtype != s->dtype)
-            return wf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
-                             wf_dtype_name(t->dtype), wf_dtype_name(s->dtype));
-        if (t->ndim != s->ndim)
-            return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
-                             (int)s->ndim);
-        if (t->shape == NULL && t->ndim != 0)
-            return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
-        if (t->levels != NULL)
-            return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one", s->name);
-        if (s->passing == 'r') continue;
-        for (int32_t d = 0; d < t->ndim; d++)
-            if (t->shape[d] < 0 || t->shape[d] > TAFFETA_MAX_SIZE)
-                return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
-                                 t->shape[d]);
+        int status = wf_check_tensor(ctx, &specs[k], &args[k]);
+        if (status == TAFFETA_OK && args[k].levels != NULL)
+            status = wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one",
+                               specs[k].name);
+        if (status != TAFFETA_OK) return status;
     }
     return TAFFETA_OK;
 }

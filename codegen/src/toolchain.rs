@@ -4,7 +4,7 @@
 
 mod fault;
 
-use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
+use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_LEVELS_H, TAFFETA_RUNTIME_H};
 use fault::{Ran, broken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -165,6 +165,9 @@ impl Toolchain {
         write(&dir.join("taffeta_runtime.h"), TAFFETA_RUNTIME_H)?;
         if source.products {
             write(&dir.join("taffeta_gemm.h"), TAFFETA_GEMM_H)?;
+        }
+        if source.levels {
+            write(&dir.join("taffeta_levels.h"), TAFFETA_LEVELS_H)?;
         }
         Ok(files)
     }

@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a library, also taffeta_gemm.h); libtaffeta_ENTRY.so and libtaffeta_ENTRY.a if neither
+Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a library, also taffeta_gemm.h; with structured parameters, also taffeta_levels.h); libtaffeta_ENTRY.so and libtaffeta_ENTRY.a if neither
 or both of --shared and --static are given. taffeta.h says how to call it. Sizes that --size or --in say are compiled in; the
 others stay arguments of every call.
 
@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = session::options(&args.of)?.portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let source = program.c_source(&entry, &options)?;
-    if source.signature.logical.is_some() {
-        let text = format!("`{entry}` has structured parameters, for which libraries have no interface yet");
+    if source.signature.logical.is_some() && !source.levels {
+        let text = format!("`{entry}` has a structured parameter whose arrays cannot be given from outside yet");
         return Err(Diagnostic::new("command::unsupported", text).help("run it: `taffeta run`").into());
     }
     let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Everything is made in a directory beside its place; files are moved only when all are there.
     let made = tempfile::Builder::new().prefix(".taffeta-build-").tempdir_in(&args.output).map_err(failed).and_then(
         |scratch| {
-            let stem = &source.signature.c_name;
+            let stem = &source.signature.logical().c_name;
             Toolchain::write(&source, scratch.path(), stem)?;
             if args.shared || both {
                 toolchain.shared(scratch.path(), stem, &flags)?;

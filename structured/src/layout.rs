@@ -2,17 +2,19 @@
 
 use crate::levels::{self, ArrayKind, Counts};
 use std::sync::Arc;
-use taffeta_ast::format::Level;
+use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Func, Symbol, Tensor};
 
 /// What the parameters of the lowered program are, in the order of the program's own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// For each parameter of the program, what it became.
     pub params: Vec<Parameter>,
     /// Numbers of positions: sizes of the lowered program that come after the program's own.
     pub hidden: Vec<Symbol>,
+    /// For each parameter of the program, its levels, outermost first; none of dense ones.
+    pub levels: Vec<Vec<LevelLayout>>,
 }
 
 /// What became of a parameter.
@@ -22,6 +24,21 @@ pub enum Parameter {
     Dense,
     /// The arrays of its levels, outermost first, then its elements.
     Stored(Vec<Array>),
+}
+
+/// What the lowered program knows of a level of a structured parameter.
+#[derive(Clone, Debug)]
+pub struct LevelLayout {
+    /// The level.
+    pub level: Level,
+    /// How many of the parameter's arrays are the level's: the next ones, in order.
+    pub arrays: usize,
+    /// Its numbers in [`Layout::hidden`]: the next ones, in order.
+    pub hidden: Vec<Symbol>,
+    /// The dimension's size.
+    pub size: Expr,
+    /// What arrays that a caller lends must be; `None`: they cannot be lent.
+    pub contract: Option<Contract>,
 }
 
 /// An array of a tensor in a format.
@@ -55,6 +72,8 @@ pub(crate) struct FlatLevel {
     pub(crate) size: Expr,
     /// Its arrays, in the order of the level's file.
     pub(crate) arrays: Vec<Arc<Tensor>>,
+    /// Its numbers that are known only with the data.
+    pub(crate) hidden: Vec<Symbol>,
     /// How many positions there are.
     pub(crate) positions: Expr,
 }
@@ -81,12 +100,10 @@ impl Flat {
         let mut all = Vec::new();
         for (k, (level, dimension)) in tensor.format.levels.iter().zip(tensor.format.order()).enumerate() {
             let kind = levels::of(level.kind).ok_or(*level)?;
-            let counted = kind.hidden().iter().map(|what| {
-                let count = Symbol::new(format!("{name}.{what}{k}"));
-                hidden.push(count.clone());
-                Expr::var(&count)
-            });
-            let counts = Counts { above, size: tensor.shape[dimension].clone(), hidden: counted.collect() };
+            let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
+            hidden.extend(own.iter().cloned());
+            let size = tensor.shape[dimension].clone();
+            let counts = Counts { above, size, hidden: own.iter().map(Expr::var).collect() };
             // Indices are i64 where the data needs it: where the coordinates are known to.
             let wide = counts.size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
@@ -94,7 +111,8 @@ impl Flat {
                 |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype.unwrap_or(index), &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
-            all.push(FlatLevel { level: *level, dimension, size: counts.size, arrays, positions: above.clone() });
+            let (size, positions) = (counts.size, above.clone());
+            all.push(FlatLevel { level: *level, dimension, size, arrays, hidden: own, positions });
         }
         let values = array(format!("{name}.val"), tensor.dtype, &above);
         let fibres = (0..all.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
@@ -114,9 +132,25 @@ impl Flat {
     }
 }
 
+impl Flat {
+    /// What is known of each level.
+    pub(crate) fn layout(&self) -> Vec<LevelLayout> {
+        let one = |l: &FlatLevel| LevelLayout {
+            level: l.level,
+            arrays: l.arrays.len(),
+            hidden: l.hidden.clone(),
+            size: l.size.clone(),
+            contract: levels::of(l.level.kind).and_then(|kind| kind.contract(l.level)),
+        };
+        self.levels.iter().map(one).collect()
+    }
+}
+
 impl Layout {
     /// The layout of a program all of whose tensors are dense.
     pub(crate) fn dense(func: &Func) -> Layout {
-        Layout { params: func.params.iter().map(|_| Parameter::Dense).collect(), hidden: Vec::new() }
+        let dense = func.params.iter().map(|_| (Parameter::Dense, Vec::new()));
+        let (params, levels) = dense.unzip();
+        Layout { params, hidden: Vec::new(), levels }
     }
 }

@@ -21,7 +21,7 @@ mod triangular;
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet, Positions};
 use std::ops::Range;
-use taffeta_ast::format::LevelKind;
+use taffeta_ast::format::{Contract, Level, LevelKind};
 use taffeta_ast::{DType, Expr, Literal, Symbol};
 
 /// An array that a level has.
@@ -87,6 +87,12 @@ pub(crate) trait LevelFormat {
     ///
     /// The first element that has no room in it.
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit>;
+
+    /// What arrays that a caller lends must be for the loops of this level to be right. `None`: nothing can be lent.
+    fn contract(&self, level: Level) -> Option<Contract> {
+        let _ = level;
+        None
+    }
 
     /// What it stores.
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry>;
@@ -195,6 +201,8 @@ pub(crate) struct Entry {
     /// Its own position, which other coordinates may have too.
     pub(crate) position: i64,
 }
+
+pub(crate) use hashed::slot;
 
 /// The level format of that kind.
 pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {

@@ -17,7 +17,7 @@
 //!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
 //!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
 //!   special;
-//! - `stored`: tensors in a format, as data.
+//! - `stored`: tensors in a format, as data; `lent`: such data of a caller, checked.
 //!
 //! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
 //! something where nothing is stored, it runs over the coordinates in between besides. Several fibres are merged by a
@@ -29,12 +29,14 @@
 //! parallel or vectorised.
 
 mod layout;
+mod lent;
 mod levels;
 mod looplet;
 mod lower;
 mod rewrite;
 mod stored;
 
-pub use layout::{Array, Layout, Parameter};
+pub use layout::{Array, Layout, LevelLayout, Parameter};
+pub use lent::{Indices, Unfit, arrays_of, check};
 pub use lower::{Structured, lower};
 pub use stored::{Stored, Unpackable};

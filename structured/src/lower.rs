@@ -70,11 +70,12 @@ type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
 impl Lower {
     /// The parameters of the lowered program.
     fn interface(&mut self, func: &Func) -> Result<(Vec<Param>, Layout), Diagnostics> {
-        let (mut params, mut layout) = (Vec::new(), Layout { params: Vec::new(), hidden: Vec::new() });
+        let (mut params, mut layout) = (Vec::new(), Layout::default());
         for p in &func.params {
             if p.tensor.format.is_dense() {
                 params.push(p.clone());
                 layout.params.push(Parameter::Dense);
+                layout.levels.push(Vec::new());
                 continue;
             }
             let flat = Flat::of(&p.tensor, &mut layout.hidden).map_err(|level| {
@@ -84,6 +85,7 @@ impl Lower {
             let arrays = flat.arrays();
             params.extend(arrays.iter().map(|a| Param { tensor: a.tensor.clone(), mode: ParamMode::In }));
             layout.params.push(Parameter::Stored(arrays));
+            layout.levels.push(flat.layout());
             for (k, fibre) in flat.fibres.iter().enumerate() {
                 self.fibres.insert(fibre.clone(), (p.tensor.symbol.clone(), k));
             }

@@ -145,6 +145,11 @@ impl Stored {
         Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays, hidden })
     }
 
+    /// A tensor of arrays for which [`crate::check`] gave these numbers.
+    pub fn of_arrays(shape: Vec<usize>, format: Format, arrays: Vec<Value>, hidden: Vec<i64>) -> Stored {
+        Stored { shape, format, arrays, hidden }
+    }
+
     /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
@@ -183,22 +188,18 @@ impl Stored {
             found = below;
         }
         let order = self.format.order();
-        let mut sorted: Vec<(Vec<i64>, usize)> = Vec::with_capacity(found.len());
-        for (coordinates, position) in found {
-            let mut at = vec![0; order.len()];
-            order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = c);
-            sorted.push((at, position as usize));
-        }
-        sorted.sort();
         let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
-        let mut elements = Buffer::zeros(values.dtype(), sorted.len());
-        for (e, (_, position)) in sorted.iter().enumerate() {
-            elements.set(e, values.get(*position));
+        let mut elements = Buffer::zeros(values.dtype(), found.len());
+        let mut indices = vec![0; found.len() * order.len()];
+        for (e, (coordinates, position)) in found.iter().enumerate() {
+            elements.set(e, values.get(*position as usize));
+            let at = &mut indices[e * order.len()..];
+            order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = *c);
         }
-        let indices = sorted.into_iter().flat_map(|(at, _)| at).collect();
         let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
-        Value::sparse(self.shape.clone(), indices, elements, fill)
-            .unwrap_or_else(|| unreachable!("a position has one place in the tensor"))
+        // Levels that are not unique may have one element several times.
+        Value::summed(self.shape.clone(), indices, &elements, fill)
+            .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
     }
 
     /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.

@@ -70,6 +70,57 @@ fn a_c_program_uses_it() {
     }
 }
 
+/// A C program gives CSR arrays of its own. The header says which arrays a level has.
+#[test]
+fn a_c_program_lends_arrays() {
+    let folder = Folder::new(&[]);
+    let program = root().join("examples/sparse/products.ft");
+    let made = folder.succeeds(&["build", program.to_str().expect("a path"), "spmv", "-o", "out", "--static"]);
+    assert!(made.contains("out/taffeta_levels.h\n") && made.contains("out/libtaffeta_spmv.a\n"), "{made}");
+    let header = std::fs::read_to_string(folder.path().join("out/taffeta_spmv.h")).expect("it is there");
+    expect![[r#"
+        /* def spmv(A: f64[n, m] @ format(dense, compressed), x: f64[m]) -> y: f64[n] */
+        /* y = A x */
+        #ifndef TAFFETA_SPMV_H
+        #define TAFFETA_SPMV_H
+
+        #include "taffeta.h"
+
+        #ifdef __cplusplus
+        extern "C" {
+        #endif
+
+        /* args: A, x, y; sizes: n, m */
+        /* A, level by level, with the arrays of each:
+         *   TAFFETA_LEVEL_DENSE: none
+         *   TAFFETA_LEVEL_COMPRESSED: A.pos1: i32[n + 1], A.crd1: i32[A.n1]
+         * and in data, n_stored of them: A.val: f64[A.n1] */
+        int taffeta_spmv(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
+
+        /* The results' shapes and the bytes of scratch memory of such a call. */
+        int taffeta_spmv_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes);
+
+        #ifdef __cplusplus
+        }
+        #endif
+
+        #endif
+    "#]].assert_eq(&header);
+    let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    cc.current_dir(folder.path()).args(["-std=c99", "-Wall", "-Werror", "-I", "out"]);
+    cc.arg(root().join("examples/sparse/main.c"));
+    let (status, _, err) = finish(cc.args(["out/libtaffeta_spmv.a", "-fopenmp", "-lm", "-o", "main"]));
+    assert_eq!(status, 0, "{err}");
+    let (status, out, err) = finish(&mut Command::new(folder.path().join("main")));
+    assert_eq!((status, err.as_str()), (0, ""));
+    expect![[r#"
+        70 0 220
+        110 0 220
+        error 12: element 3 of `A.crd1` is 4, and the dimension has size 4
+    "#]]
+    .assert_eq(&out);
+}
+
 #[test]
 fn a_rust_program_uses_it() {
     let folder = heat();

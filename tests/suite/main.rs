@@ -20,6 +20,7 @@ mod examples;
 mod gradients;
 mod intrinsics;
 mod jacobian;
+mod lent;
 mod libop;
 mod logistic;
 mod memory;

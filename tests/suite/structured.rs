@@ -14,7 +14,7 @@ fn products() -> Program {
 fn kernel(entry: &str, schedule: Option<&str>) -> String {
     let source = products().c_source(entry, &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
     let code = source.code;
-    let end = code.find(&format!("int taffeta_{entry}_plan")).expect("the entry");
+    let end = code.find(&format!("int wf_arrays_{entry}_plan")).expect("the entry");
     code[..end].to_string()
 }
 

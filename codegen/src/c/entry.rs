@@ -5,19 +5,22 @@ use super::emitter::{Emitter, Storage};
 use super::outline::Outer;
 use super::types;
 use super::writer::{comment, string};
-use crate::lower::Slot;
+use crate::lower::{Lowered, Slot};
 use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
 use taffeta_ast::{Symbol, Tensor};
 
-/// The head of the file. `products`: with matrix products.
-pub(super) fn prologue(signature: &Signature, products: bool) -> String {
-    let mut text = format!("/* {} */\n", declaration(signature).replace("*/", "* /"));
+/// The head of the file. `products`: with matrix products. `levels`: with structured parameters.
+pub(super) fn prologue(signature: &Signature, products: bool, levels: bool) -> String {
+    let mut text = format!("/* {} */\n", declaration(signature.logical()).replace("*/", "* /"));
     text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm -ldl */\n");
     text.push_str("#define _POSIX_C_SOURCE 200112L\n");
     text.push_str("#include \"taffeta_runtime.h\"\n");
     if products {
         text.push_str("#include \"taffeta_gemm.h\"\n");
+    }
+    if levels {
+        text.push_str("#include \"taffeta_levels.h\"\n");
     }
     text.push('\n');
     text
@@ -28,7 +31,8 @@ fn declaration(signature: &Signature) -> String {
     let show = |t: &TensorSig| {
         let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
         let shape = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
-        let plain = format!("{}{shape}", t.dtype);
+        let stored = t.storage.as_ref().map_or(String::new(), |s| format!(" @ {}", s.format(t.dtype)));
+        let plain = format!("{}{shape}{stored}", t.dtype);
         let of_type = if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain };
         format!("{}: {of_type}", t.name)
     };
@@ -39,7 +43,8 @@ fn declaration(signature: &Signature) -> String {
 }
 
 /// The header for callers.
-pub(super) fn header(signature: &Signature) -> String {
+pub(super) fn header(lowered: &Lowered) -> String {
+    let signature = lowered.signature().logical();
     let name = &signature.c_name;
     let guard = format!("{}_H", name.to_uppercase());
     let sizes: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
@@ -52,6 +57,7 @@ pub(super) fn header(signature: &Signature) -> String {
         "#ifndef {guard}\n#define {guard}\n\n#include \"taffeta.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     ));
     text.push_str(&format!("{}\n", comment(&format!("args: {}; sizes: {}", list(&args), list(&sizes)))));
+    text.push_str(&super::logical::described(lowered));
     text.push_str(&format!("{};\n\n", run_head(name)));
     text.push_str(&format!(
         "/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n",
@@ -65,11 +71,11 @@ fn list(names: &[&str]) -> String {
     if names.is_empty() { "none".to_string() } else { names.join(", ") }
 }
 
-fn run_head(name: &str) -> String {
+pub(super) fn run_head(name: &str) -> String {
     format!("int {name}(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes)")
 }
 
-fn plan_head(name: &str) -> String {
+pub(super) fn plan_head(name: &str) -> String {
     format!(
         "int {name}_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, size_t *arena_bytes)"
     )
@@ -90,7 +96,9 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .zip(&signature.tensors)
         .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
         .collect();
-    let base = e.names.family(&signature.name, &["_plan", "_args", "_bind", "_kernel"]);
+    let lent = e.lowered.logical().filter(|l| l.can_be_lent());
+    let others: &[&str] = if lent.is_some() { &super::logical::NAMES } else { &[] };
+    let base = e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel"], others].concat());
     for slot in e.lowered.slots() {
         let t = e.names.get(&slot.tensor.symbol);
         let field = e.names.fresh(&format!("at_{t}"));
@@ -102,14 +110,17 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     unit.kernel(e);
     unit.plan(e);
     unit.run(e);
+    if let Some(logical) = lent {
+        super::logical::unit(e, logical, &unit);
+    }
     std::mem::take(&mut e.out).finish()
 }
 
-struct Unit {
-    sizes: Vec<(Symbol, String)>,
-    tensors: Vec<(Arc<Tensor>, Passing, String)>,
-    base: String,
-    c_name: String,
+pub(super) struct Unit {
+    pub(super) sizes: Vec<(Symbol, String)>,
+    pub(super) tensors: Vec<(Arc<Tensor>, Passing, String)>,
+    pub(super) base: String,
+    pub(super) c_name: String,
 }
 
 impl Unit {
@@ -128,21 +139,8 @@ impl Unit {
         e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));
         e.out.close(&format!("}} {}_plan;", self.base));
         e.out.line("");
-        e.out.open(format!("static const wf_spec {}_args[] = {{", self.base));
-        for (t, passing, _) in &self.tensors {
-            let how = match passing {
-                Passing::In => 'i',
-                Passing::InOut => 'x',
-                Passing::Result => 'r',
-            };
-            let name = string(t.symbol.name());
-            e.out.line(format!("{{{name}, {}, {}, '{how}'}},", types::abi(t.dtype), t.ndim()));
-        }
-        if self.tensors.is_empty() {
-            e.out.line("{NULL, 0, 0, 'i'},");
-        }
-        e.out.close("};");
-        e.out.line("");
+        let specs = self.tensors.iter().map(|(t, passing, _)| (&**t, *passing));
+        specifications(e, &format!("{}_args", self.base), specs);
     }
 
     /// Checks types and shapes, and fills in the plan.
@@ -156,7 +154,7 @@ impl Unit {
         e.out.line("if (status != TAFFETA_OK) return status;");
         check(e, &format!("wf_check_args(ctx, {base}_args, args, {n_args})"));
         for (k, (size, n)) in self.sizes.iter().enumerate() {
-            let (name, fixed) = (string(size.name()), self.fixed(e, k));
+            let (name, fixed) = (string(size.name()), fixed(e.lowered.signature(), k));
             e.out.line(format!("int64_t {n};"));
             check(e, &format!("wf_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
             if let Some(known) = e.lowered.signature().sizes[k].known {
@@ -178,17 +176,6 @@ impl Unit {
         e.out.line("return TAFFETA_OK;");
         e.out.close("}");
         e.out.line("");
-    }
-
-    /// The dimension that fixes a size.
-    fn fixed(&self, e: &Emitter<'_>, k: usize) -> String {
-        let signature = e.lowered.signature();
-        for (a, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::Result) {
-            if let Some(d) = t.shape.iter().position(|d| d.value == Some(Size::Param(k))) {
-                return format!("args[{a}].shape[{d}]");
-            }
-        }
-        signature.sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
     }
 
     fn arena(&self, e: &mut Emitter<'_>) {
@@ -307,7 +294,41 @@ impl Unit {
     }
 }
 
+/// The table of what an entry expects of its arguments.
+pub(super) fn specifications<'t>(
+    e: &mut Emitter<'_>,
+    name: &str,
+    tensors: impl ExactSizeIterator<Item = (&'t Tensor, Passing)>,
+) {
+    let none = tensors.len() == 0;
+    e.out.open(format!("static const wf_spec {name}[] = {{"));
+    for (t, passing) in tensors {
+        let how = match passing {
+            Passing::In => 'i',
+            Passing::InOut => 'x',
+            Passing::Result => 'r',
+        };
+        let name = string(t.symbol.name());
+        e.out.line(format!("{{{name}, {}, {}, '{how}'}},", types::abi(t.dtype), t.ndim()));
+    }
+    if none {
+        e.out.line("{NULL, 0, 0, 'i'},");
+    }
+    e.out.close("};");
+    e.out.line("");
+}
+
+/// The dimension that fixes a size.
+pub(super) fn fixed(signature: &Signature, k: usize) -> String {
+    for (a, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::Result) {
+        if let Some(d) = t.shape.iter().position(|d| d.value == Some(Size::Param(k))) {
+            return format!("args[{a}].shape[{d}]");
+        }
+    }
+    signature.sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
+}
+
 /// Leaves the function if a step fails.
-fn check(e: &mut Emitter<'_>, call: &str) {
+pub(super) fn check(e: &mut Emitter<'_>, call: &str) {
     e.out.line(format!("if ((status = {call}) != TAFFETA_OK) return status;"));
 }

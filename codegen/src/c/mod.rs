@@ -6,6 +6,7 @@
 //! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions
 //!   right.
 //! - `library`: nests that are matrix products.
+//! - `logical`: the ABI of entries with structured parameters, around that of the arrays.
 //! - `lanes`: arrays that are vectors.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed; `half`: conversions of
 //!   16-bit floats.
@@ -27,6 +28,7 @@ mod half;
 mod helpers;
 mod lanes;
 mod library;
+mod logical;
 mod loops;
 pub mod names;
 mod outline;
@@ -38,7 +40,7 @@ mod writer;
 
 pub(crate) use types::abi as abi_name;
 
-use crate::lower::Lowered;
+use crate::lower::{Logical, Lowered};
 use crate::signature::Signature;
 use taffeta_ast::SourceMap;
 
@@ -48,6 +50,8 @@ pub const TAFFETA_H: &str = include_str!("../../include/taffeta.h");
 pub const TAFFETA_RUNTIME_H: &str = include_str!("../../include/taffeta_runtime.h");
 /// What generated code with matrix products includes, `taffeta_gemm.h`.
 pub const TAFFETA_GEMM_H: &str = include_str!("../../include/taffeta_gemm.h");
+/// What generated code with structured parameters includes, `taffeta_levels.h`.
+pub const TAFFETA_LEVELS_H: &str = include_str!("../../include/taffeta_levels.h");
 
 /// A program in C.
 #[derive(Clone, Debug)]
@@ -60,16 +64,19 @@ pub struct CSource {
     pub signature: Signature,
     /// Whether it includes `taffeta_gemm.h`.
     pub products: bool,
+    /// Whether it includes `taffeta_levels.h`.
+    pub levels: bool,
 }
 
 /// Prints a lowered program. `sources` is where comments and places in messages come from.
 pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
-    let prologue = entry::prologue(lowered.signature(), emitter.products);
+    let levels = lowered.logical().is_some_and(Logical::can_be_lent);
+    let prologue = entry::prologue(lowered.signature(), emitter.products, levels);
     let code = format!("{prologue}{}{unit}", emitter.helpers.text());
     let mut signature = lowered.signature().clone();
     let products = emitter.products;
     signature.sites = emitter.sites.into_iter().collect();
-    CSource { code, header: entry::header(&signature), signature, products }
+    CSource { code, header: entry::header(lowered), signature, products, levels }
 }

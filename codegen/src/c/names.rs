@@ -181,6 +181,11 @@ pub fn entry(name: &str) -> String {
     if PUBLIC.contains(&name.as_str()) { format!("taffeta_{name}_") } else { format!("taffeta_{name}") }
 }
 
+/// The C function of an entry on the arrays of its structured parameters. No header declares it.
+pub fn arrays_entry(name: &str) -> String {
+    format!("wf_arrays_{}", identifier(name))
+}
+
 fn is_reserved(name: &str) -> bool {
     // `_X`, `__x` are the compiler's, `taffeta_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`,
     // `M_PI` are macros.

@@ -8,6 +8,7 @@ mod flatten;
 mod in_order;
 mod invariants;
 mod lanes;
+mod logical;
 mod parallel;
 mod placement;
 mod reductions;
@@ -18,6 +19,7 @@ mod vectors;
 
 pub(crate) use flatten::count;
 pub(crate) use invariants::first_value;
+pub use logical::{Logical, LogicalLevel};
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;
@@ -59,6 +61,7 @@ pub struct Lowered {
     slots: Vec<Slot>,
     locals: FxHashMap<Symbol, Vec<Expr>>,
     signature: Signature,
+    logical: Option<Logical>,
     vectors: Vectors,
 }
 
@@ -68,11 +71,18 @@ impl Lowered {
         &self.vectors
     }
 
-    /// The same program, for callers that know it by another interface.
+    /// The same program, for callers that know it by another interface. That has the entry's name in C.
     #[must_use]
-    pub fn called_by(mut self, logical: Signature) -> Lowered {
-        self.signature.logical = Some(Box::new(logical));
+    pub fn called_by(mut self, logical: Logical) -> Lowered {
+        self.signature.c_name = crate::c::names::arrays_entry(&self.signature.name);
+        self.signature.logical = Some(Box::new(logical.signature.clone()));
+        self.logical = Some(logical);
         self
+    }
+
+    /// The interface of the program as it is written, if that is another one.
+    pub fn logical(&self) -> Option<&Logical> {
+        self.logical.as_ref()
     }
 
     /// The program on flat buffers.
@@ -160,7 +170,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // C is printed from what the validator of lowered trees passes, and relies on every rule of it.
     validate::lowered(&func).map_err(|e| e.made_by("lowering"))?;
-    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, vectors })
+    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical: None, vectors })
 }
 
 /// What a pass made, which debug builds check.

@@ -12,7 +12,8 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 /// Compiles entries together, into an empty directory. No two of them may have the same name.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
-    let together = CSource { code: joined(sources), products: sources.iter().any(|s| s.products), ..first.clone() };
+    let (products, levels) = (sources.iter().any(|s| s.products), sources.iter().any(|s| s.levels));
+    let together = CSource { code: joined(sources), products, levels, ..first.clone() };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
     let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;

@@ -180,6 +180,11 @@ fn main(calls: &[Call<'_>]) -> String {
     for (k, call) in calls.iter().enumerate() {
         let signature = &call.source.signature;
         let _ = writeln!(includes, "#include \"call_{k}.h\"");
+        if signature.logical.is_some() {
+            // The header declares what takes tensors with levels; arguments here are arrays.
+            let head = "taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *";
+            let _ = writeln!(includes, "int {0}({head}), {0}_plan({head}, size_t *);", signature.c_name);
+        }
         let sizes = array(&mut values, "int64_t", &format!("sizes_{k}"), call.sizes.iter().map(i64::to_string));
         let mut rows = String::new();
         for (j, t) in signature.tensors.iter().enumerate() {

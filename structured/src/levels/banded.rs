@@ -11,6 +11,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, blocks};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Banded;
@@ -65,6 +66,11 @@ impl LevelFormat for Banded {
             Phase { end: Some(end), looplet: Looplet::Lookup(lookup) },
             Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
         ])
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        let rules = vec![Rule::Partition { pos: POS, total: 0 }, Rule::Blocks { pos: POS, start: Some(START) }];
+        Some(Contract { counts: vec![Counted::Last(POS)], rules, list: None })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -12,6 +12,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet};
+use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{DType, Expr, Op, Symbol};
 
 pub(super) struct Bitmap;
@@ -48,6 +49,10 @@ impl LevelFormat for Bitmap {
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
         let Some(lookup) = self.lookup(level, above, index) else { unreachable!("every coordinate has a bit") };
         Looplet::Lookup(lookup)
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -12,6 +12,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase, Stepper};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Blocklist;
@@ -91,6 +92,15 @@ impl LevelFormat for Blocklist {
             Phase { end: Some(end.clone()), looplet: Looplet::Lookup(lookup) },
         ]);
         Looplet::Stepper(Block::all(level, above, position, &end, promise, body))
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        let rules = vec![
+            Rule::Partition { pos: POS, total: 0 },
+            Rule::Partition { pos: OFS, total: 1 },
+            Rule::Segments { pos: POS, end: END, ofs: Some(OFS), full: false },
+        ];
+        Some(Contract { counts: vec![Counted::Length(END), Counted::Last(OFS)], rules, list: None })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -12,6 +12,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{DType, Expr, Symbol};
 
 pub(super) struct Bytemap;
@@ -63,6 +64,16 @@ impl LevelFormat for Bytemap {
             unique: level.level.unique,
             ordered: level.level.ordered,
         })
+    }
+
+    fn contract(&self, level: Level) -> Option<Contract> {
+        let (ordered, unique) = (level.ordered, level.unique);
+        let rules = vec![
+            Rule::Partition { pos: POS, total: 0 },
+            Rule::Coordinates { pos: POS, crd: CRD, ordered, unique },
+            Rule::Map { pos: POS, crd: CRD, map: MAP },
+        ];
+        Some(Contract { counts: vec![Counted::Length(CRD)], rules, list: None })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

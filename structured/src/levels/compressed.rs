@@ -11,6 +11,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Compressed;
@@ -51,6 +52,13 @@ impl LevelFormat for Compressed {
             unique: level.level.unique,
             ordered: level.level.ordered,
         })
+    }
+
+    fn contract(&self, level: Level) -> Option<Contract> {
+        let (ordered, unique) = (level.ordered, level.unique);
+        let rules =
+            vec![Rule::Partition { pos: POS, total: 0 }, Rule::Coordinates { pos: POS, crd: CRD, ordered, unique }];
+        Some(Contract { counts: vec![Counted::Length(CRD)], rules, list: Some((Some(POS), CRD)) })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -9,6 +9,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet};
+use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Dense;
@@ -38,6 +39,10 @@ impl LevelFormat for Dense {
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
         let position = above.positions.first.times(&level.size).plus(index);
         Looplet::Lookup(Lookup { position, stored: None, promises: Vec::new() })
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -26,15 +26,19 @@ use super::compressed::{self, Compressed};
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::Looplet;
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Hashed;
+
+const TPOS: usize = 2;
+const TBL: usize = 3;
 
 /// 2^64 divided by the golden ratio, which scatters coordinates that follow each other (Knuth, volume 3, 6.4).
 const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
 
 /// The slot at which the search for a coordinate begins, in a table of `mask + 1` slots.
-pub(super) fn slot(coordinate: i64, mask: i64) -> i64 {
+pub(crate) fn slot(coordinate: i64, mask: i64) -> i64 {
     ((coordinate ^ (coordinate >> 32)).wrapping_mul(FACTOR) >> 32) & mask
 }
 
@@ -58,6 +62,15 @@ impl LevelFormat for Hashed {
 
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
         Compressed.fibre(level, above, index, position)
+    }
+
+    fn contract(&self, level: Level) -> Option<Contract> {
+        let Contract { mut counts, mut rules, list } = Compressed.contract(level)?;
+        let (pos, crd) = (compressed::POS, compressed::CRD);
+        counts.push(Counted::Length(TBL));
+        rules.push(Rule::Partition { pos: TPOS, total: 1 });
+        rules.push(Rule::Table { pos, crd, tpos: TPOS, tbl: TBL });
+        Some(Contract { counts, rules, list })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -15,6 +15,7 @@ use super::blocklist::{ARRAYS, Block};
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, runs, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Looplet, Positions};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct PackBits;
@@ -50,6 +51,15 @@ impl LevelFormat for PackBits {
             otherwise: Box::new(Looplet::Lookup(lookup)),
         };
         Looplet::Stepper(Block::all(level, above, position, &end, promise, body))
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        let rules = vec![
+            Rule::Partition { pos: POS, total: 0 },
+            Rule::Partition { pos: OFS, total: 1 },
+            Rule::Segments { pos: POS, end: END, ofs: Some(OFS), full: true },
+        ];
+        Some(Contract { counts: vec![Counted::Length(END), Counted::Last(OFS)], rules, list: None })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -11,6 +11,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_ast::format::{Contract, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Point;
@@ -56,6 +57,10 @@ impl LevelFormat for Point {
             Phase { end: Some(after), looplet: Looplet::Lookup(lookup) },
             Phase { end: None, looplet: Looplet::Run(Fibre::Fill) },
         ])
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract { rules: vec![Rule::Range { array: CRD, or_size: true }], ..Contract::default() })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

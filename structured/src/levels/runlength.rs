@@ -13,6 +13,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, runs, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct RunLength;
@@ -54,6 +55,12 @@ impl LevelFormat for RunLength {
             unique: level.level.unique,
             ordered: level.level.ordered,
         })
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        let rules =
+            vec![Rule::Partition { pos: POS, total: 0 }, Rule::Segments { pos: POS, end: END, ofs: None, full: true }];
+        Some(Contract { counts: vec![Counted::Length(END)], rules, list: None })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -12,6 +12,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use taffeta_ast::format::{Contract, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Singleton;
@@ -48,6 +49,14 @@ impl LevelFormat for Singleton {
             unique: level.level.unique,
             ordered: level.level.ordered,
         })
+    }
+
+    fn contract(&self, level: Level) -> Option<Contract> {
+        let mut rules = vec![Rule::Range { array: CRD, or_size: false }];
+        if level.ordered {
+            rules.push(Rule::Tuples { crd: CRD, unique: level.unique });
+        }
+        Some(Contract { rules, list: Some((None, CRD)), ..Contract::default() })
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

@@ -11,6 +11,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves, same, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet, Phase};
+use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Symmetric;
@@ -44,6 +45,10 @@ impl LevelFormat for Symmetric {
         let [left, right] = [[row, index], [index, row]].map(|[i, j]| Looplet::Lookup(lookup(level, above, i, j)));
         let end = Some(row.plus(&Expr::int(1)));
         Looplet::Sequence(vec![Phase { end, looplet: left }, Phase { end: None, looplet: right }])
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

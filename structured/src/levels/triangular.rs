@@ -12,6 +12,7 @@
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves};
 use crate::layout::FlatLevel;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
+use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Triangular {
@@ -55,6 +56,10 @@ impl LevelFormat for Triangular {
             false => (above.coordinate.plus(&Expr::int(1)), inside, outside),
         };
         Looplet::Sequence(vec![Phase { end: Some(end), looplet: first }, Phase { end: None, looplet: second }])
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {

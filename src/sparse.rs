@@ -1,0 +1,287 @@
+//! Structured tensors on arrays of the caller.
+
+use crate::array::{Element, List};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
+use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::{DType, Diagnostic, Value};
+use taffeta_codegen::call::Arg;
+use taffeta_codegen::signature::TensorSig;
+use taffeta_structured::{Indices, Stored, Unfit};
+
+/// Types of index arrays: `u8`, `u16`, `i32` and `i64`.
+pub trait Index: Element {
+    /// The number, or the largest one.
+    fn at_most(n: usize) -> Self;
+}
+
+macro_rules! indices {
+    ($($t:ty)*) => {
+        $(impl Index for $t {
+            fn at_most(n: usize) -> $t {
+                <$t>::try_from(n).unwrap_or(<$t>::MAX)
+            }
+        })*
+    };
+}
+
+indices!(u8 u16 i32 i64);
+
+/// A structured tensor whose arrays are borrowed: [`crate::Call::sparse`] gives it to a program, and nothing is copied.
+/// Before the first call that takes it, its indices are checked (in range, in order …), which takes time in proportion
+/// to what is stored; since they are borrowed, they stay so for the next calls.
+///
+/// ```
+/// use ndarray::arr1;
+/// use taffeta::{Options, Program, Sparse};
+///
+/// let program = Program::from_source("spmv.ft", "
+/// def spmv(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
+///     y = zeros((n,), f64)
+///     for i in range(n):
+///         for j in range(m):
+///             y[i] += A[i, j] * x[j]
+///     return y
+/// ")?;
+/// let spmv = program.compile("spmv", &Options::default())?;
+/// // 1 0 2
+/// // 0 0 0
+/// // 0 3 0
+/// let (indptr, indices, values) = ([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0]);
+/// let a = Sparse::csr(&indptr, &indices, &values, [3, 3]);
+/// let y = spmv.call().sparse("A", &a).input("x", arr1(&[1.0, 10.0, 100.0]).view()).run()?;
+/// assert_eq!(y.array::<f64>("y")?, arr1(&[201.0, 0.0, 30.0]).into_dyn());
+///
+/// let indices = [0, 2, 3];
+/// let broken = Sparse::csr(&indptr, &indices, &values, [3, 3]);
+/// let error = spmv.call().sparse("A", &broken).input("x", arr1(&[0.0; 3]).view()).run().unwrap_err();
+/// assert!(error.to_string().contains("element 2 of `A.crd1` is 3, and the dimension has size 3"));
+/// # Ok::<(), taffeta::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sparse<'a> {
+    shape: Vec<usize>,
+    levels: Vec<Level>,
+    /// The dimension that each level stores.
+    order: Option<Vec<usize>>,
+    /// Of each level.
+    arrays: Vec<Vec<List<'a>>>,
+    values: List<'a>,
+    /// The format that its arrays were found to be right for, with the numbers that they say.
+    checked: OnceLock<(Format, Vec<i64>)>,
+}
+
+impl<'a> Sparse<'a> {
+    /// A matrix by rows: those of row `i` are the elements `indptr[i] .. indptr[i + 1]`, in columns `indices`.
+    pub fn csr<I: Index, T: Element>(
+        indptr: &'a [I],
+        indices: &'a [I],
+        values: &'a [T],
+        shape: [usize; 2],
+    ) -> Sparse<'a> {
+        Sparse::new(values, &shape).dense().level(LevelKind::Compressed, &[indptr, indices])
+    }
+
+    /// A matrix by columns: those of column `j` are the elements `indptr[j] .. indptr[j + 1]`, in rows `indices`.
+    pub fn csc<I: Index, T: Element>(
+        indptr: &'a [I],
+        indices: &'a [I],
+        values: &'a [T],
+        shape: [usize; 2],
+    ) -> Sparse<'a> {
+        Sparse::csr(indptr, indices, values, shape).order(&[1, 0])
+    }
+
+    /// A tensor as a list of its elements: `coordinates` are those of one dimension after the other.
+    pub fn coo<I: Index, T: Element>(coordinates: &[&'a [I]], values: &'a [T], shape: &[usize]) -> Sparse<'a> {
+        let mut all = Sparse::new(values, shape);
+        if let Some((first, _)) = coordinates.split_first() {
+            // All elements are one list.
+            let pos = I::list(Cow::Owned(vec![I::at_most(0), I::at_most(first.len())]));
+            let index = Some(I::DTYPE).filter(|d| *d != DType::I32);
+            all.levels.push(Level { unique: shape.len() < 2, index, ..Level::new(LevelKind::Compressed) });
+            all.arrays.push(vec![pos, borrowed(first)]);
+        }
+        coordinates.iter().skip(1).fold(all, |all, own| all.level(LevelKind::Singleton, &[*own]))
+    }
+
+    /// A tensor that is compressed in every dimension: `levels` are positions and coordinates of one dimension after
+    /// the other.
+    pub fn csf<I: Index, T: Element>(levels: &[(&'a [I], &'a [I])], values: &'a [T], shape: &[usize]) -> Sparse<'a> {
+        let all = Sparse::new(values, shape);
+        levels.iter().fold(all, |all, (pos, crd)| all.level(LevelKind::Compressed, &[*pos, *crd]))
+    }
+
+    /// A tensor in any format: `values` are the elements that are stored; [`Sparse::level`] gives the arrays of one
+    /// level after the other, outermost first.
+    pub fn new<T: Element>(values: &'a [T], shape: &[usize]) -> Sparse<'a> {
+        let (values, shape) = (borrowed(values), shape.to_vec());
+        Sparse { shape, levels: Vec::new(), order: None, arrays: Vec::new(), values, checked: OnceLock::new() }
+    }
+
+    /// The next level, with its arrays in the order in which the manual draws them.
+    #[must_use]
+    pub fn level<I: Index>(mut self, kind: LevelKind, arrays: &[&'a [I]]) -> Sparse<'a> {
+        let index = Some(I::DTYPE).filter(|d| *d != DType::I32 && kind.has_indices());
+        self.levels.push(Level { index, ..Level::new(kind) });
+        self.arrays.push(arrays.iter().map(|a| borrowed(a)).collect());
+        self
+    }
+
+    /// The next level is dense, and has no arrays.
+    #[must_use]
+    pub fn dense(self) -> Sparse<'a> {
+        self.level::<i32>(LevelKind::Dense, &[])
+    }
+
+    /// The dimension that each level stores, if they do not go in order.
+    #[must_use]
+    pub fn order(mut self, order: &[usize]) -> Sparse<'a> {
+        self.order = Some(order.to_vec());
+        self
+    }
+
+    /// Sizes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.values.dtype()
+    }
+
+    /// How many elements are stored.
+    pub fn stored(&self) -> usize {
+        self.values.len()
+    }
+
+    /// What its levels are.
+    pub fn format(&self) -> Format {
+        let format = Format::new(self.levels.clone());
+        match &self.order {
+            Some(order) => format.ordered(order),
+            None => format,
+        }
+    }
+
+    /// Its arrays as those of a parameter in that format, which C may trust, with the numbers that they say.
+    pub(crate) fn checked(&self, name: &str, format: &Format) -> Result<Vec<i64>, Unfit> {
+        if let Some((_, hidden)) = self.checked.get().filter(|(f, _)| f == format) {
+            return Ok(hidden.clone());
+        }
+        let indices: Vec<Indices<'_>> = self.arrays.iter().flatten().filter_map(indices).collect();
+        let hidden = taffeta_structured::check(name, &self.shape, format, &indices, self.stored())?;
+        // Where it was checked for another format before, it is checked each time.
+        let _ = self.checked.set((format.clone(), hidden.clone()));
+        Ok(hidden)
+    }
+
+    /// What is wrong with it for a structured parameter.
+    /// `compiled` are names and types of the arrays that C takes, if it is C that takes them.
+    pub(crate) fn fault(&self, param: &TensorSig, compiled: Option<Vec<(&str, DType)>>) -> Option<Diagnostic> {
+        let storage = param.storage.as_ref()?;
+        let (format, own) = (storage.format(param.dtype), self.format());
+        let kinds = |f: &Format| f.levels.iter().map(|l| l.kind).collect::<Vec<_>>();
+        let d = |text: String| Diagnostic::new("data::storage", text);
+        if kinds(&format) != kinds(&own) || format.order() != own.order() {
+            return Some(d(format!("parameter `{}` is in {format}, and {own} is given for it", param.name)));
+        }
+        let expected = taffeta_structured::arrays_of(&format)?;
+        let mut levels = expected.iter().zip(&self.arrays).enumerate();
+        if let Some((k, (n, given))) = levels.find(|(_, (n, given))| **n != given.len()) {
+            let given = given.len();
+            let text = format!("parameter `{}`: level {k} has {n} arrays, and {given} are given for it", param.name);
+            return Some(d(text));
+        }
+        let mut wanted = compiled.into_iter().flatten().zip(self.arrays.iter().flatten());
+        if let Some(((name, expected), given)) = wanted.find(|((_, expected), given)| *expected != given.dtype()) {
+            let why = Unfit::DType { name: name.to_string(), expected, given: given.dtype() };
+            return Some(refused(param, &why));
+        }
+        self.checked(&param.name, &format).err().map(|why| refused(param, &why))
+    }
+
+    /// Its arrays, then its elements, for C.
+    pub(crate) fn args(&self) -> impl Iterator<Item = Arg<'_>> {
+        self.arrays.iter().flatten().chain([&self.values]).filter_map(List::as_arg)
+    }
+
+    /// The elements as a value of their own, which is copied. `format` is one that the arrays were checked for.
+    pub(crate) fn to_value(&self, name: &str, format: &Format) -> Result<Value, Unfit> {
+        let hidden = self.checked(name, format)?;
+        let arrays = self.arrays.iter().flatten().chain([&self.values]).filter_map(List::to_value).collect();
+        Ok(Stored::of_arrays(self.shape.clone(), format.clone(), arrays, hidden).elements())
+    }
+}
+
+/// The diagnostic for arrays that do not fit.
+pub(crate) fn refused(param: &TensorSig, why: &Unfit) -> Diagnostic {
+    let text = format!("parameter `{}`: {why}", param.name);
+    match why {
+        Unfit::DType { given, .. } => Diagnostic::new("data::dtype", text).help(format!(
+            "compile it with `Options::index(\"{}\", DType::{given:?})`, or write `index={given}` in the format",
+            param.name
+        )),
+        _ => Diagnostic::new("data::storage", text),
+    }
+}
+
+/// A structured parameter of a call.
+pub(crate) enum Structured<'a> {
+    /// By arrays of the caller, with the numbers that they say.
+    Lent(&'a Sparse<'a>, Vec<i64>),
+    /// By arrays that were made for this call.
+    Packed((Vec<Value>, Vec<i64>)),
+}
+
+impl Structured<'_> {
+    /// The numbers that only its arrays say.
+    pub(crate) fn hidden(&self) -> Vec<i64> {
+        match self {
+            Structured::Lent(_, hidden) => hidden.clone(),
+            Structured::Packed((_, hidden)) => hidden.clone(),
+        }
+    }
+
+    /// Its arrays, then its elements, for C.
+    pub(crate) fn args(&self) -> Vec<Arg<'_>> {
+        match self {
+            Structured::Lent(tensor, _) => tensor.args().collect(),
+            Structured::Packed((arrays, _)) => arrays.iter().map(Arg::from).collect(),
+        }
+    }
+}
+
+/// A list of the caller's.
+fn borrowed<T: Element>(list: &[T]) -> List<'_> {
+    T::list(Cow::Borrowed(list))
+}
+
+/// A list of indices; `None` if it is none, which [`Index`] excludes.
+fn indices<'s>(list: &'s List<'_>) -> Option<Indices<'s>> {
+    match list {
+        List::U8(a) => Some(Indices::U8(a)),
+        List::U16(a) => Some(Indices::U16(a)),
+        List::I32(a) => Some(Indices::I32(a)),
+        List::I64(a) => Some(Indices::I64(a)),
+        _ => None,
+    }
+}
+
+/// Type and format, how many elements are stored, and some of them with their indices.
+impl fmt::Display for Sparse<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        let format = self.format();
+        write!(f, "{}[{}] @ {format}, ", self.dtype(), dims.join(", "))?;
+        match self.to_value("", &format) {
+            Ok(value) => {
+                let text = value.to_string();
+                f.write_str(text.split_once("], ").map_or(&text, |(_, elements)| elements))
+            }
+            Err(why) => write!(f, "{} elements stored, which is not a tensor: {why}", self.stored()),
+        }
+    }
+}
