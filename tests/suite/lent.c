@@ -1,12 +1,16 @@
 /* Arrays that are not what their levels promise, one call for each: what every call says. `kept` are blocks of the heap,
    so that the sanitizers see one element beyond. */
 #include "taffeta_sum_band.h"
+#include "taffeta_sum_coo.h"
 #include "taffeta_sum_csr.h"
 #include "taffeta_sum_deep.h"
 #include "taffeta_sum_hashed.h"
 #include "taffeta_sum_map.h"
+#include "taffeta_sum_packbits.h"
 #include "taffeta_sum_point.h"
 #include "taffeta_sum_ragged.h"
+#include "taffeta_sum_rle.h"
+#include "taffeta_sum_vbl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +82,18 @@ static void finish(const char *what, entry *f, plan *p, matrix *a) {
          a.arrays[1] = I32(1, 3, 0), a.arrays[2] = table, a.arrays[3] = I32(__VA_ARGS__))
 #define POINT(name, ...) \
     CASE(name, point, TAFFETA_LEVEL_POINT, 3, 4, 3, a.levels[1].n_arrays = 1, a.arrays[0] = I32(__VA_ARGS__))
+#define RLE(name, pos, ends) \
+    CASE(name, rle, TAFFETA_LEVEL_RUN_LENGTH, 3, 4, 4, a.arrays[0] = pos, a.arrays[1] = ends)
+#define VBL(name, pos, ends, first) \
+    CASE(name, vbl, TAFFETA_LEVEL_BLOCKLIST, 3, 4, 5, a.levels[1].n_arrays = 3, a.arrays[0] = pos, a.arrays[1] = ends, \
+         a.arrays[2] = first)
+#define PACKBITS(name, pos, ends, first) \
+    CASE(name, packbits, TAFFETA_LEVEL_PACK_BITS, 3, 4, 5, a.levels[1].n_arrays = 3, a.arrays[0] = pos, \
+         a.arrays[1] = ends, a.arrays[2] = first)
+#define COO(name, pos, rows, columns) \
+    CASE(name, coo, TAFFETA_LEVEL_SINGLETON, 3, 4, 4, a.arrays[0] = pos, a.arrays[1] = rows, a.arrays[2] = columns, \
+         a.levels[0] = ((taffeta_level){TAFFETA_LEVEL_COMPRESSED, 2, a.arrays}), \
+         a.levels[1] = ((taffeta_level){TAFFETA_LEVEL_SINGLETON, 1, a.arrays + 2}))
 
 int main(void) {
     CSR("right", I32(0, 2, 2, 4), I32(0, 2, 1, 3));
@@ -142,6 +158,32 @@ int main(void) {
     POINT("point", 1, 4, 0);
     POINT("a point too far", 1, 5, 0);
     POINT("a point before", 1, -1, 0);
+
+    RLE("runs", I32(0, 2, 3, 4), I32(1, 4, 4, 4));
+    RLE("runs end early", I32(0, 2, 3, 4), I32(1, 4, 3, 4));
+    RLE("runs end late", I32(0, 2, 3, 4), I32(1, 5, 4, 4));
+    RLE("an empty run", I32(0, 2, 3, 4), I32(0, 4, 4, 4));
+    RLE("a row without runs", I32(0, 3, 3, 4), I32(1, 2, 4, 4));
+    RLE("runs fall", I32(0, 2, 3, 4), I32(4, 1, 4, 4));
+
+    VBL("blocks", I32(0, 2, 2, 3), I32(1, 4, 3), I32(0, 1, 3, 5));
+    VBL("blocks overlap", I32(0, 2, 2, 3), I32(2, 3, 3), I32(0, 1, 3, 5));
+    VBL("a block before", I32(0, 2, 2, 3), I32(1, 4, 1), I32(0, 1, 3, 5));
+    VBL("a block too far", I32(0, 2, 2, 3), I32(1, 5, 3), I32(0, 1, 3, 5));
+    VBL("an empty block", I32(0, 2, 2, 3), I32(1, 4, 3), I32(0, 1, 1, 5));
+    VBL("blocks of other elements", I32(0, 2, 2, 3), I32(1, 4, 3), I32(0, 1, 3, 6));
+
+    PACKBITS("packbits", I32(0, 2, 3, 4), I32(2, 4, 4, 4), I32(0, 1, 3, 4, 5));
+    PACKBITS("a stretch too long", I32(0, 2, 3, 4), I32(3, 4, 4, 4), I32(0, 1, 3, 4, 5));
+    PACKBITS("a stretch that falls", I32(0, 2, 3, 4), I32(2, 4, 4, 4), I32(0, 3, 1, 4, 5));
+
+    COO("coo", I32(0, 4), I32(0, 0, 2, 2), I32(1, 3, 0, 2));
+    COO("rows fall", I32(0, 4), I32(0, 2, 0, 2), I32(1, 3, 0, 2));
+    COO("columns fall", I32(0, 4), I32(0, 0, 2, 2), I32(3, 1, 0, 2));
+    COO("an element twice", I32(0, 4), I32(0, 0, 2, 2), I32(1, 1, 0, 2));
+    COO("a row too far", I32(0, 4), I32(0, 0, 2, 3), I32(1, 3, 0, 2));
+    COO("a column too far", I32(0, 4), I32(0, 0, 2, 2), I32(1, 3, 0, 4));
+    COO("columns too few", I32(0, 4), I32(0, 0, 2, 2), I32(1, 3, 0));
 
     /* Who vouches for arrays is believed. */
     matrix a;

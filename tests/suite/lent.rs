@@ -53,6 +53,34 @@ def sum_point(A: f64[n, m] @ format(dense, point)) -> f64:
             s += A[i, j]
     return s
 
+def sum_rle(A: f64[n, m] @ rle) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+def sum_vbl(A: f64[n, m] @ vbl) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+def sum_packbits(A: f64[n, m] @ packbits) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+def sum_coo(A: f64[n, m] @ coo) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
 def sum_deep(A: f64[n, m, k] @ format(dense, ragged, dense)) -> f64:
     s: f64 = 0.0
     for i in range(n):
@@ -67,8 +95,9 @@ fn c_refuses_arrays_that_break_their_levels() {
     let program = Program::from_source("sums.ft", SUMS).unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut files = Vec::new();
-    for entry in ["sum_csr", "sum_band", "sum_ragged", "sum_map", "sum_hashed", "sum_point", "sum_deep"] {
-        let source = program.c_source(entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let entries = ["csr", "band", "ragged", "map", "hashed", "point", "rle", "vbl", "packbits", "coo", "deep"];
+    for entry in entries.map(|name| format!("sum_{name}")) {
+        let source = program.c_source(&entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
         let stem = source.signature.logical().c_name.clone();
         files.push(Toolchain::write(&source, dir.path(), &stem).expect("the directory can be written").source);
     }
