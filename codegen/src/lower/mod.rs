@@ -118,10 +118,9 @@ impl Lowered {
 
 /// Lowers a logical program. What the target cannot express yet is refused with a diagnostic.
 pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
-    validate::dense_stage(func, "what runs before lowering")?;
-
     // First of all, so that no later pass meets a statement that it has no rule for.
     supported::check(func)?;
+    validate::dense_stage(func, "what runs before lowering")?;
 
     // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
     let signature = Signature::of(func, &options.sizes);

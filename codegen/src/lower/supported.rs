@@ -1,4 +1,5 @@
-//! Refuses what C code generation has no rule for yet: continuous tensors, and calls of libraries.
+//! Refuses what C code generation has no rule for yet: structured locals and results, continuous tensors, and calls of
+//! libraries.
 //!
 //! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
 //! integer loops and plain operators only.
