@@ -12,7 +12,7 @@ mod steppers;
 
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
-use crate::looplet::{Looplet, Positions};
+use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use cursor::{Cursor, PATH, above, path};
 use region::{Nest, Region};
 use rustc_hash::FxHashMap;
@@ -162,9 +162,14 @@ impl Lower {
         let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &begin.less(end), bound)).collect();
         let fits = |e: &Expr| found.contains(e);
         let body = &substitute::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
-        let cursors = self.cursors(body, iter, bound);
+        let mut cursors = self.cursors(body, iter, bound);
         if cursors.is_empty() {
             return plain(self, body);
+        }
+        for c in &mut cursors {
+            if !self.is_whole(c, [begin, end]) {
+                self.bounded(c, begin);
+            }
         }
         let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
         if cursors.iter().all(lists)
@@ -181,6 +186,19 @@ impl Lower {
         let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
         let all = self.region(&mut nest, cursors, &region, body.clone());
         nest.block(checks.into_iter().chain([all]))
+    }
+
+    /// A cursor of a loop that may leave the dimension, beyond which nothing is stored.
+    fn bounded(&self, cursor: &mut Cursor, begin: &Expr) {
+        cursor.within = false;
+        // Lists have nothing there as it is.
+        if matches!(&cursor.looplet, Looplet::Stepper(s) if !s.full) {
+            return;
+        }
+        let nothing = |end: Option<Expr>| Phase { end, looplet: Looplet::Run(Fibre::Fill) };
+        let before = begin.as_int().is_none_or(|b| b < 0).then(|| nothing(Some(Expr::int(0))));
+        let inside = Phase { end: Some(self.size(&cursor.fibre).clone()), looplet: cursor.looplet.clone() };
+        cursor.looplet = Looplet::Sequence(before.into_iter().chain([inside, nothing(None)]).collect());
     }
 
     /// Accesses in a loop's body whose outer coordinates are computed of what is known outside of the loop, and whose

@@ -259,3 +259,33 @@ fn marked(s: &Stmt, name: &str) -> Stmt {
         _ => inner,
     }
 }
+
+/// A loop beyond the dimension is stopped where something is left of its body, and skipped where nothing is.
+#[test]
+fn loops_beyond_the_dimension() {
+    let bodies = [
+        ("s += A[j] + 1.0", false),
+        ("s += A[j] * x[j]", true),
+        ("s += A[j] * B[j]", true),
+        ("s += A[j] + B[j]", true),
+        ("s += (A[j] + 1.0) * (B[j] + 1.0)", false),
+        ("if 0 <= j and j < n:\n            s += A[j] + B[j] + 1.0", false),
+        ("s += A[j] + 1.0 if j < n and j >= 0 else 0.0", false),
+    ];
+    for storage in VECTORS {
+        for (body, skips) in bodies {
+            for range in ["range(m)", "range(-1, m)", "range(m // 2, m)"] {
+                let text = format!(
+                    "def f(A: f64[n] @ {storage}, B: f64[n] @ format(compressed), x: f64[m]) -> f64:\n    s = 0.0\n    for j in {range}:\n        {body}\n    return s\n"
+                );
+                let func = programs::elaborate(&text);
+                // (Lists that are not ordered have no loops over parts of a dimension.)
+                let Ok(structured) = lower(&func) else { continue };
+                for seed in 0..12 {
+                    let result = catch_unwind(|| programs::compared(&func, &structured, seed, skips));
+                    assert!(result.is_ok(), "{text}");
+                }
+            }
+        }
+    }
+}

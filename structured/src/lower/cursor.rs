@@ -1,12 +1,13 @@
 //! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
 
-use super::{Lower, Scope, known};
+use super::{Lower, Scope, guarded, in_range, known};
 use crate::levels::{self, Above};
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use crate::rewrite;
+use rustc_hash::FxHashMap;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::expr::Protocol;
-use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, StmtId, Symbol};
 
 /// Indices that an access to a fibre has before its own: the first position, the one after the last, and the
 /// coordinate of the level above.
@@ -22,6 +23,8 @@ pub(super) struct Cursor {
     pub(super) protocol: Protocol,
     /// What the fibre is made of in the region that is being lowered.
     pub(super) looplet: Looplet,
+    /// Whether the loop is known to stay in the dimension.
+    pub(super) within: bool,
     /// Of a spike: whether its element is at the region's last coordinate; `None`: it is.
     pub(super) here: Option<Expr>,
 }
@@ -97,7 +100,7 @@ impl Lower {
         };
         let (above, index) = (above(at), at[PATH].index.clone());
         let looplet = kind.fibre(level, &above, &index, &Symbol::new(what));
-        Some(Cursor { fibre: t.clone(), above, index, protocol: at[PATH].protocol, looplet, here: None })
+        Some(Cursor { fibre: t.clone(), above, index, protocol: at[PATH].protocol, looplet, within: true, here: None })
     }
 
     /// The body in which the cursor's accesses are to what is below these positions.
@@ -116,9 +119,32 @@ impl Lower {
         })
     }
 
-    /// The body where none of the cursors stores anything.
+    /// The body where none of the cursors stores anything. Storage skips what nothing is left of; the rest must be in
+    /// the dimension.
     pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
         let cursors: Vec<&Cursor> = cursors.into_iter().collect();
+        let left = self.with_fill(body, &cursors);
+        let beyond: Vec<&&Cursor> = cursors.iter().filter(|c| !c.within).collect();
+        if beyond.is_empty() || left.is_nop() {
+            return left;
+        }
+        let mut checks: FxHashMap<StmtId, Vec<Stmt>> = FxHashMap::default();
+        body.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                guarded(e, &Expr::bool(true), &mut |e, guard| {
+                    if let Some(c) = beyond.iter().find(|c| c.drives(e)) {
+                        let (tensor, k) = &self.fibres[&c.fibre];
+                        let level = &self.tensors[tensor].levels[*k];
+                        let check = in_range(s, tensor, level.dimension, &c.index, &level.size, guard);
+                        checks.entry(s.id()).or_default().push(check);
+                    }
+                });
+            }
+        });
+        checked(&left, &mut checks)
+    }
+
+    fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
         rewrite::run(body, &|e| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
             cursors.iter().any(|c| c.drives(e)).then(|| {
@@ -143,5 +169,14 @@ impl Lower {
     pub(super) fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         begin.as_int() == Some(0) && *end == self.tensors[tensor].levels[*k].size
+    }
+}
+
+/// The statement with checks before those inside that have some.
+fn checked(s: &Stmt, checks: &mut FxHashMap<StmtId, Vec<Stmt>>) -> Stmt {
+    let inner = s.map(&mut |s| checked(s, checks), &mut Expr::clone);
+    match checks.remove(&s.id()) {
+        Some(before) => Stmt::seq(before.into_iter().chain([inner]), s.origin().derive("structured", "checks")),
+        None => inner,
     }
 }
