@@ -124,3 +124,20 @@ fn memory_is_that_of_the_elements() {
     let out = total.call().value("A", &a).run().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(out.scalar::<f64>("s").expect("a number"), (count * (count - 1) / 2) as f64);
 }
+
+/// Triangles of real graphs, whose numbers SciPy gives too (the sum of A A A elementwise, by six).
+#[test]
+fn triangles_of_real_graphs() {
+    let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/graphs.ft");
+    let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
+    let triangles = program.compile("triangles", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    for (graph, expected) in [("karate.mtx", 45.0), ("cora_edges.mtx", 1630.0)] {
+        let path = Path::new(&data).join("graphs").join(graph);
+        let given = [("A".to_string(), path.display().to_string())];
+        let inputs = taffeta::inputs::read(triangles.signature(), &given, &[])
+            .unwrap_or_else(|e| panic!("{:?}", e[0].diagnostic));
+        let ran = triangles.run(inputs.values.clone(), &inputs.sizes, 1).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ran.results[0].numbers(), [expected], "{graph}");
+    }
+}
