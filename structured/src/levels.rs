@@ -19,7 +19,7 @@ mod symmetric;
 mod triangular;
 
 use crate::layout::FlatLevel;
-use crate::looplet::{Lookup, Looplet, Positions};
+use crate::looplet::{Lookup, Looplet, Positions, Probe};
 use std::ops::Range;
 use taffeta_ast::format::{Contract, Level, LevelKind};
 use taffeta_ast::{DType, Expr, Literal, Symbol};
@@ -74,6 +74,12 @@ pub(crate) trait LevelFormat {
     /// The position of any coordinate of the dimension, and whether it is stored, if that is known without going
     /// through the fibre.
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let _ = (level, above, index);
+        None
+    }
+
+    /// The table in which the positions of its steppers are found without going through them, if it has one.
+    fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
         let _ = (level, above, index);
         None
     }

@@ -95,6 +95,22 @@ pub(crate) struct Stepper {
     pub(crate) ordered: bool,
 }
 
+/// A table that says where a coordinate is: the slots from the one that its hash gives on, the last one being followed
+/// by the first, up to one that has the coordinate or is free.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    /// How many slots there are, less one: one less than a power of two.
+    pub(crate) mask: Expr,
+    /// A number made of the coordinate that is asked for, whose low bits are a slot.
+    pub(crate) hash: Expr,
+    /// What stands for the slot in the rest.
+    pub(crate) slot: Symbol,
+    /// The position that a slot has; negative where it is free.
+    pub(crate) entry: Expr,
+    /// What the format promises of each slot.
+    pub(crate) promises: Vec<Expr>,
+}
+
 impl Positions {
     fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Positions {
         Positions { first: f(&self.first), end: f(&self.end) }

@@ -15,11 +15,14 @@ use crate::levels;
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use cursor::{Cursor, PATH, above, path};
 use region::{Nest, Region};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
-use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart};
+use taffeta_analysis::query::effects;
+use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role};
 use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
+    Tensor,
 };
 
 /// A program on the arrays of its structured tensors.
@@ -172,13 +175,8 @@ impl Lower {
             }
         }
         let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
-        if cursors.iter().all(lists)
-            && let Some(left) = first_effect(&self.filled(body, &cursors))
-        {
-            let name = self.tensor_of(&cursors[0]);
-            let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
-            let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
-            self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
+        if cursors.iter().all(lists) {
+            self.warn_of_scan(s, iter, &cursors, body);
         }
         let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
         let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
@@ -186,6 +184,15 @@ impl Lower {
         let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
         let all = self.region(&mut nest, cursors, &region, body.clone());
         nest.block(checks.into_iter().chain([all]))
+    }
+
+    /// Warns of a loop that does something where none of its cursors stores anything.
+    fn warn_of_scan(&mut self, s: &Stmt, iter: &Symbol, cursors: &[Cursor], body: &Stmt) {
+        let Some(left) = first_effect(&self.filled(body, cursors)) else { return };
+        let name = self.tensor_of(&cursors[0]);
+        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
+        let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
+        self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
     }
 
     /// A cursor of a loop that may leave the dimension, beyond which nothing is stored.
@@ -205,6 +212,7 @@ impl Lower {
     /// next one is the loop's.
     fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Expr> {
         let mut out: Vec<Expr> = Vec::new();
+        let written = effects::writes(body);
         body.walk(&mut |s| {
             for e in s.kind().exprs() {
                 guarded(e, &Expr::bool(true), &mut |e, guard| {
@@ -214,6 +222,7 @@ impl Lower {
                     if always
                         && next(at)
                         && !at[PATH].index.may_fail()
+                        && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
                         && self.position(e).is_some()
                         && !out.contains(e)
                     {
@@ -229,6 +238,13 @@ impl Lower {
     fn searched(&mut self, s: &Stmt, access: &Expr, guard: &Expr, bound: &Scope) -> Stmt {
         let span = s.origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
+        let written = effects::writes(s);
+        if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
+            && let Some(evaluated) = evaluated(s)
+        {
+            // What is inside of the statement may ask for another coordinate.
+            return self.stmt(&evaluated, bound);
+        }
         let (tensor, k) = self.fibres[&cursor.fibre].clone();
         let level = &self.tensors[&tensor].levels[k];
         // Some levels say where a coordinate is without a search.
@@ -244,7 +260,7 @@ impl Lower {
             );
             return s.clone();
         }
-        if let Looplet::Stepper(_) = cursor.looplet {
+        if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
             let text =
                 format!("`{tensor}` is searched for each element: no loop traverses it in the order of its storage");
             let d = Diagnostic::warning("structured::search", text).at(span);
@@ -262,17 +278,43 @@ impl Lower {
     }
 
     /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
-    /// condition under which it is evaluated.
+    /// condition under which it is evaluated. In the body of a loop, only what is the same in all iterations.
     fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
         let mut found = None;
         for e in s.kind().exprs() {
             guarded(e, &Expr::bool(true), &mut |e, guard| {
-                if found.is_none() && self.is_known(e, bound) && self.position(e).is_none() {
+                if found.is_none() && self.is_unknown(e, bound) {
                     found = Some((e.clone(), guard.clone()));
                 }
             });
         }
+        let StmtKind::For { extent, body, .. } = s.kind() else { return found };
+        let not_empty = match extent {
+            Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some(begin.less(end)),
+            _ => None,
+        };
+        let written = effects::writes(body);
+        let steady =
+            |e: &Expr| load(e).is_some_and(|(_, at)| at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written)));
+        let mut look = |e: &Expr, guard: &Expr, always: bool| {
+            let Some((t, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
+                return;
+            };
+            let index = &at[PATH].index;
+            let always = always && guard.as_bool() == Some(true) && !index.may_fail();
+            if is_coordinate(index, self.size(t), bound) {
+                found = Some((e.clone(), Expr::bool(true)));
+            } else if let (true, Some(not_empty)) = (always, &not_empty) {
+                found = Some((e.clone(), not_empty.clone()));
+            }
+        };
+        each_access(body, true, &mut look);
         found
+    }
+
+    /// Whether an expression is an access at a known coordinate that has to be searched.
+    fn is_unknown(&self, e: &Expr, bound: &Scope) -> bool {
+        self.is_known(e, bound) && self.position(e).is_none()
     }
 
     /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of them.
@@ -435,6 +477,48 @@ fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     f(e, guard);
 }
 
+/// Calls `f` on every expression of a statement and those inside, with the condition under which its statement evaluates
+/// it, and whether that statement is always executed.
+fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
+    for e in s.kind().exprs() {
+        guarded(e, &Expr::bool(true), &mut |e, guard| f(e, guard, always));
+    }
+    let always = always && matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
+    s.kind().children().into_iter().for_each(|s| each_access(s, always, f));
+}
+
+/// The statement with scalars for what it decides by, which are set before it; `None` if it has nothing inside.
+fn evaluated(s: &Stmt) -> Option<Stmt> {
+    let origin = || s.origin().derive("structured", "decision");
+    let mut set = Vec::new();
+    let mut keep = |name: &str, e: &Expr| {
+        let tensor = Arc::new(Tensor::dense(Symbol::new(name), e.dtype(), Vec::new(), Role::Workspace));
+        let kind = StmtKind::Store { tensor: tensor.symbol.clone(), indices: Vec::new(), value: e.clone() };
+        let value = tensor.load([]);
+        set.push((tensor, Stmt::new(kind, origin())));
+        value
+    };
+    let kind = match s.kind() {
+        StmtKind::If { cond, then, otherwise } => {
+            StmtKind::If { cond: keep("cond", cond), then: then.clone(), otherwise: otherwise.clone() }
+        }
+        StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
+            let [begin, end, step] =
+                [("begin", begin), ("end", end), ("step", step)].map(|(what, e)| match e.as_int() {
+                    Some(_) => e.clone(),
+                    None => keep(&format!("{}.{what}", iter.name()), e),
+                });
+            let extent = Extent::Range { begin, end, step };
+            StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: body.clone() }
+        }
+        _ => return None,
+    };
+    let (scalars, stores): (Vec<_>, Vec<_>) = set.into_iter().unzip();
+    let all = Stmt::seq(stores.into_iter().chain([s.with_kind(kind)]), origin());
+    let declared = |body: Stmt, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin());
+    Some(scalars.into_iter().rev().fold(all, declared))
+}
+
 /// The assertion that an index is in the range of its dimension.
 fn in_range(s: &Stmt, tensor: &Symbol, dimension: usize, index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
     let cond = Expr::int(0).less_eq(index).and(&index.less(size));
@@ -470,6 +554,13 @@ fn range(extent: &Extent) -> Option<[Expr; 2]> {
         Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some([begin.clone(), end.clone()]),
         _ => None,
     }
+}
+
+/// Whether an expression reads one of these tensors.
+fn loads(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| tensors.contains(t)));
+    found
 }
 
 /// Whether an expression mentions nothing but what is bound.

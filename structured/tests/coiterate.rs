@@ -14,6 +14,7 @@ const VECTORS: &[&str] = &[
     "format(dense, fill=7.5)",
     "format(compressed)",
     "format(compressed, fill=inf)",
+    "format(compressed(ordered=False))",
     "format(hashed)",
     "format(bytemap)",
     "format(bitmap)",
@@ -37,6 +38,7 @@ const MATRICES: &[&str] = &[
     "packbits",
     "ragged",
     "hashmap",
+    "format(compressed(ordered=False), hashed)",
     "format(dense, bitmap)",
     "format(bytemap, bytemap)",
     "format(compressed, runlength)",
@@ -121,7 +123,7 @@ fn pairs_of_vectors() {
         }
     }
     let refused = refusals(texts, 8);
-    assert!(refused.iter().all(|r| r.contains("not ordered")), "{}", refused.join("\n"));
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn parts_of_vectors() {
         }
     }
     let refused = refusals(texts, 8);
-    assert!(refused.iter().all(|r| r.contains("not ordered")), "{}", refused.join("\n"));
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn matrices() {
         }
     }
     let refused = refusals(texts, 12);
-    assert!(refused.iter().all(|r| r.contains("not ordered")), "{}", refused.join("\n"));
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 #[test]
@@ -182,7 +184,6 @@ fn leaders_and_followers() {
         &[("A", Protocol::Gallop), ("B", Protocol::Gallop), ("C", Protocol::Gallop)],
     ];
     let mut refused = Vec::new();
-    let mut went = 0;
     for a in VECTORS {
         for b in VECTORS {
             for range in ["range(n)", "range(1, n - 1)"] {
@@ -195,7 +196,7 @@ fn leaders_and_followers() {
                     let func = programs::elaborate(&text);
                     for way in ways {
                         match lowered_equals(&with_protocols(&func, way), &text, 0..4) {
-                            Ok(()) => went += 1,
+                            Ok(()) => {}
                             Err(why) => refused.push(format!("{why}\n{text}")),
                         }
                     }
@@ -203,9 +204,7 @@ fn leaders_and_followers() {
             }
         }
     }
-    assert!(went > refused.len(), "{went} and {}", refused.len());
-    let known = |r: &String| r.contains("not ordered");
-    assert!(refused.iter().all(known), "{}", refused.join("\n"));
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 /// Leaders jump to the larger of their coordinates; a follower is searched at the leader's.
@@ -288,4 +287,29 @@ fn loops_beyond_the_dimension() {
             }
         }
     }
+}
+
+/// What an index is computed of may change between two accesses: where a fibre hangs is asked for each time.
+#[test]
+fn indices_that_change() {
+    let bodies = [
+        "s += A[k, j] * x[j]\n        k = (k + 1) % n",
+        "if A[k, j] > 2.0:\n            k = (k + 1) % n\n            s += A[k, j] * x[j]",
+        "if B[k] > 2.0:\n            k = (k + 1) % n\n            s += B[k] * x[j]",
+        "if v[0] < n:\n            v[0] = (v[0] + 1) % n\n            s += A[v[0], j] * B[v[0]]",
+        "if B[v[0]] > 2.0:\n            v[0] = (v[0] + 1) % n\n        s += B[v[0]] * A[k, j]",
+        "for i in range(cast(B[k], i64) % 4):\n            k = (k + 1) % n\n            s += B[k] * A[k, j]",
+    ];
+    let mut texts = Vec::new();
+    for a in MATRICES {
+        for b in VECTORS {
+            for body in bodies {
+                texts.push(format!(
+                    "def f(A: f64[n, m] @ {a}, B: f64[n] @ {b}, x: f64[m]) -> f64:\n    s = 0.0\n    k = 0\n    v = zeros((1,), i64)\n    assert n > 0\n    for j in range(m):\n        {body}\n    return s\n"
+                ));
+            }
+        }
+    }
+    let refused = refusals(texts, 6);
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }

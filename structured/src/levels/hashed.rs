@@ -25,9 +25,9 @@
 use super::compressed::{self, Compressed};
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
 use crate::layout::FlatLevel;
-use crate::looplet::Looplet;
+use crate::looplet::{Looplet, Positions, Probe};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::{Expr, Op, Symbol};
 
 pub(super) struct Hashed;
 
@@ -62,6 +62,22 @@ impl LevelFormat for Hashed {
 
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
         Compressed.fibre(level, above, index, position)
+    }
+
+    fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
+        let Positions { first, end } = &above.positions;
+        let [begin, after] = [first, end].map(|p| level.load(TPOS, p));
+        let slot = Symbol::new("slot");
+        let at = begin.plus(&Expr::var(&slot));
+        let high = Expr::apply(Op::Shr, vec![index.clone(), Expr::int(32)]);
+        let mixed = Expr::apply(Op::BitXor, vec![index.clone(), high]).times(&Expr::int(FACTOR));
+        Some(Probe {
+            mask: after.minus(&begin).minus(&Expr::int(1)),
+            hash: Expr::apply(Op::Shr, vec![mixed, Expr::int(32)]),
+            entry: level.load(TBL, &at).minus(&Expr::int(1)),
+            promises: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[TBL].shape[0]))],
+            slot,
+        })
     }
 
     fn contract(&self, level: Level) -> Option<Contract> {

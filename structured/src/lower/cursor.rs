@@ -1,11 +1,12 @@
 //! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
 
-use super::{Lower, Scope, guarded, in_range, known};
+use super::{Lower, Scope, guarded, in_range, known, loads};
 use crate::levels::{self, Above};
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use crate::rewrite;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, StmtId, Symbol};
 
@@ -68,12 +69,13 @@ impl Lower {
     /// The fibres that a loop traverses: those at positions that are known outside of it, at its coordinate.
     pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Cursor> {
         let mut out: Vec<Cursor> = Vec::new();
+        let written = effects::writes(body);
         let mut look = |e: &Expr| {
             let ExprKind::Load(t, at) = e.kind() else { return };
             if !self.fibres.contains_key(t)
                 || !matches!(at[PATH].index.kind(), ExprKind::Var(s) if s == iter)
                 || at[PATH].protocol == Protocol::Locate
-                || !at[..PATH].iter().all(|a| known(&a.index, bound))
+                || !at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written))
             {
                 return;
             }

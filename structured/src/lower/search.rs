@@ -19,9 +19,10 @@ use super::Lower;
 use super::cursor::Cursor;
 use super::region::{Nest, Region};
 use super::steppers::{is_sharp, replaced, scalar, substituted};
-use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use crate::levels;
+use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
-use taffeta_ast::{DType, Expr, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, Op, Stmt, StmtKind, Symbol, Tensor};
 
 /// Where a stepper is.
 pub(super) struct State {
@@ -93,7 +94,7 @@ impl Lower {
 
     /// The position after the last one that has the coordinate of the present one.
     pub(super) fn segment(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
-        let more = Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(format!("{}.more", to.symbol.name()))).clone() });
+        let more = flag(format!("{}.more", to.symbol.name()));
         let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);
         let is_left = to.load([]).less(&state.end.load([]));
         let same = at(&to.load([])).equals(&at(&state.position.load([])));
@@ -111,42 +112,53 @@ impl Lower {
         nest.with([more], all)
     }
 
-    /// What the first of these steppers has at a coordinate, by a search.
+    /// What the first of these steppers has at a coordinate.
     pub(super) fn found(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, at: &Expr, body: Stmt) -> Stmt {
         let k = cursors.iter().position(|c| c.stepper().is_some());
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
         let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
-        if !stepper.ordered {
+        if !stepper.ordered && !(stepper.unique && is_sharp(&stepper)) {
             let name = self.tensor_of(&c);
-            let text = format!("`{name}` is asked for one coordinate in a level that is not ordered");
+            let text = format!(
+                "`{name}` is asked for one coordinate in a level that is not ordered, and may have it at several positions"
+            );
             self.refuse_at(nest.s.origin().span(), text);
             return Stmt::nop();
         }
         let state = State::new(&c, self.tensor_of(&c));
-        let mut out = vec![self.start(nest, &state, &stepper), self.seek(nest, &state, &stepper, at)];
-        let p = state.position.load([]);
-        let mut looplet = substituted(&stepper.body, &stepper.position, &p);
-        let mut scalars = vec![state.position.clone(), state.end.clone()];
-        let here = is_sharp(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
         // Whether it is stored is asked once, so that what is done otherwise stands once.
-        let is_here = scalar(format!("{}.found", state.position.symbol.name()));
-        let is_here = Arc::new(Tensor { dtype: DType::Bool, ..(*is_here).clone() });
+        let is_here = flag(format!("{}.found", state.position.symbol.name()));
+        let p = state.position.load([]);
         let promises: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
-        let mut asked = nest.assume(&promises);
-        asked.push(nest.set(&is_here, &here.unwrap_or(Expr::bool(true))));
-        if !stepper.unique {
-            let segment = scalar(format!("{}.to", state.position.symbol.name()));
-            asked.push(self.segment(nest, &state, &stepper, &segment));
-            out.push(nest.set(&segment, &p));
-            if let Looplet::Spike(Fibre::At(positions)) = &mut looplet {
-                *positions = Positions { first: p.clone(), end: segment.load([]) };
-            }
-            scalars.push(segment);
+        let mut looplet = substituted(&stepper.body, &stepper.position, &p);
+        let mut scalars = vec![state.position.clone(), is_here.clone()];
+        let mut out = vec![nest.set(&is_here, &Expr::bool(false))];
+        let probe = self.probe(&c, at);
+        if let Some(probe) = &probe {
+            out.push(self.probed(nest, (&state, &stepper), probe, &is_here, at));
+        } else {
+            out.push(self.start(nest, &state, &stepper));
+            scalars.push(state.end.clone());
         }
-        out.push(nest.set(&is_here, &Expr::bool(false)));
-        let asked = nest.block(asked);
-        out.push(nest.branch(&state.is_left(), asked, Stmt::nop()));
-        scalars.push(is_here.clone());
+        if probe.is_none() && !stepper.ordered {
+            out.push(self.scanned(nest, (&state, &stepper), &is_here, at));
+        } else if probe.is_none() {
+            out.push(self.seek(nest, &state, &stepper, at));
+            let here = is_sharp(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
+            let mut asked = nest.assume(&promises);
+            asked.push(nest.set(&is_here, &here.unwrap_or(Expr::bool(true))));
+            if !stepper.unique {
+                let segment = scalar(format!("{}.to", state.position.symbol.name()));
+                asked.push(self.segment(nest, &state, &stepper, &segment));
+                out.push(nest.set(&segment, &p));
+                if let Looplet::Spike(Fibre::At(positions)) = &mut looplet {
+                    *positions = Positions { first: p.clone(), end: segment.load([]) };
+                }
+                scalars.push(segment);
+            }
+            let asked = nest.block(asked);
+            out.push(nest.branch(&state.is_left(), asked, Stmt::nop()));
+        }
         let looplet = match looplet {
             Looplet::Spike(fibre) => Looplet::Run(fibre),
             other => other,
@@ -154,12 +166,85 @@ impl Lower {
         let point = Region::Point(at.clone());
         let with = |looplet: Looplet| cursors.iter().cloned().chain([c.with(looplet, None)]).collect();
         let then = self.region(nest, with(looplet), &point, body.clone());
-        let mut then = vec![then];
-        then.splice(0..0, nest.assume(&promises));
-        let then = nest.block(then);
+        let then = nest.block(nest.assume(&promises).into_iter().chain([then]));
         let otherwise = self.region(nest, with(Looplet::Run(Fibre::Fill)), &point, body);
         out.push(nest.branch(&is_here.load([]), then, otherwise));
         let all = nest.block(out);
         nest.with(scalars, all)
     }
+
+    /// The table in which a cursor's coordinate is found.
+    pub(super) fn probe(&self, cursor: &Cursor, at: &Expr) -> Option<Probe> {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        let level = &self.tensors[tensor].levels[*k];
+        levels::of(level.level.kind)?.probe(level, &cursor.above, at)
+    }
+
+    /// Goes through the slots of a table:
+    ///
+    /// ```text
+    /// slot = hash & mask; more = true
+    /// while more:
+    ///     p = tbl[slot] - 1
+    ///     more = 0 <= p
+    ///     if more:
+    ///         found = crd[p] == j
+    ///         more = not found
+    ///         slot = (slot + 1) & mask
+    /// ```
+    fn probed(
+        &self,
+        nest: &Nest<'_>,
+        (state, stepper): (&State, &Stepper),
+        probe: &Probe,
+        is_here: &Tensor,
+        at: &Expr,
+    ) -> Stmt {
+        let name = state.position.symbol.name();
+        let [mask, slot] = ["mask", "slot"].map(|what| scalar(format!("{name}.{what}")));
+        let more = flag(format!("{name}.more"));
+        let masked = |e: Expr| Expr::apply(Op::BitAnd, vec![e, mask.load([])]);
+        let here = |e: &Expr| replaced(e, &probe.slot, &slot.load([]));
+        let p = state.position.load([]);
+        let own = |e: &Expr| replaced(e, &stepper.position, &p);
+        let mut taken = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
+        taken.push(nest.set(is_here, &own(&stepper.last).equals(at)));
+        taken.push(nest.set(&more, &is_here.load([]).negate()));
+        taken.push(nest.set(&slot, &masked(slot.load([]).plus(&Expr::int(1)))));
+        let taken = nest.block(taken);
+        let mut body = nest.assume(&probe.promises.iter().map(here).collect::<Vec<_>>());
+        body.push(nest.set(&state.position, &here(&probe.entry)));
+        body.push(nest.set(&more, &Expr::int(0).less_eq(&p)));
+        body.push(nest.branch(&more.load([]), taken, Stmt::nop()));
+        let body = nest.block(body);
+        let all = nest.block([
+            nest.set(&mask, &probe.mask),
+            nest.set(&slot, &masked(probe.hash.clone())),
+            nest.set(&more, &Expr::bool(true)),
+            nest.derived(StmtKind::While { cond: more.load([]), body }, "probe"),
+        ]);
+        nest.with([mask, slot, more], all)
+    }
+
+    /// Goes through positions in any order, up to the one that has the coordinate.
+    fn scanned(&self, nest: &Nest<'_>, (state, stepper): (&State, &Stepper), is_here: &Tensor, at: &Expr) -> Stmt {
+        let more = flag(format!("{}.more", state.position.symbol.name()));
+        let p = state.position.load([]);
+        let own = |e: &Expr| replaced(e, &stepper.position, &p);
+        let mut body = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
+        body.push(nest.set(is_here, &own(&stepper.last).equals(at)));
+        let on = nest.block([nest.set(&state.position, &p.plus(&Expr::int(1))), nest.set(&more, &state.is_left())]);
+        body.push(nest.branch(&is_here.load([]), nest.set(&more, &Expr::bool(false)), on));
+        let body = nest.block(body);
+        let all = nest.block([
+            nest.set(&more, &state.is_left()),
+            nest.derived(StmtKind::While { cond: more.load([]), body }, "scan"),
+        ]);
+        nest.with([more], all)
+    }
+}
+
+/// A condition that lowering keeps in a local scalar.
+fn flag(name: String) -> Arc<Tensor> {
+    Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(name)).clone() })
 }

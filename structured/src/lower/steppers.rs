@@ -9,7 +9,7 @@ use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Role};
-use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Diagnostic, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
 
 /// An index that lowering keeps in a local scalar.
 pub(super) fn scalar(name: String) -> Arc<Tensor> {
@@ -43,8 +43,21 @@ impl Lower {
         whole: bool,
         body: Stmt,
     ) -> Stmt {
-        let (steppers, others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(|c| c.stepper().is_some());
-        let leads = |c: &Cursor| c.protocol == Protocol::Gallop && self.filled(&body, [c]).is_nop();
+        let (steppers, mut others): (Vec<Cursor>, Vec<Cursor>) =
+            cursors.into_iter().partition(|c| c.stepper().is_some());
+        let (steppers, asked) = self.driving(steppers, range, &body, nest);
+        if steppers.is_empty() {
+            // They are asked for what they have at each coordinate.
+            let [begin, end] = range;
+            self.warn_of_order(nest, &asked);
+            let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
+            return self.region(nest, others, &region, body);
+        }
+        others.extend(asked);
+        let leads = |c: &Cursor| {
+            let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
+            can && c.protocol == Protocol::Gallop && self.filled(&body, [c]).is_nop()
+        };
         if steppers.len() > 1 && steppers.iter().any(leads) {
             let (leaders, followers) = steppers.into_iter().partition(leads);
             return self.leapfrog(nest, leaders, [followers, others].concat(), range, whole, body);
@@ -56,6 +69,52 @@ impl Lower {
                 self.counted(nest, c, &others, range, whole, body)
             }
             _ => self.merged(nest, steppers, others, range, whole, body),
+        }
+    }
+
+    /// Warns of a loop over all coordinates that these make necessary, since no list of theirs can be merged.
+    fn warn_of_order(&mut self, nest: &Nest<'_>, asked: &[Cursor]) {
+        let (Some(iter), Some(first)) = (nest.iter, asked.first()) else { return };
+        let name = self.tensor_of(first);
+        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
+        let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
+        if self.warnings.iter().all(|w| w.message != d.message) {
+            let text =
+                format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
+            self.warn(d.help(text));
+        }
+    }
+
+    /// Which steppers drive a region, and which are asked for what they have at a coordinate: levels that are not
+    /// ordered, unless one of them leads alone.
+    fn driving(
+        &self,
+        steppers: Vec<Cursor>,
+        [begin, end]: [&Expr; 2],
+        body: &Stmt,
+        nest: &Nest<'_>,
+    ) -> (Vec<Cursor>, Vec<Cursor>) {
+        let (ordered, mut asked): (Vec<Cursor>, Vec<Cursor>) =
+            steppers.into_iter().partition(|c| c.stepper().is_some_and(|s| s.ordered));
+        if asked.is_empty() || !ordered.is_empty() && self.filled(body, &ordered).is_nop() {
+            return (ordered, asked);
+        }
+        let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
+        // All of a list is not gone through again for each block of another tensor's.
+        let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
+        let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
+        let leads = |c: &Cursor| {
+            (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
+                && only_reduces(body)
+                && self.filled(body, [c]).is_nop()
+                && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
+        };
+        match asked.iter().position(leads) {
+            Some(k) => {
+                let leader = asked.remove(k);
+                (vec![leader], [ordered, asked].concat())
+            }
+            None => (ordered, asked),
         }
     }
 
@@ -99,8 +158,10 @@ impl Lower {
         body: Stmt,
     ) -> Stmt {
         let Some(stepper) = cursor.stepper() else { unreachable!("it is one") };
-        if whole {
-            return self.over(nest, cursor, others, range, [&stepper.begin, &stepper.end], body);
+        // Where there is no order, the coordinates of a range may be at any of the positions.
+        if whole || !stepper.ordered {
+            let positions = [&stepper.begin, &stepper.end];
+            return self.over(nest, cursor, others, range, (positions, whole), body);
         }
         let state = State::new(cursor, self.tensor_of(cursor));
         let [begin, end] = range;
@@ -123,21 +184,22 @@ impl Lower {
         };
         found.push(nest.set(&last, &stop));
         let props = nest.props.clone();
-        found.push(self.over(nest, cursor, others, range, [&first.load([]), &last.load([])], body));
+        let positions = [first.load([]), last.load([])];
+        found.push(self.over(nest, cursor, others, range, (positions.each_ref(), true), body));
         nest.props = props;
         let scalars = [state.position.clone(), state.end.clone(), first, last];
         let all = nest.block(found);
         nest.with(scalars, all)
     }
 
-    /// The loop over these positions.
+    /// The loop over these positions; `inside`: all of them are in the range.
     pub(super) fn over(
         &mut self,
         nest: &mut Nest<'_>,
         cursor: &Cursor,
         others: &[Cursor],
         [begin, end]: [&Expr; 2],
-        [first, last]: [&Expr; 2],
+        ([first, last], inside): ([&Expr; 2], bool),
         body: Stmt,
     ) -> Stmt {
         let Some(stepper) = cursor.stepper().cloned() else { unreachable!("it is one") };
@@ -174,7 +236,11 @@ impl Lower {
         // The loop over positions is the loop; those inside are derived from it.
         let stands = std::mem::replace(&mut nest.stands, true);
         let mut inner = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
-        inner.push(self.region(nest, all, &region, body));
+        let here = self.region(nest, all, &region, body);
+        inner.push(match inside {
+            true => here,
+            false => nest.branch(&begin.less_eq(&coordinate).and(&coordinate.less(end)), here, Stmt::nop()),
+        });
         if let Some(next) = &next {
             inner.push(nest.set(next, &coordinate.plus(&Expr::int(1))));
         }

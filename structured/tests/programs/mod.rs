@@ -3,8 +3,9 @@
 use super::random;
 use std::collections::BTreeMap;
 use std::path::Path;
+use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::interp::{Inputs, run};
-use taffeta_ast::{Buffer, ExprKind, Func, Value};
+use taffeta_ast::{Buffer, ExprKind, Func, Literal, Value};
 use taffeta_frontend::program::{Loader, Program, Source};
 use taffeta_structured::{Parameter, Structured};
 
@@ -34,6 +35,37 @@ pub fn elaborate(text: &str) -> Func {
     let name = program.entries().last().map(|e| e.name.clone()).expect("an entry");
     let found = program.elaborate(&name, &BTreeMap::new(), &taffeta_frontend::NoHooks);
     found.unwrap_or_else(|e| panic!("{:?}", e.0.iter().map(|d| &d.message).collect::<Vec<_>>()))
+}
+
+/// Puts the lists of the last level the other way round, if it need not be ordered: packing orders all.
+fn backwards(format: &Format, layout: &Parameter, arrays: &mut [Value]) {
+    let (last, Parameter::Stored(of)) = (format.levels.len() - 1, layout) else { return };
+    let level = format.levels[last];
+    if level.ordered || !level.unique || !matches!(level.kind, LevelKind::Compressed | LevelKind::Hashed) {
+        return;
+    }
+    let find = |name: &str| of.iter().position(|a| a.name == name && a.level.is_none_or(|k| k == last));
+    let number = |v: &Value, k: usize| v.data().get_int(k).expect("an index") as usize;
+    let pos = arrays[find("pos").expect("a list")].clone();
+    for fibre in 1..pos.data().len() {
+        let (first, end) = (number(&pos, fibre - 1), number(&pos, fibre));
+        for name in ["crd", "val"] {
+            let data = arrays[find(name).expect("a list")].data_mut();
+            for k in first..first + (end - first) / 2 {
+                let (a, b) = (data.get(k), data.get(end - 1 - (k - first)));
+                assert!(data.set(k, b) && data.set(end - 1 - (k - first), a));
+            }
+        }
+        if let Some(table) = find("tbl") {
+            let data = arrays[table].data_mut();
+            for slot in 0..data.len() {
+                let Literal::Int(p) = data.get(slot) else { continue };
+                if p > first as i128 && p <= end as i128 {
+                    assert!(data.set(slot, Literal::Int((first + end + 1) as i128 - p)));
+                }
+            }
+        }
+    }
 }
 
 /// Runs both programs on random tensors: they give the same, but for the rounding of sums over runs.
@@ -76,7 +108,9 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         };
         let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
         hidden.extend(stored.hidden().iter().copied());
-        flat.params.extend(stored.arrays().iter().cloned());
+        let mut arrays = stored.arrays().to_vec();
+        backwards(&p.tensor.format, layout, &mut arrays);
+        flat.params.extend(arrays);
         // What stands below a dense level is stored with its neighbours.
         logical.params.push(stored.elements());
     }
