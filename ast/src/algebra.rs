@@ -14,11 +14,17 @@
 //! | `/` | 0 on the left | 1 on the right |
 //! | `min`, `max` | -inf, inf | inf, -inf |
 //!
+//! A local scalar that is given one value in the block that declares it, before it is read and nowhere else, stands for
+//! that value ([`definitions`]): it is of the fill where that is.
+//!
 //! Only a value of the *fill* annihilates: `0.0 * x` of a program's own stays NaN where `x` is infinite. So these are
 //! rules for what is known to come from a fill, and no facts about all numbers.
 
-use crate::expr::Literal;
+use crate::expr::{Expr, ExprKind, Literal};
 use crate::op::Op;
+use crate::stmt::{Stmt, StmtKind};
+use crate::symbol::Symbol;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which operand of a binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +64,74 @@ pub fn is_identity(op: Op, side: Side, v: Literal) -> bool {
         Op::Min => is_float(v, f64::INFINITY),
         Op::Max => is_float(v, f64::NEG_INFINITY),
         _ => false,
+    }
+}
+
+/// The scalars of a statement's own that stand for one value each: a store in the block that declares them, which comes
+/// before all reads, is their only write.
+pub fn definitions(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut found = Definitions::default();
+    found.block(s, 0);
+    found.scalars.into_iter().filter(|(_, state)| *state == Scalar::Defined).map(|(symbol, _)| symbol).collect()
+}
+
+/// What is known of a local scalar so far.
+#[derive(Clone, Copy, PartialEq)]
+enum Scalar {
+    /// It is declared in that block, and has no value.
+    Declared(usize),
+    /// It has one.
+    Defined,
+    /// It stands for more than one value, or for none.
+    Other,
+}
+
+#[derive(Default)]
+struct Definitions {
+    scalars: FxHashMap<Symbol, Scalar>,
+    blocks: usize,
+}
+
+impl Definitions {
+    fn block(&mut self, s: &Stmt, block: usize) {
+        match s.kind() {
+            StmtKind::Seq(all) => return all.iter().for_each(|s| self.block(s, block)),
+            StmtKind::VarDef { tensor, body } => {
+                if tensor.ndim() == 0 {
+                    self.scalars.insert(tensor.symbol.clone(), Scalar::Declared(block));
+                }
+                return self.block(body, block);
+            }
+            _ => {}
+        }
+        for e in s.kind().exprs() {
+            e.walk(&mut |e| self.read(e));
+        }
+        match s.kind() {
+            StmtKind::Store { tensor, .. } => self.write(tensor, |state| match state {
+                Scalar::Declared(own) if own == block => Scalar::Defined,
+                _ => Scalar::Other,
+            }),
+            StmtKind::ReduceTo { tensor, .. } => self.write(tensor, |_| Scalar::Other),
+            StmtKind::Eval { args, .. } => args.iter().for_each(|t| self.write(t, |_| Scalar::Other)),
+            _ => {}
+        }
+        for inner in s.kind().children() {
+            self.blocks += 1;
+            self.block(inner, self.blocks);
+        }
+    }
+
+    fn read(&mut self, e: &Expr) {
+        if let ExprKind::Load(t, _) = e.kind() {
+            self.write(t, |state| if state == Scalar::Defined { state } else { Scalar::Other });
+        }
+    }
+
+    fn write(&mut self, tensor: &Symbol, to: impl Fn(Scalar) -> Scalar) {
+        if let Some(state) = self.scalars.get_mut(tensor) {
+            *state = to(*state);
+        }
     }
 }
 

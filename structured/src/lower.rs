@@ -13,16 +13,18 @@ mod steppers;
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
+use crate::rewrite::{self, Fills};
 use cursor::{Cursor, PATH, above, path};
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
+use taffeta_ast::algebra::definitions;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role};
 use taffeta_ast::{
-    Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
-    Tensor,
+    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Origin, Param, ParamMode, Span,
+    Stmt, StmtKind, Symbol, Tensor,
 };
 
 /// A program on the arrays of its structured tensors.
@@ -49,6 +51,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let (params, layout) = pass.interface(func)?;
     let bound = func.sizes.iter().map(|s| (s.clone(), None)).collect();
     let body = pass.stmt(&pass.opened(&func.body), &bound);
+    let body = pass.fills.settled(&body);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
@@ -63,9 +66,17 @@ struct Lower {
     tensors: FxHashMap<Symbol, Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
+    /// What is of the fill in the statements that are being lowered.
+    fills: Fills,
+    /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
+    declared: Vec<Stmt>,
+    carried: Vec<Symbol>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
 }
+
+/// How many scalars in one block may be of the fill by a search.
+const MOST_CASES: usize = 8;
 
 /// What is bound at a place: sizes, and iterators, with the range of those that count one by one.
 type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
@@ -115,8 +126,15 @@ impl Lower {
 
     /// A statement inside of loops that bind this.
     fn stmt(&mut self, s: &Stmt, bound: &Scope) -> Stmt {
-        if let StmtKind::Seq(_) | StmtKind::VarDef { .. } = s.kind() {
-            return s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
+        match s.kind() {
+            StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
+            StmtKind::VarDef { .. } => {
+                self.declared.push(s.clone());
+                let done = s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
+                self.declared.pop();
+                return done;
+            }
+            _ => {}
         }
         let located = self.located_here(s, bound);
         let all = self.checks(s, bound);
@@ -137,6 +155,55 @@ impl Lower {
             return done;
         }
         Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
+    }
+
+    /// Statements one after the other. A scalar that may be of the fill, by an element that is searched, has all that
+    /// comes after it in the two cases, if that makes a difference.
+    fn sequence_of(&mut self, s: &Stmt, all: &[Stmt], bound: &Scope) -> Stmt {
+        let mut out = Vec::new();
+        for (k, one) in all.iter().enumerate() {
+            let located = match one.kind() {
+                StmtKind::Store { indices, .. } if indices.is_empty() => self.located_here(one, bound),
+                _ => one.clone(),
+            };
+            if let StmtKind::Store { tensor, indices, value } = located.kind()
+                && indices.is_empty()
+                && let Some((access, guard)) = self.unknown(&located, bound)
+                && self.is_carried(tensor, value, &all[k + 1..])
+            {
+                out.extend(self.checks(one, bound));
+                if self.carried.len() == MOST_CASES {
+                    let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
+                    self.refuse_at(one.origin().span(), text);
+                    return Stmt::nop();
+                }
+                let tail = Stmt::seq([located.clone()].into_iter().chain(all[k + 1..].iter().cloned()), tail_of(s));
+                let written = effects::writes(&tail);
+                let changes =
+                    load(&access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)));
+                if changes {
+                    out.push(self.stmt(&asked_before(&tail, &access), bound));
+                    break;
+                }
+                self.carried.push(tensor.clone());
+                out.push(self.searched(&tail, &access, &guard, bound));
+                self.carried.pop();
+                break;
+            }
+            out.push(self.stmt(one, bound));
+        }
+        Stmt::seq(out, s.origin().clone())
+    }
+
+    /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
+    fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
+        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
+        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
+        let fill = |e: &Expr| {
+            let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
+            Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
+        };
+        rewrite::is_carried((scalar, value), rest, &self.fills, &fill) && definitions(declared).contains(scalar)
     }
 
     fn repeat(
@@ -475,6 +542,36 @@ fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
         _ => e.children().into_iter().for_each(|e| guarded(e, guard, f)),
     }
     f(e, guard);
+}
+
+/// The statement after a scalar that has the index of an access, whose value it may change.
+fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
+    let Some((t, at)) = load(access) else { return s.clone() };
+    let index = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
+    let mut asked = at.to_vec();
+    asked[PATH].index = index.load([]);
+    let asked = Expr::load(t, asked, access.dtype());
+    let mut first = true;
+    let body = s.map(
+        &mut |inner| match std::mem::take(&mut first) {
+            // The access of the first statement; those of the others may be at another coordinate.
+            true => inner.map(&mut Stmt::clone, &mut |e| replace(e, access, &asked)),
+            false => inner.clone(),
+        },
+        &mut Expr::clone,
+    );
+    let set = StmtKind::Store { tensor: index.symbol.clone(), indices: Vec::new(), value: at[PATH].index.clone() };
+    let all = Stmt::seq([Stmt::new(set, tail_of(s)), body], tail_of(s));
+    Stmt::new(StmtKind::VarDef { tensor: index, body: all }, tail_of(s))
+}
+
+fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
+    let mut of = |e: Expr| if e == *from { to.clone() } else { e };
+    substitute::rebuild_expr(e, &mut of, &mut FxHashMap::default())
+}
+
+fn tail_of(s: &Stmt) -> Origin {
+    s.origin().derive("structured", "tail")
 }
 
 /// Calls `f` on every expression of a statement and those inside, with the condition under which its statement evaluates

@@ -10,28 +10,117 @@
 //! y[i] = min(y[i], A[i, j] + x[j])           where A[i, j] is inf, not stored:    pass
 //! y[i] += 0.0 * x[j]                         stays
 //! ```
+//!
+//! A scalar that is given one value where it is declared ([`definitions`]) is of the fill where that value is, and
+//! what nothing reads any more goes with its declaration.
+//!
+//! One region after the other is rewritten, and what is of the fill stays so: a [`Fills`] has a symbol for each such
+//! value, which stands in the tree until all is lowered.
 
-use rustc_hash::FxHashMap;
-use taffeta_ast::algebra::{Side, annihilates, is_identity};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, scalar};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
+
+/// Values of the fill that stand in a tree.
+#[derive(Debug, Default)]
+pub(crate) struct Fills {
+    values: RefCell<FxHashMap<Symbol, Literal>>,
+    symbols: RefCell<FxHashMap<(Literal, DType), Symbol>>,
+}
+
+impl Fills {
+    /// A value of the fill as an expression.
+    fn of(&self, value: Literal, dtype: DType) -> Folded {
+        let mut symbols = self.symbols.borrow_mut();
+        let symbol = symbols.entry((value, dtype)).or_insert_with(|| Symbol::new("fill"));
+        self.values.borrow_mut().insert(symbol.clone(), value);
+        Folded { expr: Expr::load(symbol, Vec::new(), dtype), fill: Some(value) }
+    }
+
+    /// The value that an expression stands for.
+    fn value(&self, e: &Expr) -> Option<Literal> {
+        match e.kind() {
+            ExprKind::Load(t, at) if at.is_empty() => self.values.borrow().get(t).copied(),
+            _ => None,
+        }
+    }
+
+    /// The statement with constants for them.
+    pub(crate) fn settled(&self, s: &Stmt) -> Stmt {
+        substitute::rebuild(s, &mut |e| match self.value(&e) {
+            // Raw: what is constant by itself is the program's own, and is not computed with here.
+            Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
+            None => e,
+        })
+    }
+}
 
 /// A rewritten expression, and its value if it is of the fill.
 #[derive(Clone, Debug)]
-pub(crate) struct Folded {
-    pub(crate) expr: Expr,
-    pub(crate) fill: Option<Literal>,
+struct Folded {
+    expr: Expr,
+    fill: Option<Literal>,
+}
+
+impl Folded {
+    /// Its value, if that is known.
+    fn value(&self) -> Option<Literal> {
+        self.fill.or(self.expr.as_literal())
+    }
+
+    fn as_bool(&self) -> Option<bool> {
+        match self.value() {
+            Some(Literal::Bool(holds)) => Some(holds),
+            _ => None,
+        }
+    }
 }
 
 /// Which expressions are elements that are not stored, and their value.
-pub(crate) struct Rewriter<'f> {
+struct Rewriter<'f> {
     fill: &'f dyn Fn(&Expr) -> Option<Literal>,
+    fills: &'f Fills,
     done: FxHashMap<Expr, Folded>,
+    /// Scalars that stand for one value each.
+    defined: FxHashSet<Symbol>,
+    /// How often a fill decided what becomes of another value.
+    decided: usize,
+}
+
+impl<'f> Rewriter<'f> {
+    fn new(fills: &'f Fills, fill: &'f dyn Fn(&Expr) -> Option<Literal>) -> Rewriter<'f> {
+        Rewriter { fill, fills, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
+    }
 }
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
-pub(crate) fn run(s: &Stmt, fill: &dyn Fn(&Expr) -> Option<Literal>) -> Stmt {
-    Rewriter { fill, done: FxHashMap::default() }.stmt(s)
+/// `around`: scalars that stand for one value each, and are declared around the statement.
+pub(crate) fn run(s: &Stmt, around: &[Symbol], fills: &Fills, fill: &dyn Fn(&Expr) -> Option<Literal>) -> Stmt {
+    let mut rewriter = Rewriter::new(fills, fill);
+    rewriter.defined = definitions(s);
+    rewriter.defined.extend(around.iter().cloned());
+    rewriter.stmt(s)
+}
+
+/// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is where
+/// these expressions are elements that are not stored.
+pub(crate) fn is_carried(
+    (scalar, value): (&Symbol, &Expr),
+    rest: &[Stmt],
+    fills: &Fills,
+    fill: &dyn Fn(&Expr) -> Option<Literal>,
+) -> bool {
+    let folded = Rewriter::new(fills, fill).expr(value);
+    let Some(v) = folded.fill else { return false };
+    let stored = |_: &Expr| None;
+    let mut rewriter = Rewriter::new(fills, &stored);
+    rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), fills.of(v, value.dtype()));
+    rewriter.defined = rest.iter().flat_map(definitions).collect();
+    rest.iter().for_each(|s| drop(rewriter.stmt(s)));
+    rewriter.decided > 0
 }
 
 impl Rewriter<'_> {
@@ -40,20 +129,27 @@ impl Rewriter<'_> {
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 let (indices, value) = (self.accesses(indices), self.expr(value));
                 match value.fill {
-                    Some(v) if is_identity(op.info().op, Side::Right, v) => return Stmt::nop(),
+                    Some(v) if is_identity(op.info().op, Side::Right, v) => {
+                        self.decided += 1;
+                        return Stmt::nop();
+                    }
                     Some(v) if annihilates(op.info().op, Side::Right, v) => {
+                        self.decided += 1;
                         StmtKind::Store { tensor: tensor.clone(), indices, value: value.expr }
                     }
                     _ => StmtKind::ReduceTo { tensor: tensor.clone(), indices, op: *op, value: value.expr },
                 }
             }
-            StmtKind::Store { tensor, indices, value } => StmtKind::Store {
-                tensor: tensor.clone(),
-                indices: self.accesses(indices),
-                value: self.expr(value).expr,
-            },
+            StmtKind::Store { tensor, indices, value } => {
+                let (indices, value) = (self.accesses(indices), self.expr(value));
+                if value.fill.is_some() && self.defined.contains(tensor) {
+                    let load = Expr::load(tensor, Vec::new(), value.expr.dtype());
+                    self.done.insert(load, value.clone());
+                }
+                StmtKind::Store { tensor: tensor.clone(), indices, value: value.expr }
+            }
             StmtKind::If { cond, then, otherwise } => {
-                let cond = self.expr(cond).expr;
+                let cond = self.expr(cond);
                 match cond.as_bool() {
                     Some(true) => return self.stmt(then),
                     Some(false) => return otherwise.as_ref().map_or_else(Stmt::nop, |o| self.stmt(o)),
@@ -64,7 +160,7 @@ impl Rewriter<'_> {
                 if then.is_nop() && otherwise.is_none() {
                     return Stmt::nop();
                 }
-                StmtKind::If { cond, then, otherwise }
+                StmtKind::If { cond: cond.expr, then, otherwise }
             }
             StmtKind::For { iter, extent, props, body } => {
                 let body = self.stmt(body);
@@ -73,7 +169,14 @@ impl Rewriter<'_> {
                 }
                 let extent = match extent {
                     Extent::Range { begin, end, step } => {
-                        let [begin, end, step] = [begin, end, step].map(|e| self.expr(e).expr);
+                        let [begin, end, step] = [begin, end, step].map(|e| self.expr(e));
+                        if let (Some(Literal::Int(begin)), Some(Literal::Int(end))) = (begin.value(), end.value())
+                            && begin >= end
+                            && step.expr.as_int().is_some_and(|by| by > 0)
+                        {
+                            return Stmt::nop();
+                        }
+                        let [begin, end, step] = [begin, end, step].map(|e| e.expr);
                         Extent::Range { begin, end, step }
                     }
                     Extent::Reals => Extent::Reals,
@@ -83,8 +186,9 @@ impl Rewriter<'_> {
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond).expr, body: self.stmt(body) },
             StmtKind::VarDef { tensor, body } => {
                 let body = self.stmt(body);
-                if body.is_nop() {
-                    return Stmt::nop();
+                if !reads(&body, &tensor.symbol) {
+                    // What it was computed of may be read by nothing else.
+                    return self.stmt(&without_writes(&body, &tensor.symbol));
                 }
                 StmtKind::VarDef { tensor: tensor.clone(), body }
             }
@@ -93,7 +197,7 @@ impl Rewriter<'_> {
                 return Stmt::seq(all, s.origin().clone());
             }
             StmtKind::Assert { cond, message, kind } => {
-                let cond = self.expr(cond).expr;
+                let cond = self.expr(cond);
                 if cond.as_bool() == Some(true) {
                     return Stmt::nop();
                 }
@@ -101,7 +205,7 @@ impl Rewriter<'_> {
                     MessagePart::Value(e) => MessagePart::Value(self.expr(e).expr),
                     MessagePart::Text(t) => MessagePart::Text(t.clone()),
                 };
-                StmtKind::Assert { cond, message: message.iter().map(part).collect(), kind: *kind }
+                StmtKind::Assert { cond: cond.expr, message: message.iter().map(part).collect(), kind: *kind }
             }
             StmtKind::Print { parts } => {
                 let part = |p: &PrintPart| match p {
@@ -120,7 +224,7 @@ impl Rewriter<'_> {
     }
 
     /// The expression, with what is of the fill computed.
-    pub(crate) fn expr(&mut self, e: &Expr) -> Folded {
+    fn expr(&mut self, e: &Expr) -> Folded {
         if let Some(known) = self.done.get(e) {
             return known.clone();
         }
@@ -130,14 +234,14 @@ impl Rewriter<'_> {
     }
 
     fn fold(&mut self, e: &Expr) -> Folded {
-        if let Some(v) = (self.fill)(e) {
-            return of_fill(v, e);
+        if let Some(v) = (self.fill)(e).or_else(|| self.fills.value(e)) {
+            return self.fills.of(v, e.dtype());
         }
         let plain = |expr: Expr| Folded { expr, fill: None };
         match e.kind() {
             ExprKind::Apply(op @ Op::Select, args) => {
                 let cond = self.expr(&args[0]);
-                match cond.expr.as_bool() {
+                match cond.as_bool() {
                     Some(holds) => self.expr(&args[if holds { 1 } else { 2 }]),
                     None => {
                         let [a, b] = [&args[1], &args[2]].map(|a| self.expr(a).expr);
@@ -152,7 +256,7 @@ impl Rewriter<'_> {
             ExprKind::Cast(inner) => {
                 let folded = self.expr(inner);
                 match folded.fill.and_then(|v| scalar::cast(v, inner.dtype(), e.dtype()).ok()) {
-                    Some(v) => of_fill(v, e),
+                    Some(v) => self.fills.of(v, e.dtype()),
                     None => plain(folded.expr.cast(e.dtype())),
                 }
             }
@@ -164,30 +268,52 @@ impl Rewriter<'_> {
         if let [a, b] = operands {
             for (side, operand) in [(Side::Left, a), (Side::Right, b)] {
                 if operand.fill.is_some_and(|v| annihilates(op, side, v)) {
+                    self.decided += 1;
                     return operand.clone();
                 }
             }
             if a.fill.is_some_and(|v| is_identity(op, Side::Left, v)) {
+                self.decided += 1;
                 return b.clone();
             }
             if b.fill.is_some_and(|v| is_identity(op, Side::Right, v)) {
+                self.decided += 1;
                 return a.clone();
             }
         }
-        let constants: Option<Vec<Literal>> = operands.iter().map(|o| o.fill.or(o.expr.as_literal())).collect();
+        let constants: Option<Vec<Literal>> = operands.iter().map(Folded::value).collect();
         if let Some(constants) = constants
             && operands.iter().any(|o| o.fill.is_some())
             && let Some(first) = operands.last()
             && let Ok(v) = scalar::apply(op, first.expr.dtype(), &constants)
         {
-            return of_fill(v, e);
+            return self.fills.of(v, e.dtype());
         }
         Folded { expr: rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect()), fill: None }
     }
 }
 
-fn of_fill(v: Literal, like: &Expr) -> Folded {
-    Folded { expr: Expr::raw(ExprKind::Const(v), like.dtype()), fill: Some(v) }
+/// Whether anything reads a local tensor but what is written to itself.
+fn reads(s: &Stmt, tensor: &Symbol) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| {
+        let own =
+            matches!(s.kind(), StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor);
+        let mut look = |e: &Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);
+        if !own {
+            s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
+        }
+        found |= s.kind().printed().contains(&tensor);
+        found |= matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor));
+    });
+    found
+}
+
+fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {
+    match s.kind() {
+        StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
+        _ => s.map(&mut |s| without_writes(s, tensor), &mut Expr::clone),
+    }
 }
 
 /// The expression with these operands, and itself if they are its own.

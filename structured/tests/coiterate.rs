@@ -313,3 +313,34 @@ fn indices_that_change() {
     let refused = refusals(texts, 6);
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
+
+/// A scalar that stands for one value is of the fill where that is; what is computed for it alone goes with it.
+#[test]
+fn temporaries() {
+    let bodies = [
+        "t = A[j] * B[j]\n        s += t * x[j]",
+        "t = A[j] + B[j]\n        y[j] += t * x[j]",
+        "t = A[j] - B[j]\n        u = t * x[j]\n        s += u / x[j]",
+        "t = exp(A[j]) - 1.0\n        u = t + B[j]\n        s += u * x[j]",
+        "t = A[j] - B[j]\n        if x[j] > 2.0:\n            t = 3.0\n        s += t * x[j]",
+        "t = A[k[j]]\n        s += t * x[j]\n        y[j] = t * B[j]",
+        "t = A[k[j]] + B[k[j]]\n        u = t * A[j]\n        y[j] = t * x[j]\n        s += u * x[j]",
+        "r = 0.0\n        for q in range(n):\n            r += x[q] * x[j]\n        s += A[j] * r",
+        "v = zeros((n,), f64)\n        for q in range(n):\n            v[q] = x[q] * B[j]\n        s += A[j] * v[0]",
+        "t = A[l] * 2.0\n        l = (l + 1) % n\n        s += t * x[j]\n        y[j] += t * B[l]",
+        "t = A[j] if x[j] > 2.0 else B[j]\n        s += t * x[j]",
+        "t = A[j] > 1.0\n        if t or B[j] > 2.0:\n            s += x[j]",
+    ];
+    let mut texts = Vec::new();
+    for a in VECTORS {
+        for b in VECTORS {
+            for body in bodies {
+                texts.push(format!(
+                    "def f(A: f64[n] @ {a}, B: f64[n] @ {b}, x: f64[n], k: i64[n]) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    l = 0\n    for q in range(n):\n        assert 0 <= k[q] and k[q] < n\n    for j in range(n):\n        {body}\n    return s, y\n"
+                ));
+            }
+        }
+    }
+    let refused = refusals(texts, 8);
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}

@@ -92,6 +92,7 @@ impl Machine<'_> {
                 self.block(if holds { then } else { otherwise })
             }
             CodeKind::Store { slot, indices, value } => self.store(*slot, indices, value).map_err(at),
+            CodeKind::Define { slot, value } => self.define(*slot, value).map_err(at),
             CodeKind::Reduce { slot, indices, op, value } => self.reduce(*slot, indices, *op, value).map_err(at),
             CodeKind::Assert { cond, message, kind } => {
                 if self.truth(cond).map_err(at)? {
@@ -119,6 +120,12 @@ impl Machine<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn define(&mut self, slot: usize, value: &Node) -> Run<()> {
+        let value = self.filled(value)?;
+        self.cells[slot].stored = Some(vec![!value.of_fill]);
+        self.write(slot, 0, value.value)
     }
 
     fn store(&mut self, slot: usize, indices: &[Node], value: &Node) -> Run<()> {

@@ -2,6 +2,7 @@
 //! machine relies on (operands of one type, one index for each dimension) are checked once, here.
 
 use super::error::{ErrorKind, RuntimeError};
+use crate::algebra::definitions;
 use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
@@ -9,7 +10,7 @@ use crate::op::Op;
 use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use crate::validate::fits;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An expression with slots for names.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(super) enum Node {
     Select(Box<[Node; 3]>),
     /// From the first type to the second one.
     Cast(DType, DType, Box<Node>),
-    /// A whole expression that reads structured tensors.
+    /// A whole expression that reads structured tensors, or scalars that stand for such expressions.
     Structured(Box<Node>),
 }
 
@@ -42,15 +43,53 @@ pub(super) type Block<'a> = Vec<Code<'a>>;
 
 #[derive(Debug)]
 pub(super) enum CodeKind<'a> {
-    Allocate { slot: usize, shape: Box<[Node]> },
-    For { slot: usize, begin: Node, end: Node, step: Node, body: Block<'a> },
-    If { cond: Node, then: Block<'a>, otherwise: Block<'a> },
-    Store { slot: usize, indices: Box<[Node]>, value: Node },
-    Reduce { slot: usize, indices: Box<[Node]>, op: Op, value: Node },
-    Assert { cond: Node, message: Vec<Part<'a>>, kind: AssertKind },
-    Print { parts: Vec<Part<'a>> },
-    Assume { cond: Node },
-    While { cond: Node, body: Block<'a> },
+    Allocate {
+        slot: usize,
+        shape: Box<[Node]>,
+    },
+    For {
+        slot: usize,
+        begin: Node,
+        end: Node,
+        step: Node,
+        body: Block<'a>,
+    },
+    If {
+        cond: Node,
+        then: Block<'a>,
+        otherwise: Block<'a>,
+    },
+    Store {
+        slot: usize,
+        indices: Box<[Node]>,
+        value: Node,
+    },
+    /// A scalar gets the one value that it stands for, which reads structured tensors.
+    Define {
+        slot: usize,
+        value: Node,
+    },
+    Reduce {
+        slot: usize,
+        indices: Box<[Node]>,
+        op: Op,
+        value: Node,
+    },
+    Assert {
+        cond: Node,
+        message: Vec<Part<'a>>,
+        kind: AssertKind,
+    },
+    Print {
+        parts: Vec<Part<'a>>,
+    },
+    Assume {
+        cond: Node,
+    },
+    While {
+        cond: Node,
+        body: Block<'a>,
+    },
 }
 
 /// A piece of a message.
@@ -89,6 +128,9 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
         interface.push(r.indices(&t.shape).map_err(nowhere)?);
         r.declare(t).map_err(nowhere)?;
     }
+    if r.structured {
+        r.definitions = definitions(&func.body);
+    }
     let body = r.block(&func.body)?;
     Ok(Program { tensors: r.tensors, vars: r.count, interface, body })
 }
@@ -104,6 +146,9 @@ struct Resolver<'a> {
     tensors: Vec<&'a Tensor>,
     /// Whether any of them is structured.
     structured: bool,
+    /// Scalars that stand for one value each, and the slots of those whose value may be of the fill.
+    definitions: FxHashSet<Symbol>,
+    carriers: FxHashSet<usize>,
 }
 
 type Resolved<T> = Result<T, ErrorKind>;
@@ -202,7 +247,13 @@ impl<'a> Resolver<'a> {
             StmtKind::Store { tensor, indices, value } => {
                 let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
                 let indices = self.accesses(indices).map_err(at)?;
-                CodeKind::Store { slot, indices, value: self.typed(value, t.dtype).map_err(at)? }
+                let value = self.typed(value, t.dtype).map_err(at)?;
+                if matches!(value, Node::Structured(_)) && self.definitions.contains(tensor) {
+                    self.carriers.insert(slot);
+                    CodeKind::Define { slot, value }
+                } else {
+                    CodeKind::Store { slot, indices, value }
+                }
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
@@ -275,7 +326,10 @@ impl<'a> Resolver<'a> {
         if self.structured {
             e.walk(&mut |e| {
                 if let ExprKind::Load(symbol, _) = e.kind() {
-                    structured |= self.slots.get(symbol).is_some_and(|s| !self.tensors[*s].format.is_dense());
+                    structured |= self
+                        .slots
+                        .get(symbol)
+                        .is_some_and(|s| !self.tensors[*s].format.is_dense() || self.carriers.contains(s));
                 }
             });
         }
