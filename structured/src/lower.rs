@@ -2,9 +2,11 @@
 //!
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
+//! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
 mod cursor;
+mod lazy;
 mod region;
 mod runs;
 mod search;
@@ -136,6 +138,9 @@ impl Lower {
             }
             _ => {}
         }
+        if let Some(lazy) = self.lazy(s, bound) {
+            return self.branched(s, &lazy, bound);
+        }
         let located = self.located_here(s, bound);
         let all = self.checks(s, bound);
         let searched = self.unknown(&located, bound);
@@ -227,9 +232,10 @@ impl Lower {
             return plain(self, body);
         }
         let body = self.located(body, &inside);
-        // What is indexed by more than iterators outside of the loop is checked before it.
+        // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is none.
         let found = self.indexed(&body, iter, bound);
-        let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &begin.less(end), bound)).collect();
+        let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &Expr::bool(true), bound)).collect();
+        let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
         let fits = |e: &Expr| found.contains(e);
         let body = &substitute::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
         let mut cursors = self.cursors(body, iter, bound);
@@ -250,7 +256,8 @@ impl Lower {
         let props = LoopProps { library: false, ..props.clone() };
         let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
         let all = self.region(&mut nest, cursors, &region, body.clone());
-        nest.block(checks.into_iter().chain([all]))
+        let all = nest.block(checks.into_iter().chain([all]));
+        nest.branch(&entered, all, Stmt::nop())
     }
 
     /// Warns of a loop that does something where none of its cursors stores anything.

@@ -1,0 +1,72 @@
+//! Operands that are evaluated under a condition: where what they need is asked for by statements (a search, or a check
+//! whose condition needs one), they are evaluated in a branch. Which of them it is does not follow from a fill, so the
+//! value is none either ([`crate::rewrite`]).
+//!
+//! ```text
+//! s += A[j + 1] if j + 1 < n else 0.0
+//!
+//! if j + 1 < n: chosen = A[j + 1]                        searched, or looked up, where it is in range
+//! else:         chosen = 0.0
+//! s += chosen
+//! ```
+
+use super::{Lower, Scope, load};
+use std::sync::Arc;
+use taffeta_analysis::pass::substitute;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
+
+impl Lower {
+    /// The outermost operator of a statement that has to become a branch.
+    pub(super) fn lazy(&self, s: &Stmt, bound: &Scope) -> Option<Expr> {
+        s.kind().exprs().into_iter().find_map(|e| self.lazy_in(e, None, false, bound))
+    }
+
+    /// The same in an expression inside of that operator; `asks`: whether a condition around it reads what is structured.
+    fn lazy_in(&self, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Scope) -> Option<Expr> {
+        if let ExprKind::Apply(Op::And | Op::Or | Op::Select, args) = e.kind() {
+            let asking = asks || self.has_access(&args[0]);
+            return self
+                .lazy_in(&args[0], outermost, asks, bound)
+                .or_else(|| args[1..].iter().find_map(|a| self.lazy_in(a, outermost.or(Some(e)), asking, bound)));
+        }
+        let inside = e.children().into_iter().find_map(|c| self.lazy_in(c, outermost, asks, bound));
+        inside.or_else(|| outermost.filter(|_| self.needs_statements(e, asks, bound)).cloned())
+    }
+
+    /// Whether statements have to come before an access: a search, or a check under a condition that needs some.
+    fn needs_statements(&self, e: &Expr, asks: bool, bound: &Scope) -> bool {
+        if !self.is_known(e, bound) {
+            return false;
+        }
+        let located = self.locate(e.clone(), bound, &|_, _| true);
+        let searched = self.is_known(&located, bound) && self.position(&located).is_none();
+        searched || asks && load(&located).is_none_or(|(t, _)| !self.fibres.contains_key(t)) && located != *e
+    }
+
+    fn has_access(&self, e: &Expr) -> bool {
+        let mut has = false;
+        e.walk(&mut |e| has |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)));
+        has
+    }
+
+    /// The statement with a scalar for the value of a lazy operator, which a branch sets before it.
+    pub(super) fn branched(&mut self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Stmt {
+        let ExprKind::Apply(op, args) = lazy.kind() else { unreachable!("it is an operator") };
+        let [then, otherwise] = match op {
+            Op::And => [args[1].clone(), Expr::bool(false)],
+            Op::Or => [Expr::bool(true), args[1].clone()],
+            _ => [args[1].clone(), args[2].clone()],
+        };
+        let derived = |kind: StmtKind| Stmt::new(kind, s.origin().derive("structured", "lazy"));
+        let chosen = Arc::new(Tensor::dense(Symbol::new("chosen"), lazy.dtype(), Vec::new(), Role::Workspace));
+        let set = |value: Expr| derived(StmtKind::Store { tensor: chosen.symbol.clone(), indices: Vec::new(), value });
+        let cond = args[0].clone();
+        let branch = derived(StmtKind::If { cond, then: set(then), otherwise: Some(set(otherwise)) });
+        let mut done = Default::default();
+        let mut replace = |e: Expr| if e == *lazy { chosen.load([]) } else { e };
+        let rest = s.map(&mut Stmt::clone, &mut |e| substitute::rebuild_expr(e, &mut replace, &mut done));
+        let body = Stmt::seq([branch, rest], s.origin().derive("structured", "lazy"));
+        self.stmt(&derived(StmtKind::VarDef { tensor: chosen, body }), bound)
+    }
+}
