@@ -6,7 +6,12 @@ use taffeta_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, St
 
 /// `tensor[indices] = value`
 pub(crate) fn store(tensor: &Symbol, indices: Vec<Access>, value: Expr, origin: &Origin) -> Stmt {
-    Stmt::new(StmtKind::Store { tensor: tensor.clone(), indices, value }, origin.clone())
+    Stmt::new(StmtKind::Store { tensor: tensor.clone(), indices: plain(indices), value }, origin.clone())
+}
+
+/// Indices of what is written: how those of an element that was read are found is not said of its adjoint.
+fn plain(indices: Vec<Access>) -> Vec<Access> {
+    indices.into_iter().map(|a| Access::from(a.index)).collect()
 }
 
 /// `tensor[indices] op= value`, or a store.
@@ -19,7 +24,10 @@ pub(crate) fn update(
 ) -> Stmt {
     match op {
         None => store(tensor, indices, value, origin),
-        Some(op) => Stmt::new(StmtKind::ReduceTo { tensor: tensor.clone(), indices, op, value }, origin.clone()),
+        Some(op) => {
+            let (tensor, indices) = (tensor.clone(), plain(indices));
+            Stmt::new(StmtKind::ReduceTo { tensor, indices, op, value }, origin.clone())
+        }
     }
 }
 

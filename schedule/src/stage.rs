@@ -120,7 +120,7 @@ impl Stage {
         let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
         let moved = rewrite_accesses::run(&self.target, &names, &|indices| {
             let sides = indices.iter().zip(&self.sides);
-            sides.map(|(a, side)| Access::from(tidy(&a.index.minus(&side.lo)))).collect()
+            sides.map(|(a, side)| a.map(&mut |k| tidy(&k.minus(&side.lo)))).collect()
         });
         let origin = self.origin(step, "scope");
         let body = Stmt::seq(before(&small).into_iter().chain([moved]).chain(after(&small)), origin.clone());

@@ -6,12 +6,12 @@ use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Words of Python and Taffeta that the text uses or the grammar keeps, besides operators and types.
-const RESERVED: [&str; 54] = [
+const RESERVED: [&str; 56] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "assume", "cast", "coalesce", "count",
-    "d", "empty", "format", "gallop", "inf", "inout", "label", "len", "nan", "ndrange", "pi", "print", "range",
-    "reals", "static",
+    "d", "empty", "format", "gallop", "inf", "inout", "label", "len", "locate", "nan", "ndrange", "pi", "print",
+    "range", "reals", "static", "walk",
 ];
 
 /// The symbols that are visible at one point of the text.
@@ -103,7 +103,8 @@ fn is_reserved(text: &str) -> bool {
 /// entry of that name would hide it. The other reserved words stand where no name can be meant, or in no text that is
 /// read back.
 fn is_written(text: &str) -> bool {
-    const WRITTEN: [&str; 8] = ["cast", "empty", "format", "inf", "inout", "nan", "range", "reals"];
+    const WRITTEN: [&str; 11] =
+        ["cast", "empty", "format", "gallop", "inf", "inout", "locate", "nan", "range", "reals", "walk"];
     WRITTEN.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Invalid, Invariant, Violation};
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind};
+use crate::expr::{Access, Expr, ExprKind, Protocol};
 use crate::func::{Func, ParamMode};
 use crate::op::{Op, ReduceOp};
 use crate::stmt::{Extent, Origin, PrintPart, Role, Stmt, StmtId, StmtKind, Tensor};
@@ -210,6 +210,8 @@ impl<'a> Checker<'a> {
         self.expr(value);
         let Some((tensor, writable)) = self.access(symbol, indices) else { return };
         self.require(writable, Invariant::ReadOnly, || format!("`{symbol}` is written"));
+        let plain = indices.iter().all(|a| a.protocol == Protocol::Default);
+        self.require(plain, Invariant::Protocol, || format!("`{symbol}` is written with a protocol"));
         self.require(value.dtype() == tensor.dtype, Invariant::StoredType, || {
             format!("a value of type {} for `{symbol}`, which is {}", value.dtype(), tensor.dtype)
         });

@@ -16,6 +16,7 @@
 //! - `Reduction`: a reduction's operator takes the tensor's type.
 //! - `Library`: a loop that is a library's runs in no other special way.
 //! - `ReadOnly`: a parameter that is not `inout` is not written.
+//! - `Protocol`: only what is read says how it is found.
 //! - `Shape`: shapes are i64.
 //! - `Interface`: shapes of parameters and results mention sizes only.
 //! - `Format`: a format has one level for each dimension, and halves of matrices are halves of square ones.

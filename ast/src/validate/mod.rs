@@ -39,6 +39,7 @@ pub enum Invariant {
     Reduction,
     Library,
     ReadOnly,
+    Protocol,
     Shape,
     Interface,
     Format,

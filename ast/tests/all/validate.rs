@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
-use taffeta_ast::expr::{Access, Literal, Measure};
+use taffeta_ast::expr::{Access, Literal, Measure, Protocol};
 use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::stmt::{Memory, Role};
 use taffeta_ast::validate::{Invalid, Invariant, logical, lowered, pass, stage};
@@ -187,6 +187,14 @@ fn library() {
 #[test]
 fn read_only() {
     broken(Invariant::ReadOnly, |x, _, _| store(x, [&Expr::int(0)], &zero()));
+}
+
+#[test]
+fn protocol() {
+    broken(Invariant::Protocol, |_, y, _| {
+        let at = Access { protocol: Protocol::Gallop, ..Access::from(Expr::int(0)) };
+        synthetic(StmtKind::Store { tensor: y.symbol.clone(), indices: vec![at], value: zero() })
+    });
 }
 
 #[test]

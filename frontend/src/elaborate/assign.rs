@@ -426,6 +426,14 @@ impl Elab<'_> {
             );
         }
         let ix = self.indexed(&base.shape, of.span, items, span)?;
+        if let Some(at) = ix.protocol {
+            return self.error_help(
+                "storage::protocol",
+                at,
+                "a protocol says how what is read is found, and this is written",
+                "leave it out: write the index alone",
+            );
+        }
         Ok(base.reindexed(&ix.at, ix.shape, ix.gathered))
     }
 
@@ -530,13 +538,13 @@ impl Elab<'_> {
             return target;
         }
         for k in 0..target.indices.len() {
-            let index = target.indices[k].clone();
+            let index = target.indices[k].index.clone();
             let mut read = FxHashSet::default();
             super::block::reads(&index, &mut read);
             if read.contains(&target.tensor.symbol) {
                 let shape = if axis::mentions_any(&index) { target.shape.clone() } else { Vec::new() };
                 let l = Lazy { shape, expr: index, weak: false };
-                target.indices[k] = self.materialise(&l, DType::I64, "at").load();
+                target.indices[k].index = self.materialise(&l, DType::I64, "at").load();
             }
         }
         target
@@ -558,7 +566,7 @@ impl Elab<'_> {
         let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
         self.nest(&name, &target.shape, |at| Tree::ReduceTo {
             tensor: symbol,
-            indices: target.indices.iter().map(|e| Access::from(axis::substitute(e, at))).collect(),
+            indices: target.indices.iter().map(|a| Access::from(axis::substitute(&a.index, at))).collect(),
             op,
             value: axis::substitute(value, at),
         });
@@ -576,7 +584,7 @@ impl Elab<'_> {
 /// Whether different elements of the place are different elements of the tensor.
 pub(crate) fn is_injective(target: &View) -> bool {
     let ndim = target.shape.len();
-    let covered: FxHashSet<usize> = target.indices.iter().filter_map(axis::single_affine).collect();
+    let covered: FxHashSet<usize> = target.indices.iter().filter_map(|a| axis::single_affine(&a.index)).collect();
     (0..ndim).all(|k| covered.contains(&k) || is_one(&target.shape[ndim - 1 - k]))
 }
 
@@ -584,9 +592,10 @@ pub(crate) fn is_injective(target: &View) -> bool {
 fn may_conflict(target: &View, element: &Expr) -> bool {
     match element.kind() {
         E::Load(t, at) if *t == target.tensor.symbol => {
-            let same = at.iter().zip(&target.indices).all(|(a, b)| a.index == *b);
+            let same = at.iter().zip(&target.indices).all(|(a, b)| a.index == b.index);
             let apart = at.iter().zip(&target.indices).any(|(a, b)| {
-                !axis::mentions_any(&a.index) && !axis::mentions_any(b) && poly::equal(&a.index, b) == Some(false)
+                let [a, b] = [&a.index, &b.index];
+                !axis::mentions_any(a) && !axis::mentions_any(b) && poly::equal(a, b) == Some(false)
             });
             !(apart || (same && is_injective(target)))
                 || element.children().into_iter().any(|c| may_conflict(target, c))

@@ -5,7 +5,8 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
-use taffeta_ast::{Expr, ExprKind, Symbol};
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::{Access, Expr, ExprKind, Symbol};
 
 /// More dimensions than any tensor may have.
 pub(crate) const MAX_NDIM: usize = 32;
@@ -39,6 +40,39 @@ pub(crate) fn substitute(e: &Expr, at: &[Expr]) -> Expr {
         },
         _ => e,
     })
+}
+
+/// The access with `at[d]` in place of dimension `d`. How `at[d]` is found is said of the index that it stands in.
+pub(crate) fn subscripted(a: &Access, at: &[Access]) -> Access {
+    Access { protocol: direct(&a.index, at).unwrap_or(a.protocol), index: subscripted_expr(&a.index, at) }
+}
+
+/// The same for an expression, whose accesses it is said of.
+pub(crate) fn subscripted_expr(e: &Expr, at: &[Access]) -> Expr {
+    let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
+    if at.iter().all(|a| a.protocol == Protocol::Default) {
+        return substitute(e, &indices);
+    }
+    let said = e.rewrite(&mut |e| match e.kind() {
+        ExprKind::Load(t, own) => {
+            let with = |a: &Access| Access { protocol: direct(&a.index, at).unwrap_or(a.protocol), ..a.clone() };
+            Expr::load(t, own.iter().map(with).collect(), e.dtype())
+        }
+        _ => e,
+    });
+    substitute(&said, &indices)
+}
+
+/// The protocol of what stands in an index for a placeholder in it (not in what it reads).
+fn direct(index: &Expr, at: &[Access]) -> Option<Protocol> {
+    match index.kind() {
+        ExprKind::Var(s) => {
+            let k = position(s).filter(|k| *k < at.len())?;
+            Some(at[at.len() - 1 - k].protocol).filter(|p| *p != Protocol::Default)
+        }
+        ExprKind::Load(..) => None,
+        _ => index.children().into_iter().find_map(|e| direct(e, at)),
+    }
 }
 
 /// Whether any placeholder is in `e`.

@@ -165,13 +165,14 @@ impl Elab<'_> {
         self.emit(kind);
     }
 
-    /// Stores `value` (over the axes of `shape`) at `indices` (over the same axes) of a tensor.
-    pub(crate) fn store(&mut self, tensor: &Arc<Tensor>, shape: &[Expr], indices: &[Expr], value: &Expr) {
+    /// Stores `value` (over the axes of `shape`) at `indices` (over the same axes) of a tensor. How these are found is
+    /// said of what is read alone.
+    pub(crate) fn store(&mut self, tensor: &Arc<Tensor>, shape: &[Expr], indices: &[Access], value: &Expr) {
         let symbol = tensor.symbol.clone();
         let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
         self.nest(&name, shape, |at| StmtKind::Store {
             tensor: symbol,
-            indices: indices.iter().map(|e| Access::from(axis::substitute(e, at))).collect(),
+            indices: indices.iter().map(|a| Access::from(axis::substitute(&a.index, at))).collect(),
             value: axis::substitute(value, at),
         });
     }

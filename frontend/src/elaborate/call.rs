@@ -119,12 +119,12 @@ impl Elab<'_> {
     fn pinned(&mut self, mut view: View) -> View {
         for k in 0..view.indices.len() {
             let mut read = FxHashSet::default();
-            reads(&view.indices[k], &mut read);
+            reads(&view.indices[k].index, &mut read);
             if read.is_subset(&self.inputs) {
                 continue;
             }
-            let index = super::value::Lazy::scalar(view.indices[k].clone(), false);
-            view.indices[k] = self.materialise(&index, DType::I64, "at").load();
+            let index = super::value::Lazy::scalar(view.indices[k].index.clone(), false);
+            view.indices[k].index = self.materialise(&index, DType::I64, "at").load();
         }
         for k in 0..view.shape.len() {
             let mut read = FxHashSet::default();

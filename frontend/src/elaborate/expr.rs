@@ -7,7 +7,7 @@ use super::{Elab, R, axis, static_eval};
 use crate::syntax::{self, BinOp, CmpOp, ExprKind, UnaryOp};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use taffeta_ast::{DType, Op, Span, Symbol};
+use taffeta_ast::{Access, DType, Op, Span, Symbol};
 
 /// The tree's operator for a binary operator; `@` has none.
 pub(crate) fn binary_op(op: BinOp) -> Option<Op> {
@@ -45,7 +45,7 @@ pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
     match v {
         Value::Tensor(view) => {
             out.insert(view.tensor.symbol.clone());
-            view.indices.iter().for_each(|e| reads(e, out));
+            view.indices.iter().for_each(|a| reads(&a.index, out));
         }
         Value::Lazy(l) => reads(&l.expr, out),
         Value::Tuple(items) | Value::List(items) => items.iter().for_each(|v| value_reads(v, out)),
@@ -411,12 +411,12 @@ impl Elab<'_> {
     fn transposed(&mut self, v: Value, span: Span) -> R<Value> {
         let Some(shape) = v.shape() else { unreachable!("the caller has looked at the shape") };
         let n = shape.len();
-        let at: Vec<taffeta_ast::Expr> = (0..n).map(|d| axis::var(n, n - 1 - d)).collect();
+        let at: Vec<Access> = (0..n).map(|d| Access::from(axis::var(n, n - 1 - d))).collect();
         let shape: Vec<taffeta_ast::Expr> = shape.into_iter().rev().collect();
         match v {
             Value::Tensor(view) => Ok(Value::Tensor(view.reindexed(&at, shape, false))),
             other => match other.lazy() {
-                Some(l) => Ok(Value::Lazy(Lazy { expr: axis::substitute(&l.expr, &at), shape, weak: l.weak })),
+                Some(l) => Ok(Value::Lazy(Lazy { expr: axis::subscripted_expr(&l.expr, &at), shape, weak: l.weak })),
                 None => self.error("type::operand", span, format!("{} cannot be transposed", other.describe())),
             },
         }
@@ -425,11 +425,11 @@ impl Elab<'_> {
 
 impl View {
     /// The part of a view at `at` (one index for each of its dimensions, over the axes of `shape`).
-    pub(crate) fn reindexed(&self, at: &[taffeta_ast::Expr], shape: Vec<taffeta_ast::Expr>, gathered: bool) -> View {
+    pub(crate) fn reindexed(&self, at: &[Access], shape: Vec<taffeta_ast::Expr>, gathered: bool) -> View {
         View {
             tensor: Arc::clone(&self.tensor),
             shape,
-            indices: self.indices.iter().map(|e| axis::substitute(e, at)).collect(),
+            indices: self.indices.iter().map(|a| axis::subscripted(a, at)).collect(),
             writable: self.writable,
             gathered: self.gathered || gathered,
             owned: false,

@@ -5,12 +5,14 @@
 //! clamp: `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
+use super::builtin::Builtin;
 use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
 use crate::syntax::{self, ExprKind};
+use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::AssertKind;
-use taffeta_ast::{DType, Expr, Kind, Op, Span, StmtKind, poly};
+use taffeta_ast::{Access, DType, Expr, Kind, Op, Span, StmtKind, poly};
 
 /// An item of a subscript, evaluated.
 enum Sub {
@@ -21,26 +23,28 @@ enum Sub {
     /// `lower:upper:step`
     Slice { lower: Option<Value>, upper: Option<Value>, step: i64, span: Span },
     /// An integer: the dimension disappears.
-    At(Value, Span),
+    At(Value, Protocol, Span),
     /// An index tensor.
-    Gather(Lazy, Span),
+    Gather(Lazy, Protocol, Span),
 }
 
 /// What a subscript does to a dimension of what is indexed.
 enum Dim {
     /// The index itself.
-    At(Expr),
+    At(Access),
     /// `start + step * axis`, for the axis of the result with that number.
     Axis { start: Expr, step: i64, out: usize },
     /// An index tensor, over the gathered axes of the result.
-    Gather(Lazy),
+    Gather(Lazy, Protocol),
 }
 
 /// A subscript in terms of indices: for every dimension its index over the axes of `shape`.
 pub(crate) struct Indexed {
-    pub(crate) at: Vec<Expr>,
+    pub(crate) at: Vec<Access>,
     pub(crate) shape: Vec<Expr>,
     pub(crate) gathered: bool,
+    /// Where it says how an index is found.
+    pub(crate) protocol: Option<Span>,
 }
 
 impl Elab<'_> {
@@ -83,7 +87,7 @@ impl Elab<'_> {
             Value::Tensor(v) => Ok(Value::Tensor(v.reindexed(&ix.at, ix.shape, ix.gathered))),
             other => match other.lazy() {
                 Some(l) => {
-                    let expr = axis::substitute(&l.expr, &ix.at);
+                    let expr = axis::subscripted_expr(&l.expr, &ix.at);
                     let weak = l.weak && !ix.gathered;
                     Ok(Value::Lazy(Lazy { shape: ix.shape, expr, weak }))
                 }
@@ -181,7 +185,12 @@ impl Elab<'_> {
 
     fn evaluate_items(&mut self, items: &[syntax::Expr]) -> R<Vec<Sub>> {
         let mut parts: Vec<&syntax::Expr> = Vec::new();
+        let mut found = Vec::with_capacity(items.len());
         for item in items {
+            let (protocol, inner) = self.protocol(item)?;
+            found.push((protocol, inner, item.span));
+            let item = inner;
+
             match &item.kind {
                 ExprKind::Slice { lower, upper, .. } => {
                     parts.extend([lower, upper].into_iter().flatten().map(|b| &**b));
@@ -194,7 +203,7 @@ impl Elab<'_> {
         let mut next = || values.next().unwrap_or(Value::None);
         let mut subs = Vec::with_capacity(items.len());
         let mut later: Vec<(usize, &syntax::Expr)> = Vec::new();
-        for item in items {
+        for (protocol, item, at) in found {
             match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
                     let lower = lower.as_ref().map(|_| next());
@@ -206,7 +215,7 @@ impl Elab<'_> {
                 }
                 ExprKind::Ellipsis => subs.push(Sub::Ellipsis),
                 ExprKind::None => subs.push(Sub::New),
-                _ => subs.push(Sub::At(next(), item.span)),
+                _ => subs.push(Sub::At(next(), protocol, at)),
             }
         }
         for (k, e) in later {
@@ -220,19 +229,50 @@ impl Elab<'_> {
             let span = items[0].span.to(items[items.len() - 1].span);
             return self.error("index::slice", span, "`...` stands once in a subscript");
         }
-        if let [Sub::At(Value::Tuple(all), span)] = subs.as_slice() {
+        if let [Sub::At(Value::Tuple(all), Protocol::Default, span)] = subs.as_slice() {
             // A tuple that was computed: one index for each dimension.
-            subs = all.iter().map(|v| Sub::At(v.clone(), *span)).collect();
+            subs = all.iter().map(|v| Sub::At(v.clone(), Protocol::Default, *span)).collect();
         }
         subs.into_iter().map(|s| self.classify(s)).collect()
     }
 
+    /// An item, and how it says that its index is found: `gallop(j)`.
+    fn protocol<'e>(&mut self, item: &'e syntax::Expr) -> R<(Protocol, &'e syntax::Expr)> {
+        let of = |this: &mut Self, e: &syntax::Expr| -> R<Option<Protocol>> {
+            let ExprKind::Call { callee, .. } = &e.kind else { return Ok(None) };
+            let ExprKind::Name(name) = &callee.kind else { return Ok(None) };
+            if !matches!(Builtin::find(name), Some(Builtin::Protocol(_))) {
+                return Ok(None);
+            }
+            // A name of the program's own hides it.
+            Ok(match this.lookup(name, callee.span)? {
+                Value::Builtin(Builtin::Protocol(p)) => Some(p),
+                _ => None,
+            })
+        };
+        let Some(protocol) = of(self, item)? else { return Ok((Protocol::Default, item)) };
+        let ExprKind::Call { callee, args } = &item.kind else { unreachable!("it is a call") };
+        let name = self.quote(callee.span);
+        let [syntax::Arg { name: None, value }] = args.as_slice() else {
+            return self.error("call::arguments", item.span, format!("{name} takes one index"));
+        };
+        if of(self, value)?.is_some() {
+            let text = "an index is found in one way, and this says two";
+            return self.error_help("storage::protocol", item.span, text, "leave one of them out");
+        }
+        if let ExprKind::None | ExprKind::Ellipsis = value.kind {
+            let text = format!("{name} says how an index is found, and there is none");
+            return self.error_help("storage::protocol", item.span, text, "put it around an integer");
+        }
+        Ok((protocol, value))
+    }
+
     /// Integers, index tensors and what is neither.
     fn classify(&mut self, sub: Sub) -> R<Sub> {
-        let Sub::At(v, span) = sub else { return Ok(sub) };
+        let Sub::At(v, protocol, span) = sub else { return Ok(sub) };
         match &v {
-            Value::Int(_) => return Ok(Sub::At(v, span)),
-            Value::None => return Ok(Sub::New),
+            Value::Int(_) => return Ok(Sub::At(v, protocol, span)),
+            Value::None if protocol == Protocol::Default => return Ok(Sub::New),
             _ => {}
         }
         let Some(l) = v.lazy() else {
@@ -248,8 +288,8 @@ impl Elab<'_> {
             return self.error("index::type", span, format!("an index is an integer, and this is {found}"));
         };
         match l.expr.dtype().kind() {
-            Kind::Int if l.shape.is_empty() => Ok(Sub::At(v, span)),
-            Kind::Int => Ok(Sub::Gather(l, span)),
+            Kind::Int if l.shape.is_empty() => Ok(Sub::At(v, protocol, span)),
+            Kind::Int => Ok(Sub::Gather(l, protocol, span)),
             Kind::Bool => self.error_help(
                 "index::type",
                 span,
@@ -277,6 +317,7 @@ impl Elab<'_> {
         let mut apart = false;
         let mut last_was_gather = false;
         let mut gathers: Vec<(Lazy, Span)> = Vec::new();
+        let mut protocol = None;
         let full = |n: &Expr, dims: &mut Vec<Dim>, out: &mut Vec<Expr>| {
             dims.push(Dim::Axis { start: Expr::int(0), step: 1, out: out.len() });
             out.push(n.clone());
@@ -296,9 +337,10 @@ impl Elab<'_> {
                         full(&shape[dims.len()], &mut dims, &mut out);
                     }
                 }
-                Sub::At(v, at) => {
+                Sub::At(v, how, at) => {
                     let index = self.position(&v, &shape[dims.len()], at)?;
-                    dims.push(Dim::At(index));
+                    dims.push(Dim::At(Access { index, protocol: how }));
+                    protocol = protocol.or((how != Protocol::Default).then_some(at));
                 }
                 Sub::Slice { lower, upper, step, span } => {
                     let n = shape[dims.len()].clone();
@@ -306,9 +348,10 @@ impl Elab<'_> {
                     dims.push(Dim::Axis { start, step, out: out.len() });
                     out.push(len);
                 }
-                Sub::Gather(l, at) => {
+                Sub::Gather(l, how, at) => {
                     gathers.push((l.clone(), at));
-                    dims.push(Dim::Gather(l));
+                    dims.push(Dim::Gather(l, how));
+                    protocol = protocol.or((how != Protocol::Default).then_some(at));
                 }
             }
         }
@@ -330,16 +373,21 @@ impl Elab<'_> {
         let at = dims
             .into_iter()
             .map(|d| match d {
-                Dim::At(e) => e,
+                Dim::At(a) => a,
                 Dim::Axis { start, step, out } => {
                     let d = if out < position { out } else { out + width };
                     let along = |m: i64| axis::var(ndim, d).times(&Expr::int(m));
-                    if step < 0 { start.minus(&along(step.saturating_neg())) } else { along(step).plus(&start) }
+                    let index =
+                        if step < 0 { start.minus(&along(step.saturating_neg())) } else { along(step).plus(&start) };
+                    Access::from(index)
                 }
-                Dim::Gather(l) => axis::substitute(&stretch(&l, &gather_shape), &axes).cast(DType::I64),
+                Dim::Gather(l, protocol) => {
+                    let index = axis::substitute(&stretch(&l, &gather_shape), &axes).cast(DType::I64);
+                    Access { index, protocol }
+                }
             })
             .collect();
-        Ok(Indexed { at, shape: all, gathered })
+        Ok(Indexed { at, shape: all, gathered, protocol })
     }
 
     /// An integer index of a dimension of size `n`, as an i64.

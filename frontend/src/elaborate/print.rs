@@ -114,8 +114,12 @@ fn push_text(parts: &mut Vec<PrintPart>, text: &str) {
 pub(crate) fn shown(view: &View) -> Option<PrintPart> {
     let ndim = view.shape.len();
     let (at, below) = view.indices.split_at(view.indices.len().checked_sub(ndim)?);
-    let whole = below.iter().enumerate().all(|(d, e)| *e == axis::var(ndim, d))
+    let whole = below.iter().enumerate().all(|(d, a)| a.index == axis::var(ndim, d))
         && view.shape[..] == view.tensor.shape[at.len()..]
-        && !at.iter().any(axis::mentions_any);
-    whole.then(|| PrintPart::Tensor { tensor: view.tensor.symbol.clone(), at: at.to_vec(), shape: view.shape.clone() })
+        && !at.iter().any(|a| axis::mentions_any(&a.index));
+    whole.then(|| PrintPart::Tensor {
+        tensor: view.tensor.symbol.clone(),
+        at: at.iter().map(|a| a.index.clone()).collect(),
+        shape: view.shape.clone(),
+    })
 }

@@ -30,7 +30,7 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
         _ => return None,
     };
     let is_target = |e: &Expr| match e.kind() {
-        E::Load(t, at) => *t == target.tensor.symbol && at.iter().zip(&target.indices).all(|(a, b)| a.index == *b),
+        E::Load(t, at) => *t == target.tensor.symbol && at.iter().zip(&target.indices).all(|(a, b)| a.index == b.index),
         _ => false,
     };
     let others = match (op, element.kind()) {

@@ -249,7 +249,7 @@ impl Meaning {
                 let view = &self.tensors[tensor];
                 let at = at.iter().map(|e| self.expr(e));
                 let place: Vec<Expr> = at.chain((0..shape.len()).map(|d| axis::var(shape.len(), d))).collect();
-                let indices: Vec<Expr> = view.indices.iter().map(|e| axis::substitute(e, &place)).collect();
+                let indices = substituted(view, &place);
                 let shape: Vec<Expr> = shape.iter().map(|n| self.expr(n)).collect();
                 let view = View { shape, indices, ..view.clone() };
                 super::print::shown(&view).unwrap_or_else(|| {
@@ -295,11 +295,11 @@ impl Meaning {
 fn copied(to: &Tensor, view: &View, origin: &Origin) -> Stmt {
     let iters: Vec<Symbol> = (0..to.ndim()).map(|d| Symbol::new(format!("{}.d{d}", to.symbol))).collect();
     let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
-    let from = view.indices.iter().map(|e| axis::substitute(e, &at));
+    let from = substituted(view, &at);
     let kind = StmtKind::Store {
         tensor: to.symbol.clone(),
         indices: at.iter().cloned().map(Access::from).collect(),
-        value: view.tensor.load(from),
+        value: Expr::load(&view.tensor.symbol, from, view.tensor.dtype),
     };
     let copy = Stmt::new(kind, origin.clone());
     iters.into_iter().zip(&to.shape).rev().fold(copy, |body, (iter, end)| {
@@ -308,8 +308,12 @@ fn copied(to: &Tensor, view: &View, origin: &Origin) -> Stmt {
     })
 }
 
+/// A view's indices with these in place of its axes.
+fn substituted(view: &View, at: &[Expr]) -> Vec<Access> {
+    view.indices.iter().map(|a| a.map(&mut |e| axis::substitute(e, at))).collect()
+}
+
 /// The indices of a view's tensor for an element of the view.
 fn place(view: &View, at: &[Access]) -> Vec<Access> {
-    let at: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
-    view.indices.iter().map(|e| Access::from(axis::substitute(e, &at))).collect()
+    view.indices.iter().map(|a| axis::subscripted(a, at)).collect()
 }

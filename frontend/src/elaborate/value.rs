@@ -6,7 +6,7 @@ use super::func::FuncRef;
 use super::grad::Gradient;
 use super::storage::Storage;
 use std::sync::Arc;
-use taffeta_ast::{DType, Expr, ExprKind, Literal, Op, Tensor};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Literal, Op, Tensor};
 
 /// A value at elaboration time.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub(crate) enum StaticType {
 pub(crate) struct View {
     pub(crate) tensor: Arc<Tensor>,
     pub(crate) shape: Vec<Expr>,
-    pub(crate) indices: Vec<Expr>,
+    pub(crate) indices: Vec<Access>,
     /// Whether stores may go through it.
     pub(crate) writable: bool,
     /// Whether an index tensor made it: its elements may coincide, and passing it copies.
@@ -108,7 +108,7 @@ impl View {
         View {
             tensor: tensor.clone(),
             shape: tensor.shape.clone(),
-            indices: (0..ndim).map(|d| axis::var(ndim, d)).collect(),
+            indices: (0..ndim).map(|d| Access::from(axis::var(ndim, d))).collect(),
             writable,
             gathered: false,
             owned: false,
@@ -121,12 +121,12 @@ impl View {
         let ndim = self.tensor.ndim();
         self.shape.len() == ndim
             && self.shape == self.tensor.shape
-            && self.indices.iter().enumerate().all(|(d, e)| *e == axis::var(ndim, d))
+            && self.indices.iter().enumerate().all(|(d, a)| *a == Access::from(axis::var(ndim, d)))
     }
 
     /// Its element as an expression over the axes.
     pub(crate) fn load(&self) -> Expr {
-        self.tensor.load(self.indices.iter().cloned())
+        Expr::load(&self.tensor.symbol, self.indices.clone(), self.tensor.dtype)
     }
 }
 

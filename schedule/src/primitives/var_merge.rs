@@ -6,6 +6,7 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Args, Value};
 use taffeta_ast::Access;
+use taffeta_ast::expr::Protocol;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "var_merge",
@@ -31,7 +32,9 @@ fn apply(s: &Schedule, local: &Local, dim: usize) -> Change {
     shape.splice(dim..dim + 2, [local.tensor.shape[dim].times(&inner)]);
     let func = local.reshaped(s.func(), "var_merge", shape, &[dim, dim + 1], |mut indices| {
         let merged = indices[dim].index.times(&inner).plus(&indices[dim + 1].index);
-        indices.splice(dim..dim + 2, [Access::from(merged)]);
+        let [first, second] = [indices[dim].protocol, indices[dim + 1].protocol];
+        let protocol = if first == Protocol::Default { second } else { first };
+        indices.splice(dim..dim + 2, [Access { index: merged, protocol }]);
         indices
     });
     Change::new(func, Value::None)

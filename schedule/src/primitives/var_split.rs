@@ -41,8 +41,9 @@ fn apply(s: &Schedule, local: &Local, dim: usize, factor: i64) -> Change {
     let by = Expr::int(factor);
     shape.splice(dim..=dim, [tree::ceil_div(&local.tensor.shape[dim], factor), by.clone()]);
     let func = local.reshaped(s.func(), "var_split", shape, &[dim], |mut indices| {
-        let old = indices[dim].index.clone();
-        indices.splice(dim..=dim, [Access::from(old.floor_div(&by)), Access::from(old.modulo(&by))]);
+        let old = indices[dim].clone();
+        let part = |index: Expr| Access { index, ..old.clone() };
+        indices.splice(dim..=dim, [part(old.index.floor_div(&by)), part(old.index.modulo(&by))]);
         indices
     });
     Change::new(func, Value::None)

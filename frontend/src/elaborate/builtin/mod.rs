@@ -8,6 +8,7 @@ mod statics;
 use super::call::Arg;
 use super::value::Value;
 use super::{Elab, R};
+use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Op, Span};
 
 /// A built-in function.
@@ -37,6 +38,8 @@ pub(crate) enum Builtin {
     Jvp,
     Jacobian,
     Format,
+    /// How an index is found: `gallop`.
+    Protocol(Protocol),
     /// Storage and continuous tensors (sections 7 and 8).
     Storage,
 }
@@ -73,10 +76,10 @@ impl Builtin {
         ("offset", Builtin::Storage),
         ("permit", Builtin::Storage),
         ("coalesce", Builtin::Storage),
-        ("walk", Builtin::Storage),
-        ("gallop", Builtin::Storage),
-        ("follow", Builtin::Storage),
-        ("locate", Builtin::Storage),
+        ("walk", Builtin::Protocol(Protocol::Walk)),
+        ("gallop", Builtin::Protocol(Protocol::Gallop)),
+        ("locate", Builtin::Protocol(Protocol::Locate)),
+        ("follow", Builtin::Protocol(Protocol::Locate)),
     ];
 
     /// The built-in function of that name.
@@ -130,6 +133,15 @@ impl Elab<'_> {
                 self.gradient_call(b, args, span)
             }
             Builtin::Format => self.format_call(args, span),
+            Builtin::Protocol(_) => {
+                let name = b.name();
+                self.error_help(
+                    "storage::protocol",
+                    span,
+                    format!("`{name}(…)` says how an index is found, and this is no index of a tensor"),
+                    format!("put it around an index in a subscript: `A[i, {name}(j)]`"),
+                )
+            }
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();

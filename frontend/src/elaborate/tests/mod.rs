@@ -8,6 +8,7 @@ mod gradients;
 mod indexing;
 mod names;
 mod programs;
+mod protocols;
 mod results;
 mod schedule_refusals;
 mod schedule_selectors;

@@ -120,8 +120,10 @@ fn structured_and_continuous() {
     return x[walk(0)]
 ",
         expect![[r#"
-            [unsupported] structured storage (`walk`) is not supported yet
-              at t.ft:2 `walk(0)`
+            def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]) -> f32:
+                out = empty((), f32)
+                out = x[walk(0)]
+                return out
         "#]],
     );
 }
