@@ -2,10 +2,12 @@
 //!
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
+//! - `drive`: which of several lists drive a loop, and which are asked for their coordinates;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
 mod cursor;
+mod drive;
 mod lazy;
 mod region;
 mod runs;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::definitions;
+use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role};
 use taffeta_ast::{
     Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Origin, Param, ParamMode, Span,
@@ -242,6 +245,11 @@ impl Lower {
         if cursors.is_empty() {
             return plain(self, body);
         }
+        for d in self.contradictions(body, iter, &cursors) {
+            if !self.found.contains(&d) {
+                self.found.push(d);
+            }
+        }
         for c in &mut cursors {
             if !self.is_whole(c, [begin, end]) {
                 self.bounded(c, begin);
@@ -335,10 +343,8 @@ impl Lower {
             return s.clone();
         }
         if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
-            let text =
-                format!("`{tensor}` is searched for each element: no loop traverses it in the order of its storage");
-            let d = Diagnostic::warning("structured::search", text).at(span);
-            self.warn(d.help("put the loops in the order of its levels, or store it in that of the loops"));
+            let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
+            self.warn_of_search(&tensor, k, said, span);
         }
         let mut all = Vec::new();
         if !is_coordinate(&cursor.index, &size, bound) {
@@ -349,6 +355,25 @@ impl Lower {
         let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
         all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
         nest.block(all)
+    }
+
+    /// Warns of an element that is searched for; `said`: an access asks for it.
+    fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
+        let (why, help) = match said {
+            true => (
+                format!(
+                    "its level `{}` has no random access, as `locate` asks for",
+                    self.tensors[tensor].levels[k].level
+                ),
+                "leave `locate` out where a loop can traverse it, or store it in `hashed`, `bytemap` or `bitmap`",
+            ),
+            false => (
+                "no loop traverses it in the order of its storage".to_string(),
+                "put the loops in the order of its levels, or store it in that of the loops",
+            ),
+        };
+        let text = format!("`{tensor}` is searched for each element: {why}");
+        self.warn(Diagnostic::warning("structured::search", text).at(span).help(help));
     }
 
     /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the

@@ -207,6 +207,29 @@ fn leaders_and_followers() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
+/// What stores several coordinates at a position leads with all of them.
+#[test]
+fn leaders_of_runs_and_blocks() {
+    let formats = ["format(compressed)", "format(blocklist)", "format(runlength)", "format(packbits)"];
+    let mut refused = Vec::new();
+    for a in formats {
+        for b in formats {
+            for (range, body) in [("range(n)", "s += A[j] * B[j]"), ("range(1, n - 1)", "y[j] += A[j] * B[j] * C[j]")] {
+                let text = format!(
+                    "def f(A: f64[n] @ {a}, B: f64[n] @ {b}, C: f64[n] @ format(compressed)) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    for j in {range}:\n        {body}\n    return s, y\n"
+                );
+                for (p, q) in [("gallop", "gallop"), ("gallop", "walk"), ("walk", "gallop"), ("gallop", "locate")] {
+                    let text = text.replace("A[j]", &format!("A[{p}(j)]")).replace("B[j]", &format!("B[{q}(j)]"));
+                    if let Err(why) = outcome(&text, 0..40) {
+                        refused.push(format!("{why}\n{text}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
 /// Leaders jump to the larger of their coordinates; a follower is searched at the leader's.
 #[test]
 fn what_leads() {

@@ -3,6 +3,7 @@
 
 use taffeta_structured::{Stored, Unpackable, lower};
 
+#[allow(dead_code)] // what other tests of this crate ask
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;

@@ -1,6 +1,7 @@
 //! Steppers: one that alone drives its loop is a counted loop over positions; several are merged, or lead each other.
 
 use super::cursor::Cursor;
+use super::drive::Drive;
 use super::region::{Nest, Region};
 use super::search::State;
 use super::{Lower, first_effect};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Role};
-use taffeta_ast::{DType, Diagnostic, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
 
 /// An index that lowering keeps in a local scalar.
 pub(super) fn scalar(name: String) -> Arc<Tensor> {
@@ -54,13 +55,20 @@ impl Lower {
             return self.region(nest, others, &region, body);
         }
         others.extend(asked);
-        let leads = |c: &Cursor| {
-            let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
-            can && c.protocol == Protocol::Gallop && self.filled(&body, [c]).is_nop()
-        };
-        if steppers.len() > 1 && steppers.iter().any(leads) {
-            let (leaders, followers) = steppers.into_iter().partition(leads);
-            return self.leapfrog(nest, leaders, [followers, others].concat(), range, whole, body);
+        match self.drive(nest, &steppers, &body) {
+            Drive::Leader(k) => {
+                let mut followers = steppers;
+                let leader = followers.remove(k);
+                return self.counted(nest, &leader, &[followers, others].concat(), range, whole, body);
+            }
+            Drive::Leapfrog(leaders) => {
+                let (mut leading, mut following) = (Vec::new(), Vec::new());
+                for (k, c) in steppers.into_iter().enumerate() {
+                    if leaders.contains(&k) { leading.push(c) } else { following.push(c) }
+                }
+                return self.leapfrog(nest, leading, [following, others].concat(), range, whole, body);
+            }
+            Drive::Merge => {}
         }
         match &steppers[..] {
             [c] if c.stepper().is_some_and(|s| s.unique)
@@ -72,55 +80,9 @@ impl Lower {
         }
     }
 
-    /// Warns of a loop over all coordinates that these make necessary, since no list of theirs can be merged.
-    fn warn_of_order(&mut self, nest: &Nest<'_>, asked: &[Cursor]) {
-        let (Some(iter), Some(first)) = (nest.iter, asked.first()) else { return };
-        let name = self.tensor_of(first);
-        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
-        let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
-        if self.warnings.iter().all(|w| w.message != d.message) {
-            let text =
-                format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
-            self.warn(d.help(text));
-        }
-    }
-
-    /// Which steppers drive a region, and which are asked for what they have at a coordinate: levels that are not
-    /// ordered, unless one of them leads alone.
-    fn driving(
-        &self,
-        steppers: Vec<Cursor>,
-        [begin, end]: [&Expr; 2],
-        body: &Stmt,
-        nest: &Nest<'_>,
-    ) -> (Vec<Cursor>, Vec<Cursor>) {
-        let (ordered, mut asked): (Vec<Cursor>, Vec<Cursor>) =
-            steppers.into_iter().partition(|c| c.stepper().is_some_and(|s| s.ordered));
-        if asked.is_empty() || !ordered.is_empty() && self.filled(body, &ordered).is_nop() {
-            return (ordered, asked);
-        }
-        let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
-        // All of a list is not gone through again for each block of another tensor's.
-        let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
-        let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
-        let leads = |c: &Cursor| {
-            (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
-                && only_reduces(body)
-                && self.filled(body, [c]).is_nop()
-                && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
-        };
-        match asked.iter().position(leads) {
-            Some(k) => {
-                let leader = asked.remove(k);
-                (vec![leader], [ordered, asked].concat())
-            }
-            None => (ordered, asked),
-        }
-    }
-
     /// Whether a loop's body at each of several positions of one coordinate, one after the other, is its body at all of
     /// them: it is one loop over the level below, which does nothing where nothing is stored.
-    fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &Nest<'_>) -> bool {
+    pub(super) fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &Nest<'_>) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body: inner, .. } = body.kind() else {
             return false;
         };
@@ -420,6 +382,15 @@ impl Lower {
 
     /// Leaders jump to the largest of their coordinates, and the others are asked for what they have there (jumpers:
     /// Looplets, section 6.5).
+    ///
+    /// ```text
+    /// while p < p_end and q < q_end:
+    ///     j = max(a.crd[p], b.crd[q])
+    ///     p, q = the first positions at j or after it
+    ///     if p < p_end and q < q_end and a.crd[p] == j and b.crd[q] == j:
+    ///         …
+    ///         p += 1; q += 1
+    /// ```
     fn leapfrog(
         &mut self,
         nest: &mut Nest<'_>,
@@ -429,17 +400,7 @@ impl Lower {
         whole: bool,
         body: Stmt,
     ) -> Stmt {
-        if let [leader] = &leaders[..]
-            && leader.stepper().is_some_and(|s| s.unique)
-        {
-            return self.counted(nest, leader, &followers, [begin, end], whole, body);
-        }
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
-        if nest.props.is_concurrent() || leaders.iter().any(|c| c.stepper().is_some_and(|s| !s.ordered || !s.unique)) {
-            let text = format!("the loop `{iter}` gallops, and is parallel, or a level is not ordered or not unique");
-            self.refuse_at(nest.s.origin().span(), text);
-            return Stmt::nop();
-        }
         let states: Vec<State> = leaders.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let last = scalar(iter.name().to_string());
         let mut out = Vec::new();
@@ -493,7 +454,7 @@ fn and(a: Expr, b: Expr) -> Expr {
 }
 
 /// Whether all that a statement does is to reduce into what it does not read.
-fn only_reduces(s: &Stmt) -> bool {
+pub(super) fn only_reduces(s: &Stmt) -> bool {
     let mut only = true;
     s.walk(&mut |s| {
         only &= !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::Print { .. } | StmtKind::Assert { .. })

@@ -1,0 +1,125 @@
+//! What drives a region in which several fibres are lists: what accesses say of them (`A[i, gallop(j)]`), and else that
+//! they are merged.
+//!
+//! ```text
+//! walk      takes part in a merge; where others lead, it is asked for their coordinates
+//! gallop    leads, if nothing is left of the body where it stores nothing: one list is counted, several jump to the
+//!           largest of their coordinates. If something is left, it is merged: every coordinate of the others counts
+//! locate    is no cursor of the loop: it is asked for the coordinates that the others, or the loop, come to
+//! ```
+//!
+//! What a list cannot do is done in another way: positions that share coordinates are merged, levels that are not
+//! ordered do not lead, and where a loop is parallel or vectorised, the first of several leaders is counted and the
+//! others are asked.
+
+use super::Lower;
+use super::cursor::{Cursor, PATH};
+use super::region::Nest;
+use super::steppers::{is_sharp, only_reduces};
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
+
+/// What drives a region of several steppers, by their numbers.
+pub(super) enum Drive {
+    /// The positions of this one are counted, and the others are asked for its coordinates.
+    Leader(usize),
+    /// These jump to the largest of their coordinates, and the others are asked for it.
+    Leapfrog(Vec<usize>),
+    /// They go together from one of their coordinates to the next.
+    Merge,
+}
+
+impl Lower {
+    /// Warns of a loop over all coordinates that these make necessary, since no list of theirs can be merged.
+    pub(super) fn warn_of_order(&mut self, nest: &Nest<'_>, asked: &[Cursor]) {
+        let (Some(iter), Some(first)) = (nest.iter, asked.first()) else { return };
+        let name = self.tensor_of(first);
+        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
+        let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
+        if self.warnings.iter().all(|w| w.message != d.message) {
+            let text =
+                format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
+            self.warn(d.help(text));
+        }
+    }
+
+    /// Which steppers drive a region, and which are asked for what they have at a coordinate: levels that are not
+    /// ordered, unless one of them leads alone.
+    pub(super) fn driving(
+        &self,
+        steppers: Vec<Cursor>,
+        [begin, end]: [&Expr; 2],
+        body: &Stmt,
+        nest: &Nest<'_>,
+    ) -> (Vec<Cursor>, Vec<Cursor>) {
+        let (ordered, mut asked): (Vec<Cursor>, Vec<Cursor>) =
+            steppers.into_iter().partition(|c| c.stepper().is_some_and(|s| s.ordered));
+        if asked.is_empty() || !ordered.is_empty() && self.filled(body, &ordered).is_nop() {
+            return (ordered, asked);
+        }
+        let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
+        // All of a list is not gone through again for each block of another tensor's.
+        let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
+        let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
+        let leads = |c: &Cursor| {
+            (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
+                && only_reduces(body)
+                && self.filled(body, [c]).is_nop()
+                && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
+        };
+        match asked.iter().position(leads) {
+            Some(k) => {
+                let leader = asked.remove(k);
+                (vec![leader], [ordered, asked].concat())
+            }
+            None => (ordered, asked),
+        }
+    }
+
+    /// What drives a region of these steppers.
+    pub(super) fn drive(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
+        let leads = |c: &Cursor| {
+            let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
+            can && c.protocol == Protocol::Gallop && self.filled(body, [c]).is_nop()
+        };
+        let leaders: Vec<usize> = (0..steppers.len()).filter(|k| leads(&steppers[*k])).collect();
+        // What has several coordinates at a position is not where it ends alone.
+        let jumps = |k: &usize| steppers[*k].stepper().is_some_and(is_sharp);
+        let jumping: Vec<usize> = leaders.iter().copied().filter(jumps).collect();
+        match (leaders.first(), jumping.first()) {
+            _ if steppers.len() < 2 => Drive::Merge,
+            (_, Some(_)) if jumping.len() > 1 && !nest.props.is_concurrent() => Drive::Leapfrog(jumping),
+            (_, Some(k)) | (Some(k), None) => Drive::Leader(*k),
+            (None, None) => Drive::Merge,
+        }
+    }
+
+    /// Accesses to one fibre in a loop that say that it is traversed in two ways.
+    pub(super) fn contradictions(&self, body: &Stmt, iter: &Symbol, cursors: &[Cursor]) -> Vec<Diagnostic> {
+        let mut out = Vec::new();
+        for c in cursors {
+            let (mut said, mut done) = (None, false);
+            body.walk(&mut |s| {
+                for e in s.kind().exprs() {
+                    e.walk(&mut |e| {
+                        let ExprKind::Load(_, at) = e.kind() else { return };
+                        if !c.drives(e) || !matches!(at[PATH].protocol, Protocol::Walk | Protocol::Gallop) {
+                            return;
+                        }
+                        if *said.get_or_insert(at[PATH].protocol) != at[PATH].protocol && !done {
+                            done = true;
+                            let name = self.tensor_of(c);
+                            let text = format!(
+                                "the loop `{iter}` goes through `{name}` in one way, and `walk` and `gallop` are said \
+                                 of it"
+                            );
+                            let d = Diagnostic::new("storage::protocol", text).at(s.origin().span());
+                            out.push(d.help("leave one of them out"));
+                        }
+                    });
+                }
+            });
+        }
+        out
+    }
+}
