@@ -52,7 +52,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         courses.push(course);
     }
 
-    let picture = outcome::picture("gat");
+    let picture = outcome::picture("gat.svg");
     let names: Vec<String> = (0..SEEDS).map(|seed| format!("seed {seed}")).collect();
     let lines: Vec<(&str, &[f64])> =
         names.iter().map(String::as_str).zip(courses.iter().map(|c| &c.losses[..])).collect();

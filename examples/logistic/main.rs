@@ -50,7 +50,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     })?;
     let right = course.correct(&program, &test)?;
 
-    let picture = outcome::picture("logistic");
+    let picture = outcome::picture("logistic.svg");
     curve::curves(&picture, "Logistic regression by gradient descent", "step", "loss", &[("loss", &course.losses)])?;
     let loss = course.losses.last().copied().unwrap_or(f64::NAN);
     println!("{} samples of {} numbers to learn from, {} kept back", train.y.len(), train.x.ncols(), test.y.len());

@@ -42,7 +42,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
         eprintln!("epoch {epoch:2}: loss {loss:.4}, accuracy {accuracy:.4}");
     })?;
 
-    let picture = outcome::picture("mnist");
+    let picture = outcome::picture("mnist.svg");
     curve::curves(&picture, "MNIST: a network of two layers", "step", "loss", &[("loss", &course.losses)])?;
     let (loss, accuracy) = (course.means().pop().unwrap_or(f64::NAN), course.accuracies.last().copied().unwrap_or(0.0));
     println!("{} images to learn from, {} kept back", plan.train, digits.labels.len() - plan.train);

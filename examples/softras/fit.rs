@@ -49,7 +49,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let fitter = Fitter::new(&program, &mesh, &plan)?;
     let target = fitter.draw(&TARGET)?;
 
-    let picture = outcome::picture("fit");
+    let picture = outcome::picture("fit.svg");
     if let Some(folder) = picture.parent() {
         std::fs::create_dir_all(folder)?;
     }

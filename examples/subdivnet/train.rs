@@ -53,7 +53,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let course = trainer.train(&learned, &kept)?;
     let alone = trainer.train(&learned.alone(), &kept.alone())?;
 
-    let picture = outcome::picture("subdivnet");
+    let picture = outcome::picture("subdivnet.svg");
     curve::curves(
         &picture,
         "SubdivNet: how strongly a mesh is bent",

@@ -1,17 +1,17 @@
-//! How a program that trains begins and ends.
+//! How a program that draws a picture begins and ends.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Where its picture goes: the first argument, or `target/NAME.svg`.
-pub fn picture(name: &str) -> PathBuf {
-    std::env::args_os().nth(1).map_or_else(|| PathBuf::from(format!("target/{name}.svg")), PathBuf::from)
+/// Where its picture goes: the first argument, or this file in `target`.
+pub fn picture(file: &str) -> PathBuf {
+    std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target").join(file), PathBuf::from)
 }
 
-/// 0 if it has learned what it should, 1 if not, and 2, with the reason, if it could not try.
-pub fn exit(name: &str, learned: Result<bool, Box<dyn Error>>) -> ExitCode {
-    match learned {
+/// 0 if it has come to what it should, 1 if not, and 2, with the reason, if it could not try.
+pub fn exit(name: &str, well: Result<bool, Box<dyn Error>>) -> ExitCode {
+    match well {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {

@@ -32,6 +32,7 @@ mod python;
 mod random;
 mod sanitized;
 mod sanitized_schedules;
+mod sparse_examples;
 mod sparse_files;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;

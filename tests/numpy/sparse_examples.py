@@ -1,0 +1,234 @@
+"""What the programs of `examples/sparse` compute, by SciPy and NumPy, on made tensors and on published ones.
+
+`sparse_examples.py OUT [DATA]` writes inputs and expected results into the folder OUT, and prints a line of JSON for
+each case: `file`, `entry`, `inputs` and `sizes` as on the command line, `expected` (a `.npy`), and `data`, what it is
+about. DATA is the folder of published data.
+"""
+import gzip
+
+import json
+import pathlib
+import sys
+import zipfile
+
+import numpy as np
+from scipy import io as scipy_io
+from scipy import sparse
+from scipy.sparse import csgraph
+
+OUT = pathlib.Path(sys.argv[1])
+DATA = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
+RANDOM = np.random.default_rng(1)
+KEPT = {}
+
+
+def keep(value):
+    """A file for a tensor; the same for the same object."""
+    if id(value) not in KEPT:
+        path = OUT / f"{len(KEPT)}{'.npz' if sparse.issparse(value) else '.npy'}"
+        sparse.save_npz(path, value) if sparse.issparse(value) else np.save(path, value)
+        # (The value is kept too, so that no other one gets its id.)
+        KEPT[id(value)] = path, value
+    return str(KEPT[id(value)][0])
+
+
+def case(data, program, expected, sizes=None, **inputs):
+    file, entry = program.split(":")
+    given = {k: keep(v) if isinstance(v, np.ndarray) or sparse.issparse(v) else str(v) for k, v in inputs.items()}
+    answer = keep(np.asarray(expected))
+    print(json.dumps({"file": f"sparse/{file}.ft", "entry": entry, "inputs": given, "sizes": sizes or {},
+                      "expected": answer, "data": data}))
+
+
+def products(data, a):
+    n, m = a.shape
+    x, b = RANDOM.random(m), RANDOM.random((m, 5))
+    few = sparse.random_array((m,), density=0.1, random_state=RANDOM, format="coo")
+    left = RANDOM.random((n, 5))
+    case(data, "products:spmv", a @ x, A=a, x=x)
+    case(data, "products:by_columns", a @ x, A=a, x=x)
+    case(data, "products:spmm", a @ b, A=a, B=b)
+    sampled = a.tocoo()
+    terms = sampled.data * np.einsum("ek,ek->e", left[sampled.row], b[sampled.col])
+    case(data, "products:sddmm", np.bincount(sampled.row, terms, n), S=a, A=left, B=b)
+    case(data, "tensors:spmspv", a @ few.toarray(), A=a, x=few)
+
+
+def shapes(data, a):
+    """Of a square matrix: its triangles, what is symmetric about it, and the band that it lies in."""
+    n = a.shape[0]
+    x, b = RANDOM.random(n), RANDOM.random((n, 3))
+    lower, upper = sparse.csr_matrix(sparse.tril(a)), sparse.csr_matrix(sparse.triu(a))
+    both = sparse.csr_matrix(a + a.T)
+    case(data, "shapes:lower", lower @ x, L=lower, x=x)
+    case(data, "shapes:upper", upper @ x, U=upper, x=x)
+    case(data, "shapes:symmetric_product", both @ b, A=both, X=b)
+    case(data, "shapes:energy", x @ (both @ x), A=both, x=x)
+    case(data, "shapes:trace", both.multiply(lower).sum(), A=both, L=lower)
+    # Well conditioned: what is off the diagonal adds up to at most half.
+    strict = sparse.tril(a, -1)
+    row = np.asarray(abs(strict).sum(axis=1)).ravel()
+    unit = sparse.csr_matrix(sparse.diags(0.5 / np.where(row > 0, row, 1)) @ strict + sparse.eye(n))
+    case(data, "shapes:solve", sparse.linalg.spsolve_triangular(unit, x, lower=True), L=unit, b=x)
+    if n < 600:
+        case(data, "shapes:cholesky", (lower @ lower.T).toarray(), L=lower)
+
+
+def banded(data, a):
+    """Where the matrix is not so wide that its band is a dense matrix."""
+    a = sparse.csr_matrix(a)
+    width = sum(a.indices[p:q].max() - a.indices[p:q].min() + 1 for p, q in zip(a.indptr, a.indptr[1:]) if q > p)
+    if width > 4_000_000:
+        return
+    x = RANDOM.random(a.shape[1])
+    case(data, "shapes:banded", a @ x, A=a, x=x)
+    if a.shape[0] == a.shape[1] < 1200:
+        case(data, "shapes:banded_product", (a @ a).toarray(), A=a, B=a)
+
+
+def graphs(data, a):
+    """Of an undirected graph, as a matrix of ones."""
+    n = a.shape[0]
+    case(data, "graphs:triangles", (a @ a).multiply(a).sum() / 6, A=a)
+    # Each edge one way, some both ways.
+    one_way = sparse.coo_matrix(a)
+    kept = (one_way.row < one_way.col) ^ (RANDOM.random(one_way.nnz) < 0.5)
+    one_way = sparse.csr_matrix((np.ones(kept.sum()), (one_way.row[kept], one_way.col[kept])), a.shape)
+    expected = (one_way @ one_way).multiply(one_way.T).sum() / 3
+    case(data, "graphs:triangles_transposed", expected, A=one_way, T=one_way)
+    case(data, "graphs:triangles_searched", expected, A=one_way)
+    hops = csgraph.shortest_path(one_way, unweighted=True, indices=0)
+    reached = hops[np.isfinite(hops)].max()
+    case(data, "graphs:breadth_first", np.where(np.isfinite(hops), hops, -1).astype(np.int64),
+         A=one_way.astype(bool), source=0, rounds=int(reached) + 1)
+    roads = one_way.copy()
+    roads.data = 0.1 + RANDOM.random(roads.nnz)
+    # Rounds enough for paths of many short edges.
+    case(data, "graphs:shortest_paths", csgraph.dijkstra(roads, indices=0), A=roads, source=0, rounds=4 * int(reached))
+    rank, degree = np.full(n, 1 / n), np.asarray(one_way.sum(axis=1)).ravel()
+    for _ in range(20):
+        rank = 0.15 / n + 0.85 * (one_way.T @ (rank / np.where(degree > 0, degree, 1)))
+    case(data, "graphs:pagerank", rank, A=one_way, rounds=20)
+
+
+def tensors(data, path, indices, elements, shape):
+    b, c = RANDOM.random((shape[1], 4)), RANDOM.random((shape[2], 4))
+    expected = np.zeros((shape[0], 4))
+    np.add.at(expected, indices[:, 0], elements[:, None] * b[indices[:, 1]] * c[indices[:, 2]])
+    # The file's largest coordinates need not be the last ones.
+    case(data, "tensors:mttkrp", expected, A=path, B=b, C=c, sizes={"n": int(shape[0])})
+
+
+def pictures(data, a):
+    """Of pictures that are the rows of a matrix."""
+    a = a.astype(np.float64)
+    square = (a * a).sum(axis=1)
+    expected = np.sqrt(np.maximum(square[:, None] + square[None, :] - 2 * a @ a.T, 0))
+    for stored in ("vbl", "rle", "list"):
+        case(data, f"pictures:distances_{stored}", expected, A=a)
+
+
+def blended(data, b, c, alpha):
+    expected = np.round(alpha * b.astype(np.float64) + (1 - alpha) * c.astype(np.float64)).astype(np.uint8)
+    case(data, "pictures:blend", expected, B=b, C=c, alpha=alpha)
+
+
+def made():
+    def some(n, m, density):
+        return sparse.random(n, m, density, "csr", random_state=RANDOM)
+
+    products("made", some(60, 80, 0.1))
+    shapes("made", some(50, 50, 0.1))
+    banded("made", sparse.csr_matrix(sparse.diags([RANDOM.random(70 - abs(k)) for k in range(-3, 3)], range(-3, 3))))
+    graph = some(80, 80, 0.1)
+    graph = sparse.csr_matrix(((graph + graph.T) != 0).astype(np.float64))
+    graph.setdiag(0)
+    graph.eliminate_zeros()
+    graphs("made", graph)
+    indices = np.unique(RANDOM.integers(0, 12, (200, 3)), axis=0)
+    elements = RANDOM.random(len(indices))
+    file = OUT / "made.tns"
+    file.write_text("".join(f"{i + 1} {j + 1} {k + 1} {v!r}\n" for (i, j, k), v in zip(indices.tolist(), elements.tolist())))
+    tensors("made", file, indices, elements, indices.max(axis=0) + 1)
+    far = np.add.outer(np.arange(40) - 20, 1j * (np.arange(50) - 25))
+    rings = [((abs(far) // w) % 2 * 200).astype(np.uint8) for w in (3, 5, 8)]
+    pictures("rings", np.stack([r.ravel() for r in rings]))
+    blended("rings", rings[0], rings[1], 0.25)
+
+
+def published():
+    for path in sorted((DATA / "matrices").glob("*.mtx")):
+        a = scipy_io.mmread(path)
+        if not sparse.issparse(a) or np.iscomplexobj(a):
+            continue
+        a = sparse.csr_matrix(a.astype(np.float64))
+        products(path.name, a)
+        banded(path.name, a)
+        if a.shape[0] == a.shape[1] < 3000:
+            shapes(path.name, a)
+    for path in sorted((DATA / "graphs").iterdir()):
+        if path.name in ("karate.mtx", "cora_edges.mtx"):
+            graphs(path.name, sparse.csr_matrix(scipy_io.mmread(path)).astype(np.float64))
+        elif path.name.startswith("ca-"):
+            u, v = np.unique(np.loadtxt(path, dtype=np.int64), return_inverse=True)[1].reshape(-1, 2).T
+            graphs(path.name, undirected(u, v))
+        elif path.name == "facebook-combined.csv":
+            u, v = np.loadtxt(path, dtype=np.int64, delimiter=",", skiprows=1, usecols=(0, 1)).T - 1
+            graphs(path.name, undirected(u, v))
+    for name in ("openflights_routes", "parti_3D_12031"):
+        path = DATA / "tensors" / f"{name}.tns"
+        lines = [line.split() for line in path.read_text().splitlines() if line and line[0] != "#"]
+        rows = np.array([line for line in lines if len(line) == 4], dtype=np.float64)
+        indices = rows[:, :3].astype(np.int64) - 1
+        heads = [line for line in lines if len(line) == 3]
+        shape = [int(s) for s in heads[0]] if heads else indices.max(axis=0) + 1
+        tensors(path.name, path, indices, rows[:, 3], shape)
+    digits = np.frombuffer(gzip.open(DATA / "images/mnist_t10k-images-idx3-ubyte.gz").read(), np.uint8, offset=16)
+    pictures("MNIST", digits.reshape(-1, 784)[:60])
+    drawings = drawn(60)
+    pictures("Omniglot", np.stack([d.ravel() for d in drawings]))
+    blended("Omniglot", drawings[0], drawings[25], 0.3)
+
+
+def undirected(u, v):
+    """A matrix of ones, without loops and duplicates."""
+    n = int(max(u.max(), v.max())) + 1
+    apart = u != v
+    a = sparse.csr_matrix((np.ones(apart.sum()), (u[apart], v[apart])), (n, n))
+    a = sparse.csr_matrix(((a + a.T) != 0).astype(np.float64))
+    a.sort_indices()
+    return a
+
+
+def drawn(count):
+    """Line drawings: ink is 255, paper 0."""
+    archive = zipfile.ZipFile(DATA / "images/omniglot_images_background_small1.zip")
+    names = sorted(n for n in archive.namelist() if n.endswith(".png") and "MACOSX" not in n)
+    step = len(names) // count
+    return [255 - png(archive.read(n)) for n in names[::step][:count]]
+
+
+def png(data):
+    """A picture of one bit for each pixel, in one band: as much of PNG as these files need."""
+    import struct
+    import zlib
+
+    at, packed, width, height = 8, b"", 0, 0
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            width, height, depth, color, _, _, interlaced = struct.unpack(">IIBBBBB", body)
+            assert (depth, color, interlaced) == (1, 0, 0)
+        elif kind == b"IDAT":
+            packed += body
+        at += length + 12
+    stride = (width + 7) // 8
+    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, stride + 1)
+    assert (rows[:, 0] == 0).all(), "rows are not filtered"
+    return np.unpackbits(rows[:, 1:], axis=1)[:, :width] * np.uint8(255)
+
+
+made()
+if DATA:
+    published()

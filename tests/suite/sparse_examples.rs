@@ -1,0 +1,116 @@
+//! The programs of `examples/sparse` on tensors that are made, and on all published matrices, graphs, tensors and
+//! pictures: they compute what SciPy and NumPy do.
+
+use crate::programs::{for_each, root};
+use crate::python;
+use itertools::Itertools as _;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use taffeta::{Options, Program};
+use taffeta_ast::Value;
+
+#[path = "../../examples/sparse/blending.rs"]
+mod blending;
+
+/// What a case is, as `sparse_examples.py` prints it.
+#[derive(Deserialize)]
+struct Case {
+    file: String,
+    entry: String,
+    inputs: BTreeMap<String, String>,
+    sizes: BTreeMap<String, i64>,
+    expected: PathBuf,
+    /// What it is about.
+    data: String,
+}
+
+/// Runs the cases of one entry; how many.
+fn entry(file: &str, entry: &str, cases: &[&Case]) -> usize {
+    let program = Program::load(root().join("examples").join(file)).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{file} {entry}: {e}"));
+    for case in cases {
+        let name = format!("{file} {entry} on {}", case.data);
+        let given: Vec<_> = case.inputs.clone().into_iter().collect();
+        let sizes: Vec<_> = case.sizes.clone().into_iter().collect();
+        let inputs = taffeta::inputs::read(function.signature(), &given, &sizes)
+            .unwrap_or_else(|e| panic!("{name}: {}", e[0].diagnostic));
+        let ran = function.run(inputs.values, &inputs.sizes, 1).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut file = std::fs::File::open(&case.expected).expect("it is there");
+        let expected =
+            taffeta::io::npy::read_from(&mut file, None, &case.expected).unwrap_or_else(|d| panic!("{name}: {d}"));
+        if let Some(difference) = difference(&ran.results[0], &expected) {
+            panic!("{name}: {difference}");
+        }
+    }
+    cases.len()
+}
+
+/// What is different: the same in infinities, and the rest to 1e-12 beside the largest element.
+fn difference(found: &Value, expected: &Value) -> Option<String> {
+    if found.shape() != expected.shape() {
+        return Some(format!("shape {:?}, and not {:?}", found.shape(), expected.shape()));
+    }
+    let (found, expected) = (found.numbers(), expected.numbers());
+    let scale = expected.iter().filter(|v| v.is_finite()).fold(0.0, |m: f64, v| m.max(v.abs()));
+    let pairs = found.iter().zip_eq(&expected).enumerate();
+    let wrong = pairs.filter(|(_, (a, b))| a != b && !((*a - *b).abs() <= 1e-12 * scale)).collect_vec();
+    let (k, (a, b)) = wrong.first()?;
+    Some(format!("{} elements of {} differ; element {k} is {a}, and not {b}", wrong.len(), found.len()))
+}
+
+#[test]
+fn examples_compute_what_scipy_does() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let mut arguments: Vec<&Path> = vec![folder.path()];
+    if data.is_dir() {
+        arguments.push(&data);
+    } else {
+        eprintln!("{} is not there (TAFFETA_DATA names the folder of published data): made tensors", data.display());
+    }
+    let Some(text) = python::run("tests/numpy/sparse_examples.py", &arguments) else { return };
+    let cases: Vec<Case> =
+        text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{l}: {e}"))).collect();
+    let mut entries: BTreeMap<(&str, &str), Vec<&Case>> = BTreeMap::new();
+    for case in &cases {
+        entries.entry((&case.file, &case.entry)).or_default().push(case);
+    }
+    let entries: Vec<_> = entries.into_iter().collect();
+    let count: usize = for_each(&entries, |((file, name), cases)| entry(file, name, cases)).iter().sum();
+    assert_eq!(count, cases.len());
+    // Every entry of the folder is tried, on what is made at least.
+    for program in crate::programs::below("examples/sparse") {
+        let file = program.path.strip_prefix(root().join("examples")).expect("it is below").display().to_string();
+        let loaded = Program::load(&program.path).unwrap_or_else(|e| panic!("{e}"));
+        for name in loaded.entries() {
+            assert!(
+                entries.iter().any(|((f, e), _)| *f == file && *e == name.name),
+                "{file}: nothing tries {}",
+                name.name
+            );
+        }
+    }
+    assert!(count >= if data.is_dir() { 200 } else { 20 }, "only {count} cases");
+}
+
+/// Sheets of pictures in runs, lent as they are, become the picture that their pixels do.
+#[test]
+fn runs_are_blended_into_a_picture() {
+    let program = Program::load(root().join("examples/sparse/pictures.ft")).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.compile("blend", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let published = blending::published(&data).expect("Omniglot is readable");
+    if published.is_none() {
+        eprintln!("skipped: Omniglot is not in {}", data.display());
+    }
+    for [over, under] in [Some(blending::made()), published].into_iter().flatten() {
+        let runs = [&over, &under].map(blending::Runs::of);
+        assert!(runs.iter().all(|r| 5 * r.count() < over.len()), "{} runs", runs[0].count());
+        for alpha in [0.0, 0.25, 0.7, 1.0] {
+            let found =
+                blending::blend(&function, &runs[0], &runs[1], alpha).unwrap_or_else(|e| panic!("alpha {alpha}: {e}"));
+            assert_eq!(found, blending::pixels(&over, &under, alpha), "alpha {alpha}");
+        }
+    }
+}
