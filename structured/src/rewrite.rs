@@ -20,6 +20,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
@@ -186,7 +187,7 @@ impl Rewriter<'_> {
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond).expr, body: self.stmt(body) },
             StmtKind::VarDef { tensor, body } => {
                 let body = self.stmt(body);
-                if !reads(&body, &tensor.symbol) {
+                if !effects::reads_by_others(&body).contains(&tensor.symbol) {
                     // What it was computed of may be read by nothing else.
                     return self.stmt(&without_writes(&body, &tensor.symbol));
                 }
@@ -291,22 +292,6 @@ impl Rewriter<'_> {
         }
         Folded { expr: rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect()), fill: None }
     }
-}
-
-/// Whether anything reads a local tensor but what is written to itself.
-fn reads(s: &Stmt, tensor: &Symbol) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| {
-        let own =
-            matches!(s.kind(), StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor);
-        let mut look = |e: &Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);
-        if !own {
-            s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
-        }
-        found |= s.kind().printed().contains(&tensor);
-        found |= matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor));
-    });
-    found
 }
 
 fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {

@@ -26,6 +26,32 @@ fn check(text: &str, expect: Expect) {
     }
 }
 
+/// Where nothing is stored, nothing is computed for the sake of locals that nobody reads there.
+#[test]
+fn locals_of_the_body() {
+    check(
+        "def sddmm(S: f64[n, m] @ csr, A: f64[n, k], B: f64[m, k]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            dot = 0.0\n            for l in range(k):\n                dot += A[i, l] * B[j, l]\n            twice = dot + dot\n            y[i] += S[i, j] * twice\n    return y\n",
+        expect![[r#"
+            def sddmm(S_pos1: i32[n + 1], S_crd1: i32[S_n1], S_val: f64[S_n1], A: f64[n, k], B: f64[m, k]) -> f64[n]:
+                y = empty((n,), f64)
+                for y.d0 in range(n):
+                    y[y.d0] = 0.0
+                for i in range(n):
+                    for j.p in range(cast(S_pos1[i], i64), cast(S_pos1[i + 1], i64)):
+                        assume(0 <= j.p and j.p < S_n1)
+                        assume(0 <= cast(S_crd1[j.p], i64) and cast(S_crd1[j.p], i64) < m)
+                        dot = empty((), f64)
+                        dot = 0.0
+                        for l in range(k):
+                            dot += A[i, l] * B[cast(S_crd1[j.p], i64), l]
+                        twice = empty((), f64)
+                        twice = dot + dot
+                        y[i] += S_val[j.p] * twice
+                return y
+        "#]],
+    );
+}
+
 #[test]
 fn matrix_vector_products() {
     let text = |storage: &str, loops: &str| {
