@@ -17,7 +17,7 @@ mod steppers;
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
-use crate::rewrite::{self, Fills};
+use crate::rewrite;
 use cursor::{Cursor, PATH, above, path};
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -56,10 +56,10 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let (params, layout) = pass.interface(func)?;
     let bound = func.sizes.iter().map(|s| (s.clone(), None)).collect();
     let body = pass.stmt(&pass.opened(&func.body), &bound);
-    let body = pass.fills.settled(&body);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
+    let body = rewrite::settled(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, sizes, ..func.with_body(body) };
     Ok(Structured { func, layout, warnings: pass.warnings })
@@ -71,8 +71,6 @@ struct Lower {
     tensors: FxHashMap<Symbol, Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
-    /// What is of the fill in the statements that are being lowered.
-    fills: Fills,
     /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
     declared: Vec<Stmt>,
     carried: Vec<Symbol>,
@@ -148,7 +146,7 @@ impl Lower {
         let all = self.checks(s, bound);
         let searched = self.unknown(&located, bound);
         let done = match located.kind() {
-            _ if let Some((access, guard)) = &searched => self.searched(&located, access, guard, bound),
+            _ if let Some((access, does)) = &searched => self.searched(&located, access, does, bound),
             StmtKind::For { iter, extent, props, body } => self.repeat(&located, iter, extent, props, body, bound),
             _ => {
                 let span = located.origin().span();
@@ -176,7 +174,8 @@ impl Lower {
             };
             if let StmtKind::Store { tensor, indices, value } = located.kind()
                 && indices.is_empty()
-                && let Some((access, guard)) = self.unknown(&located, bound)
+                && let Some((access, does)) = self.unknown(&located, bound)
+                && self.lazy(one, bound).is_none()
                 && self.is_carried(tensor, value, &all[k + 1..])
             {
                 out.extend(self.checks(one, bound));
@@ -194,7 +193,7 @@ impl Lower {
                     break;
                 }
                 self.carried.push(tensor.clone());
-                out.push(self.searched(&tail, &access, &guard, bound));
+                out.push(self.searched(&tail, &access, &does, bound));
                 self.carried.pop();
                 break;
             }
@@ -211,7 +210,7 @@ impl Lower {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
         };
-        rewrite::is_carried((scalar, value), rest, &self.fills, &fill) && definitions(declared).contains(scalar)
+        rewrite::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
     }
 
     fn repeat(
@@ -316,8 +315,9 @@ impl Lower {
         out
     }
 
-    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first.
-    fn searched(&mut self, s: &Stmt, access: &Expr, guard: &Expr, bound: &Scope) -> Stmt {
+    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first, if
+    /// the statement does something.
+    fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Scope) -> Stmt {
         let span = s.origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
         let written = effects::writes(s);
@@ -335,26 +335,20 @@ impl Lower {
             cursor.looplet = Looplet::Lookup(lookup);
         }
         let (size, dimension) = (level.size.clone(), level.dimension);
-        if guard.as_bool() != Some(true) && cursor.index.may_fail() {
-            self.refuse_at(
-                span,
-                format!("`{tensor}` is searched at an index that may fail, in an operand that is lazy"),
-            );
-            return s.clone();
-        }
         if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
             let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
             self.warn_of_search(&tensor, k, said, span);
         }
         let mut all = Vec::new();
         if !is_coordinate(&cursor.index, &size, bound) {
-            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, guard));
+            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, &Expr::bool(true)));
         }
         let index = cursor.index.clone();
         let inside = bound.clone();
         let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
         all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
-        nest.block(all)
+        let all = nest.block(all);
+        nest.branch(does, all, Stmt::nop())
     }
 
     /// Warns of an element that is searched for; `said`: an access asks for it.
@@ -377,13 +371,14 @@ impl Lower {
     }
 
     /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
-    /// condition under which it is evaluated. In the body of a loop, only what is the same in all iterations.
+    /// condition under which the statement does something: a loop that has it in its body, where it is the same in all
+    /// iterations, does where it is entered.
     fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
         let mut found = None;
         for e in s.kind().exprs() {
-            guarded(e, &Expr::bool(true), &mut |e, guard| {
+            guarded(e, &Expr::bool(true), &mut |e, _| {
                 if found.is_none() && self.is_unknown(e, bound) {
-                    found = Some((e.clone(), guard.clone()));
+                    found = Some((e.clone(), Expr::bool(true)));
                 }
             });
         }

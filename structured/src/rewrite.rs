@@ -14,49 +14,41 @@
 //! A scalar that is given one value where it is declared ([`definitions`]) is of the fill where that value is, and
 //! what nothing reads any more goes with its declaration.
 //!
-//! One region after the other is rewritten, and what is of the fill stays so: a [`Fills`] has a symbol for each such
-//! value, which stands in the tree until all is lowered.
+//! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
+//! [`of_fill`], and becomes a constant in the end ([`settled`]).
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
+use std::sync::LazyLock;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
 
-/// Values of the fill that stand in a tree.
-#[derive(Debug, Default)]
-pub(crate) struct Fills {
-    values: RefCell<FxHashMap<Symbol, Literal>>,
-    symbols: RefCell<FxHashMap<(Literal, DType), Symbol>>,
+/// Stands for a tensor whose elements are fills: its index is the value.
+static FILL: LazyLock<Symbol> = LazyLock::new(|| Symbol::new("fill"));
+
+/// A value of the fill.
+fn of_fill(v: Literal, dtype: DType) -> Folded {
+    let index = Expr::raw(ExprKind::Const(v), dtype);
+    Folded { expr: Expr::load(&FILL, vec![index.into()], dtype), fill: Some(v) }
 }
 
-impl Fills {
-    /// A value of the fill as an expression.
-    fn of(&self, value: Literal, dtype: DType) -> Folded {
-        let mut symbols = self.symbols.borrow_mut();
-        let symbol = symbols.entry((value, dtype)).or_insert_with(|| Symbol::new("fill"));
-        self.values.borrow_mut().insert(symbol.clone(), value);
-        Folded { expr: Expr::load(symbol, Vec::new(), dtype), fill: Some(value) }
+/// The value, if that is what it is.
+fn value_of(e: &Expr) -> Option<Literal> {
+    match e.kind() {
+        ExprKind::Load(t, at) if *t == *FILL => at[0].index.as_literal(),
+        _ => None,
     }
+}
 
-    /// The value that an expression stands for.
-    fn value(&self, e: &Expr) -> Option<Literal> {
-        match e.kind() {
-            ExprKind::Load(t, at) if at.is_empty() => self.values.borrow().get(t).copied(),
-            _ => None,
-        }
-    }
-
-    /// The statement with constants for them.
-    pub(crate) fn settled(&self, s: &Stmt) -> Stmt {
-        substitute::rebuild(s, &mut |e| match self.value(&e) {
-            // Raw: what is constant by itself is the program's own, and is not computed with here.
-            Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
-            None => e,
-        })
-    }
+/// The statement in which values of the fill are constants as others.
+pub(crate) fn settled(s: &Stmt) -> Stmt {
+    substitute::rebuild(s, &mut |e| match value_of(&e) {
+        // Raw: what is constant by itself is the program's own, and is not computed with here.
+        Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
+        None => e,
+    })
 }
 
 /// A rewritten expression, and its value if it is of the fill.
@@ -83,7 +75,6 @@ impl Folded {
 /// Which expressions are elements that are not stored, and their value.
 struct Rewriter<'f> {
     fill: &'f dyn Fn(&Expr) -> Option<Literal>,
-    fills: &'f Fills,
     done: FxHashMap<Expr, Folded>,
     /// Scalars that stand for one value each.
     defined: FxHashSet<Symbol>,
@@ -92,15 +83,15 @@ struct Rewriter<'f> {
 }
 
 impl<'f> Rewriter<'f> {
-    fn new(fills: &'f Fills, fill: &'f dyn Fn(&Expr) -> Option<Literal>) -> Rewriter<'f> {
-        Rewriter { fill, fills, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
+    fn new(fill: &'f dyn Fn(&Expr) -> Option<Literal>) -> Rewriter<'f> {
+        Rewriter { fill, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
     }
 }
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
 /// `around`: scalars that stand for one value each, and are declared around the statement.
-pub(crate) fn run(s: &Stmt, around: &[Symbol], fills: &Fills, fill: &dyn Fn(&Expr) -> Option<Literal>) -> Stmt {
-    let mut rewriter = Rewriter::new(fills, fill);
+pub(crate) fn run(s: &Stmt, around: &[Symbol], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Stmt {
+    let mut rewriter = Rewriter::new(fill);
     rewriter.defined = definitions(s);
     rewriter.defined.extend(around.iter().cloned());
     rewriter.stmt(s)
@@ -111,14 +102,13 @@ pub(crate) fn run(s: &Stmt, around: &[Symbol], fills: &Fills, fill: &dyn Fn(&Exp
 pub(crate) fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     rest: &[Stmt],
-    fills: &Fills,
     fill: &dyn Fn(&Expr) -> Option<Literal>,
 ) -> bool {
-    let folded = Rewriter::new(fills, fill).expr(value);
+    let folded = Rewriter::new(fill).expr(value);
     let Some(v) = folded.fill else { return false };
     let stored = |_: &Expr| None;
-    let mut rewriter = Rewriter::new(fills, &stored);
-    rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), fills.of(v, value.dtype()));
+    let mut rewriter = Rewriter::new(&stored);
+    rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), of_fill(v, value.dtype()));
     rewriter.defined = rest.iter().flat_map(definitions).collect();
     rest.iter().for_each(|s| drop(rewriter.stmt(s)));
     rewriter.decided > 0
@@ -235,8 +225,8 @@ impl Rewriter<'_> {
     }
 
     fn fold(&mut self, e: &Expr) -> Folded {
-        if let Some(v) = (self.fill)(e).or_else(|| self.fills.value(e)) {
-            return self.fills.of(v, e.dtype());
+        if let Some(v) = (self.fill)(e).or_else(|| value_of(e)) {
+            return of_fill(v, e.dtype());
         }
         let plain = |expr: Expr| Folded { expr, fill: None };
         match e.kind() {
@@ -257,7 +247,7 @@ impl Rewriter<'_> {
             ExprKind::Cast(inner) => {
                 let folded = self.expr(inner);
                 match folded.fill.and_then(|v| scalar::cast(v, inner.dtype(), e.dtype()).ok()) {
-                    Some(v) => self.fills.of(v, e.dtype()),
+                    Some(v) => of_fill(v, e.dtype()),
                     None => plain(folded.expr.cast(e.dtype())),
                 }
             }
@@ -288,7 +278,7 @@ impl Rewriter<'_> {
             && let Some(first) = operands.last()
             && let Ok(v) = scalar::apply(op, first.expr.dtype(), &constants)
         {
-            return self.fills.of(v, e.dtype());
+            return of_fill(v, e.dtype());
         }
         Folded { expr: rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect()), fill: None }
     }

@@ -147,7 +147,7 @@ impl Lower {
     }
 
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
-        rewrite::run(body, &self.carried, &self.fills, &|e| {
+        rewrite::run(body, &self.carried, &|e| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
             cursors.iter().any(|c| c.drives(e)).then(|| {
                 let tensor = &self.tensors[&self.fibres[t].0].tensor;

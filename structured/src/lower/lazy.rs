@@ -1,6 +1,6 @@
-//! Operands that are evaluated under a condition: where what they need is asked for by statements (a search, or a check
-//! whose condition needs one), they are evaluated in a branch. Which of them it is does not follow from a fill, so the
-//! value is none either ([`crate::rewrite`]).
+//! Operands that are evaluated under a condition: where what they need is asked for by statements (a search that may be
+//! out of range, or a check whose condition needs one), they are evaluated in a branch. Which of them it is does not
+//! follow from a fill, so the value is none either ([`crate::rewrite`]).
 //!
 //! ```text
 //! s += A[j + 1] if j + 1 < n else 0.0
@@ -10,38 +10,42 @@
 //! s += chosen
 //! ```
 
-use super::{Lower, Scope, load};
+use super::cursor::PATH;
+use super::{Lower, Scope, is_coordinate, load};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
     /// The outermost operator of a statement that has to become a branch.
     pub(super) fn lazy(&self, s: &Stmt, bound: &Scope) -> Option<Expr> {
-        s.kind().exprs().into_iter().find_map(|e| self.lazy_in(e, None, false, bound))
+        s.kind().exprs().into_iter().find_map(|e| self.lazy_in(s, e, None, false, bound))
     }
 
     /// The same in an expression inside of that operator; `asks`: whether a condition around it reads what is structured.
-    fn lazy_in(&self, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Scope) -> Option<Expr> {
+    fn lazy_in(&self, s: &Stmt, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Scope) -> Option<Expr> {
         if let ExprKind::Apply(Op::And | Op::Or | Op::Select, args) = e.kind() {
             let asking = asks || self.has_access(&args[0]);
             return self
-                .lazy_in(&args[0], outermost, asks, bound)
-                .or_else(|| args[1..].iter().find_map(|a| self.lazy_in(a, outermost.or(Some(e)), asking, bound)));
+                .lazy_in(s, &args[0], outermost, asks, bound)
+                .or_else(|| args[1..].iter().find_map(|a| self.lazy_in(s, a, outermost.or(Some(e)), asking, bound)));
         }
-        let inside = e.children().into_iter().find_map(|c| self.lazy_in(c, outermost, asks, bound));
-        inside.or_else(|| outermost.filter(|_| self.needs_statements(e, asks, bound)).cloned())
+        let inside = e.children().into_iter().find_map(|c| self.lazy_in(s, c, outermost, asks, bound));
+        inside.or_else(|| outermost.filter(|_| self.needs_statements(s, e, asks, bound)).cloned())
     }
 
-    /// Whether statements have to come before an access: a search, or a check under a condition that needs some.
-    fn needs_statements(&self, e: &Expr, asks: bool, bound: &Scope) -> bool {
+    /// Whether statements have to come before an access that are wrong where it is not evaluated: a search at what may
+    /// be out of range there, or a check under a condition that needs some itself.
+    fn needs_statements(&self, s: &Stmt, e: &Expr, asks: bool, bound: &Scope) -> bool {
         if !self.is_known(e, bound) {
             return false;
         }
+        let checked = !self.checks_of(s, e, &Expr::bool(true), bound).is_empty();
         let located = self.locate(e.clone(), bound, &|_, _| true);
-        let searched = self.is_known(&located, bound) && self.position(&located).is_none();
-        searched || asks && load(&located).is_none_or(|(t, _)| !self.fibres.contains_key(t)) && located != *e
+        let beyond = |(t, at): (&Symbol, &[Access])| !is_coordinate(&at[PATH].index, self.size(t), bound);
+        let searched = self.is_unknown(&located, bound) && (checked || load(&located).is_some_and(beyond));
+        searched || asks && checked
     }
 
     fn has_access(&self, e: &Expr) -> bool {

@@ -1,0 +1,35 @@
+//! What is computed of fills is of the fill, however many loops and searches it takes to know all of it.
+
+use taffeta_structured::{Stored, Unpackable, lower};
+
+mod programs;
+#[allow(dead_code)] // what other tests of this crate draw
+mod random;
+
+#[test]
+fn fills_that_are_found_one_after_the_other() {
+    let formats = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
+    let values = [
+        "min(max(A[i] - A[j], -1.0), 1.0)",
+        "(A[i] - A[j]) * A[k[j]]",
+        "(A[j] - A[k[j]]) * (x[j] / x[i])",
+        "min(A[i], B[j]) * x[j]",
+        "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
+        "(2.0 if A[i] > B[j] else B[i]) / x[j]",
+    ];
+    for format in formats {
+        for value in values {
+            for op in ["+=", "*="] {
+                let text = format!(
+                    "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        y[j] = 1.0 / x[j]\n    for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
+                );
+                let func = programs::elaborate(&text);
+                let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
+                for seed in 0..12 {
+                    let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
+                    assert!(result.is_ok(), "{text}");
+                }
+            }
+        }
+    }
+}
