@@ -85,6 +85,7 @@ pub use taffeta_libop as libop;
 /// Programs under schedules, for scheduling from Rust.
 pub use taffeta_schedule as schedule;
 pub use taffeta_schedule::Schedule;
+pub use taffeta_structured as structured;
 pub use timing::Timings;
 
 /// The book's page on the library, so that its example is run.

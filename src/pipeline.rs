@@ -279,15 +279,15 @@ fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logic
     Logical { signature, tensors: func.interface().cloned().collect(), levels }
 }
 
-/// The program on the arrays of its structured tensors, with its sizes compiled in.
-pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
+/// The program on the arrays of its structured tensors, with its sizes compiled in, and what was done with its loops.
+pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Result<Structured, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     timings.measure("structured", || {
         deep(|| {
             let func = pass::simplify::run(&taffeta_codegen::lower::specialise(func, &sizes)?);
             let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
-            let lowered = taffeta_structured::lower(&func)?.func;
-            validate::dense_stage(&lowered, "structured lowering")?;
+            let lowered = taffeta_structured::lower(&func)?;
+            validate::dense_stage(&lowered.func, "structured lowering")?;
             Ok(lowered)
         })
     })
@@ -337,6 +337,14 @@ fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<
         Ok(lowered) => lowered.warnings,
         Err(refused) => refused.0.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d }).collect(),
     }
+}
+
+/// What lowering says of a program's loops over structured tensors, whatever the sizes; nothing of one that it refuses.
+pub fn warnings(func: &Func) -> Vec<Diagnostic> {
+    if func.interface().all(|t| t.format.is_dense()) {
+        return Vec::new();
+    }
+    deep(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()
 }
 
 /// A tree that breaks its own rules is a mistake of the stage before, and is reported as what it is: nothing after it

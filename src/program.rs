@@ -17,6 +17,7 @@ use taffeta_codegen::{Lowered, Signature};
 use taffeta_frontend::StaticValue;
 use taffeta_frontend::program::{EntryInfo, Source};
 use taffeta_schedule::Schedule;
+use taffeta_structured::Explained;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -601,7 +602,37 @@ impl Program {
     pub fn structured(&self, entry: &str, options: &Options) -> Result<Func, Error> {
         let mut timings = Timings::default();
         let func = self.timed_logical(entry, options, &mut timings)?;
-        pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
+        let lowered =
+            pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))?;
+        Ok(lowered.func)
+    }
+
+    /// What was done with the loops of an entry that access structured tensors: what drives each, what is asked at the
+    /// coordinates that it comes to, which these are, and how many are to be expected, with the sizes compiled in.
+    ///
+    /// ```
+    /// let program = taffeta::Program::from_source("p.ft", r#"
+    /// def dot(a: f64[n] @ format(compressed), b: f64[n] @ format(compressed)):
+    ///     s = 0.0
+    ///     for j in range(n):
+    ///         s += a[j] * b[j]
+    ///     return s
+    /// "#)?;
+    /// let loops = program.explained_loops("dot", &taffeta::Options::default())?;
+    /// assert_eq!(loops[0].iter, "j");
+    /// assert_eq!(loops[0].iterations.as_deref(), Some("at most nnz(a) + nnz(b)"));
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::structured`].
+    pub fn explained_loops(&self, entry: &str, options: &Options) -> Result<Vec<Explained>, Error> {
+        let mut timings = Timings::default();
+        let func = self.timed_logical(entry, options, &mut timings)?;
+        let lowered =
+            pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))?;
+        Ok(lowered.explained)
     }
 
     /// What is wrong with the arguments of an entry, pointing at the annotations of its parameters.

@@ -4,6 +4,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
+use crate::pipeline;
 use crate::program::{Backend, Options, Program};
 use crate::scheduler;
 use crate::store::{Manifest, Store, stamp};
@@ -22,6 +23,8 @@ pub struct Session {
     signature: Signature,
     texts: String,
     front: Option<(Arc<SourceMap>, Func)>,
+    /// Whether lowering has warnings.
+    warns: bool,
     timings: Timings,
 }
 
@@ -49,13 +52,14 @@ impl Session {
         let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics, &schedule]);
         let found = timings.measure("cache", || store.manifest(&key));
         match found {
-            Some(Manifest { entry, signature, texts, .. }) => Ok(Session {
+            Some(Manifest { entry, signature, texts, warns, .. }) => Ok(Session {
                 file: file.to_path_buf(),
                 entry,
                 options: options.clone(),
                 signature,
                 texts,
                 front: None,
+                warns,
                 timings,
             }),
             None => Session::by_front_end(file, entry, options, Some((&store, &key)), timings),
@@ -76,6 +80,8 @@ impl Session {
         let (func, waits) = program.unsized_logical(&entry, options, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
+        // The interpreter runs no loops over what is stored.
+        let warns = keep.is_some() && !pipeline::warnings(&func).is_empty();
         if let Some((store, key_of_manifest)) = keep {
             let imports = program.sources().files().skip(1).filter_map(|f| Some((f.path.clone()?, key(&[&f.text]))));
             let manifest = Manifest {
@@ -83,11 +89,21 @@ impl Session {
                 signature: signature.clone(),
                 imports: imports.collect(),
                 texts: texts.clone(),
+                warns,
             };
             store.keep_manifest(key_of_manifest, &manifest);
         }
         let front = (!waits).then(|| (program.sources().clone(), func));
-        Ok(Session { file: file.to_path_buf(), entry, options: options.clone(), signature, texts, front, timings })
+        Ok(Session {
+            file: file.to_path_buf(),
+            entry,
+            options: options.clone(),
+            signature,
+            texts,
+            front,
+            warns,
+            timings,
+        })
     }
 
     /// Names, types and shapes, with no size compiled in.
@@ -114,6 +130,28 @@ impl Session {
             }
         };
         locate::report(faults, &sources, &self.entry)
+    }
+
+    /// What is said of the loops over structured tensors that are compiled: those that visit every coordinate, and
+    /// elements that are searched for, as [`Program::check`] says it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the program.
+    pub fn warnings(&self) -> Result<Report, Error> {
+        if !self.warns {
+            return Ok(Report::without_sources(Vec::new()));
+        }
+        let found = |sources: &Arc<SourceMap>, func: &Func| Report {
+            diagnostics: pipeline::warnings(func),
+            sources: sources.clone(),
+        };
+        if let Some((sources, func)) = &self.front {
+            return Ok(found(sources, func));
+        }
+        let program = Program::load(&self.file)?;
+        let (func, _) = program.unsized_logical(&self.entry, &self.options, &mut Timings::default())?;
+        Ok(found(program.sources(), &func))
     }
 
     /// What a budget of memory is kept for, beside the sizes ([`crate::Gradient::values`]).

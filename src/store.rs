@@ -35,6 +35,8 @@ pub(crate) struct Manifest {
     pub imports: Vec<(PathBuf, String)>,
     /// The key of all texts.
     pub texts: String,
+    /// Whether there is something to be said of its loops ([`crate::Session::warnings`]).
+    pub warns: bool,
 }
 
 /// The cache of this process.

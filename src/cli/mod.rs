@@ -12,6 +12,7 @@ mod deps;
 mod doc;
 mod doctor;
 mod explain;
+mod explain_loops;
 mod finite;
 mod fmt;
 mod grad;
@@ -127,7 +128,7 @@ fn dispatch(command: Command) -> ExitCode {
     let (json, result): (bool, Result<(), Failure>) = match command {
         Command::Run(a) => (a.program.json, run::run(&a)),
         Command::Check(a) => (a.json, check::run(&a)),
-        Command::Show(a) => (false, show::run(&a)),
+        Command::Show(a) => (a.json, show::run(&a)),
         Command::Build(a) => (a.json, build::run(&a)),
         Command::Bench(a) => (a.program.json, bench::run(&a)),
         Command::Fmt(a) => (false, fmt::run(&a)),

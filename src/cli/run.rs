@@ -60,6 +60,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut files = Timings::default();
     let inputs = progress.aside(|| files.measure("read inputs", || session::read(&args.program.of, &mut session)))?;
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
+    let warnings = progress.aside(|| session::warnings(&session, &args.program))?;
 
     let input_bytes = bytes(&inputs.values);
     let threads = args.program.threads;
@@ -96,7 +97,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let compile = function.timings();
     let products = function.products();
     let (signature, sizes, files, times) = (&signature, &inputs.sizes, &files, &times);
-    let report = RunReport { args, signature, sizes, compile, files, times, products };
+    let report = RunReport { args, signature, sizes, compile, files, times, products, warnings };
     report.print(&results, &targets, &memory)
 }
 
@@ -183,6 +184,8 @@ struct RunReport<'a> {
     times: &'a [Duration],
     /// What did the matrix products, if there are any.
     products: Option<String>,
+    /// What is said of the program that is not an error.
+    warnings: Json,
 }
 
 impl RunReport<'_> {
@@ -279,7 +282,7 @@ impl RunReport<'_> {
             "run_ms": self.times.iter().map(|t| ms(*t)).collect::<Vec<_>>(),
             "memory_bytes": memory,
             "products": self.products,
-            "diagnostics": [],
+            "diagnostics": self.warnings,
         })
     }
 }

@@ -1,13 +1,25 @@
 //! From arguments to an opened entry.
 
 use super::args::{Backend, EntryArgs, ProgramArgs};
-use super::output::Failure;
+use super::output::{Failure, error_text, style};
 use super::progress;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use taffeta::ast::Diagnostic;
 use taffeta::inputs::Inputs;
-use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue};
+use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue, render};
+
+/// Prints what is said of the program that is not an error; with `--json` it is part of the document.
+pub fn warnings(session: &Session, args: &ProgramArgs) -> Result<serde_json::Value, Failure> {
+    let report = session.warnings()?;
+    if args.json {
+        return Ok(render::json(&report.diagnostics, &report.sources));
+    }
+    if !report.diagnostics.is_empty() {
+        error_text(&render::text(&report.diagnostics, &report.sources, style()));
+    }
+    Ok(serde_json::Value::Array(Vec::new()))
+}
 
 /// The values after `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {

@@ -1,7 +1,7 @@
 //! `taffeta show`: a program at a stage of compilation, as text.
 
 use super::args::EntryArgs;
-use super::output::{Failure, print};
+use super::output::{Failure, print, print_json};
 use super::session;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -22,6 +22,13 @@ pub struct Args {
     /// The program after each step of the schedule, and what the step changed
     #[arg(long)]
     steps: bool,
+    /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is located,
+    /// merged or searched, which coordinates are visited, and how many are expected
+    #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
+    explain: bool,
+    /// With --explain: as JSON
+    #[arg(long, requires = "explain")]
+    pub json: bool,
     /// Write the schedule's steps to a file that --schedule takes
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
@@ -38,6 +45,7 @@ logical program after its schedule. `grad` is the gradient with respect to all f
 Examples:
   taffeta show f.ft main
   taffeta show f.ft main --stage c --size n=1024
+  taffeta show f.ft main --explain --size n=1024             what its loops over structured tensors do
   taffeta show f.ft main --schedule fast --steps
   taffeta show f.ft main --schedule fast --trace fast.json";
 
@@ -72,6 +80,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = program.entry(args.of.entry.as_deref())?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    if args.explain {
+        let loops = program.explained_loops(&entry, &options)?;
+        let found = super::explain_loops::Loops { entry: &entry, loops: &loops, sources: program.sources() };
+        return if args.json { print_json(&found.json()) } else { print(&found.text()) };
+    }
     if args.steps || args.trace.is_some() || stage == Stage::Scheduled && options.gradient.is_none() {
         let schedule = program.scheduled(&entry, &options)?;
         if let Some(file) = &args.trace {

@@ -17,6 +17,7 @@
 //!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
 //!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
 //!   special;
+//! - `explain`: what was done with each loop, as data;
 //! - `stored`: tensors in a format, as data; `lent`: such data of a caller, checked.
 //!
 //! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
@@ -27,6 +28,7 @@
 //!
 //! Not there yet, and refused: merges in loops that are parallel or vectorised.
 
+mod explain;
 mod layout;
 mod lent;
 mod levels;
@@ -35,6 +37,7 @@ mod lower;
 mod rewrite;
 mod stored;
 
+pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
 pub use lent::{Indices, Unfit, arrays_of, check};
 pub use lower::{Structured, lower};

@@ -3,22 +3,26 @@
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
 //! - `drive`: which of several lists drive a loop, and which are asked for their coordinates;
+//! - `explained`: what is noted of each loop;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
 mod cursor;
 mod drive;
+mod explained;
 mod lazy;
 mod region;
 mod runs;
 mod search;
 mod steppers;
 
+use crate::explain::{Explained, Part};
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use crate::rewrite;
 use cursor::{Cursor, PATH, above, path};
+use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -41,6 +45,8 @@ pub struct Structured {
     pub layout: Layout,
     /// Loops that visit every coordinate although they traverse a structured tensor.
     pub warnings: Vec<Diagnostic>,
+    /// What was done with the loops that access structured tensors, from the outside in.
+    pub explained: Vec<Explained>,
 }
 
 /// Lowers a logical program. A dense one stays as it is.
@@ -50,7 +56,12 @@ pub struct Structured {
 /// Storage, and accesses to structured tensors, for which there is no rule yet.
 pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     if func.params.iter().all(|p| p.tensor.format.is_dense()) {
-        return Ok(Structured { func: func.clone(), layout: Layout::dense(func), warnings: Vec::new() });
+        return Ok(Structured {
+            func: func.clone(),
+            layout: Layout::dense(func),
+            warnings: Vec::new(),
+            explained: Vec::new(),
+        });
     }
     let mut pass = Lower::default();
     let (params, layout) = pass.interface(func)?;
@@ -62,7 +73,9 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let body = rewrite::settled(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, sizes, ..func.with_body(body) };
-    Ok(Structured { func, layout, warnings: pass.warnings })
+    let mut explained: Vec<Explained> = Vec::new();
+    pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
+    Ok(Structured { func, layout, warnings: pass.warnings, explained })
 }
 
 #[derive(Default)]
@@ -76,6 +89,9 @@ struct Lower {
     carried: Vec<Symbol>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
+    explained: Vec<Explained>,
+    /// Loops around what is being lowered; `None` where no structured tensor is accessed.
+    around: Vec<Option<Around>>,
 }
 
 /// How many scalars in one block may be of the fill by a search.
@@ -147,7 +163,14 @@ impl Lower {
         let searched = self.unknown(&located, bound);
         let done = match located.kind() {
             _ if let Some((access, does)) = &searched => self.searched(&located, access, does, bound),
-            StmtKind::For { iter, extent, props, body } => self.repeat(&located, iter, extent, props, body, bound),
+            StmtKind::For { iter, extent, props, body } => {
+                let mut inside = bound.clone();
+                inside.insert(iter.clone(), range(extent));
+                self.entered(&located, iter, extent, body, &inside);
+                let done = self.repeat(&located, iter, extent, props, body, bound);
+                self.left();
+                done
+            }
             _ => {
                 let span = located.origin().span();
                 located.kind().exprs().into_iter().for_each(|e| self.refuse_rest(e, span));
@@ -254,6 +277,7 @@ impl Lower {
                 self.bounded(c, begin);
             }
         }
+        self.visits(body, &cursors);
         let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
         if cursors.iter().all(lists) {
             self.warn_of_scan(s, iter, &cursors, body);
@@ -335,6 +359,9 @@ impl Lower {
             cursor.looplet = Looplet::Lookup(lookup);
         }
         let (size, dimension) = (level.size.clone(), level.dimension);
+        if !matches!(cursor.looplet, Looplet::Stepper(_)) {
+            self.does(&cursor, Part::Asked);
+        }
         if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
             let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
             self.warn_of_search(&tensor, k, said, span);

@@ -15,6 +15,7 @@
 
 use super::cursor::Cursor;
 use super::{Lower, Scope, runs};
+use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::{self, Copier};
 use taffeta_analysis::pass::substitute;
@@ -178,6 +179,13 @@ impl Lower {
         region: &Region,
         body: Stmt,
     ) -> Stmt {
+        match region {
+            Region::Point(_) => self.does(&cursor, Part::Asked),
+            Region::Range { .. } => {
+                self.does(&cursor, Part::Limits);
+                self.expects(&[&cursor], Part::Limits);
+            }
+        }
         let with = |p: &Phase| others.iter().cloned().chain([cursor.with(p.looplet.clone(), None)]).collect();
         match region {
             Region::Point(at) => {
@@ -209,6 +217,7 @@ impl Lower {
 
     /// The body at coordinates whose positions are computed.
     fn lookup(&mut self, nest: &Nest<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
+        self.does(cursor, if lookup.stored.is_some() { Part::Asked } else { Part::Located });
         let [stored, filled] = self.looked_up(body, cursor, lookup);
         let stored = nest.block(nest.assume(&lookup.promises).into_iter().chain([stored]));
         match &lookup.stored {

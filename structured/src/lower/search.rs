@@ -19,6 +19,7 @@ use super::Lower;
 use super::cursor::Cursor;
 use super::region::{Nest, Region};
 use super::steppers::{is_sharp, replaced, scalar, substituted};
+use crate::explain::Part;
 use crate::levels;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
@@ -134,6 +135,7 @@ impl Lower {
         let mut scalars = vec![state.position.clone(), is_here.clone()];
         let mut out = vec![nest.set(&is_here, &Expr::bool(false))];
         let probe = self.probe(&c, at);
+        self.does(&c, if probe.is_some() { Part::Probed } else { Part::Searched });
         if let Some(probe) = &probe {
             out.push(self.probed(nest, (&state, &stepper), probe, &is_here, at));
         } else {

@@ -5,6 +5,7 @@ use super::drive::Drive;
 use super::region::{Nest, Region};
 use super::search::State;
 use super::{Lower, first_effect};
+use crate::explain::Part;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
@@ -166,6 +167,8 @@ impl Lower {
     ) -> Stmt {
         let Some(stepper) = cursor.stepper().cloned() else { unreachable!("it is one") };
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        self.does(cursor, Part::Drives);
+        self.expects(&[cursor], Part::Drives);
         let skipped = self.filled(&body, [cursor]);
         let sharp = matches!(*stepper.body, Looplet::Spike(_));
         let next = (!skipped.is_nop() || !sharp).then(|| scalar(format!("{}.next", iter.name())));
@@ -277,6 +280,8 @@ impl Lower {
             self.refuse_at(nest.s.origin().span(), text);
             return Stmt::nop();
         }
+        steppers.iter().for_each(|c| self.does(c, Part::Merged));
+        self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
         // Only what is done between the last coordinates needs to know where it begins.
@@ -401,6 +406,8 @@ impl Lower {
         body: Stmt,
     ) -> Stmt {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
+        leaders.iter().for_each(|c| self.does(c, Part::Leaps));
+        self.expects(&leaders.iter().collect::<Vec<_>>(), Part::Leaps);
         let states: Vec<State> = leaders.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let last = scalar(iter.name().to_string());
         let mut out = Vec::new();

@@ -1,0 +1,97 @@
+//! `taffeta show --explain`: what was done with the loops of an entry that access structured tensors.
+
+use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
+use taffeta::structured::{Explained, Operand, Visited};
+use taffeta::{SourceMap, Span};
+
+/// The loops of an entry.
+pub struct Loops<'a> {
+    pub entry: &'a str,
+    pub loops: &'a [Explained],
+    pub sources: &'a SourceMap,
+}
+
+impl Loops<'_> {
+    /// For people.
+    pub fn text(&self) -> String {
+        let entry = self.entry;
+        if self.loops.is_empty() {
+            return format!("{entry}: no loop accesses a structured tensor\n");
+        }
+        let n = self.loops.len();
+        let mut out = format!("{entry}: {n} {}\n", if n == 1 { "loop" } else { "loops" });
+        for l in self.loops {
+            let indent = "  ".repeat(l.depth);
+            let _ = writeln!(out, "\n{indent}for {}   # {}", l.iter, self.sources.locate(l.span));
+            let mut line = |word: &str, text: &str| {
+                let _ = writeln!(out, "{indent}  {word:<9} {text}");
+            };
+            line("visits", &self.visits(l));
+            if let Some(n) = &l.iterations {
+                let each = if l.depth > 0 { ", each time" } else { "" };
+                line("expects", &format!("{n} iterations{each}"));
+            }
+            for o in &l.operands {
+                line(o.part.word(), &format!("{}: {}", operand(o), o.part.says()));
+            }
+        }
+        out
+    }
+
+    /// Which coordinates, and why if it is all of them.
+    fn visits(&self, l: &Explained) -> String {
+        match (&l.visited, l.kept) {
+            (Visited::Stored(sets), _) => {
+                let set =
+                    |all: &Vec<String>| all.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+                format!("where {} {} stored", sets.iter().map(set).collect::<Vec<_>>().join(", or "), verb(sets))
+            }
+            (Visited::Every, Some(kept)) => {
+                let (text, at) = (self.quoted(kept), self.sources.locate(kept));
+                format!("every coordinate: `{text}` ({at}) is done where nothing is stored too")
+            }
+            (Visited::Every, None) => "every coordinate".to_string(),
+        }
+    }
+
+    /// The first line of what stands there.
+    fn quoted(&self, span: Span) -> &str {
+        self.sources.text(span).lines().next().unwrap_or_default().trim()
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Json {
+        let one = |l: &Explained| {
+            let visited = match &l.visited {
+                Visited::Every => json!("every"),
+                Visited::Stored(sets) => json!(sets),
+            };
+            let operand = |o: &Operand| {
+                json!({
+                    "tensor": o.tensor, "number": o.number, "level": o.level.to_string(), "part": o.part.word(),
+                })
+            };
+            json!({
+                "iter": l.iter,
+                "at": self.sources.locate(l.span),
+                "depth": l.depth,
+                "visited": visited,
+                "iterations": l.iterations,
+                "operands": l.operands.iter().map(operand).collect::<Vec<_>>(),
+                "kept": l.kept.map(|s| self.sources.locate(s)),
+            })
+        };
+        let loops: Vec<Json> = self.loops.iter().map(one).collect();
+        json!({ "status": "ok", "entry": self.entry, "loops": loops })
+    }
+}
+
+fn operand(o: &Operand) -> String {
+    format!("`{}`, level {} (`{}`)", o.tensor, o.number, o.level)
+}
+
+/// One tensor is stored, several are.
+fn verb(sets: &[Vec<String>]) -> &'static str {
+    if sets.last().is_some_and(|all| all.len() > 1) { "are" } else { "is" }
+}

@@ -1,0 +1,135 @@
+//! What lowering notes of each loop, for `taffeta show --explain`.
+
+use super::cursor::{Cursor, PATH};
+use super::{Lower, Scope, first_effect, is_iterator_of, load};
+use crate::explain::{Explained, Operand, Part, Visited, length};
+use taffeta_ast::{Expr, Extent, Stmt, Symbol};
+
+/// Of so many fibres it is told which of them must be stored for something to be done.
+const MOST_TOLD: usize = 4;
+
+/// A loop around what is being lowered.
+pub(super) struct Around {
+    /// Its number among those that are explained.
+    number: usize,
+    /// Fibres, by their positions, of which it is noted what it does with them.
+    noted: Vec<(Symbol, Expr)>,
+    /// Whether it is noted how many iterations it has.
+    expected: bool,
+}
+
+impl Lower {
+    /// Notes a loop in which structured tensors are accessed; what is noted until [`Lower::left`] is of it.
+    pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Scope) {
+        let mut here: Vec<(Symbol, Expr)> = Vec::new();
+        let mut accessed = false;
+        body.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                e.walk(&mut |e| {
+                    let Some((t, at)) = load(e).filter(|(t, _)| self.fibres.contains_key(*t)) else { return };
+                    accessed = true;
+                    let own = is_iterator_of(&at[PATH].index, iter) && self.is_known(e, inside);
+                    if own && self.position(e).is_some() {
+                        here.push((t.clone(), at[0].index.clone()));
+                    }
+                });
+            }
+        });
+        let iterations = match extent {
+            Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some(end.minus(begin)),
+            _ => None,
+        };
+        let iterations = iterations.map(|n| taffeta_ast::print::expr(&n));
+        let (depth, span) = (self.around.iter().filter(|k| k.is_some()).count(), s.origin().span());
+        self.around.push(accessed.then(|| Around { number: self.explained.len(), noted: Vec::new(), expected: false }));
+        if accessed {
+            let (iter, operands) = (iter.name().to_string(), Vec::new());
+            let visited = Visited::Every;
+            self.explained.push(Explained { iter, span, depth, operands, visited, iterations, kept: None });
+            here.into_iter().for_each(|(fibre, first)| self.note(&fibre, &first, Part::Located));
+        }
+    }
+
+    /// Ends what [`Lower::entered`] began.
+    pub(super) fn left(&mut self) {
+        self.around.pop();
+    }
+
+    /// Notes what the innermost loop does with a fibre at this position, if it is the first that it does.
+    pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
+        let Some(Some(around)) = self.around.last_mut() else { return };
+        let key = (fibre.clone(), first.clone());
+        if around.noted.contains(&key) {
+            return;
+        }
+        around.noted.push(key);
+        let (tensor, k) = self.fibres[fibre].clone();
+        let level = self.tensors[&tensor].levels[k].level;
+        let operand = Operand { tensor: tensor.name().to_string(), number: k, level, part };
+        self.explained[around.number].operands.push(operand);
+    }
+
+    /// The same of a cursor.
+    pub(super) fn does(&mut self, cursor: &Cursor, part: Part) {
+        self.note(&cursor.fibre, &cursor.above.positions.first, part);
+    }
+
+    /// Notes what the innermost loop visits.
+    pub(super) fn visits(&mut self, body: &Stmt, cursors: &[Cursor]) {
+        let Some(Some(Around { number: k, .. })) = self.around.last() else { return };
+        let k = *k;
+        if let Some(left) = first_effect(&self.filled(body, cursors)) {
+            self.explained[k].kept = Some(left.origin().span());
+            return;
+        }
+        self.explained[k].visited = Visited::Stored(self.needed(body, cursors));
+    }
+
+    /// The smallest sets of cursors such that something is done where all of a set store something and the others
+    /// nothing.
+    fn needed(&self, body: &Stmt, cursors: &[Cursor]) -> Vec<Vec<String>> {
+        let name = |c: &Cursor| self.tensor_of(c).name().to_string();
+        if cursors.len() > MOST_TOLD {
+            return cursors.iter().map(|c| vec![name(c)]).collect();
+        }
+        let mut sets: Vec<u32> = (1..1 << cursors.len()).collect();
+        sets.sort_by_key(|set| set.count_ones());
+        let mut found: Vec<u32> = Vec::new();
+        for set in sets {
+            let has = |k: usize| set & (1 << k) != 0;
+            let without = (0..cursors.len()).filter(|k| !has(*k)).map(|k| &cursors[k]);
+            if found.iter().all(|smaller| smaller & set != *smaller) && !self.filled(body, without).is_nop() {
+                found.push(set);
+            }
+        }
+        let names = |set: &u32| (0..cursors.len()).filter(|k| set & (1 << k) != 0).map(|k| name(&cursors[k])).collect();
+        found.iter().map(names).collect()
+    }
+
+    /// Notes how many iterations the innermost loop has, where these fibres drive it.
+    pub(super) fn expects(&mut self, cursors: &[&Cursor], part: Part) {
+        let Some(Some(around)) = self.around.last_mut() else { return };
+        // What drives a part of it is not what drives all of it.
+        if std::mem::replace(&mut around.expected, true) {
+            return;
+        }
+        let k = around.number;
+        let all: Option<Vec<String>> = cursors.iter().map(|c| self.expected_length(c)).collect();
+        let text = all.map(|all| match (part, &all[..]) {
+            (Part::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
+            (Part::Merged, [_, _, ..]) => format!("at most {}", all.join(" + ")),
+            (_, all) => all.join(" + "),
+        });
+        if self.explained[k].kept.is_none() {
+            self.explained[k].iterations = text;
+        }
+    }
+
+    /// How many positions a cursor's fibre has on average.
+    fn expected_length(&self, cursor: &Cursor) -> Option<String> {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        let levels = &self.tensors[tensor].levels;
+        let above = k.checked_sub(1).map_or(Expr::int(1), |up| levels[up].positions.clone());
+        length(tensor.name(), &levels[*k], &above, k + 1 == levels.len())
+    }
+}
