@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
-use taffeta::structured::{Explained, Operand, Visited};
+use taffeta::structured::{Explained, Operand, Part, Visited};
 use taffeta::{SourceMap, Span};
 
 /// The loops of an entry.
@@ -43,15 +43,20 @@ impl Loops<'_> {
     fn visits(&self, l: &Explained) -> String {
         match (&l.visited, l.kept) {
             (Visited::Stored(sets), _) => {
-                let set =
-                    |all: &Vec<String>| all.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
                 format!("where {} {} stored", sets.iter().map(set).collect::<Vec<_>>().join(", or "), verb(sets))
             }
             (Visited::Every, Some(kept)) => {
                 let (text, at) = (self.quoted(kept), self.sources.locate(kept));
                 format!("every coordinate: `{text}` ({at}) is done where nothing is stored too")
             }
-            (Visited::Every, None) => "every coordinate".to_string(),
+            (Visited::Every, None) => {
+                let searched =
+                    l.operands.iter().find(|o| matches!(o.part, Part::Searched | Part::Probed | Part::Asked));
+                match searched {
+                    Some(o) => format!("every coordinate: `{}` is asked at each of them", o.tensor),
+                    None => "every coordinate".to_string(),
+                }
+            }
         }
     }
 
@@ -89,6 +94,22 @@ impl Loops<'_> {
 
 fn operand(o: &Operand) -> String {
     format!("`{}`, level {} (`{}`)", o.tensor, o.number, o.level)
+}
+
+/// The tensors of a set; of one that is there with several fibres, how many they are.
+fn set(all: &Vec<String>) -> String {
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for name in all {
+        match names.iter_mut().find(|(n, _)| n == name) {
+            Some((_, count)) => *count += 1,
+            None => names.push((name, 1)),
+        }
+    }
+    let one = |(name, count): &(&str, usize)| match count {
+        1 => format!("`{name}`"),
+        n => format!("`{name}` ({n} fibres)"),
+    };
+    names.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
 /// One tensor is stored, several are.

@@ -98,8 +98,9 @@ pub enum Visited {
     Stored(Vec<Vec<String>>),
 }
 
-/// How many iterations an operand is good for: what a fibre has of positions, runs or blocks, on average.
-pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, is_last: bool) -> Option<String> {
+/// How many iterations an operand is good for: what a fibre has of positions, runs or blocks, on average. There are so
+/// many `elements` in the last level.
+pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &Expr) -> Option<String> {
     let size = || print::expr(&level.size);
     let counted = |name: String| match above.as_int() {
         Some(1) => name,
@@ -111,7 +112,9 @@ pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, is_last: boo
         LevelKind::Point | LevelKind::Singleton => "1".into(),
         LevelKind::RunLength => counted(format!("runs({tensor})")),
         LevelKind::PackBits | LevelKind::Blocklist => counted(format!("blocks({tensor})")),
-        _ if is_last => counted(format!("nnz({tensor})")),
+        _ if level.positions == *elements || level.level.kind == LevelKind::Bytemap => {
+            counted(format!("nnz({tensor})"))
+        }
         _ => counted(level.hidden.first()?.name().to_string()),
     })
 }

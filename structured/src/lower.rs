@@ -2,11 +2,12 @@
 //!
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
-//! - `drive`: which of several lists drive a loop, and which are asked for their coordinates;
+//! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
 //! - `explained`: what is noted of each loop;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
+mod cost;
 mod cursor;
 mod drive;
 mod explained;
@@ -318,22 +319,19 @@ impl Lower {
     fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Expr> {
         let mut out: Vec<Expr> = Vec::new();
         let written = effects::writes(body);
-        body.walk(&mut |s| {
-            for e in s.kind().exprs() {
-                guarded(e, &Expr::bool(true), &mut |e, guard| {
-                    let Some((_, at)) = load(e) else { return };
-                    let next = |at: &[Access]| at.get(PATH + 1).is_some_and(|a| is_iterator_of(&a.index, iter));
-                    let always = guard.as_bool() == Some(true) && self.is_known(e, bound);
-                    if always
-                        && next(at)
-                        && !at[PATH].index.may_fail()
-                        && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
-                        && self.position(e).is_some()
-                        && !out.contains(e)
-                    {
-                        out.push(e.clone());
-                    }
-                });
+        each_access(body, true, &mut |e, guard, always| {
+            let Some((_, at)) = load(e) else { return };
+            let next = |at: &[Access]| at.get(PATH + 1).is_some_and(|a| is_iterator_of(&a.index, iter));
+            // What the first iteration evaluates in any case may stop the program before it.
+            if guard.as_bool() == Some(true)
+                && self.is_known(e, bound)
+                && next(at)
+                && (always || !at[PATH].index.may_fail())
+                && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
+                && self.position(e).is_some()
+                && !out.contains(e)
+            {
+                out.push(e.clone());
             }
         });
         out

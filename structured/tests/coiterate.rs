@@ -247,6 +247,77 @@ fn what_leads() {
     assert!(merged.contains(&format!("j = min({a}, {b})")) && !merged.contains("probe"), "{merged}");
 }
 
+/// What is not said is chosen by cost: two lists are merged, what has a position for each coordinate is asked for it.
+#[test]
+fn what_leads_by_cost() {
+    let parts = |formats: [&str; 3], index: [&str; 3], value: &str| {
+        let [a, b, c] = formats;
+        let mut value = value.to_string();
+        for (name, index) in ["A", "B", "C"].iter().zip(index) {
+            value = value.replace(name, &format!("{name}[{index}]"));
+        }
+        let text = format!(
+            "def f(A: f64[n] @ format({a}), B: f64[n] @ format({b}), C: f64[n] @ format({c})) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += {value}\n    return s\n"
+        );
+        let func = programs::elaborate(&text);
+        let lowered = lower(&func).expect("there is a rule");
+        assert!(lowered_equals(&func, &text, 0..30) == Ok(()));
+        let one = &lowered.explained[0];
+        let parts: Vec<String> = one.operands.iter().map(|o| format!("{} {}", o.tensor, o.part.word())).collect();
+        format!("{}; {}", parts.join(", "), one.iterations.as_deref().unwrap_or("?"))
+    };
+    let plain = ["j"; 3];
+    let lists = ["compressed", "compressed", "compressed"];
+    assert_eq!(parts(lists, plain, "A * B"), "A merged, B merged; at most nnz(A) + nnz(B)");
+    assert_eq!(parts(lists, ["gallop(j)", "j", "j"], "A * B"), "A drives, B searched; nnz(A)");
+    assert_eq!(
+        parts(lists, ["gallop(j)", "j", "gallop(j)"], "A * B * C"),
+        "A leaps, C leaps, B searched; at most 2 * min(nnz(A), nnz(C))"
+    );
+    let map = ["compressed", "bytemap", "bytemap"];
+    assert_eq!(parts(map, plain, "A * B"), "A drives, B asked; nnz(A)");
+    assert_eq!(parts(map, plain, "B * C"), "B drives, C asked; nnz(B)");
+    assert_eq!(parts(map, plain, "A * B * C"), "A drives, C asked, B asked; nnz(A)");
+    assert_eq!(parts(map, plain, "A + B"), "A merged, B merged; at most nnz(A) + nnz(B)");
+    assert_eq!(parts(map, ["j", "walk(j)", "j"], "A * B"), "A merged, B merged; at most nnz(A) + nnz(B)");
+    assert_eq!(parts(map, ["j", "gallop(j)", "j"], "A * B"), "B drives, A searched; nnz(B)");
+    assert_eq!(parts(map, ["locate(j)", "j", "j"], "A * B"), "B drives, A searched; nnz(B)");
+    let other = ["compressed", "bitmap", "banded"];
+    assert_eq!(parts(other, plain, "A * B"), "A drives, B asked; nnz(A)");
+    assert_eq!(parts(other, plain, "A * C"), "C limits, A drives; nnz(C)");
+    assert_eq!(parts(["hashed", "compressed", "runlength"], plain, "A * B"), "B drives, A probed; nnz(B)");
+    assert_eq!(
+        parts(["hashed", "compressed", "runlength"], plain, "B * C"),
+        "B merged, C merged; at most nnz(B) + runs(C)"
+    );
+}
+
+/// A row that an index tensor picks is traversed, not searched for each of its coordinates.
+#[test]
+fn rows_that_are_picked() {
+    let text = "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64[m]:\n    y = zeros((m,), f64)\n    for q in range(p):\n        for j in range(m):\n            y[j] += A[k[q], j]\n    return y\n";
+    let func = programs::elaborate(text);
+    assert_eq!(lowered_equals(&func, text, 0..30), Ok(()));
+    let lowered = lower(&func).expect("there is a rule");
+    assert!(lowered.warnings.is_empty(), "{:?}", lowered.warnings);
+    assert_eq!(lowered.explained[1].iterations.as_deref(), Some("nnz(A)/n"));
+}
+
+/// What is said of one fibre twice must agree; other fibres of the tensor may be traversed in another way.
+#[test]
+fn contradictions() {
+    let said = |value: &str| {
+        let text = format!(
+            "def f(A: f64[n, m] @ csr) -> f64:\n    s = 0.0\n    for i in range(n):\n        for j in range(m):\n            s += {value}\n    return s\n"
+        );
+        lower(&programs::elaborate(&text)).map(|_| ()).map_err(|e| (e.0[0].code, e.0[0].message.clone()))
+    };
+    let text = "the loop `j` goes through `A` in one way, and `walk` and `gallop` are said of it".to_string();
+    assert_eq!(said("A[i, walk(j)] * A[i, gallop(j)]"), Err(("storage::protocol", text)));
+    assert_eq!(said("A[i, walk(j)] * A[0, gallop(j)]"), Ok(()));
+    assert_eq!(said("A[i, walk(j)] * A[i, locate(j)] * A[i, j]"), Ok(()));
+}
+
 /// Positions that share a coordinate write one element: they are not counted in parallel.
 #[test]
 fn what_cannot_be_parallel() {
@@ -264,7 +335,9 @@ fn what_cannot_be_parallel() {
     assert_eq!(parallel(&rows("dcsr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
     let coo = parallel(&rows("coo", "y[i] += A[i, j] * x[j]"), "i");
     assert_eq!(coo, Err("the loop `i` is parallel or vectorised, and joins positions of `A`".into()));
-    let merge = parallel(&rows("csr", "y[i] += A[i, j] * B[i, j]"), "j");
+    // One of several lists can be counted, if nothing is done where it stores nothing.
+    assert_eq!(parallel(&rows("csr", "y[i] += A[i, j] * B[i, j]"), "j"), Ok(()));
+    let merge = parallel(&rows("csr", "y[i] += A[i, j] * x[j] + B[i, j]"), "j");
     assert_eq!(merge, Err("the loop `j` is parallel or vectorised, and merges `A` and `B`".into()));
     let scan = parallel(&rows("csr", "y[i] += exp(A[i, j])"), "j");
     assert!(scan.is_err_and(|e| e.contains("does something where that stores nothing")));

@@ -1,5 +1,5 @@
-//! What drives a region in which several fibres are lists: what accesses say of them (`A[i, gallop(j)]`), and else that
-//! they are merged.
+//! What drives a region in which several fibres are lists: what accesses say of them (`A[i, gallop(j)]`), and else what
+//! is cheapest ([`super::cost`]).
 //!
 //! ```text
 //! walk      takes part in a merge; where others lead, it is asked for their coordinates
@@ -90,7 +90,7 @@ impl Lower {
             _ if steppers.len() < 2 => Drive::Merge,
             (_, Some(_)) if jumping.len() > 1 && !nest.props.is_concurrent() => Drive::Leapfrog(jumping),
             (_, Some(k)) | (Some(k), None) => Drive::Leader(*k),
-            (None, None) => Drive::Merge,
+            (None, None) => self.cheapest(nest, steppers, body),
         }
     }
 

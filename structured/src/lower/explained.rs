@@ -117,6 +117,9 @@ impl Lower {
         let all: Option<Vec<String>> = cursors.iter().map(|c| self.expected_length(c)).collect();
         let text = all.map(|all| match (part, &all[..]) {
             (Part::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
+            (Part::Merged, [one, rest @ ..]) if !rest.is_empty() && rest.iter().all(|l| l == one) => {
+                format!("at most {} * {one}", all.len())
+            }
             (Part::Merged, [_, _, ..]) => format!("at most {}", all.join(" + ")),
             (_, all) => all.join(" + "),
         });
@@ -130,6 +133,6 @@ impl Lower {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let levels = &self.tensors[tensor].levels;
         let above = k.checked_sub(1).map_or(Expr::int(1), |up| levels[up].positions.clone());
-        length(tensor.name(), &levels[*k], &above, k + 1 == levels.len())
+        length(tensor.name(), &levels[*k], &above, &levels.last()?.positions)
     }
 }

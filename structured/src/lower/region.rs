@@ -181,10 +181,12 @@ impl Lower {
     ) -> Stmt {
         match region {
             Region::Point(_) => self.does(&cursor, Part::Asked),
-            Region::Range { .. } => {
+            // What is beyond the dimension limits nothing.
+            Region::Range { .. } if phases.iter().any(|p| matches!(p.looplet, Looplet::Lookup(_))) => {
                 self.does(&cursor, Part::Limits);
                 self.expects(&[&cursor], Part::Limits);
             }
+            Region::Range { .. } => {}
         }
         let with = |p: &Phase| others.iter().cloned().chain([cursor.with(p.looplet.clone(), None)]).collect();
         match region {

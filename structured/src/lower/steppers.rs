@@ -47,6 +47,12 @@ impl Lower {
     ) -> Stmt {
         let (steppers, mut others): (Vec<Cursor>, Vec<Cursor>) =
             cursors.into_iter().partition(|c| c.stepper().is_some());
+        let (steppers, known) = self.asked_by_cost(steppers, &body, nest);
+        others.extend(known.into_iter().filter_map(|c| {
+            let at = Expr::var(nest.iter?);
+            let lookup = self.asks(&c, &at)?;
+            Some(c.with(Looplet::Lookup(lookup), None))
+        }));
         let (steppers, asked) = self.driving(steppers, range, &body, nest);
         if steppers.is_empty() {
             // They are asked for what they have at each coordinate.

@@ -1,0 +1,97 @@
+//! What it costs to go through several lists in one loop, and which of them drive it where accesses do not say so.
+//!
+//! How many elements are stored is not known while compiling, and must not be: another matrix would be another program.
+//! So lists are taken for equally long, and costs are counted for each element of one. All plans come to the same
+//! coordinates in the same order, so that sums do not depend on the choice.
+//!
+//! ```text
+//! counted    1    a list that alone drives the loop
+//! merged     2    each of several lists: which of them goes on is not foreseen
+//! asked      1    at each coordinate that others come to: a position that is computed
+//! probed     4    the same: one that stands in a table
+//! searched  12    the same: steps that double, then halves
+//! ```
+//!
+//! | lists | plan | cost |
+//! |---|---|---|
+//! | two ordered ones | merge | 4, and not 1 + 12 |
+//! | one, and one that can be asked | the first is counted, the other asked | 1 + 1, and not 4 |
+//! | two, and one that can be asked | merge two, ask the third | 4 + 1, and not 6 |
+//! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge goes in order |
+//!
+//! Lists can be asked only where nothing is left of the loop's body at the coordinates that the others skip.
+
+use super::Lower;
+use super::cursor::Cursor;
+use super::drive::Drive;
+use super::region::Nest;
+use super::steppers::is_sharp;
+use crate::levels;
+use crate::looplet::Lookup;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::{Expr, Stmt};
+
+const COUNTED: usize = 1;
+const MERGED: usize = 2;
+const ASKED: usize = 1;
+const PROBED: usize = 4;
+const SEARCHED: usize = 12;
+
+impl Lower {
+    /// The lists that drive a region, and those that are only asked at the coordinates which these come to, since their
+    /// positions are computed.
+    pub(super) fn asked_by_cost(
+        &self,
+        steppers: Vec<Cursor>,
+        body: &Stmt,
+        nest: &Nest<'_>,
+    ) -> (Vec<Cursor>, Vec<Cursor>) {
+        let Some(iter) = nest.iter else { return (steppers, Vec::new()) };
+        let at = Expr::var(iter);
+        // Beyond the dimension there is nothing to ask.
+        let can = |c: &Cursor| c.protocol == Protocol::Default && c.within && self.asks(c, &at).is_some();
+        let (mut driving, mut asked) = (steppers, Vec::new());
+        // From the last one on, so that of several that can be asked the first drives.
+        for k in (0..driving.len()).rev() {
+            if driving.len() > 1 && can(&driving[k]) {
+                let rest: Vec<&Cursor> = driving.iter().enumerate().filter(|(n, _)| *n != k).map(|(_, c)| c).collect();
+                if self.filled(body, rest).is_nop() {
+                    asked.push(driving.remove(k));
+                }
+            }
+        }
+        (driving, asked)
+    }
+
+    /// The position of any coordinate in a list, if it is computed.
+    pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
+        let (tensor, k) = &self.fibres[&c.fibre];
+        let level = &self.tensors[tensor].levels[*k];
+        levels::of(level.level.kind)?.lookup(level, &c.above, at)
+    }
+
+    /// The cheapest plan for lists of which nothing is said: a merge, or one of them that is counted.
+    pub(super) fn cheapest(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
+        let merge = if nest.props.is_concurrent() { usize::MAX } else { MERGED * steppers.len() };
+        let walks = |c: &Cursor| c.protocol == Protocol::Walk;
+        if steppers.len() < 2 || steppers.iter().any(walks) {
+            return Drive::Merge;
+        }
+        let leads = |c: &Cursor| {
+            c.stepper().is_some_and(|s| s.ordered && s.unique && is_sharp(s)) && self.filled(body, [c]).is_nop()
+        };
+        let Some(iter) = nest.iter else { return Drive::Merge };
+        let at = Expr::var(iter);
+        let cost = |c: &Cursor| match (self.asks(c, &at), self.probe(c, &at)) {
+            (Some(_), _) => ASKED,
+            (None, Some(_)) => PROBED,
+            (None, None) => SEARCHED,
+        };
+        let all: usize = steppers.iter().map(cost).sum();
+        let plans = (0..steppers.len()).filter(|k| leads(&steppers[*k]));
+        match plans.map(|k| (COUNTED + all - cost(&steppers[k]), k)).min() {
+            Some((least, k)) if least < merge => Drive::Leader(k),
+            _ => Drive::Merge,
+        }
+    }
+}
