@@ -269,6 +269,7 @@ mod tests {
                     })
                     .collect(),
                 storage: None,
+                of: None,
             })
             .collect();
         let (name, c_name) = ("f".to_string(), "taffeta_f".to_string());

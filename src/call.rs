@@ -177,14 +177,17 @@ impl<'f, 'a> Call<'f, 'a> {
     /// Calls C on the arrays as they are.
     fn run_in_place(&mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
-        let mut results: Vec<Value> =
-            signature.results().zip(shapes).filter_map(|(t, shape)| Value::zeros(t.dtype, shape)).collect();
         let mut copies: Vec<Option<Value>> =
             self.inouts.iter().map(|(_, a)| if a.in_place() { None } else { a.to_value() }).collect();
 
         let structured: Vec<Option<Structured<'_>>> =
             signature.params().map(|p| self.structured(p)).collect::<Result<_, Error>>()?;
         let hidden: Vec<i64> = structured.iter().flatten().flat_map(Structured::hidden).collect();
+        // What is stored where a parameter is has as many elements.
+        let of = |t: &TensorSig| t.of.and_then(|k| structured[k].as_ref());
+        let shape = |t: &TensorSig, shape: Vec<usize>| of(t).map_or(shape, |of| vec![of.stored()]);
+        let results = signature.results().zip(shapes).filter_map(|(t, s)| Value::zeros(t.dtype, shape(t, s)));
+        let mut results: Vec<Value> = results.collect();
 
         let mut args: Vec<(usize, Arg<'_>)> = Vec::new();
         for (k, own) in structured.iter().enumerate() {
@@ -212,7 +215,11 @@ impl<'f, 'a> Call<'f, 'a> {
                 argument.assign(copy);
             }
         }
-        Ok(results)
+        let logical = |(t, value): (&TensorSig, Value)| match t.of.zip(of(t)) {
+            Some((k, of)) => of.followed(&signature.tensors[k], t, sizes, &value).unwrap_or(value),
+            None => value,
+        };
+        Ok(signature.results().zip(results).map(logical).collect())
     }
 
     /// The arrays of a structured parameter: those that are lent, or those that its elements are packed into.

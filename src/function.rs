@@ -174,6 +174,7 @@ impl Function {
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
                 let usage = Usage { time: report.time, scratch: Some(report.memory) };
                 self.take_back(&packed, &mut params);
+                let results = packed.results(&self.signature, results);
                 Ok(Ran { params, results, usage, packed: Some(packed) })
             }
             Code::Interp(func) => self.interpret(func, params, sizes),
@@ -222,10 +223,13 @@ impl Function {
                     Passing::InOut => Arg::from(v),
                     _ => Arg::from(&*v),
                 });
-                let mut args: Vec<Arg<'_>> = args.chain(last.results.iter_mut().map(Arg::from)).collect();
+                let results = packed.elements.iter_mut().zip(&mut last.results);
+                let results = results.map(|(elements, shown)| Arg::from(elements.as_mut().unwrap_or(shown)));
+                let mut args: Vec<Arg<'_>> = args.chain(results).collect();
                 let usage = self.enter_named(&mut args, &named, threads)?;
                 drop(args);
                 self.take_back(&packed, &mut last.params);
+                packed.take_back(&self.signature, &mut last.results);
                 (last.usage, last.packed) = (usage, Some(packed));
                 Ok(usage)
             }

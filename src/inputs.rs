@@ -261,6 +261,11 @@ pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<
     let mut shapes = Vec::new();
     for t in signature.results() {
         let shape = t.shape(sizes);
+        if t.of.is_some() {
+            // It is as large as a parameter is.
+            shapes.push(shape);
+            continue;
+        }
         for (k, d) in t.shape.iter().enumerate() {
             if let Some(v) = d.value.as_ref().and_then(|v| v.eval(sizes)).filter(|v| *v < 0) {
                 errors.push(Diagnostic::new(

@@ -1,7 +1,7 @@
 //! Structured parameters on their way to C: the arrays that their formats consist of.
 
 use crate::error::{Error, Report};
-use taffeta_ast::format::LevelKind;
+use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Signature, Storage, TensorSig};
 use taffeta_structured::{Stored, Unpackable};
@@ -13,6 +13,10 @@ pub struct Packed {
     pub values: Vec<Value>,
     /// Numbers of positions, in the order of the lowered program's sizes after the program's own.
     pub hidden: Vec<i64>,
+    /// Structured parameters.
+    stored: Vec<Option<Stored>>,
+    /// Of results that are stored where parameters are, what C gives: their elements.
+    pub(crate) elements: Vec<Option<Value>>,
 }
 
 impl Packed {
@@ -23,20 +27,49 @@ impl Packed {
     /// What a format cannot hold.
     pub fn of(signature: &Signature, flat: &Signature, params: &[Value]) -> Result<Packed, Error> {
         let mut arrays = flat.params();
-        let mut packed = Packed { values: Vec::new(), hidden: Vec::new() };
-        for (sig, value) in signature.params().zip(params) {
+        let followed = |k: usize| signature.results().any(|r| r.of == Some(k));
+        let (values, hidden, elements) = (Vec::new(), Vec::new(), Vec::new());
+        let mut packed = Packed { values, hidden, stored: Vec::new(), elements };
+        for (k, (sig, value)) in signature.params().zip(params).enumerate() {
             let Some(storage) = &sig.storage else {
                 packed.values.push(value.clone());
+                packed.stored.push(None);
                 arrays.next();
                 continue;
             };
             let stored = one(sig, storage, value)?;
             packed.hidden.extend(stored.hidden());
+            packed.stored.push(followed(k).then(|| stored.clone()));
             for (array, wanted) in stored.into_arrays().into_iter().zip(arrays.by_ref()) {
                 packed.values.push(indices(sig, array, wanted.dtype)?);
             }
         }
         Ok(packed)
+    }
+
+    /// The results of a call; of those that are stored where parameters are, what C gave stays here.
+    pub(crate) fn results(&mut self, signature: &Signature, given: Vec<Value>) -> Vec<Value> {
+        self.elements.clear();
+        let mut results = Vec::new();
+        for (sig, value) in signature.results().zip(given) {
+            let following = self.following(sig, &value);
+            self.elements.push(following.is_some().then(|| value.clone()));
+            results.push(following.unwrap_or(value));
+        }
+        results
+    }
+
+    /// The results of another call with these arrays.
+    pub(crate) fn take_back(&self, signature: &Signature, results: &mut [Value]) {
+        for ((sig, elements), result) in signature.results().zip(&self.elements).zip(results) {
+            if let Some(new) = elements.as_ref().and_then(|e| self.following(sig, e)) {
+                *result = new;
+            }
+        }
+    }
+
+    fn following(&self, sig: &TensorSig, elements: &Value) -> Option<Value> {
+        Some(followed(sig, self.stored.get(sig.of?)?.clone()?, elements))
     }
 
     /// Its sizes by name: the program's own, as far as they are given, and the hidden ones.
@@ -50,6 +83,12 @@ pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec
     let (first, last) = flat.sizes.split_at(flat.sizes.len() - hidden.len());
     let named = first.iter().zip(own).chain(last.iter().zip(hidden));
     named.map(|(s, v)| (s.name.as_str(), *v)).collect()
+}
+
+/// A result with these elements that is stored where a parameter is.
+pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Value {
+    let format = sig.storage.as_ref().map_or_else(|| Format::dense(sig.shape.len()), |s| s.format(sig.dtype));
+    of.followed_by(format, elements.clone()).elements()
 }
 
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {

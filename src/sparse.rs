@@ -1,6 +1,7 @@
 //! Structured tensors on arrays of the caller.
 
 use crate::array::{Element, List};
+use crate::packed;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
@@ -211,8 +212,12 @@ impl<'a> Sparse<'a> {
     /// The elements as a value of their own, which is copied. `format` is one that the arrays were checked for.
     pub(crate) fn to_value(&self, name: &str, format: &Format) -> Result<Value, Unfit> {
         let hidden = self.checked(name, format)?;
-        let arrays = self.arrays.iter().flatten().chain([&self.values]).filter_map(List::to_value).collect();
-        Ok(Stored::of_arrays(self.shape.clone(), format.clone(), arrays, hidden).elements())
+        Ok(Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden).elements())
+    }
+
+    /// Its arrays, then its elements, copied.
+    fn values(&self) -> Vec<Value> {
+        self.arrays.iter().flatten().chain([&self.values]).filter_map(List::to_value).collect()
     }
 }
 
@@ -243,6 +248,24 @@ impl Structured<'_> {
             Structured::Lent(_, hidden) => hidden.clone(),
             Structured::Packed((_, hidden)) => hidden.clone(),
         }
+    }
+
+    /// How many elements are stored.
+    pub(crate) fn stored(&self) -> usize {
+        match self {
+            Structured::Lent(tensor, _) => tensor.stored(),
+            Structured::Packed((arrays, _)) => arrays.last().map_or(0, |elements| elements.data().len()),
+        }
+    }
+
+    /// A result that is stored where this parameter is, with these elements.
+    pub(crate) fn followed(&self, of: &TensorSig, sig: &TensorSig, sizes: &[i64], elements: &Value) -> Option<Value> {
+        let (format, shape) = (of.storage.as_ref()?.format(of.dtype), of.shape(sizes)?);
+        let arrays = match self {
+            Structured::Lent(tensor, _) => tensor.values(),
+            Structured::Packed((arrays, _)) => arrays.clone(),
+        };
+        Some(packed::followed(sig, Stored::of_arrays(shape, format, arrays, self.hidden()), elements))
     }
 
     /// Its arrays, then its elements, for C.

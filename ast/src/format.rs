@@ -63,6 +63,8 @@ pub struct Format {
     pub fill: Option<Literal>,
     /// With whom it shares its index arrays; dense tensors have none.
     pub pattern: Option<Pattern>,
+    /// Whether writes where nothing is stored vanish, as they do in derivatives. Elsewhere they are errors.
+    pub drops: bool,
 }
 
 impl Format {
@@ -74,7 +76,7 @@ impl Format {
     /// Levels that store the dimensions in their order.
     pub fn new(levels: Vec<Level>) -> Format {
         let coords = (0..levels.len()).map(Coord::Dim).collect();
-        Format { levels: levels.into(), coords, fill: None, pattern: None }
+        Format { levels: levels.into(), coords, fill: None, pattern: None, drops: false }
     }
 
     /// The same levels, of which level `k` stores dimension `order[k]`.
@@ -88,6 +90,18 @@ impl Format {
         self.levels.iter().all(|l| l.kind == LevelKind::Dense)
             && self.coords.iter().enumerate().all(|(k, c)| *c == Coord::Dim(k))
             && self.fill.is_none()
+    }
+
+    /// The format of derivatives of tensors in this one: stored where these are, 0 elsewhere.
+    #[must_use]
+    pub fn derivative(&self) -> Format {
+        let format = Format { fill: None, drops: true, ..self.clone() };
+        if format.is_dense() { Format::dense(self.levels.len()) } else { format }
+    }
+
+    /// Whether one value is stored for each coordinate, and not one for several.
+    pub fn is_injective(&self) -> bool {
+        self.levels.iter().all(|l| l.facts().injective)
     }
 
     /// Which dimension each level stores, where each stores one.

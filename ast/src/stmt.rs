@@ -167,6 +167,17 @@ impl Tensor {
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
+    /// Another tensor of the same type and sizes, stored in the same way, over the same pattern.
+    pub fn like(&self, symbol: Symbol, role: Role) -> Tensor {
+        let (dtype, shape, format) = (self.dtype, self.shape.clone(), self.format.clone());
+        Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
+    }
+
+    /// A tensor for derivatives of this one, which is stored where this one is.
+    pub fn derivative(&self, symbol: Symbol, role: Role) -> Tensor {
+        Tensor { format: self.format.derivative(), ..self.like(symbol, role) }
+    }
+
     /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be
     /// counted.
     pub fn constant_bytes(&self) -> Option<i64> {

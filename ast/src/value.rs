@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::half_precision::{to_bf16, to_f16};
 use half::{bf16, f16};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Elements of one type.
@@ -188,12 +189,21 @@ pub struct Value {
 }
 
 /// Where the elements of a sparse tensor stand.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Places {
     /// The indices of one element after the other, in row-major order; none twice.
     pub indices: Vec<i64>,
     /// The value of all others.
     pub fill: Literal,
+    /// Which value each element has, where formats store one for several of them.
+    pub stored_as: Option<Vec<i64>>,
+}
+
+/// What is stored together is a matter of formats, and not of what the tensor is.
+impl PartialEq for Places {
+    fn eq(&self, other: &Places) -> bool {
+        self.indices == other.indices && self.fill == other.fill
+    }
 }
 
 impl Value {
@@ -250,7 +260,7 @@ impl Value {
         let fits = ndim > 0 && indices.len() == elements.len().checked_mul(ndim)?;
         let sorted = || indices.chunks_exact(ndim).is_sorted_by(|a, b| a < b);
         let ok = fits && indices.chunks_exact(ndim).all(inside) && sorted();
-        ok.then(|| Value { shape, data: elements, places: Some(Arc::new(Places { indices, fill })) })
+        ok.then(|| Value { shape, data: elements, places: Some(Arc::new(Places { indices, fill, stored_as: None })) })
     }
 
     /// A sparse tensor of elements in any order. Those that stand at one place are summed (of `bool`, or; integers
@@ -283,7 +293,7 @@ impl Value {
         }
         let mut data = Buffer::zeros(elements.dtype(), merged.len() / ndim);
         coordinates::place(elements, &sorted, &positions, &mut data);
-        Some(Value { shape, data, places: Some(Arc::new(Places { indices: merged, fill })) })
+        Some(Value { shape, data, places: Some(Arc::new(Places { indices: merged, fill, stored_as: None })) })
     }
 
     /// Other elements in the same places; `None` if they are not as many.
@@ -294,6 +304,43 @@ impl Value {
     /// Where its elements stand, if it is sparse: [`Value::data`] has these elements alone.
     pub fn places(&self) -> Option<&Places> {
         self.places.as_deref()
+    }
+
+    /// A sparse tensor whose elements are stored as these values, one for each element: those with equal numbers are
+    /// one. A dense tensor stays as it is.
+    #[must_use]
+    pub fn stored_as(self, values: Vec<i64>) -> Value {
+        let places = self.places.map(|p| Arc::new(Places { stored_as: Some(values), ..(*p).clone() }));
+        Value { places, ..self }
+    }
+
+    /// For each place in row-major order the first one that has its value; `None` if all have their own.
+    pub(crate) fn shared(&self) -> Option<Vec<usize>> {
+        let places = self.places.as_deref()?;
+        let values = places.stored_as.as_ref()?;
+        let mut shared: Vec<usize> = (0..element_count(&self.shape)?).collect();
+        let mut first: FxHashMap<i64, usize> = FxHashMap::default();
+        for (at, value) in places.indices.chunks_exact(self.shape.len()).zip(values) {
+            let place = self.place(at);
+            shared[place] = *first.entry(*value).or_insert(place);
+        }
+        Some(shared)
+    }
+
+    /// Where an element stands in row-major order.
+    fn place(&self, at: &[i64]) -> usize {
+        at.iter().zip(&self.shape).fold(0, |place, (i, n)| place * n + *i as usize)
+    }
+
+    /// Of a dense tensor the elements that a sparse one of that shape has, 0 elsewhere.
+    pub(crate) fn sampled(&self, at: &Value) -> Option<Value> {
+        let places = at.places()?;
+        let mut data = Buffer::zeros(self.dtype(), at.data.len());
+        for (e, indices) in places.indices.chunks_exact(self.shape.len()).enumerate() {
+            data.set(e, self.data.get(self.place(indices)));
+        }
+        let places = Places { fill: Literal::zero(self.dtype()), ..places.clone() };
+        Some(Value { shape: self.shape.clone(), data, places: Some(Arc::new(places)) })
     }
 
     /// The same elements, and that value for all others; a dense tensor stays as it is.
@@ -317,7 +364,7 @@ impl Value {
         }
         let mut has = vec![false; len];
         for (e, at) in places.indices.chunks_exact(self.shape.len()).enumerate() {
-            let place = at.iter().zip(&self.shape).fold(0, |place, (i, n)| place * n + *i as usize);
+            let place = self.place(at);
             data.set(place, self.data.get(e));
             has[place] = true;
         }
@@ -338,7 +385,7 @@ impl Value {
             }
             data.set(e, self.data.get(k));
         }
-        Value { shape: self.shape.clone(), data, places: Some(Arc::new(Places { indices, fill })) }
+        Value { shape: self.shape.clone(), data, places: Some(Arc::new(Places { indices, fill, stored_as: None })) }
     }
 
     /// The elements as [`Buffer::get_f64`] gives them.

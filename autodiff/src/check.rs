@@ -15,10 +15,12 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             );
             continue;
         };
-        if !p.tensor.format.is_dense() {
-            let text = format!("the gradient with respect to `{wrt}`, which is structured, is not supported yet");
+        if !p.tensor.format.is_dense() && matches!(request.kind, Kind::Jvp | Kind::Jacobian) {
+            let text = format!("`{name}` with respect to `{wrt}`, which is structured, is not supported yet");
             found.push(
-                Diagnostic::new("grad::structured", text).at(request.span).help("name the dense parameters in `wrt`"),
+                Diagnostic::new("grad::structured", text)
+                    .at(request.span)
+                    .help("`vjp` gives the gradient in its pattern"),
             );
             continue;
         }

@@ -15,7 +15,7 @@ use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::Reference;
 use taffeta_ast::validate::Invariant;
-use taffeta_ast::{Expr, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, validate};
+use taffeta_ast::{Expr, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor, validate};
 
 /// The same gradient, shorter.
 pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
@@ -113,7 +113,9 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
             zeroing.extend(s.kind().children().iter().map(|c| c.id()));
         }
     });
-    for (adjoint, zeros) in &info.zeros {
+    // What stands for several elements sums their derivatives.
+    let summing = non_injective(func);
+    for (adjoint, zeros) in info.zeros.iter().filter(|(adjoint, _)| !summing.contains(adjoint)) {
         let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !zeroing.contains(&r.site.stmt.id())).collect();
         for r in all.iter().filter(|r| is_sum_into(&r.site.stmt, adjoint) && covers(r)) {
             let sink = |b: &Reference| b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
@@ -133,6 +135,23 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
         }
         _ => None,
     }))
+}
+
+/// Tensors one value of which stands for several elements.
+fn non_injective(func: &Func) -> FxHashSet<Symbol> {
+    let mut out: FxHashSet<Symbol> = FxHashSet::default();
+    let mut note = |t: &Tensor| {
+        if !t.format.is_injective() {
+            out.insert(t.symbol.clone());
+        }
+    };
+    func.interface().for_each(|t| note(t));
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            note(tensor);
+        }
+    });
+    out
 }
 
 /// Whether a statement adds to elements of a tensor what does not depend on that tensor.

@@ -24,7 +24,7 @@ struct Forward {
 }
 
 fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(Symbol::new(format!("{}.tangent", t.symbol)), t.dtype, t.shape.clone(), role))
+    Arc::new(t.derivative(Symbol::new(format!("{}.tangent", t.symbol)), role))
 }
 
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of

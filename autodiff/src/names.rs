@@ -45,7 +45,7 @@ impl Names {
         if left {
             self.left.insert(name.clone());
         }
-        Arc::new(Tensor::dense(Symbol::new(name), of.dtype, of.shape.clone(), role))
+        Arc::new(of.derivative(Symbol::new(name), role))
     }
 }
 

@@ -263,7 +263,7 @@ fn touched(s: &Stmt) -> FxHashSet<Symbol> {
 
 /// A tensor as a parameter or a result: where it was kept is a matter of the program that it was local to.
 fn interface(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(t.symbol.clone(), t.dtype, t.shape.clone(), role))
+    Arc::new(t.like(t.symbol.clone(), role))
 }
 
 /// The backward pass with names of its own: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever the

@@ -110,5 +110,5 @@ fn count(begin: &Expr, end: &Expr, stride: i64, length: i64) -> Expr {
 fn private(t: &Tensor) -> Arc<Tensor> {
     let name = t.symbol.name();
     let symbol = Symbol::new(format!("{}.now", name.strip_suffix(".now").unwrap_or(name)));
-    Arc::new(Tensor::dense(symbol, t.dtype, t.shape.clone(), Role::Tape))
+    Arc::new(t.like(symbol, Role::Tape))
 }

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 use taffeta_ast::format::{Format, Level};
 use taffeta_ast::func::ParamMode;
-use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol, Tensor};
 
 /// An entry's interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +63,10 @@ pub struct TensorSig {
     /// How it is stored, if not densely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
+    /// Of a structured result, the parameter where it is stored, by its place: C gives its elements alone, one for each
+    /// of that one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<usize>,
 }
 
 /// How a structured tensor is stored.
@@ -177,12 +182,17 @@ impl Signature {
             ParamMode::InOut => Passing::InOut,
         });
         let passing = modes.chain(func.results.iter().map(|_| Passing::Result));
+        let of = |t: &Tensor| {
+            let pattern = t.format.pattern.filter(|_| t.role == Role::Result)?;
+            func.params.iter().position(|p| p.tensor.format.pattern == Some(pattern))
+        };
         let tensors = func.interface().zip(passing).map(|(t, passing)| TensorSig {
             name: t.symbol.name().to_string(),
             dtype: t.dtype,
             passing,
             shape: t.shape.iter().map(|e| Dim { text: text(e, 0), value: Size::of(e, &func.sizes) }).collect(),
             storage: Storage::of(&t.format),
+            of: of(t),
         });
         Signature {
             name: func.name.clone(),

@@ -102,8 +102,16 @@ pub fn text(name: &str, value: &Value) -> String {
         return out;
     }
     out.push('\n');
-    for line in values(value).lines() {
-        out.push_str(&format!("  {line}\n"));
+    if value.places().is_some() {
+        // Elements that are stored, with their indices.
+        let text = value.to_string();
+        for line in text.split_once("], ").map_or(&*text, |(_, elements)| elements).lines() {
+            out.push_str(&format!("  {line}\n"));
+        }
+    } else {
+        for line in values(value).lines() {
+            out.push_str(&format!("  {line}\n"));
+        }
     }
     if let Some(i) = integers(value) {
         out.push_str(&match value.dtype() {

@@ -119,6 +119,15 @@ impl Flat {
         Ok(Flat { tensor: tensor.clone(), levels: all, values, fibres })
     }
 
+    /// A tensor that is stored where this one is: it has the index arrays of this one, and its own elements.
+    pub(crate) fn followed_by(&self, tensor: &Arc<Tensor>) -> Flat {
+        let name = tensor.symbol.name();
+        let (symbol, shape) = (Symbol::new(format!("{name}.val")), self.values.shape.clone());
+        let values = Tensor { memory: tensor.memory, ..Tensor::dense(symbol, tensor.dtype, shape, tensor.role) };
+        let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
+        Flat { tensor: tensor.clone(), levels: self.levels.clone(), values: Arc::new(values), fibres }
+    }
+
     /// All arrays, as parameters.
     pub(crate) fn arrays(&self) -> Vec<Array> {
         let mut out = Vec::new();

@@ -28,6 +28,7 @@
 //!
 //! Not there yet, and refused: merges in loops that are parallel or vectorised.
 
+mod access;
 mod explain;
 mod layout;
 mod lent;

@@ -1,5 +1,6 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 //!
+//! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
 //! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
@@ -11,12 +12,14 @@ mod cost;
 mod cursor;
 mod drive;
 mod explained;
+mod follow;
 mod lazy;
 mod region;
 mod runs;
 mod search;
 mod steppers;
 
+use crate::access;
 use crate::explain::{Explained, Part};
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
@@ -66,6 +69,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     let mut pass = Lower::default();
     let (params, layout) = pass.interface(func)?;
+    let results = pass.followers(func)?;
     let bound = func.sizes.iter().map(|s| (s.clone(), None)).collect();
     let body = pass.stmt(&pass.opened(&func.body), &bound);
     if !pass.found.is_empty() {
@@ -73,7 +77,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     let body = rewrite::settled(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
-    let func = Func { params, sizes, ..func.with_body(body) };
+    let func = Func { params, results, sizes, ..func.with_body(body) };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
     Ok(Structured { func, layout, warnings: pass.warnings, explained })
@@ -86,8 +90,10 @@ struct Lower {
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
-    declared: Vec<Stmt>,
+    scopes: Vec<Stmt>,
     carried: Vec<Symbol>,
+    /// Tensors that are stored where a parameter is, with that, in their order.
+    follows: Vec<(Symbol, Symbol)>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     explained: Vec<Explained>,
@@ -129,19 +135,23 @@ impl Lower {
     }
 
     /// The statement with an access to the outermost fibre for each to a structured tensor: `A[i, j]` with the columns
-    /// first is `A.fibre0[0, 1, 0, j, i]`.
+    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices the accesses of tensors that refuse writes elsewhere
+    /// have those that the program wrote, for messages.
     fn opened(&self, s: &Stmt) -> Stmt {
-        substitute::rebuild(s, &mut |e| match e.kind() {
+        let opened = access::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {
                 Some(flat) => {
                     let indices = flat.levels.iter().map(|l| at[l.dimension].clone());
-                    let all = path(&Positions::one(Expr::int(0)), &Expr::int(0)).chain(indices).collect();
-                    Expr::load(&flat.fibres[0], all, e.dtype())
+                    let own = if follow::refuses(flat) { at.as_slice() } else { &[] };
+                    let (root, zero) = (Positions::one(Expr::int(0)), Expr::int(0));
+                    let all = path(&root, &zero).chain(indices).chain(own.iter().cloned());
+                    Expr::load(&flat.fibres[0], all.collect(), e.dtype())
                 }
                 None => e,
             },
             _ => e,
-        })
+        });
+        self.shared_values(&opened)
     }
 
     /// A statement inside of loops that bind this.
@@ -149,15 +159,19 @@ impl Lower {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
             StmtKind::VarDef { .. } => {
-                self.declared.push(s.clone());
+                let s = self.declared(s);
+                self.scopes.push(s.clone());
                 let done = s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
-                self.declared.pop();
+                self.scopes.pop();
                 return done;
             }
             _ => {}
         }
         if let Some(lazy) = self.lazy(s, bound) {
             return self.branched(s, &lazy, bound);
+        }
+        if let Some(all) = self.set_everywhere(s) {
+            return all;
         }
         let located = self.located_here(s, bound);
         let all = self.checks(s, bound);
@@ -174,7 +188,7 @@ impl Lower {
             }
             _ => {
                 let span = located.origin().span();
-                located.kind().exprs().into_iter().for_each(|e| self.refuse_rest(e, span));
+                access::exprs(&located).iter().for_each(|e| self.refuse_rest(e, span));
                 if let Some(t) = located.kind().printed().into_iter().find(|t| self.tensors.contains_key(t)) {
                     self.refuse_at(span, format!("`{t}`, which is structured, cannot be printed whole yet"));
                 }
@@ -229,7 +243,7 @@ impl Lower {
     /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
     fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
+        let Some(declared) = self.scopes.iter().rev().find(declares) else { return false };
         let fill = |e: &Expr| {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
@@ -257,13 +271,14 @@ impl Lower {
         if step.as_int() != Some(1) {
             return plain(self, body);
         }
+        self.refuse_races(s, iter, props, body);
         let body = self.located(body, &inside);
         // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is none.
         let found = self.indexed(&body, iter, bound);
         let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &Expr::bool(true), bound)).collect();
         let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
         let fits = |e: &Expr| found.contains(e);
-        let body = &substitute::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
+        let body = &access::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
         let mut cursors = self.cursors(body, iter, bound);
         if cursors.is_empty() {
             return plain(self, body);
@@ -400,8 +415,8 @@ impl Lower {
     /// iterations, does where it is entered.
     fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
         let mut found = None;
-        for e in s.kind().exprs() {
-            guarded(e, &Expr::bool(true), &mut |e, _| {
+        for e in access::exprs(s) {
+            guarded(&e, &Expr::bool(true), &mut |e, _| {
                 if found.is_none() && self.is_unknown(e, bound) {
                     found = Some((e.clone(), Expr::bool(true)));
                 }
@@ -439,8 +454,8 @@ impl Lower {
     /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of them.
     fn checks(&mut self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
         let mut out = Vec::new();
-        for e in s.kind().exprs() {
-            guarded(e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));
+        for e in access::exprs(s) {
+            guarded(&e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));
         }
         out
     }
@@ -469,15 +484,12 @@ impl Lower {
 
     /// The statement in which accesses have consumed all levels whose positions are computed from what is bound.
     fn located(&self, s: &Stmt, bound: &Scope) -> Stmt {
-        substitute::rebuild(s, &mut |e| self.locate(e, bound, &|k, size| is_coordinate(k, size, bound)))
+        access::rebuild(s, &mut |e| self.locate(e, bound, &|k, size| is_coordinate(k, size, bound)))
     }
 
     /// The same for what stands in a statement itself.
     fn located_here(&self, s: &Stmt, bound: &Scope) -> Stmt {
-        let mut done = FxHashMap::default();
-        s.map(&mut Stmt::clone, &mut |e| {
-            substitute::rebuild_expr(e, &mut |e| self.locate(e, bound, &|_, _| true), &mut done)
-        })
+        access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_, _| true))
     }
 
     /// An access of which all levels are consumed whose coordinates are known, are as `fits` says, and give a position.
@@ -629,8 +641,8 @@ fn tail_of(s: &Stmt) -> Origin {
 /// Calls `f` on every expression of a statement and those inside, with the condition under which its statement evaluates
 /// it, and whether that statement is always executed.
 fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
-    for e in s.kind().exprs() {
-        guarded(e, &Expr::bool(true), &mut |e, guard| f(e, guard, always));
+    for e in access::exprs(s) {
+        guarded(&e, &Expr::bool(true), &mut |e, guard| f(e, guard, always));
     }
     let always = always && matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
     s.kind().children().into_iter().for_each(|s| each_access(s, always, f));

@@ -17,6 +17,7 @@
 //! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
 //! [`of_fill`], and becomes a constant in the end ([`settled`]).
 
+use crate::access;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;
 use taffeta_analysis::pass::substitute;
@@ -75,6 +76,8 @@ impl Folded {
 /// Which expressions are elements that are not stored, and their value.
 struct Rewriter<'f> {
     fill: &'f dyn Fn(&Expr) -> Option<Literal>,
+    /// What a write to an element becomes that is not stored, unless it leaves the element as it is.
+    outside: &'f dyn Fn(&Stmt, &Expr) -> Stmt,
     done: FxHashMap<Expr, Folded>,
     /// Scalars that stand for one value each.
     defined: FxHashSet<Symbol>,
@@ -83,15 +86,20 @@ struct Rewriter<'f> {
 }
 
 impl<'f> Rewriter<'f> {
-    fn new(fill: &'f dyn Fn(&Expr) -> Option<Literal>) -> Rewriter<'f> {
-        Rewriter { fill, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
+    fn new(fill: &'f dyn Fn(&Expr) -> Option<Literal>, outside: &'f dyn Fn(&Stmt, &Expr) -> Stmt) -> Rewriter<'f> {
+        Rewriter { fill, outside, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
     }
 }
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
 /// `around`: scalars that stand for one value each, and are declared around the statement.
-pub(crate) fn run(s: &Stmt, around: &[Symbol], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Stmt {
-    let mut rewriter = Rewriter::new(fill);
+pub(crate) fn run(
+    s: &Stmt,
+    around: &[Symbol],
+    fill: &dyn Fn(&Expr) -> Option<Literal>,
+    outside: &dyn Fn(&Stmt, &Expr) -> Stmt,
+) -> Stmt {
+    let mut rewriter = Rewriter::new(fill, outside);
     rewriter.defined = definitions(s);
     rewriter.defined.extend(around.iter().cloned());
     rewriter.stmt(s)
@@ -104,10 +112,11 @@ pub(crate) fn is_carried(
     rest: &[Stmt],
     fill: &dyn Fn(&Expr) -> Option<Literal>,
 ) -> bool {
-    let folded = Rewriter::new(fill).expr(value);
+    let nothing = |_: &Stmt, _: &Expr| Stmt::nop();
+    let folded = Rewriter::new(fill, &nothing).expr(value);
     let Some(v) = folded.fill else { return false };
     let stored = |_: &Expr| None;
-    let mut rewriter = Rewriter::new(&stored);
+    let mut rewriter = Rewriter::new(&stored, &nothing);
     rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), of_fill(v, value.dtype()));
     rewriter.defined = rest.iter().flat_map(definitions).collect();
     rest.iter().for_each(|s| drop(rewriter.stmt(s)));
@@ -116,6 +125,11 @@ pub(crate) fn is_carried(
 
 impl Rewriter<'_> {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
+        if let Some(element) = access::target(s)
+            && let Some(fill) = (self.fill)(&element)
+        {
+            return self.written_outside(s, &element, fill);
+        }
         let kind = match s.kind() {
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 let (indices, value) = (self.accesses(indices), self.expr(value));
@@ -208,6 +222,18 @@ impl Rewriter<'_> {
             StmtKind::Assume { .. } | StmtKind::Eval { .. } => return s.clone(),
         };
         if kind == *s.kind() { s.clone() } else { s.with_kind(kind) }
+    }
+
+    /// A write to an element that is not stored.
+    fn written_outside(&mut self, s: &Stmt, element: &Expr, fill: Literal) -> Stmt {
+        let keeps = match s.kind() {
+            StmtKind::Store { value, .. } => self.expr(value).value() == Some(fill),
+            StmtKind::ReduceTo { op, value, .. } => {
+                self.expr(value).value().is_some_and(|v| is_identity(op.info().op, Side::Right, v))
+            }
+            _ => unreachable!("it is a write"),
+        };
+        if keeps { Stmt::nop() } else { (self.outside)(s, element) }
     }
 
     fn accesses(&mut self, all: &[Access]) -> Vec<Access> {

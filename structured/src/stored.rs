@@ -150,6 +150,14 @@ impl Stored {
         Stored { shape, format, arrays, hidden }
     }
 
+    /// A tensor that is stored where this one is: these are its elements, one for each of this one's.
+    #[must_use]
+    pub fn followed_by(mut self, format: Format, elements: Value) -> Stored {
+        self.arrays.pop();
+        self.arrays.push(elements);
+        Stored { format, ..self }
+    }
+
     /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
@@ -197,9 +205,18 @@ impl Stored {
             order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = *c);
         }
         let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
-        // Levels that are not unique may have one element several times.
-        Value::summed(self.shape.clone(), indices, &elements, fill)
-            .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
+        let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
+            Value::summed(self.shape.clone(), indices, elements, fill)
+                .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
+        };
+        if self.format.is_injective() {
+            // Levels that are not unique may have one element several times.
+            return sorted(indices, &elements, fill);
+        }
+        let positions = Buffer::I64(found.iter().map(|(_, position)| *position).collect());
+        let positions = sorted(indices.clone(), &positions, Literal::Int(0));
+        let positions = (0..positions.data().len()).filter_map(|k| positions.data().get_int(k));
+        sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect())
     }
 
     /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.

@@ -37,6 +37,13 @@ pub enum ErrorKind {
         /// Which element.
         indices: Vec<i64>,
     },
+    /// An element is written that is not in the tensor's pattern.
+    Outside {
+        /// The tensor's name.
+        tensor: String,
+        /// Which element.
+        indices: Vec<i64>,
+    },
     /// A tensor would have a negative size.
     NegativeSize {
         /// The tensor's name.
@@ -97,7 +104,9 @@ impl ErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
             ErrorKind::Assert { kind: AssertKind::Program, .. } => "run::assert",
-            ErrorKind::Assert { kind: AssertKind::Index, .. } | ErrorKind::Index { .. } => "run::index",
+            ErrorKind::Assert { kind: AssertKind::Index, .. } | ErrorKind::Index { .. } | ErrorKind::Outside { .. } => {
+                "run::index"
+            }
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
             }
@@ -124,6 +133,9 @@ impl fmt::Display for ErrorKind {
             ErrorKind::ZeroStep => write!(f, "the step of `range` is 0"),
             ErrorKind::Uninitialised { tensor, indices } => {
                 write!(f, "`{tensor}{}` is read before it is written", Subscript(indices))
+            }
+            ErrorKind::Outside { tensor, indices } => {
+                write!(f, "element {} of `{tensor}` is written, and is not in its pattern", Subscript(indices))
             }
             ErrorKind::NegativeSize { tensor, dim, size } => {
                 write!(f, "dimension {dim} of `{tensor}` has the negative size {size}")

@@ -4,6 +4,8 @@
 //! A value is *of the fill* if nothing but fills and constants went into it, or if a fill annihilated the rest. What is
 //! annihilated is not evaluated in the end: iterations that storage skips raise nothing, so an operand that stops the
 //! program does not where the other one is an annihilator.
+//!
+//! Tensors that are written are stored where a parameter is, over whose pattern they are: in [`super::follow`].
 
 use super::machine::{Machine, Run};
 use super::resolve::Node;
@@ -27,7 +29,7 @@ impl Machine<'_> {
             Node::Const(_) | Node::Var(_) => plain(self.eval(node)?),
             Node::Load(slot, indices) => {
                 let offset = self.offset(*slot, indices)?;
-                Filled { value: self.read(*slot, offset)?, of_fill: !self.cells[*slot].stores(offset) }
+                Filled { value: self.read(*slot, self.place(*slot, offset))?, of_fill: !self.stores(*slot, offset) }
             }
             Node::Unary(op, dtype, a) => {
                 let a = self.filled(a)?;

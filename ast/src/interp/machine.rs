@@ -18,23 +18,25 @@ pub(super) struct Cell {
     written: Option<Vec<bool>>,
     /// Which elements are stored; `None` where all are.
     stored: Option<Vec<bool>>,
+    /// For each element the first one that is stored as the same value; `None` where each has its own.
+    shared: Option<Vec<usize>>,
 }
 
 impl Cell {
     /// A tensor with contents.
     pub fn given(value: Value) -> Cell {
         let (shape, data) = value.into_parts();
-        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored: None }
+        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored: None, shared: None }
     }
 
-    /// A tensor of which these elements are stored.
-    pub fn partly((value, stored): (Value, Vec<bool>)) -> Cell {
-        Cell { stored: Some(stored), ..Cell::given(value) }
+    /// A tensor of which these elements are stored, some of them as one value.
+    pub fn partly((value, stored): (Value, Vec<bool>), shared: Option<Vec<usize>>) -> Cell {
+        Cell { stored: Some(stored), shared, ..Cell::given(value) }
     }
 
     /// No tensor yet.
     pub fn empty(dtype: DType) -> Cell {
-        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None }
+        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None, shared: None }
     }
 
     /// Its size in a dimension.
@@ -47,6 +49,34 @@ impl Cell {
         self.stored.as_ref().is_none_or(|s| s[offset])
     }
 
+    /// The first element that is stored as the same value.
+    pub fn first(&self, offset: usize) -> usize {
+        self.shared.as_ref().map_or(offset, |s| s[offset])
+    }
+
+    /// Makes what another tensor does not store the fill. What is stored as the value of another element counts as
+    /// written too.
+    pub fn fill_outside(&mut self, of: &Cell, fill: Literal) {
+        for k in 0..self.data.len() {
+            let (stores, own) = (of.stores(k), of.first(k) == k);
+            if !stores {
+                self.data.set(k, fill);
+            }
+            if let Some(written) = self.written.as_mut().filter(|_| !stores || !own) {
+                written[k] = true;
+            }
+        }
+    }
+
+    /// The tensor with the value of each element at it.
+    pub fn spread(&self, of: &Cell) -> Option<Value> {
+        let mut data = self.data.clone();
+        for k in 0..data.len() {
+            data.set(k, self.data.get(of.first(k)));
+        }
+        Value::new(self.shape.iter().map(|n| *n as usize).collect(), data)
+    }
+
     /// The tensor as the caller sees it, and which elements were never written.
     pub fn finish(self) -> (Option<Value>, Vec<usize>) {
         let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
@@ -57,6 +87,8 @@ impl Cell {
 /// The state of a running program.
 pub(super) struct Machine<'a> {
     pub tensors: &'a [&'a Tensor],
+    /// The tensor over whose pattern each is stored, for those that have none of their own.
+    pub follows: &'a [Option<usize>],
     pub cells: Vec<Cell>,
     /// Sizes and iterators.
     pub vars: Vec<i64>,
@@ -130,12 +162,18 @@ impl Machine<'_> {
 
     fn store(&mut self, slot: usize, indices: &[Node], value: &Node) -> Run<()> {
         let offset = self.offset(slot, indices)?;
+        if self.follows[slot].is_some() {
+            return self.store_following(slot, offset, value);
+        }
         let value = self.eval(value)?;
         self.write(slot, offset, value)
     }
 
     fn reduce(&mut self, slot: usize, indices: &[Node], op: Op, value: &Node) -> Run<()> {
         let offset = self.offset(slot, indices)?;
+        if self.follows[slot].is_some() {
+            return self.reduce_following(slot, offset, op, value);
+        }
         if let Node::Structured(value) = value {
             let value = self.filled(value)?;
             return self.reduce_filled(slot, offset, op, value);
@@ -174,6 +212,7 @@ impl Machine<'_> {
             written.fill(false);
         }
         cell.shape = sizes;
+        self.follow(slot);
         Ok(())
     }
 
@@ -233,7 +272,7 @@ impl Machine<'_> {
             return Ok("[]".to_string());
         }
         let start = self.offset(slot, at)? * below;
-        show::tensor(&shape, &mut |k| Ok(show::value(self.read(slot, start + k)?, dtype)))
+        show::tensor(&shape, &mut |k| Ok(show::value(self.read(slot, self.place(slot, start + k))?, dtype)))
     }
 
     /// The place of an element in memory.
@@ -256,17 +295,23 @@ impl Machine<'_> {
         if let Some(written) = &cell.written
             && !written[offset]
         {
-            let mut rest = offset as i64;
-            let mut indices: Vec<i64> = Vec::with_capacity(cell.shape.len());
-            for size in cell.shape.iter().rev() {
-                indices.push(rest % size);
-                rest /= size;
-            }
-            indices.reverse();
             let tensor = self.tensors[slot].symbol.name().to_string();
-            return Err(Box::new(ErrorKind::Uninitialised { tensor, indices }));
+            return Err(Box::new(ErrorKind::Uninitialised { tensor, indices: self.indices(slot, offset) }));
         }
         Ok(cell.data.get(offset))
+    }
+
+    /// The indices of an element.
+    pub(super) fn indices(&self, slot: usize, offset: usize) -> Vec<i64> {
+        let shape = &self.cells[slot].shape;
+        let mut rest = offset as i64;
+        let mut indices: Vec<i64> = Vec::with_capacity(shape.len());
+        for size in shape.iter().rev() {
+            indices.push(rest % size);
+            rest /= size;
+        }
+        indices.reverse();
+        indices
     }
 
     pub(super) fn write(&mut self, slot: usize, offset: usize, value: Literal) -> Run<()> {

@@ -3,16 +3,18 @@
 //! and every read of an element that was not written.
 //!
 //! - `resolve`: symbols to slots. `machine`: statements and expressions. `fill`: expressions that read structured
-//!   tensors, of which it keeps which elements are stored ([`Value::places`]).
+//!   tensors, of which it keeps which elements are stored ([`Value::places`]). `follow`: tensors that are stored where
+//!   others are.
 //!
 //! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
 //! expressions need both, and not the interpreter.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written, loops over the
-//! reals, library calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written and have a pattern of
+//! their own, loops over the reals, library calls.
 
 mod error;
 mod fill;
+mod follow;
 mod machine;
 mod resolve;
 
@@ -71,14 +73,14 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     vars.resize(program.vars, 0);
     let cell = |(p, v): (&Param, &Value)| match v.places() {
         None => Ok(Cell::given(v.clone())),
-        Some(_) => v.dense().map(Cell::partly).ok_or_else(|| {
+        Some(_) => v.dense().map(|dense| Cell::partly(dense, v.shared())).ok_or_else(|| {
             let (tensor, shape) = (p.tensor.symbol.name().to_string(), v.shape().iter().map(|n| *n as i64).collect());
             nowhere(ErrorKind::TooLarge { tensor, shape })
         }),
     };
     let mut cells = func.params.iter().zip(&inputs.params).map(cell).collect::<Result<Vec<Cell>, _>>()?;
     cells.extend(program.tensors[cells.len()..].iter().map(|t| Cell::empty(t.dtype)));
-    let mut machine = Machine { tensors: &program.tensors, cells, vars, lines };
+    let mut machine = Machine { tensors: &program.tensors, follows: &program.follows, cells, vars, lines };
 
     let (params, results) = program.interface.split_at(func.params.len());
     for (slot, shape) in params.iter().enumerate() {
@@ -89,14 +91,16 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     }
     machine.block(&program.body)?;
 
+    // Results over the pattern of a parameter are stored where that is.
+    let samples: Vec<Option<Value>> = (0..results.len()).map(|k| machine.sampled(params.len() + k, inputs)).collect();
     let mut finished = machine.cells.into_iter().map(Cell::finish);
     let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
     for ((value, _), given) in finished.by_ref().take(params.len()).zip(&inputs.params) {
         // A sparse one is only read, and stays what it is.
         outputs.params.extend(if given.places().is_some() { Some(given.clone()) } else { value });
     }
-    for (value, holes) in finished.take(results.len()) {
-        outputs.results.extend(value);
+    for ((value, holes), sample) in finished.take(results.len()).zip(samples) {
+        outputs.results.extend(sample.or(value));
         outputs.unwritten.push(holes);
     }
     Ok(outputs)

@@ -5,6 +5,7 @@ use super::error::{ErrorKind, RuntimeError};
 use crate::algebra::definitions;
 use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Literal};
+use crate::format::Pattern;
 use crate::func::Func;
 use crate::op::Op;
 use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
@@ -110,6 +111,8 @@ pub(super) enum Part<'a> {
 pub(super) struct Program<'a> {
     /// The tensors, by slot: parameters, then results, then locals.
     pub tensors: Vec<&'a Tensor>,
+    /// The slot of the parameter over whose pattern a tensor is stored that has none of its own.
+    pub follows: Vec<Option<usize>>,
     /// Number of slots of sizes (which come first, in order) and iterators.
     pub vars: usize,
     /// Shapes of parameters and results.
@@ -132,7 +135,7 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
         r.definitions = definitions(&func.body);
     }
     let body = r.block(&func.body)?;
-    Ok(Program { tensors: r.tensors, vars: r.count, interface, body })
+    Ok(Program { tensors: r.tensors, follows: r.follows, vars: r.count, interface, body })
 }
 
 #[derive(Default)]
@@ -144,6 +147,10 @@ struct Resolver<'a> {
     /// Tensors that are alive.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
+    /// As in [`Program`].
+    follows: Vec<Option<usize>>,
+    /// The parameters that patterns are of.
+    patterns: FxHashMap<Pattern, usize>,
     /// Whether any of them is structured.
     structured: bool,
     /// Scalars that stand for one value each, and the slots of those whose value may be of the fill.
@@ -169,10 +176,17 @@ impl<'a> Resolver<'a> {
     }
 
     fn declare(&mut self, tensor: &'a Tensor) -> Resolved<usize> {
-        if !tensor.format.is_dense() && tensor.role != Role::Input {
-            return Err(ErrorKind::Unsupported("structured tensors that are written"));
-        }
         let slot = self.tensors.len();
+        let of = tensor.format.pattern.and_then(|p| self.patterns.get(&p)).copied();
+        match tensor.format.is_dense() {
+            true => self.follows.push(None),
+            false if tensor.role == Role::Input => {
+                tensor.format.pattern.map(|p| self.patterns.entry(p).or_insert(slot));
+                self.follows.push(None);
+            }
+            false if of.is_some() => self.follows.push(of),
+            false => return Err(ErrorKind::Unsupported("structured tensors that are written")),
+        }
         self.structured |= !tensor.format.is_dense();
         self.tensors.push(tensor);
         self.slots.insert(tensor.symbol.clone(), slot);

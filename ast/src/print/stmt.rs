@@ -3,6 +3,7 @@
 use super::expr::{element, expected, standalone};
 use super::names::{Names, entry};
 use crate::expr::{Access, Expr, ExprKind};
+use crate::format::Pattern;
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
@@ -20,6 +21,8 @@ pub(super) struct Printer {
     names: Names,
     /// Scalars of these are written as `p[...] = e`: the caller sees them.
     params: FxHashSet<Symbol>,
+    /// The parameters that patterns are of.
+    patterns: FxHashMap<Pattern, Symbol>,
     /// What schedules call loops, where that is to be said.
     selectors: FxHashMap<StmtId, String>,
 }
@@ -47,6 +50,9 @@ impl Printer {
             self.names.bind_result(&t.symbol);
         }
         self.params = f.params.iter().map(|p| p.tensor.symbol.clone()).collect();
+        for p in f.params.iter().rev() {
+            self.patterns.extend(p.tensor.format.pattern.map(|pattern| (pattern, p.tensor.symbol.clone())));
+        }
         let params: Vec<String> = f.params.iter().map(|p| self.param(p)).collect();
         let results: Vec<String> = f.results.iter().map(|t| self.annotation(t)).collect();
         let returns = match results.as_slice() {
@@ -304,7 +310,15 @@ impl Printer {
     fn annotation(&self, t: &Tensor) -> String {
         let shape: Vec<String> = t.shape.iter().map(|e| expected(e, &self.names)).collect();
         let dense = if shape.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, shape.join(", ")) };
-        if t.format.is_dense() { dense } else { format!("{dense} @ {}", t.format) }
+        let of = t.format.pattern.and_then(|p| self.patterns.get(&p)).filter(|of| **of != t.symbol);
+        match of {
+            _ if t.format.is_dense() => dense,
+            None => format!("{dense} @ {}", t.format),
+            Some(of) => {
+                let drops = if t.format.drops { ", drop=True" } else { "" };
+                format!("{dense} @ pattern({}{drops})", self.names.text(of))
+            }
+        }
     }
 }
 

@@ -31,7 +31,10 @@ fn declaration(signature: &Signature) -> String {
     let show = |t: &TensorSig| {
         let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
         let shape = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
-        let stored = t.storage.as_ref().map_or(String::new(), |s| format!(" @ {}", s.format(t.dtype)));
+        let stored = match t.of {
+            Some(k) => format!(" @ pattern({})", signature.tensors[k].name),
+            None => t.storage.as_ref().map_or(String::new(), |s| format!(" @ {}", s.format(t.dtype))),
+        };
         let plain = format!("{}{shape}{stored}", t.dtype);
         let of_type = if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain };
         format!("{}: {of_type}", t.name)

@@ -38,6 +38,11 @@ pub(super) fn described(lowered: &Lowered) -> String {
         let elements = arrays.next().map(shown).unwrap_or_default();
         text += &format!(" * and in data, n_stored of them: {elements} */\n");
     }
+    for (sig, flat) in logical.signature.results().zip(lowered.signature().results()) {
+        if let Some(of) = sig.of.map(|k| &logical.signature.tensors[k].name) {
+            text += &format!("/* {}, as elements alone, one for each of {of}: {} */\n", sig.name, shown(flat));
+        }
+    }
     text
 }
 
@@ -107,8 +112,12 @@ fn structured(logical: &Logical) -> impl Iterator<Item = (usize, &[LogicalLevel]
 fn tables(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     let base = &flat.base;
     e.out.line("");
-    let passing = logical.signature.tensors.iter().map(|t| t.passing);
-    let specs = logical.tensors.iter().map(|t| &**t).zip(passing);
+    // Of results that are stored where parameters are, the elements alone are given.
+    let params = Params::of(logical);
+    let specs = logical.signature.tensors.iter().zip(&logical.tensors).enumerate().map(|(k, (sig, t))| match sig.of {
+        Some(_) => (&*flat.tensors[params.first[k]].0, sig.passing),
+        None => (&**t, sig.passing),
+    });
     specifications(e, &format!("{base}_tensors"), specs);
     for (k, levels) in structured(logical) {
         let t = &logical.tensors[k];

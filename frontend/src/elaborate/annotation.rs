@@ -19,10 +19,11 @@ pub(crate) struct Annotation<'e> {
     pub(crate) storage: Option<&'e syntax::Expr>,
 }
 
-/// The type of a tensor: element type and shape.
+/// The type of a tensor: element type, shape, and how it is stored.
 pub(crate) struct TensorType {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<Expr>,
+    pub(crate) format: Format,
 }
 
 /// The annotations of the results, one by one.
@@ -154,12 +155,12 @@ impl Elab<'_> {
     /// The type that an annotation stands for, where all its names are bound.
     pub(crate) fn tensor_type(&mut self, e: &syntax::Expr) -> R<TensorType> {
         let a = self.annotation(e)?;
-        self.stored_densely(&a, "a structured local tensor")?;
         let mut shape = Vec::with_capacity(a.dims.len());
         for d in a.dims {
             shape.push(self.size(d)?);
         }
-        Ok(TensorType { dtype: a.dtype, shape })
+        let format = self.annotated_format(&a, &shape, "a structured local tensor")?;
+        Ok(TensorType { dtype: a.dtype, shape, format })
     }
 
     /// A size: an integer expression over sizes and constants.
@@ -316,11 +317,11 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// What cannot be stored in another way than densely yet.
-    pub(crate) fn stored_densely(&mut self, a: &Annotation<'_>, what: &str) -> R<()> {
+    /// The format of what is written: dense, or that of a parameter.
+    pub(crate) fn annotated_format(&mut self, a: &Annotation<'_>, shape: &[Expr], what: &str) -> R<Format> {
         match a.storage {
-            Some(storage) => self.unsupported(storage.span, what),
-            None => Ok(()),
+            Some(storage) => self.followed(storage, shape, what),
+            None => Ok(Format::dense(shape.len())),
         }
     }
 
@@ -328,10 +329,7 @@ impl Elab<'_> {
     fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
         let Some(storage) = a.storage else { return Ok(()) };
         let wanted = self.storage(storage, a.dims.len(), a.dtype)?;
-        let found = match v {
-            Value::Tensor(view) if view.is_whole() => view.tensor.format.clone(),
-            v => Format::dense(v.shape().map_or(0, |s| s.len())),
-        };
+        let found = v.format();
         if (Format { pattern: None, ..wanted.clone() }) == (Format { pattern: None, ..found.clone() }) {
             return Ok(());
         }
@@ -418,8 +416,13 @@ impl Elab<'_> {
         let mut out = Vec::with_capacity(values.len());
         for (k, (value, annotation)) in values.iter().zip(annotations).enumerate() {
             let a = self.annotation(annotation)?;
-            self.stored_densely(&a, "a structured result")?;
             let shape = self.result_shape(value, &a, k, annotation.span)?;
+            let format = self.annotated_format(&a, &shape, "a structured result")?;
+            let found = value.format();
+            if format != found {
+                let text = format!("a conversion of result {k} from `{found}` to `{format}`");
+                return self.unsupported(annotation.span, &text);
+            }
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 if let ExprKind::Name(size) = &dim.kind
                     && !self.is_bound_in_shape(size)

@@ -5,6 +5,7 @@
 //! is read in full before anything is written: where an element might be overwritten before it is read, the value goes
 //! through a temporary.
 
+use super::annotation::TensorType;
 use super::block::Item;
 use super::broadcast::{is_one, show, show_shape, stretch};
 use super::call::default_type;
@@ -17,6 +18,7 @@ use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, ExprKind};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, Symbol, Tensor, poly};
 
@@ -236,7 +238,11 @@ impl Elab<'_> {
                     self.bind(name, Value::Tensor(view), Role::Local, site);
                     Ok(())
                 }
-                Some(l) => self.declare_tensor(name, site, l.expr.dtype(), l.shape.clone(), &v, span),
+                Some(l) => {
+                    let (dtype, shape) = (l.expr.dtype(), l.shape.clone());
+                    let format = Format::dense(shape.len());
+                    self.declare_tensor(name, site, TensorType { dtype, shape, format }, &v, span)
+                }
                 None => {
                     self.bind(name, v, Role::Named, site);
                     Ok(())
@@ -265,17 +271,9 @@ impl Elab<'_> {
     }
 
     /// Declares a tensor and writes its first value.
-    fn declare_tensor(
-        &mut self,
-        name: &str,
-        site: Span,
-        dtype: DType,
-        shape: Vec<Expr>,
-        v: &Value,
-        span: Span,
-    ) -> R<()> {
-        self.check_shape(&shape, span)?;
-        let tensor = self.local(name, dtype, shape);
+    fn declare_tensor(&mut self, name: &str, site: Span, ty: TensorType, v: &Value, span: Span) -> R<()> {
+        self.check_shape(&ty.shape, span)?;
+        let tensor = self.stored_local(name, ty);
         let view = View::whole(&tensor, true);
         self.write(&view, v, site, span)?;
         self.bind(name, Value::Tensor(view), Role::Local, site);
@@ -338,7 +336,7 @@ impl Elab<'_> {
         if rank != 0 && rank != ty.shape.len() {
             return self.wrong_shape(&name.text, name.span, &ty.shape, &v, value.span);
         }
-        self.declare_tensor(&name.text, name.span, ty.dtype, ty.shape, &v, value.span)
+        self.declare_tensor(&name.text, name.span, ty, &v, value.span)
     }
 
     /// A shape of a tensor to be made: sizes, iterators and constants, not values of tensors.

@@ -2,9 +2,11 @@
 //! block, so that closing a block folds its items into nested `VarDef`s.
 
 use super::Elab;
+use super::annotation::TensorType;
 use super::axis;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{Extent, LoopProps};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Origin, Stmt, StmtKind, Symbol, Tensor};
 
@@ -179,7 +181,15 @@ impl Elab<'_> {
 
     /// A new local tensor, declared here.
     pub(crate) fn local(&mut self, name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
-        let tensor = Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, taffeta_ast::stmt::Role::Local));
+        let format = Format::dense(shape.len());
+        self.stored_local(name, TensorType { dtype, shape, format })
+    }
+
+    /// The same of a type that says how it is stored.
+    pub(crate) fn stored_local(&mut self, name: &str, ty: TensorType) -> Arc<Tensor> {
+        let TensorType { dtype, shape, format } = ty;
+        let dense = Tensor::dense(Symbol::new(name), dtype, shape, taffeta_ast::stmt::Role::Local);
+        let tensor = Arc::new(Tensor { format, ..dense });
         self.declare(&tensor);
         tensor
     }

@@ -312,8 +312,8 @@ impl Elab<'_> {
                 continue;
             };
             let a = self.annotation(annotation)?;
-            self.stored_densely(&a, "a structured result")?;
             let shape = self.result_shape(value, &a, k, span)?;
+            let format = self.annotated_format(&a, &shape, "a structured result")?;
             let mut annotated = Vec::with_capacity(shape.len());
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 let expected = self.result_size(dim, n, params, sizes)?;
@@ -331,7 +331,7 @@ impl Elab<'_> {
             // A size that only results have must be in the shape of one.
             let own = annotated.iter().any(|n| mentions(n, &|s| sizes.contains(s) && !in_shapes(params, s)));
             let shape = Some(annotated).filter(|annotated| own && *annotated != shape);
-            out.push(self.result(value, Some((&a, shape)), name, k, span, &mut used)?);
+            out.push(self.result(value, Some((&a, shape, format)), name, k, span, &mut used)?);
         }
         for t in &out {
             self.check_result_sizes(t, sizes)?;
@@ -392,13 +392,16 @@ impl Elab<'_> {
     fn result(
         &mut self,
         v: &Value,
-        annotated: Option<(&Annotation<'_>, Option<Vec<Expr>>)>,
+        annotated: Option<(&Annotation<'_>, Option<Vec<Expr>>, Format)>,
         name: Option<String>,
         k: usize,
         span: Span,
         used: &mut FxHashSet<String>,
     ) -> R<Arc<Tensor>> {
-        let (a, shape) = annotated.map_or((None, None), |(a, shape)| (Some(a), shape));
+        let (a, shape, format) = match annotated {
+            Some((a, shape, format)) => (Some(a), shape, Some(format)),
+            None => (None, None, None),
+        };
         let dtype = match (a, v.dtype()) {
             (Some(a), _) => a.dtype,
             (None, Some(d)) if v.lazy().is_some_and(|l| l.weak) => call::default_type(d),
@@ -421,12 +424,17 @@ impl Elab<'_> {
             && view.tensor.dtype == dtype
             && shape.is_none()
             && (view.owned || name.is_some())
+            && (view.tensor.format.is_dense() || format.as_ref().is_none_or(|f| *f == view.tensor.format))
             && let Some(tensor) = self.take_result(&view.tensor.symbol)
         {
             if self.renamed(&tensor.symbol).name() != free {
                 self.renames.insert(tensor.symbol.clone(), Symbol::new(free));
             }
-            return Ok(tensor);
+            // It takes the storage of the annotation.
+            return Ok(match format {
+                Some(format) if format != tensor.format => Arc::new(Tensor { format, ..(*tensor).clone() }),
+                _ => tensor,
+            });
         }
         let shape = match v {
             Value::Empty(..) => {
@@ -435,7 +443,9 @@ impl Elab<'_> {
             v => shape.or_else(|| v.shape()).unwrap_or_default(),
         };
         self.check_shape(&shape, span)?;
-        let tensor = Arc::new(Tensor::dense(Symbol::new(free), dtype, shape, TensorRole::Result));
+        let dense = Tensor::dense(Symbol::new(free), dtype, shape, TensorRole::Result);
+        let format = format.unwrap_or(dense.format.clone());
+        let tensor = Arc::new(Tensor { format, ..dense });
         self.write(&View::whole(&tensor, true), v, span, span)?;
         Ok(tensor)
     }

@@ -3,12 +3,14 @@
 //! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. Everything that the
 //! program binds gets a fresh symbol, so that it can be inlined twice.
 
+use super::annotation::TensorType;
 use super::axis;
 use super::call::Arg;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use taffeta_ast::format::{Format, Pattern};
 use taffeta_ast::stmt::{CallSite, Extent, LoopProps, PrintPart, Role};
 use taffeta_ast::{
     Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
@@ -21,6 +23,8 @@ pub(crate) struct Meaning {
     pub(crate) tensors: FxHashMap<Symbol, View>,
     /// Statements with their copies.
     pub(crate) ids: FxHashMap<StmtId, StmtId>,
+    /// Patterns of its parameters with those of the arguments.
+    patterns: FxHashMap<Pattern, Pattern>,
     /// The calls that lead to the splice.
     chain: Vec<CallSite>,
 }
@@ -35,12 +39,16 @@ impl Elab<'_> {
         self.unify(func, &args, &mut meaning)?;
         for (p, (v, at)) in func.params.iter().zip(&args) {
             let view = self.spliced_parameter(p, v, *at)?;
+            if let (Some(of), Some(here)) = (p.tensor.format.pattern, view.tensor.format.pattern) {
+                meaning.patterns.insert(of, here);
+            }
             meaning.tensors.insert(p.tensor.symbol.clone(), view);
         }
         let mut results = Vec::new();
         for t in &func.results {
             let shape = t.shape.iter().map(|n| meaning.expr(n)).collect();
-            let local = self.local(t.symbol.name(), t.dtype, shape);
+            let format = meaning.format(&t.format);
+            let local = self.stored_local(t.symbol.name(), TensorType { dtype: t.dtype, shape, format });
             let view = View::whole(&local, true);
             meaning.tensors.insert(t.symbol.clone(), view.clone());
             results.push(Value::Tensor(View { owned: true, ..view }));
@@ -149,6 +157,11 @@ impl Elab<'_> {
     /// The view that a parameter stands for: the argument's, or that of a converted copy.
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
+        let (wanted, found) = (&p.tensor.format, v.format());
+        if (Format { pattern: None, ..wanted.clone() }) != (Format { pattern: None, ..found.clone() }) {
+            let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
+            return self.unsupported(at, &text);
+        }
         if let (Value::Tensor(view), ParamMode::InOut) = (v, p.mode) {
             self.note_stored(&view.tensor.symbol, p.tensor.dtype);
         }
@@ -176,7 +189,13 @@ impl Elab<'_> {
 impl Meaning {
     pub(crate) fn new(chain: Vec<CallSite>) -> Meaning {
         let (scalars, tensors, ids) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        Meaning { scalars, tensors, ids, chain }
+        Meaning { scalars, tensors, ids, patterns: FxHashMap::default(), chain }
+    }
+
+    /// A format with the patterns of arguments.
+    fn format(&self, format: &Format) -> Format {
+        let pattern = format.pattern.map(|p| self.patterns.get(&p).copied().unwrap_or(p));
+        Format { pattern, ..format.clone() }
     }
 
     pub(crate) fn expr(&self, e: &Expr) -> Expr {
@@ -197,7 +216,8 @@ impl Meaning {
         let kind = match s.kind() {
             StmtKind::VarDef { tensor, body } => {
                 let shape = tensor.shape.iter().map(|n| self.expr(n)).collect();
-                let fresh = Tensor { symbol: tensor.symbol.fresh(), shape, role: Role::Local, ..(**tensor).clone() };
+                let (symbol, format) = (tensor.symbol.fresh(), self.format(&tensor.format));
+                let fresh = Tensor { symbol, shape, format, role: Role::Local, ..(**tensor).clone() };
                 let tensor_here = Arc::new(fresh);
                 self.tensors.insert(tensor.symbol.clone(), View::whole(&tensor_here, true));
                 StmtKind::VarDef { tensor: tensor_here, body: self.stmt(body) }

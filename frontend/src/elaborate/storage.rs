@@ -21,6 +21,8 @@ pub(crate) enum Storage {
     Named(Named),
     /// `format(…)`, with the places of its levels.
     Format(Arc<Composed>),
+    /// `pattern(A)`: stored where `A` is.
+    Pattern(Arc<Followed>),
     /// A level or format that programs cannot have yet.
     Later(&'static str),
 }
@@ -30,6 +32,14 @@ pub(crate) enum Storage {
 pub(crate) struct Composed {
     format: Format,
     spans: Vec<Span>,
+}
+
+/// The tensor of a `pattern(A)`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Followed {
+    name: String,
+    format: Format,
+    shape: Vec<Expr>,
 }
 
 /// Those that a remapping comes with.
@@ -55,6 +65,7 @@ impl Storage {
             Storage::Level(l) => format!("the level `{l}`"),
             Storage::Named(n) => format!("the format `{}`", n.name()),
             Storage::Format(f) => format!("the format `{}`", f.format),
+            Storage::Pattern(p) => format!("the pattern of `{}`", p.name),
             Storage::Later(name) => format!("`{name}`"),
         }
     }
@@ -66,6 +77,7 @@ impl fmt::Display for Storage {
             Storage::Level(l) => l.fmt(f),
             Storage::Named(n) => f.write_str(n.name()),
             Storage::Format(c) => c.format.fmt(f),
+            Storage::Pattern(p) => write!(f, "pattern({})", p.name),
             Storage::Later(name) => f.write_str(name),
         }
     }
@@ -77,7 +89,7 @@ impl Elab<'_> {
         let mut level = match s {
             Storage::Level(level) => *level,
             Storage::Later(name) => return self.unsupported(span, &format!("storage with a remapping (`{name}`)")),
-            Storage::Named(_) | Storage::Format(_) => {
+            Storage::Named(_) | Storage::Format(_) | Storage::Pattern(_) => {
                 return self.error_help(
                     "storage::call",
                     span,
@@ -246,6 +258,9 @@ impl Elab<'_> {
             Value::Storage(Storage::Later(name)) => {
                 return self.unsupported(e.span, &format!("storage with a remapping (`{name}`)"));
             }
+            Value::Storage(Storage::Pattern(_)) => {
+                return self.unsupported(e.span, "a parameter that is stored where another tensor is");
+            }
             _ => return self.not_storage(&v, e.span),
         };
         let Some(format) = found else {
@@ -261,6 +276,42 @@ impl Elab<'_> {
         };
         let format = Format { fill, ..format };
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
+    }
+
+    /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given, writes
+    /// elsewhere vanish, as they do in derivatives.
+    pub(crate) fn pattern_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
+        let help = "write `pattern(A)`, with the name of a structured parameter";
+        let (mut of, mut drops) = (None, false);
+        for (name, v, at) in args {
+            match (name.as_deref(), v) {
+                (None, Value::Tensor(view)) if of.is_none() && view.is_whole() => of = Some(view),
+                (Some("drop"), Value::Bool(b)) => drops = b,
+                (_, v) => {
+                    let text = format!("`pattern` is that of a whole tensor, and this is {}", v.describe());
+                    return self.error_help("storage::pattern", at, text, help);
+                }
+            }
+        }
+        let Some(view) = of else { return self.error_help("storage::pattern", span, "`pattern` of what?", help) };
+        let (tensor, shape) = (view.tensor.clone(), view.shape.clone());
+        let format = if drops { tensor.format.derivative() } else { tensor.format.clone() };
+        let name = tensor.symbol.name().to_string();
+        Ok(Value::Storage(Storage::Pattern(Arc::new(Followed { name, format, shape }))))
+    }
+
+    /// The format of a tensor that is written, whose annotation has this after `@`: where another tensor is stored.
+    pub(crate) fn followed(&mut self, e: &syntax::Expr, shape: &[Expr], what: &str) -> R<Format> {
+        let Value::Storage(Storage::Pattern(of)) = self.eval(e)? else { return self.unsupported(e.span, what) };
+        let same =
+            of.shape.len() == shape.len() && of.shape.iter().zip(shape).all(|(a, b)| self.equal(a, b) == Some(true));
+        if !same {
+            let sizes = |all: &[Expr]| all.iter().map(print::expr).collect::<Vec<_>>().join(", ");
+            let (own, its, name) = (sizes(shape), sizes(&of.shape), &of.name);
+            let text = format!("a tensor of shape [{own}] cannot be stored where `{name}` is, whose shape is [{its}]");
+            return self.error("storage::pattern", e.span, text);
+        }
+        Ok(of.format.clone())
     }
 
     /// Halves of matrices are halves of square ones.

@@ -6,6 +6,7 @@ use super::func::FuncRef;
 use super::grad::Gradient;
 use super::storage::Storage;
 use std::sync::Arc;
+use taffeta_ast::format::Format;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Literal, Op, Tensor};
 
 /// A value at elaboration time.
@@ -172,6 +173,14 @@ impl Value {
             Value::Lazy(l) => l.clone(),
             _ => return None,
         })
+    }
+
+    /// How it is stored: computed values, and parts of tensors, densely.
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Value::Tensor(view) if view.is_whole() => view.tensor.format.clone(),
+            v => Format::dense(v.shape().map_or(0, |shape| shape.len())),
+        }
     }
 
     /// Whether it is a tensor (a scalar that is known when compiling is none).

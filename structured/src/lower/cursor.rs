@@ -1,11 +1,11 @@
 //! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
 
 use super::{Lower, Scope, guarded, in_range, known, loads};
+use crate::access;
 use crate::levels::{self, Above};
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use crate::rewrite;
 use rustc_hash::FxHashMap;
-use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, StmtId, Symbol};
@@ -14,10 +14,12 @@ use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, StmtId, Symbol};
 /// coordinate of the level above.
 pub(super) const PATH: usize = 3;
 
-/// Accesses that are traversed together: those to one fibre, at one index.
+/// Accesses that are traversed together: those to one fibre, at one index, of all tensors of one pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     pub(super) fibre: Symbol,
+    /// The same fibre of tensors that are stored where this one is.
+    pub(super) followers: Vec<Symbol>,
     pub(super) above: Above,
     /// The index that the accesses have there: the iterator of the loop, or what is known before a statement.
     pub(super) index: Expr,
@@ -34,7 +36,7 @@ impl Cursor {
     /// Whether an expression is one of its accesses.
     pub(super) fn drives(&self, e: &Expr) -> bool {
         let ExprKind::Load(t, at) = e.kind() else { return false };
-        *t == self.fibre
+        (*t == self.fibre || self.followers.contains(t))
             && at[0].index == self.above.positions.first
             && at[1].index == self.above.positions.end
             && at[2].index == self.above.coordinate
@@ -86,7 +88,7 @@ impl Lower {
                 None => out.extend(self.cursor(e)),
             }
         };
-        body.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look)));
+        body.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
         out
     }
 
@@ -94,6 +96,7 @@ impl Lower {
     pub(super) fn cursor(&self, e: &Expr) -> Option<Cursor> {
         let ExprKind::Load(t, at) = e.kind() else { return None };
         let (tensor, k) = self.fibres.get(t)?;
+        let tensor = self.pattern_of(tensor);
         let level = &self.tensors[tensor].levels[*k];
         let kind = levels::of(level.level.kind)?;
         let what = match at[PATH].index.kind() {
@@ -102,21 +105,25 @@ impl Lower {
         };
         let (above, index) = (above(at), at[PATH].index.clone());
         let looplet = kind.fibre(level, &above, &index, &Symbol::new(what));
-        Some(Cursor { fibre: t.clone(), above, index, protocol: at[PATH].protocol, looplet, within: true, here: None })
+        let (fibre, followers) = (self.tensors[tensor].fibres[*k].clone(), self.followers_at(tensor, *k));
+        let protocol = at[PATH].protocol;
+        Some(Cursor { fibre, followers, above, index, protocol, looplet, within: true, here: None })
     }
 
     /// The body in which the cursor's accesses are to what is below these positions.
     pub(super) fn consumed(&self, body: &Stmt, cursor: &Cursor, positions: &Positions) -> Stmt {
-        let (tensor, k) = &self.fibres[&cursor.fibre];
-        let flat = &self.tensors[tensor];
-        substitute::rebuild(body, &mut |e| match e.kind() {
-            ExprKind::Load(_, at) if cursor.drives(&e) => match flat.fibres.get(k + 1) {
-                Some(below) => {
-                    let rest = at[PATH + 1..].iter().cloned();
-                    Expr::load(below, path(positions, &at[PATH].index).chain(rest).collect(), e.dtype())
+        access::rebuild(body, &mut |e| match e.kind() {
+            ExprKind::Load(t, at) if cursor.drives(&e) => {
+                let (tensor, k) = &self.fibres[t];
+                let flat = &self.tensors[tensor];
+                match flat.fibres.get(k + 1) {
+                    Some(below) => {
+                        let rest = at[PATH + 1..].iter().cloned();
+                        Expr::load(below, path(positions, &at[PATH].index).chain(rest).collect(), e.dtype())
+                    }
+                    None => Expr::load(&flat.values.symbol, vec![positions.first.clone().into()], e.dtype()),
                 }
-                None => Expr::load(&flat.values.symbol, vec![positions.first.clone().into()], e.dtype()),
-            },
+            }
             _ => e,
         })
     }
@@ -132,8 +139,8 @@ impl Lower {
         }
         let mut checks: FxHashMap<StmtId, Vec<Stmt>> = FxHashMap::default();
         body.walk(&mut |s| {
-            for e in s.kind().exprs() {
-                guarded(e, &Expr::bool(true), &mut |e, guard| {
+            for e in access::exprs(s) {
+                guarded(&e, &Expr::bool(true), &mut |e, guard| {
                     if let Some(c) = beyond.iter().find(|c| c.drives(e)) {
                         let (tensor, k) = &self.fibres[&c.fibre];
                         let level = &self.tensors[tensor].levels[*k];
@@ -147,13 +154,14 @@ impl Lower {
     }
 
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
-        rewrite::run(body, &self.carried, &|e| {
+        let fill = |e: &Expr| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
             cursors.iter().any(|c| c.drives(e)).then(|| {
                 let tensor = &self.tensors[&self.fibres[t].0].tensor;
                 tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
             })
-        })
+        };
+        rewrite::run(body, &self.carried, &fill, &|s, element| self.outside(s, element))
     }
 
     /// The body at a coordinate whose position is computed.

@@ -63,7 +63,7 @@ impl Lower {
         let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
         let leads = |c: &Cursor| {
             (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
-                && only_reduces(body)
+                && only_reduces(body, c)
                 && self.filled(body, [c]).is_nop()
                 && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
         };

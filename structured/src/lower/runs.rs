@@ -7,6 +7,7 @@
 //!     m = max(m, v)                              m = max(m, v)
 //! ```
 
+use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Origin, ReduceOp, Stmt, StmtKind, Symbol};
 
@@ -28,8 +29,21 @@ pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2]) -> Op
         steady
     };
     let mut out = Vec::new();
+    // What is written twice changes in turns.
+    let mut once = FxHashSet::default();
     for s in all {
+        if let StmtKind::Store { tensor, indices, value } = s.kind()
+            && steady(value)
+            && indices.iter().all(|a| steady(&a.index))
+            && once.insert(tensor)
+        {
+            out.push(s.clone());
+            continue;
+        }
         let StmtKind::ReduceTo { tensor, indices, op, value } = s.kind() else { return None };
+        if !once.insert(tensor) {
+            return None;
+        }
         if !steady(value) || !indices.iter().all(|a| steady(&a.index)) {
             return None;
         }

@@ -5,6 +5,7 @@ use super::drive::Drive;
 use super::region::{Nest, Region};
 use super::search::State;
 use super::{Lower, first_effect};
+use crate::access;
 use crate::explain::Part;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use std::sync::Arc;
@@ -242,7 +243,7 @@ impl Lower {
             ));
         }
         let ordered = cursor.stepper().is_none_or(|s| s.ordered);
-        if !ordered && (first_effect(skipped).is_some() || !only_reduces(body)) {
+        if !ordered && (first_effect(skipped).is_some() || !only_reduces(body, cursor)) {
             return Some(format!(
                 "the loop `{iter}` traverses `{name}`, whose level is not ordered, and more than reduces what is stored"
             ));
@@ -466,11 +467,14 @@ fn and(a: Expr, b: Expr) -> Expr {
     if a.as_bool() == Some(true) { b } else { a.and(&b) }
 }
 
-/// Whether all that a statement does is to reduce into what it does not read.
-pub(super) fn only_reduces(s: &Stmt) -> bool {
+/// Whether all that a statement does is to reduce into what it does not read, or to store where the cursor is: at each
+/// of its positions elsewhere.
+pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
     let mut only = true;
-    s.walk(&mut |s| {
-        only &= !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::Print { .. } | StmtKind::Assert { .. })
+    s.walk(&mut |s| match s.kind() {
+        StmtKind::Store { .. } => only &= access::target(s).is_some_and(|element| cursor.drives(&element)),
+        StmtKind::Print { .. } | StmtKind::Assert { .. } => only = false,
+        _ => {}
     });
     let written = taffeta_analysis::query::effects::writes(s);
     let mut read = false;

@@ -145,6 +145,9 @@ impl Elab<'_> {
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if name == "pattern" {
+                    return self.pattern_call(args, span);
+                }
                 self.unsupported(span, &format!("structured storage (`{name}`)"))
             }
         }

@@ -1,0 +1,84 @@
+//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element that
+//! is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors, unless
+//! they would leave it as it is. Where the parameter stores one value for several elements, so do they.
+
+use super::error::ErrorKind;
+use super::machine::{Machine, Run};
+use super::resolve::Node;
+use super::{Inputs, fill::Filled};
+use crate::algebra::{Side, is_identity};
+use crate::expr::Literal;
+use crate::op::Op;
+use crate::value::Value;
+
+impl Machine<'_> {
+    /// Whether an element is stored.
+    pub(super) fn stores(&self, slot: usize, offset: usize) -> bool {
+        self.cells[self.follows[slot].unwrap_or(slot)].stores(offset)
+    }
+
+    /// Where an element's value is kept.
+    pub(super) fn place(&self, slot: usize, offset: usize) -> usize {
+        self.follows[slot].map_or(offset, |of| self.cells[of].first(offset))
+    }
+
+    /// Of a tensor that has been made, what is not stored is the fill.
+    pub(super) fn follow(&mut self, slot: usize) {
+        let Some(of) = self.follows[slot] else { return };
+        let fill = self.fill(slot);
+        let [cell, of] = match self.cells.get_disjoint_mut([slot, of]) {
+            Ok(both) => both,
+            Err(_) => unreachable!("a tensor does not follow itself"),
+        };
+        cell.fill_outside(of, fill);
+    }
+
+    fn fill(&self, slot: usize) -> Literal {
+        let tensor = self.tensors[slot];
+        tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
+    }
+
+    pub(super) fn store_following(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
+        if self.stores(slot, offset) {
+            let value = self.eval(value)?;
+            return self.write(slot, self.place(slot, offset), value);
+        }
+        let fill = self.fill(slot);
+        self.write_outside(slot, offset, value, &|v, known| known && v == fill)
+    }
+
+    pub(super) fn reduce_following(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
+        if self.stores(slot, offset) {
+            let (value, place) = (self.filled(value)?, self.place(slot, offset));
+            return self.reduce_filled(slot, place, op, value);
+        }
+        self.write_outside(slot, offset, value, &|v, known| known && is_identity(op, Side::Right, v))
+    }
+
+    /// A write where nothing is stored. `keeps` says of a value, and whether it is known while compiling, whether it
+    /// would leave the element as it is.
+    fn write_outside(
+        &mut self,
+        slot: usize,
+        offset: usize,
+        value: &Node,
+        keeps: &dyn Fn(Literal, bool) -> bool,
+    ) -> Run<()> {
+        if self.tensors[slot].format.drops {
+            return Ok(());
+        }
+        let Filled { value: v, of_fill } = self.filled(value)?;
+        if keeps(v, of_fill || matches!(value, Node::Const(_))) {
+            return Ok(());
+        }
+        let (tensor, indices) = (self.tensors[slot].symbol.name().to_string(), self.indices(slot, offset));
+        Err(Box::new(ErrorKind::Outside { tensor, indices }))
+    }
+
+    /// A result that is stored where a sparse parameter is, as its elements there.
+    pub(super) fn sampled(&self, slot: usize, inputs: &Inputs) -> Option<Value> {
+        let of = self.follows[slot]?;
+        let whole = self.cells[slot].spread(&self.cells[of])?;
+        whole.sampled(&inputs.params[of])
+    }
+}

@@ -1,0 +1,197 @@
+//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. They have its
+//! index arrays, and elements of their own, so that both are traversed by one cursor. Writes where nothing is stored
+//! vanish in derivatives, and are errors elsewhere.
+//!
+//! ```text
+//! A.grad: f64[n, m] @ pattern(A)                   A.grad.val: f64[A.n1]
+//!
+//! A.grad[:, :] = 0.0                        →      for A.grad.p in range(A.n1): A.grad.val[A.grad.p] = 0.0
+//! A.grad[i, j] += y.grad[i] * x[j]                 A.grad.val[j.p] += y.grad[i] * x[A.crd1[j.p]]
+//! ```
+
+use super::cursor::PATH;
+use super::{Lower, load, range};
+use crate::access;
+use crate::layout::Flat;
+use std::sync::Arc;
+use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Reduction};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Stmt, StmtKind, Symbol, Tensor};
+
+/// Whether writes where a tensor stores nothing are errors.
+pub(super) fn refuses(flat: &Flat) -> bool {
+    !flat.tensor.format.drops
+}
+
+impl Lower {
+    /// Notes results and locals that are stored where parameters are. The results of the lowered program.
+    pub(super) fn followers(&mut self, func: &Func) -> Result<Vec<Arc<Tensor>>, Diagnostics> {
+        let mut found: Vec<Diagnostic> = Vec::new();
+        let mut results = Vec::new();
+        for t in &func.results {
+            match t.format.is_dense() {
+                true => results.push(t.clone()),
+                false => match self.follow(func, t) {
+                    Some(values) => results.push(values),
+                    None => found.push(own_pattern(t, "result")),
+                },
+            }
+        }
+        func.body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind()
+                && !tensor.format.is_dense()
+                && self.follow(func, tensor).is_none()
+            {
+                found.push(own_pattern(tensor, "local tensor").at(s.origin().span()));
+            }
+        });
+        if found.is_empty() { Ok(results) } else { Err(Diagnostics(found)) }
+    }
+
+    /// Notes a tensor with the arrays of the parameter that has its pattern, and gives its elements.
+    fn follow(&mut self, func: &Func, tensor: &Arc<Tensor>) -> Option<Arc<Tensor>> {
+        let pattern = tensor.format.pattern?;
+        let of = func.params.iter().find(|p| p.tensor.format.pattern == Some(pattern))?;
+        let flat = self.tensors.get(&of.tensor.symbol)?.followed_by(tensor);
+        let values = flat.values.clone();
+        for (k, fibre) in flat.fibres.iter().enumerate() {
+            self.fibres.insert(fibre.clone(), (tensor.symbol.clone(), k));
+        }
+        self.follows.push((tensor.symbol.clone(), of.tensor.symbol.clone()));
+        self.tensors.insert(tensor.symbol.clone(), flat);
+        Some(values)
+    }
+
+    /// The tensor whose pattern another one, or itself, is stored over.
+    pub(super) fn pattern_of<'t>(&'t self, tensor: &'t Symbol) -> &'t Symbol {
+        self.follows.iter().find(|(t, _)| t == tensor).map_or(tensor, |(_, of)| of)
+    }
+
+    /// The fibres below so many levels of tensors that are stored where this one is.
+    pub(super) fn followers_at(&self, of: &Symbol, level: usize) -> Vec<Symbol> {
+        let own = self.follows.iter().filter(|(_, o)| o == of);
+        own.map(|(t, _)| self.tensors[t].fibres[level].clone()).collect()
+    }
+
+    /// A declaration of a structured tensor as one of its elements.
+    pub(super) fn declared(&self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
+                Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
+                None => s.clone(),
+            },
+            _ => s.clone(),
+        }
+    }
+
+    /// The statement whose loops share the elements of structured tensors in the place of these.
+    pub(super) fn shared_values(&self, s: &Stmt) -> Stmt {
+        let s = match s.kind() {
+            StmtKind::For { iter, extent, props, body } if !props.reductions.is_empty() => {
+                let values = |r: &Reduction| Reduction { tensor: self.values_of(&r.tensor), ..r.clone() };
+                let reductions = props.reductions.iter().map(values).collect();
+                let props = LoopProps { reductions, ..props.clone() };
+                s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+            }
+            _ => s.clone(),
+        };
+        s.map(&mut |s| self.shared_values(s), &mut Expr::clone)
+    }
+
+    fn values_of(&self, t: &Symbol) -> Symbol {
+        self.tensors.get(t).map_or(t, |flat| &flat.values.symbol).clone()
+    }
+
+    /// The tensor that an access to a fibre, or to elements, is one to.
+    fn tensor_at(&self, t: &Symbol) -> Option<&Flat> {
+        let of_fibre = self.fibres.get(t).map(|(tensor, _)| &self.tensors[tensor]);
+        of_fibre.or_else(|| self.tensors.values().find(|flat| flat.values.symbol == *t))
+    }
+
+    /// Loops around nothing but a store of a constant to every element: a loop over all that is stored.
+    pub(super) fn set_everywhere(&self, s: &Stmt) -> Option<Stmt> {
+        let StmtKind::For { props, .. } = s.kind() else { return None };
+        let (mut loops, mut inner): (Vec<(&Symbol, [Expr; 2])>, &Stmt) = (Vec::new(), s);
+        while let StmtKind::For { iter, extent, body, .. } = inner.kind() {
+            loops.push((iter, range(extent)?));
+            inner = body;
+        }
+        let StmtKind::Store { value, .. } = inner.kind() else { return None };
+        let constant = value.as_literal()?;
+        let element = access::target(inner)?;
+        let (fibre, at) = load(&element)?;
+        let (tensor, 0) = self.fibres.get(fibre)? else { return None };
+        let flat = &self.tensors[tensor];
+        let fill = flat.tensor.format.fill.unwrap_or(Literal::zero(flat.tensor.dtype));
+        if flat.levels.len() != loops.len() || refuses(flat) && constant != fill {
+            return None;
+        }
+        for (level, index) in flat.levels.iter().zip(&at[PATH..]) {
+            let ExprKind::Var(iter) = index.index.kind() else { return None };
+            let k = loops.iter().position(|(i, _)| *i == iter)?;
+            let (_, [begin, end]) = loops.swap_remove(k);
+            if begin.as_int() != Some(0) || end != level.size {
+                return None;
+            }
+        }
+        let values = &flat.values;
+        let p = Symbol::new(format!("{tensor}.p"));
+        let kind = StmtKind::Store {
+            tensor: values.symbol.clone(),
+            indices: vec![Expr::var(&p).into()],
+            value: value.clone(),
+        };
+        let extent = Extent::Range { begin: Expr::int(0), end: values.shape[0].clone(), step: Expr::int(1) };
+        let props = LoopProps { library: false, reductions: Vec::new(), ..props.clone() };
+        Some(s.with_kind(StmtKind::For { iter: p, extent, props, body: inner.with_kind(kind) }))
+    }
+
+    /// Refuses loops whose iterations would meet in a value that stands for several elements.
+    pub(super) fn refuse_races(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
+        if !props.is_concurrent() {
+            return;
+        }
+        let mut meets = None;
+        body.walk(&mut |inner| {
+            let (written, op) = match inner.kind() {
+                StmtKind::Store { tensor, .. } => (tensor, None),
+                StmtKind::ReduceTo { tensor, op, .. } => (tensor, Some(*op)),
+                _ => return,
+            };
+            let Some(flat) = self.tensor_at(written).filter(|flat| !flat.tensor.format.is_injective()) else { return };
+            if op.is_none_or(|op| props.sharing(&flat.values.symbol, op).is_none()) {
+                meets = Some(flat.tensor.symbol.clone());
+            }
+        });
+        if let Some(tensor) = meets {
+            let text = format!(
+                "the loop `{iter}` is parallel or vectorised, and writes `{tensor}`, one value of which stands for \
+                 several elements"
+            );
+            self.refuse_at(s.origin().span(), text);
+        }
+    }
+
+    /// What a write to an element becomes that is not stored.
+    pub(super) fn outside(&self, s: &Stmt, element: &Expr) -> Stmt {
+        let Some((tensor, at)) = load(element).and_then(|(t, at)| Some((&self.fibres.get(t)?.0, at))) else {
+            return Stmt::nop();
+        };
+        let flat = &self.tensors[tensor];
+        if !refuses(flat) {
+            return Stmt::nop();
+        }
+        let indices = &at[at.len() - flat.levels.len()..];
+        let mut message = vec![MessagePart::Text("element [".into())];
+        for (k, index) in indices.iter().enumerate() {
+            message.extend((k > 0).then(|| MessagePart::Text(", ".into())));
+            message.push(MessagePart::Value(index.index.clone()));
+        }
+        message.push(MessagePart::Text(format!("] of `{tensor}` is written, and is not in its pattern")));
+        s.with_kind(StmtKind::Assert { cond: Expr::bool(false), message, kind: AssertKind::Index })
+    }
+}
+
+fn own_pattern(t: &Tensor, what: &str) -> Diagnostic {
+    let text = format!("the {what} `{}` is stored in a format whose pattern is no parameter's", t.symbol);
+    Diagnostic::new("lower::unsupported", text).help("run it with `--backend interp`, or store it densely")
+}
