@@ -1,0 +1,148 @@
+//! Gradients of structured tensors: in their pattern, what the logical program's are, and what the dense program's are
+//! where something is stored.
+
+use std::collections::BTreeMap;
+use taffeta_ast::interp::{Inputs, run};
+use taffeta_ast::{Buffer, Func, Value};
+use taffeta_autodiff::{Kind, Request, differentiate};
+use taffeta_structured::lower;
+
+#[allow(dead_code)] // what other tests of this crate ask
+mod programs;
+#[allow(dead_code)] // what other tests of this crate draw
+mod random;
+use programs::{elaborate, equal};
+pub use taffeta_structured::{Stored, Unpackable};
+
+/// Programs on a matrix `A`, whose format stands for `FORMAT`.
+const MATRICES: [(&str, &str); 6] = [
+    (
+        "rows",
+        "def f(A: f64[n, n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(n):\n            y[i] += A[i, j] * x[j]\n    return y\n",
+    ),
+    (
+        "columns",
+        "def f(A: f64[n, n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        for i in range(n):\n            y[i] += A[i, j] * x[j]\n    return y\n",
+    ),
+    (
+        "matrices",
+        "def f(A: f64[n, n]FORMAT, x: f64[n, k]) -> f64[n, k]:\n    y = zeros((n, k), f64)\n    for i in range(n):\n        for j in range(n):\n            for l in range(k):\n                y[i, l] += A[i, j] * x[j, l]\n    return y\n",
+    ),
+    (
+        "squares",
+        "def f(A: f64[n, n]FORMAT) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += A[i, j] * A[i, j]\n    return s\n",
+    ),
+    (
+        "both halves",
+        "def f(A: f64[n, n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(n):\n            y[i] += A[i, j] * x[j]\n        for k in range(n):\n            y[i] += A[k, i] * x[k]\n    return y\n",
+    ),
+    (
+        "at random",
+        "def f(A: f64[n, n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        s += A[i, n - 1 - i] * x[i]\n    return s\n",
+    ),
+];
+
+/// Programs on a vector.
+const VECTORS: [(&str, &str); 2] = [
+    (
+        "a dot product",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        s += A[i] * x[i]\n    return s\n",
+    ),
+    (
+        "a branch",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        if x[i] > 3.0:\n            s += A[i] * A[i]\n    return s\n",
+    ),
+];
+
+fn gradient(func: &Func) -> Func {
+    let wrt = ["A".to_string()];
+    differentiate(&Request::new(Kind::Vjp, "df", func, &wrt)).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+/// The gradient of the program with respect to dense elements, summed where one value stands for several, is that of
+/// the structured one.
+fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
+    let mut random = random::Random(seed);
+    let sizes: BTreeMap<String, i64> =
+        structured.sizes.iter().map(|s| (s.name().to_string(), random.next(7) as i64)).collect();
+    let (mut params, mut densely) = (Vec::new(), Vec::new());
+    for p in &structured.params {
+        let size = |e: &taffeta_ast::Expr| match e.kind() {
+            taffeta_ast::ExprKind::Var(s) => sizes[s.name()] as usize,
+            _ => e.as_int().expect("a size") as usize,
+        };
+        let shape: Vec<usize> = p.tensor.shape.iter().map(size).collect();
+        let mut numbers = |n: usize| Buffer::F64((0..n).map(|_| random.next(19) as f64 - 9.0).collect());
+        let value = if p.tensor.format.is_dense() {
+            let count = shape.iter().product();
+            Value::new(shape, numbers(count)).expect("it fits")
+        } else {
+            let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
+            // Finite ones.
+            let count = stored.arrays().last().map_or(0, |v| v.data().len());
+            let mut numbers = |n: usize| Buffer::F64((0..n).map(|_| random.next(19) as f64 - 9.0).collect());
+            let elements = Value::new(vec![count], numbers(count)).expect("it fits");
+            stored.followed_by(p.tensor.format.clone(), elements).elements()
+        };
+        densely.push(value.dense().expect("it is small").0);
+        params.push(value);
+    }
+    let of = |func: &Func, params: &[Value]| {
+        let inputs = Inputs { sizes: sizes.clone(), params: params.to_vec() };
+        run(func, &inputs).unwrap_or_else(|e| panic!("{e}\n{text}")).results[0].clone()
+    };
+    let (found, whole) = (of(structured, &params), of(dense, &densely));
+    let a = params.iter().find(|v| v.places().is_some()).expect("a structured one");
+    let (places, shape) = (a.places().expect("it is one"), a.shape());
+    assert_eq!(found.places().map(|p| &p.indices), Some(&places.indices), "{text}");
+    let at = |at: &[i64]| at.iter().zip(shape).fold(0, |place, (i, n)| place * n + *i as usize);
+    let own: Vec<f64> = places.indices.chunks_exact(shape.len()).map(|i| whole.data().get_f64(at(i))).collect();
+    for (e, found) in found.numbers().into_iter().enumerate() {
+        let same = |k: usize| places.stored_as.as_ref().map_or(k == e, |s| s[k] == s[e]);
+        let expected: f64 = (0..own.len()).filter(|k| same(*k)).map(|k| own[k]).sum();
+        assert_eq!(found, expected, "element {e} of seed {seed}\n{text}");
+    }
+}
+
+/// All formats but those that no loop may traverse yet; the reasons of these.
+fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>) {
+    let (mut compared, mut refused) = (0, BTreeMap::new());
+    for format in random::formats(ndim).into_iter().filter(|f| !f.is_dense()) {
+        for (name, text) in kernels {
+            let with = |format: &str| elaborate(&text.replace("FORMAT", format));
+            let logical = gradient(&with(&format!(" @ {format}")));
+            let text = format!("{name}, {format}\n{}", taffeta_ast::print::func(&logical));
+            let dense = gradient(&with(""));
+            for seed in 0..6 {
+                as_dense(&logical, &dense, seed, &text);
+            }
+            match lower(&logical) {
+                Ok(lowered) => {
+                    taffeta_ast::validate::dense(&lowered.func).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+                    for seed in 0..6 {
+                        equal(&logical, &lowered, seed);
+                    }
+                    compared += 1;
+                }
+                Err(found) => {
+                    assert!(found.0.iter().all(|d| d.code == "lower::unsupported"), "{found:?}");
+                    *refused.entry(found.0[0].message.clone()).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+    (compared, refused)
+}
+
+#[test]
+fn of_vectors_in_every_format() {
+    let (compared, refused) = all(1, &VECTORS);
+    assert!(compared >= 20 && refused.is_empty(), "{compared} {refused:#?}");
+}
+
+#[test]
+fn of_matrices_in_every_format() {
+    let (compared, refused) = all(2, &MATRICES);
+    let why: Vec<&String> = refused.keys().filter(|m| !m.contains("not ordered")).collect();
+    assert!(compared > 500 && why.is_empty(), "{compared} {refused:#?}");
+}
