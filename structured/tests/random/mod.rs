@@ -31,8 +31,20 @@ pub fn formats(ndim: usize) -> Vec<Format> {
 
 const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.5];
 
-/// Elements at random places, some of them zeros, NaN and infinities: in few or all rows, in runs, twice.
-fn random_elements(random: &mut Random, shape: &[usize]) -> (Vec<i64>, Vec<f64>) {
+/// Any number: zeros, NaN and infinities too.
+fn any(random: &mut Random) -> f64 {
+    match random.next(4) {
+        0 => SPECIAL[random.next(SPECIAL.len())],
+        _ => random.next(50) as f64,
+    }
+}
+
+/// Elements at random places: in few or all rows, in runs, twice.
+pub fn random_elements(
+    random: &mut Random,
+    shape: &[usize],
+    element: &dyn Fn(&mut Random) -> f64,
+) -> (Vec<i64>, Vec<f64>) {
     let count: usize = shape.iter().product();
     let last = shape.last().copied().unwrap_or(1).max(1);
     let full = random.next(count / last + 1);
@@ -44,10 +56,7 @@ fn random_elements(random: &mut Random, shape: &[usize]) -> (Vec<i64>, Vec<f64>)
             continue;
         }
         if random.next(3) > 0 {
-            value = match random.next(4) {
-                0 => SPECIAL[random.next(SPECIAL.len())],
-                _ => random.next(50) as f64,
-            };
+            value = element(random);
         }
         let mut at = vec![0; shape.len()];
         let mut rest = k;
@@ -68,17 +77,27 @@ pub fn equal(a: f64, b: f64) -> bool {
 }
 
 /// The elements that the format can hold, packed; and what they are.
-fn packed(shape: &[usize], format: &Format, mut indices: Vec<i64>, mut elements: Vec<f64>) -> (Stored, Value) {
+fn packed(shape: &[usize], format: &Format, indices: Vec<i64>, elements: Vec<f64>) -> (Stored, Value) {
+    let fill = format.fill.unwrap_or(Literal::Float(0.0));
+    let (stored, indices, elements) = fitted(shape, format, indices, elements, &Buffer::F64);
+    let lists = Format::new(vec![Level::new(LevelKind::Compressed); shape.len()]);
+    let given = Stored::pack(shape, &lists, &indices, &Buffer::F64(elements)).expect("lists hold all");
+    (stored, given.elements().with_fill(fill))
+}
+
+/// The elements that the format can hold, packed, as elements of a type; and the elements.
+pub fn fitted(
+    shape: &[usize],
+    format: &Format,
+    mut indices: Vec<i64>,
+    mut elements: Vec<f64>,
+    typed: &dyn Fn(Vec<f64>) -> Buffer,
+) -> (Stored, Vec<i64>, Vec<f64>) {
     let ndim = shape.len();
     loop {
-        let fill = format.fill.unwrap_or(Literal::Float(0.0));
         let of = |at: &[i64]| indices.chunks_exact(ndim).position(|p| p == at).expect("it was given");
-        match Stored::pack(shape, format, &indices, &Buffer::F64(elements.clone())) {
-            Ok(stored) => {
-                let lists = Format::new(vec![Level::new(LevelKind::Compressed); ndim]);
-                let given = Stored::pack(shape, &lists, &indices, &Buffer::F64(elements)).expect("lists hold all");
-                return (stored, given.elements().with_fill(fill));
-            }
+        match Stored::pack(shape, format, &indices, &typed(elements.clone())) {
+            Ok(stored) => return (stored, indices, elements),
             Err(Unpackable::Outside(_, at) | Unpackable::Second(_, [_, at])) => {
                 let e = of(&at);
                 elements.remove(e);
@@ -126,7 +145,7 @@ pub fn tensor(format: &Format, seed: u64) -> Drawn {
 
 /// A tensor of that shape.
 pub fn of_shape(format: &Format, shape: &[usize], random: &mut Random) -> Drawn {
-    let (indices, elements) = random_elements(random, shape);
+    let (indices, elements) = random_elements(random, shape, &any);
     let (stored, given) = packed(shape, format, indices, elements);
     Drawn { format: format.clone(), stored, given }
 }

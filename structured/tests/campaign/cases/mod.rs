@@ -1,0 +1,22 @@
+//! Random programs on structured tensors, and whether all that runs them agrees.
+//!
+//! - `program`: programs as texts of parts, which can be taken out; `generate`, `values`: random ones; `shrink`:
+//!   smaller ones;
+//! - `data`: random tensors in their formats; `tried`: what is wrong with a case.
+
+// What one of the campaigns that share it does not need.
+#![allow(dead_code)]
+
+pub mod data;
+mod generate;
+pub mod program;
+#[path = "../../random/mod.rs"]
+mod random;
+mod shrink;
+pub mod tried;
+mod values;
+
+pub use generate::case;
+pub use program::Case;
+pub use shrink::small;
+use taffeta_structured::{Stored, Unpackable};

@@ -1,0 +1,168 @@
+//! Programs as texts of parts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use taffeta_ast::DType;
+use taffeta_ast::format::Format;
+
+/// What the values of a program are, and so what must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// All numbers: only what knows of fills agrees.
+    Any,
+    /// Finite numbers and fills, and nothing that leaves them: the program without formats computes the same.
+    Finite,
+    /// `min` and `+` where nothing stored is infinity, `max` and `+` where it is minus infinity.
+    Tropical {
+        /// The second of these.
+        most: bool,
+    },
+    /// Integers.
+    Integers,
+    /// `and` and `or`.
+    Truth,
+}
+
+/// What a part of a program stands for. A part can give way to one of its own sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Number,
+    Truth,
+    Index,
+    Line,
+}
+
+/// A piece of text, with a `{}` for each of its parts.
+#[derive(Clone, Debug)]
+pub struct Text {
+    pub sort: Sort,
+    pub pattern: String,
+    pub parts: Vec<Text>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Stmt {
+    Line(Text),
+    Block(Text, Vec<Stmt>),
+}
+
+/// What the elements of a parameter are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    Values,
+    /// Indices of a dimension.
+    Below(&'static str),
+}
+
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub name: String,
+    pub dtype: DType,
+    pub dims: Vec<&'static str>,
+    pub format: Option<Format>,
+    pub data: Data,
+}
+
+/// A result, which the program fills first.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub name: String,
+    pub dtype: DType,
+    pub dims: Vec<&'static str>,
+    pub first: String,
+}
+
+/// A program, and what it is run on: tensors that follow from the seed and their names.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub seed: u64,
+    pub kind: Kind,
+    pub params: Vec<Param>,
+    pub results: Vec<Outcome>,
+    pub body: Vec<Stmt>,
+    pub sizes: BTreeMap<&'static str, i64>,
+}
+
+impl Text {
+    pub fn leaf(sort: Sort, text: impl Into<String>) -> Text {
+        Text { sort, pattern: text.into(), parts: Vec::new() }
+    }
+
+    pub fn of(sort: Sort, pattern: impl Into<String>, parts: Vec<Text>) -> Text {
+        Text { sort, pattern: pattern.into(), parts }
+    }
+
+    pub fn show(&self) -> String {
+        let mut pieces = self.pattern.split("{}");
+        let mut out = pieces.next().unwrap_or_default().to_string();
+        for (piece, part) in pieces.zip(&self.parts) {
+            out += &part.show();
+            out += piece;
+        }
+        out
+    }
+}
+
+impl Case {
+    /// The program; without formats, where they are not asked for.
+    pub fn text(&self, formats: bool) -> String {
+        let typed = |dtype: DType, dims: &[&str]| match dims.is_empty() {
+            true => dtype.to_string(),
+            false => format!("{dtype}[{}]", dims.join(", ")),
+        };
+        let params: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| {
+                let storage = p.format.as_ref().filter(|_| formats).map(|f| format!(" @ {f}"));
+                format!("{}: {}{}", p.name, typed(p.dtype, &p.dims), storage.unwrap_or_default())
+            })
+            .collect();
+        let results: Vec<String> = self.results.iter().map(|r| typed(r.dtype, &r.dims)).collect();
+        let results = if let [one] = &results[..] { one.clone() } else { format!("({})", results.join(", ")) };
+        let mut out = format!("def f({}) -> {results}:\n", params.join(", "));
+        for Outcome { name, dtype, dims, first } in &self.results {
+            let zero = matches!(&first[..], "0.0" | "0" | "False");
+            let mut inner = String::new();
+            match dims.len() {
+                0 => {
+                    let _ = writeln!(out, "    {name} = cast({first}, {dtype})");
+                    continue;
+                }
+                n => {
+                    let _ = writeln!(out, "    {name} = zeros(({},), {dtype})", dims.join(", "));
+                    for (k, d) in dims.iter().enumerate() {
+                        let _ = writeln!(inner, "{}for q{k} in range({d}):", "    ".repeat(k + 1));
+                    }
+                    let at: Vec<String> = (0..n).map(|k| format!("q{k}")).collect();
+                    let _ = writeln!(inner, "{}{name}[{}] = {first}", "    ".repeat(n + 1), at.join(", "));
+                }
+            }
+            if !zero {
+                out += &inner;
+            }
+        }
+        shown(&mut out, &self.body, 1);
+        let names: Vec<&str> = self.results.iter().map(|r| &r.name[..]).collect();
+        let _ = writeln!(out, "    return {}", names.join(", "));
+        out
+    }
+}
+
+fn shown(out: &mut String, all: &[Stmt], depth: usize) {
+    let space = "    ".repeat(depth);
+    for s in all {
+        match s {
+            Stmt::Line(text) => {
+                let _ = writeln!(out, "{space}{}", text.show());
+            }
+            Stmt::Block(head, body) => {
+                let _ = writeln!(out, "{space}{}:", head.show());
+                shown(out, body, depth + 1);
+                if body.is_empty() {
+                    let _ = writeln!(out, "{space}    pass");
+                }
+            }
+        }
+    }
+}

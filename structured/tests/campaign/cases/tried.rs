@@ -1,0 +1,146 @@
+//! What is wrong with a case: the logical program by the interpreter, its lowered program by the interpreter, which
+//! checks what formats promise, and the program without formats must agree.
+
+use super::data::{self, Given};
+use super::program::{Case, Kind};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use taffeta_analysis::pass::simplify;
+use taffeta_ast::interp::{Inputs, Outputs, RuntimeError, run};
+use taffeta_ast::{Diagnostic, Func, Span, Value, func, print, validate};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+use taffeta_structured::{Structured, lower};
+
+/// How a case went, if nothing is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// All agree; whether the program ends, and whether the program without formats was compared.
+    Agrees { ends: bool, dense: bool },
+    /// It cannot be lowered, for that reason.
+    Refused(String),
+}
+
+/// What a case is, elaborated and with its tensors.
+pub struct Prepared {
+    pub func: Func,
+    pub given: Vec<Given>,
+    pub inputs: Inputs,
+}
+
+/// The program of a text.
+pub fn elaborated(text: &str) -> Result<Func, String> {
+    let program = Program::load(Source::inline("t.ft", text), &NoLoader);
+    let found = program.elaborate("f", &BTreeMap::new(), &NoHooks);
+    found.map_err(|e| format!("is refused: {:?}", e.0.iter().map(|d| &d.message).collect::<Vec<_>>()))
+}
+
+pub fn prepared(case: &Case) -> Result<Prepared, String> {
+    let func = elaborated(&case.text(true))?;
+    let given: Vec<Given> =
+        case.params.iter().zip(&func.params).map(|(p, own)| data::given(case, p, &own.tensor.format)).collect();
+    let names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
+    let sizes = case.sizes.iter().filter(|(n, _)| names.contains(n)).map(|(n, v)| (n.to_string(), *v)).collect();
+    let params = given.iter().map(|g| g.logical.clone()).collect();
+    Ok(Prepared { func, given, inputs: Inputs { sizes, params } })
+}
+
+impl Prepared {
+    /// What the lowered program is run on.
+    pub fn flat(&self, structured: &Structured) -> Inputs {
+        let mut sizes = self.inputs.sizes.clone();
+        let hidden = self.given.iter().flat_map(|g| &g.hidden);
+        sizes.extend(structured.layout.hidden.iter().map(|s| s.name().to_string()).zip(hidden.copied()));
+        Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
+    }
+}
+
+/// How it goes, or what is wrong.
+pub fn tried(case: &Case) -> Result<Went, String> {
+    let found = catch_unwind(AssertUnwindSafe(|| all_agree(case)));
+    found.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(format!("panics: {}", text.unwrap_or("with something that is not a text")))
+    })
+}
+
+fn all_agree(case: &Case) -> Result<Went, String> {
+    let prepared = prepared(case)?;
+    let Prepared { func, given, inputs } = &prepared;
+    validate::logical(func).map_err(|e| format!("is not valid: {e}"))?;
+    let again = elaborated(&print::func(func).replacen(&format!("def {}", func.name), "def f", 1));
+    match again {
+        Ok(again) if func::same(func, &again) => {}
+        Ok(again) => return Err(format!("comes back from its text as\n{}", print::func(&again))),
+        Err(e) => return Err(format!("in its printed text, {e}")),
+    }
+    for ((p, own), g) in case.params.iter().zip(&func.params).zip(given) {
+        let shape: Vec<usize> = p.dims.iter().map(|d| case.sizes[d] as usize).collect();
+        data::lent(p, &own.tensor.format, &shape, &g.arrays).map_or(Ok(()), Err)?;
+    }
+    let expected = run(func, inputs);
+    let dense = case.kind != Kind::Any;
+    if dense {
+        let plain = elaborated(&case.text(false))?;
+        let params = given.iter().map(|g| g.dense.clone()).collect();
+        let found = run(&plain, &Inputs { params, ..inputs.clone() });
+        // What storage skips raises nothing.
+        if let Ok(found) = found {
+            differs(&expected, &Ok(found), 0.0).map_or(Ok(()), |d| Err(format!("without formats: {d}")))?;
+        }
+    }
+    // Half of them as they come from the front end, half of them as the pipeline has them. What is known while
+    // compiling is known of fills too: `A[i] if n > 0 else 1.0` is one where 0 < n has been found.
+    let simple = case.seed % 2 == 1;
+    let logical = if simple { simplify::run(func) } else { func.clone() };
+    let before = expected;
+    let expected = if simple { run(&logical, inputs) } else { before.clone() };
+    if dense {
+        differs(&before, &expected, 0.0).map_or(Ok(()), |d| Err(format!("simplified: {d}")))?;
+    }
+    let structured = match lower(&logical) {
+        Ok(structured) => structured,
+        Err(e) => return refused(&e.0),
+    };
+    let text = || format!("\n{}", print::func(&structured.func));
+    validate::dense(&structured.func).map_err(|e| format!("its lowered program is not valid: {e}{}", text()))?;
+    let found = run(&structured.func, &prepared.flat(&structured));
+    if let (Err(_), Ok(_)) = (&expected, &found) {
+        return Ok(Went::Agrees { ends: false, dense });
+    }
+    let wrong = differs(&expected, &found, 1e-9);
+    wrong.map_or(Ok(Went::Agrees { ends: found.is_ok(), dense }), |d| Err(format!("lowered: {d}{}", text())))
+}
+
+/// A refusal says where.
+fn refused(all: &[Diagnostic]) -> Result<Went, String> {
+    let Some(first) = all.first() else { return Err("is refused without a reason".into()) };
+    match all.iter().find(|d| d.labels.first().is_none_or(|l| l.span == Span::NONE)) {
+        Some(d) => Err(format!("is refused without a place: {}", d.message)),
+        None => Ok(Went::Refused(first.message.clone())),
+    }
+}
+
+/// What differs between two runs; floats by more than so much of the largest number around them.
+pub fn differs(
+    expected: &Result<Outputs, RuntimeError>,
+    found: &Result<Outputs, RuntimeError>,
+    tolerance: f64,
+) -> Option<String> {
+    match (expected, found) {
+        (Ok(expected), Ok(found)) => {
+            expected.results.iter().zip(&found.results).find_map(|(a, b)| unequal(a, b, tolerance))
+        }
+        // Of several errors, any may be told.
+        (Err(_), Err(_)) => None,
+        (Ok(_), Err(e)) => Some(format!("stops with {e}")),
+        (Err(e), Ok(_)) => Some(format!("does not stop with {e}")),
+    }
+}
+
+pub fn unequal(a: &Value, b: &Value, tolerance: f64) -> Option<String> {
+    let scale = |x: f64| if x.is_finite() { x.abs().max(1.0) } else { 0.0 };
+    let same = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * scale(x);
+    let (x, y) = (a.numbers(), b.numbers());
+    let all = a.shape() == b.shape() && x.iter().zip(&y).all(|(x, y)| same(*x, *y));
+    (!all).then(|| format!("gives {y:?} and not {x:?}"))
+}

@@ -1,0 +1,72 @@
+//! Random programs on structured tensors: the interpreter on the elements, on the arrays of their formats, and on all
+//! elements of the program without formats computes the same.
+//!
+//! A failure prints its seed and the program, made small. `FIRST` and `MOST` in the environment choose other seeds.
+
+mod cases;
+
+use cases::tried::{Went, tried};
+use cases::{Case, case, small};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+#[derive(Default, Debug)]
+struct Counts {
+    agree: usize,
+    end: usize,
+    dense: usize,
+    refused: BTreeMap<String, usize>,
+}
+
+/// What went wrong, without how: the first words.
+fn sort_of(problem: &str) -> String {
+    problem.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// A reason without the names in it.
+fn reason(why: &str) -> String {
+    why.split('`').step_by(2).collect::<Vec<_>>().join("_")
+}
+
+fn shown(case: &Case) -> String {
+    format!("seed {}, {:?}, sizes {:?}\n{}", case.seed, case.kind, case.sizes, case.text(true))
+}
+
+#[test]
+fn programs_agree() {
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let (first, most) = (number("FIRST", 0), number("MOST", 4000));
+    let one = |seed: u64| {
+        let case = case(seed);
+        let went = tried(&case);
+        let failure = went.as_ref().err().map(|what| {
+            let same = |c: &Case| tried(c).is_err_and(|e| sort_of(&e) == sort_of(what));
+            let small = small(&case, &mut { same });
+            let what = tried(&small).err().unwrap_or_default();
+            let text = format!("{}{what}", shown(&small));
+            // A long run says what it found when it finds it.
+            println!("{text}");
+            text
+        });
+        (went, failure)
+    };
+    let all: Vec<_> = (first..first + most).into_par_iter().map(one).collect();
+    let mut counts = Counts::default();
+    for (went, _) in &all {
+        match went {
+            Ok(Went::Agrees { ends, dense }) => {
+                counts.agree += 1;
+                counts.end += usize::from(*ends);
+                counts.dense += usize::from(*ends && *dense);
+            }
+            Ok(Went::Refused(why)) => *counts.refused.entry(reason(why)).or_default() += 1,
+            Err(_) => {}
+        }
+    }
+    println!("{counts:#?}");
+    let failures: Vec<String> = all.into_iter().filter_map(|(_, f)| f).collect();
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(3)].join("\n\n"));
+    let refused: usize = counts.refused.values().sum();
+    assert!(5 * refused < counts.agree + refused, "{refused} of {most} programs are refused");
+    assert!(10 * counts.end > 9 * counts.agree, "only {} programs come to their end", counts.end);
+}
