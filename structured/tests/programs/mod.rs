@@ -109,7 +109,10 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
         hidden.extend(stored.hidden().iter().copied());
         let mut arrays = stored.arrays().to_vec();
-        backwards(&p.tensor.format, layout, &mut arrays);
+        // Results over a pattern are read in the order of packing.
+        if func.results.iter().all(|r| r.format.is_dense()) {
+            backwards(&p.tensor.format, layout, &mut arrays);
+        }
         flat.params.extend(arrays);
         // What stands below a dense level is stored with its neighbours.
         logical.params.push(stored.elements());
