@@ -114,6 +114,16 @@ macro_rules! elements {
                 Value::new(vec![self.len()], data)
             }
 
+            /// The list with its own elements.
+            pub(crate) fn into_owned(self) -> List<'static> {
+                match self { $(List::$variant(a) => List::$variant(Cow::Owned(a.into_owned()))),* }
+            }
+
+            /// The bytes of its elements, where they are its own.
+            pub(crate) fn own_bytes(&self) -> usize {
+                match self { $(List::$variant(Cow::Owned(a)) => a.len() * std::mem::size_of::<$t>(),)* _ => 0 }
+            }
+
             /// For C, without a copy.
             pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
                 match self { $(List::$variant(a) => ArgRef::new(a, &[a.len()]).map(Arg::In)),* }

@@ -35,7 +35,9 @@ use crate::array::{self, Argument, ArgumentMut, Element};
 use crate::call::{Call, Outputs};
 use crate::error::{Error, Report};
 use crate::function::Function;
+use crate::sparse::Sparse;
 use ndarray::{ArrayView, ArrayViewMut, CowArray, Dimension};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use taffeta_ast::{Diagnostic, Func, Value, interp};
 use taffeta_autodiff::Source;
@@ -65,14 +67,20 @@ impl Pair {
 
     /// Starts a forward pass: the program, with its results.
     pub fn forward<'a, 'w>(&self) -> Forward<'_, 'a, 'w> {
-        Forward { pair: self, inputs: Vec::new(), inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
+        let (inputs, sparse, lent) = (Vec::new(), Vec::new(), Vec::new());
+        Forward { pair: self, inputs, sparse, lent, inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
     }
 
     /// Starts a backward pass over what a forward pass left. It may be started any number of times.
     pub fn backward<'p, 't>(&'p self, tape: &'t Residuals<'_>) -> Backward<'p, 't> {
         let mut call = self.backward.call();
         for (p, kept) in self.backward.signature().params().zip(&tape.kept) {
-            call = call.argument(&p.name, kept.view());
+            call = match kept {
+                Kept::Dense(argument) => call.argument(&p.name, argument.view()),
+                Kept::Sparse(value) => call.value(&p.name, value),
+                Kept::Lent(tensor) => call.sparse(&p.name, tensor),
+                Kept::Copied(tensor) => call.sparse(&p.name, tensor),
+            };
         }
         for (name, value) in &tape.sizes {
             call = call.size(name, *value);
@@ -113,6 +121,8 @@ pub struct Forward<'p, 'a, 'w> {
     pair: &'p Pair,
     /// These are lent to the tape.
     inputs: Vec<(String, Argument<'a>)>,
+    sparse: Vec<(String, &'a Value)>,
+    lent: Vec<(String, &'a Sparse<'a>)>,
     /// Of these, the tape has copies.
     inouts: Vec<(String, ArgumentMut<'w>)>,
     sizes: Vec<(String, i64)>,
@@ -134,10 +144,20 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         self
     }
 
-    /// Gives a parameter of any element type.
+    /// Gives a parameter of any element type; for a structured one also a sparse value.
     #[must_use]
     pub fn value(mut self, name: &str, value: &'a Value) -> Self {
-        self.inputs.push((name.to_string(), value.into()));
+        match value.places() {
+            None => self.inputs.push((name.to_string(), value.into())),
+            Some(_) => self.sparse.push((name.to_string(), value)),
+        }
+        self
+    }
+
+    /// Gives a structured parameter by its arrays, which are not copied.
+    #[must_use]
+    pub fn sparse(mut self, name: &str, tensor: &'a Sparse<'a>) -> Self {
+        self.lent.push((name.to_string(), tensor));
         self
     }
 
@@ -179,6 +199,12 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         for (name, argument) in &self.inputs {
             call = call.argument(name, argument.view());
         }
+        for (name, value) in &self.sparse {
+            call = call.value(name, value);
+        }
+        for (name, tensor) in &self.lent {
+            call = call.sparse(name, tensor);
+        }
         for (name, argument) in &mut self.inouts {
             call = call.argument_mut(name, argument.view_mut());
         }
@@ -196,8 +222,8 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
             kept.extend(match *source {
                 Source::Param(k) => signature.params().nth(k).and_then(|p| self.as_it_is(&p.name)),
                 Source::Result(k) => match k.checked_sub(pair.results) {
-                    None => outputs.at(k).cloned().map(Argument::from),
-                    Some(k) => left.get_mut(k).and_then(Option::take).map(Argument::from),
+                    None => outputs.at(k).cloned().map(Kept::from),
+                    Some(k) => left.get_mut(k).and_then(Option::take).map(Kept::from),
                 },
             });
         }
@@ -206,12 +232,18 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
     }
 
     /// A parameter after the pass: what is only read as it was given, what is written as a copy.
-    fn as_it_is(&mut self, name: &str) -> Option<Argument<'a>> {
+    fn as_it_is(&mut self, name: &str) -> Option<Kept<'a>> {
         if let Some(k) = self.inputs.iter().position(|(n, _)| n == name) {
-            return Some(self.inputs.swap_remove(k).1);
+            return Some(Kept::Dense(self.inputs.swap_remove(k).1));
+        }
+        if let Some((_, value)) = self.sparse.iter().find(|(n, _)| n == name) {
+            return Some(Kept::Sparse(Cow::Borrowed(value)));
+        }
+        if let Some((_, tensor)) = self.lent.iter().find(|(n, _)| n == name) {
+            return Some(Kept::Lent(tensor));
         }
         let (_, argument) = self.inouts.iter().find(|(n, _)| n == name)?;
-        argument.to_value().map(Argument::from)
+        argument.to_value().map(Kept::from)
     }
 }
 
@@ -221,19 +253,61 @@ pub struct Residuals<'a> {
     pair: u64,
     sizes: Vec<(String, i64)>,
     /// In the order of the backward pass's first parameters.
-    kept: Vec<Argument<'a>>,
+    kept: Vec<Kept<'a>>,
+}
+
+/// A parameter of the backward pass.
+#[derive(Clone, Debug)]
+enum Kept<'a> {
+    Dense(Argument<'a>),
+    /// A structured one by its elements.
+    Sparse(Cow<'a, Value>),
+    /// A structured one by its arrays.
+    Lent(&'a Sparse<'a>),
+    /// Likewise, by copies of them.
+    Copied(Box<Sparse<'static>>),
+}
+
+impl From<Value> for Kept<'_> {
+    fn from(value: Value) -> Self {
+        if value.places().is_some() { Kept::Sparse(Cow::Owned(value)) } else { Kept::Dense(value.into()) }
+    }
+}
+
+impl Kept<'_> {
+    fn into_owned(self) -> Kept<'static> {
+        match self {
+            Kept::Dense(argument) => Kept::Dense(argument.into_owned()),
+            Kept::Sparse(value) => Kept::Sparse(Cow::Owned(value.into_owned())),
+            Kept::Lent(tensor) => Kept::Copied(Box::new(tensor.clone().into_owned())),
+            Kept::Copied(tensor) => Kept::Copied(tensor),
+        }
+    }
+
+    /// The bytes of what is its own.
+    fn own_bytes(&self) -> usize {
+        match self {
+            Kept::Dense(argument) => argument.own_bytes(),
+            Kept::Sparse(Cow::Owned(value)) => {
+                let indices = value.places().map_or(0, |p| p.indices.len() * std::mem::size_of::<i64>());
+                value.data().len() * value.dtype().size() + indices
+            }
+            Kept::Copied(tensor) => tensor.own_bytes(),
+            Kept::Sparse(Cow::Borrowed(_)) | Kept::Lent(_) => 0,
+        }
+    }
 }
 
 impl Residuals<'_> {
     /// The bytes that it holds itself. Arrays of the call that it looks at are not among them.
     pub fn bytes(&self) -> usize {
-        self.kept.iter().map(Argument::own_bytes).sum()
+        self.kept.iter().map(Kept::own_bytes).sum()
     }
 
     /// With copies of the arrays of the call: they may be changed, or go away, before the backward pass.
     #[must_use]
     pub fn into_owned(self) -> Residuals<'static> {
-        let kept = self.kept.into_iter().map(Argument::into_owned).collect();
+        let kept = self.kept.into_iter().map(Kept::into_owned).collect();
         Residuals { kept, ..self }
     }
 }

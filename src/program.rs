@@ -526,6 +526,7 @@ impl Program {
         let plain = Options { gradient: None, ..options.clone() };
         // Calls with gradients of their own are noted in it.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
+        let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
         let made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {

@@ -143,6 +143,20 @@ impl<'a> Sparse<'a> {
         self
     }
 
+    /// The same tensor on copies of its arrays.
+    #[must_use]
+    pub fn into_owned(self) -> Sparse<'static> {
+        let own = |lists: Vec<List<'_>>| lists.into_iter().map(List::into_owned).collect();
+        let Sparse { shape, levels, order, arrays, values, checked } = self;
+        let (arrays, values) = (arrays.into_iter().map(own).collect(), values.into_owned());
+        Sparse { shape, levels, order, arrays, values, checked }
+    }
+
+    /// The bytes of arrays that are its own.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.arrays.iter().flatten().chain([&self.values]).map(List::own_bytes).sum()
+    }
+
     /// Sizes.
     pub fn shape(&self) -> &[usize] {
         &self.shape

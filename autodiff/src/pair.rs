@@ -39,6 +39,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::effects;
+use taffeta_ast::format::Pattern;
 use taffeta_ast::stmt::{AssertKind, MessagePart, Role};
 use taffeta_ast::{
     DType, Diagnostic, Diagnostics, Expr, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
@@ -125,7 +126,8 @@ fn passes(request: &Request<'_>, Planned { whole: both, info, .. }: &Planned) ->
         body: build::declared(around(&there), backward, &origin),
     };
     let back = cleanup::run(&back, info);
-    let read = effects::reads_by_others(&back.body);
+    let mut read = effects::reads_by_others(&back.body);
+    read.extend(patterns(&back));
     let crossing: Vec<&Arc<Tensor>> = crossing.iter().filter(|t| read.contains(&t.symbol)).collect();
 
     let mut lengths = Lengths { func, found: Vec::new() };
@@ -164,6 +166,18 @@ fn passes(request: &Request<'_>, Planned { whole: both, info, .. }: &Planned) ->
     let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
     let backward = distinct(Func { sizes, params, body, ..back }, sources.len(), request);
     Ok(Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) })
+}
+
+/// Parameters where what the program declares is stored: they have its index arrays.
+fn patterns(func: &Func) -> FxHashSet<Symbol> {
+    let mut patterns: FxHashSet<Pattern> = func.results.iter().filter_map(|t| t.format.pattern).collect();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            patterns.extend(tensor.format.pattern);
+        }
+    });
+    let of = |p: &Pattern| func.params.iter().map(|x| &x.tensor).find(|t| t.format.pattern == Some(*p));
+    patterns.iter().filter_map(of).map(|t| t.symbol.clone()).collect()
 }
 
 /// Both passes, and what is declared around them.

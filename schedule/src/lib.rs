@@ -36,6 +36,7 @@ mod schedule;
 pub mod selector;
 pub mod show;
 mod stage;
+mod structured;
 mod suggest;
 mod trace;
 mod tree;

@@ -5,6 +5,7 @@ use crate::marks;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
 use crate::selector::{self, Declared};
+use crate::structured;
 use crate::suggest;
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
@@ -95,7 +96,10 @@ impl Schedule {
             primitives::Run::Meta(f) => f(self, args),
             primitives::Run::Primitive(f) => {
                 let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
-                let change = change.and_then(|mut c| self.recheck_marks(&mut c).map(|()| c));
+                let change = change.and_then(|mut c| {
+                    structured::check(entry.name, &self.func, &c.func)?;
+                    self.recheck_marks(&mut c).map(|()| c)
+                });
                 let wanted = |r: Refusal| match self.trying {
                     true => r,
                     false => suggest::add(self, method, args, r.explained(&self.func)),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use taffeta_ast::interp::{Inputs, run};
-use taffeta_ast::{Buffer, Func, Value};
+use taffeta_ast::{Buffer, Expr, Func, Stmt, StmtKind, Value, print};
 use taffeta_autodiff::{Kind, Request, differentiate};
 use taffeta_structured::lower;
 
@@ -104,6 +104,22 @@ fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
     }
 }
 
+/// The text of a lowered program is one, where it has no merges; what formats promise is not written by people.
+fn reads_again(func: &Func) {
+    fn plain(s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Assume { .. } => Stmt::nop(),
+            _ => s.map(&mut plain, &mut Expr::clone),
+        }
+    }
+    let mut merges = false;
+    func.body.walk(&mut |s| merges |= matches!(s.kind(), StmtKind::While { .. }));
+    if !merges {
+        let text = print::func(&taffeta_analysis::pass::simplify::run(&func.with_body(plain(&func.body))));
+        assert_eq!(print::func(&elaborate(&text)), text);
+    }
+}
+
 /// All formats but those that no loop may traverse yet; the reasons of these.
 fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>) {
     let (mut compared, mut refused) = (0, BTreeMap::new());
@@ -111,7 +127,7 @@ fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>
         for (name, text) in kernels {
             let with = |format: &str| elaborate(&text.replace("FORMAT", format));
             let logical = gradient(&with(&format!(" @ {format}")));
-            let text = format!("{name}, {format}\n{}", taffeta_ast::print::func(&logical));
+            let text = format!("{name}, {format}\n{}", print::func(&logical));
             let dense = gradient(&with(""));
             for seed in 0..6 {
                 as_dense(&logical, &dense, seed, &text);
@@ -122,6 +138,7 @@ fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>
                     for seed in 0..6 {
                         equal(&logical, &lowered, seed);
                     }
+                    reads_again(&lowered.func);
                     compared += 1;
                 }
                 Err(found) => {

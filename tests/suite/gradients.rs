@@ -24,7 +24,7 @@ enum Outcome {
     Wrong(String),
 }
 
-/// Whether a program is differentiated by a parameter: by those that are structured it cannot be yet.
+/// Whether a program is differentiated by a parameter: tangents of structured ones are not there yet.
 fn is_differentiated(p: &taffeta_ast::Param) -> bool {
     p.tensor.dtype.is_float() && p.tensor.format.is_dense()
 }

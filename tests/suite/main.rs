@@ -34,6 +34,7 @@ mod sanitized;
 mod sanitized_schedules;
 mod sparse_examples;
 mod sparse_files;
+mod sparse_gradients;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
 mod structured;

@@ -365,6 +365,9 @@ impl Elab<'_> {
                 return self.error("call::argument", *at, format!("a tensor is expected here, and this is {found}"));
             };
             self.fixed_shape(&l.shape, &func.name, *at)?;
+            if !p.tensor.format.is_dense() || !v.format().is_dense() {
+                return self.unsupported(*at, "a structured argument of a function that has its own gradient");
+            }
             let copy = match v {
                 // A temporary that is passed is a copy already.
                 Value::Tensor(view) if view.owned && view.is_whole() && view.tensor.dtype == p.tensor.dtype => {

@@ -30,6 +30,8 @@ mod separate_tail;
 mod set_mem_type;
 mod specialize;
 mod split;
+mod storage;
+mod structured;
 mod subscripts;
 mod suggestions;
 mod swap;

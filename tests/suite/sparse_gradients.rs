@@ -1,0 +1,150 @@
+//! Gradients of structured parameters in C, with the index arrays of these: what the interpreter says, in one pass and
+//! in two, packed and lent.
+
+use taffeta::{Backend, Gradient, Options, Program, Sparse};
+use taffeta_ast::{Buffer, DType, Literal, Value};
+
+const PRODUCTS: &str = "
+def spmv(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * x[j]
+    return y
+
+def squares(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += A[i, j] * A[i, j] * x[j]
+    return s
+";
+
+const FORMATS: [&str; 14] = [
+    "csr",
+    "csc",
+    "coo",
+    "dcsr",
+    "hashmap",
+    "band",
+    "rle",
+    "packbits",
+    "vbl",
+    "symmetric",
+    "lower_triangular",
+    "format(dense, bytemap)",
+    "format(dense, bitmap)",
+    "format(dense, compressed(index=u8))",
+];
+
+fn program(format: &str) -> Program {
+    Program::from_source("p.ft", &PRODUCTS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A matrix that every format can hold: symmetric or triangular, and banded; with an explicit 0 where lists have one.
+fn matrix(format: &str) -> Value {
+    let n = 7;
+    let element = |i: usize, j: usize| match (i, j) {
+        _ if format == "lower_triangular" && j > i => 0.0,
+        _ if i == 4 || j == 4 || i.abs_diff(j) > 2 => 0.0,
+        _ => (1 + i.min(j)) as f64 - 3.0,
+    };
+    let (mut indices, mut elements) = (Vec::new(), Vec::new());
+    for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+        if element(i, j) != 0.0 || i == j && i != 4 {
+            indices.extend([i as i64, j as i64]);
+            elements.push(element(i, j));
+        }
+    }
+    Value::sparse(vec![n; 2], indices, Buffer::F64(elements), Literal::Float(0.0)).expect("it is in order")
+}
+
+fn vector(from: f64) -> Value {
+    Value::new(vec![7], Buffer::F64((0..7).map(|k| from - k as f64).collect())).expect("it fits")
+}
+
+fn options(backend: Backend) -> Options {
+    Options::default().backend(backend).gradient(Gradient::default().wrt(["A"]))
+}
+
+#[test]
+fn in_c_as_in_the_interpreter() {
+    for format in FORMATS {
+        let (program, a, x) = (program(format), matrix(format), vector(2.5));
+        for (entry, seed) in
+            [("spmv", vector(-1.5)), ("squares", Value::scalar(Buffer::F64(vec![2.0])).expect("a number"))]
+        {
+            let of = |backend: Backend| {
+                let function = program.compile(entry, &options(backend)).unwrap_or_else(|e| panic!("{format}: {e}"));
+                let name = function.signature().params().last().expect("a seed").name.clone();
+                let call = function.call().value("A", &a).value("x", &x).value(&name, &seed);
+                let outputs = call.run().unwrap_or_else(|e| panic!("{format}: {e}"));
+                outputs.value("A.grad").expect("a gradient").clone()
+            };
+            let (c, interpreted) = (of(Backend::C), of(Backend::Interp));
+            assert_eq!(c, interpreted, "{entry}, {format}");
+            assert!(c.places().is_some_and(|p| p.indices.len() > 20), "{entry}, {format}: {c}");
+        }
+    }
+}
+
+/// The two passes share what they are given; the tape may also have copies of it.
+#[test]
+fn in_two_passes() {
+    for format in FORMATS {
+        let (program, a, x, seed) = (program(format), matrix(format), vector(2.5), vector(-1.5));
+        let both = program.compile("spmv", &options(Backend::C)).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let both = both.call().value("A", &a).value("x", &x).value("y.grad", &seed).run().expect("it runs");
+        let pair = program.differentiate("spmv", &options(Backend::C)).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let (y, tape) = pair.forward().value("A", &a).value("x", &x).run().unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert_eq!(y.value("y").expect("a result"), both.value("y").expect("a result"));
+        let (lent, own) = (tape.clone(), tape.into_owned());
+        assert!(own.bytes() > lent.bytes());
+        for tape in [&lent, &own] {
+            let gradients =
+                pair.backward(tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{format}: {e}"));
+            assert_eq!(gradients.value("A.grad").expect("a gradient"), both.value("A.grad").expect("a gradient"));
+        }
+    }
+}
+
+#[test]
+fn of_lent_arrays() {
+    let program = program("csr");
+    let (indptr, indices, values) = ([0u16, 2, 2, 3], [0u16, 2, 1], [1.0, 2.0, f64::INFINITY]);
+    let a = Sparse::csr(&indptr, &indices, &values, [3, 3]);
+    let (x, seed) = ([1.0, 10.0, 100.0], [1.0, 2.0, f64::NAN]);
+    let [x, seed] = [x, seed].map(|v| Value::new(vec![3], Buffer::F64(v.to_vec())).expect("it fits"));
+    let options = options(Backend::C).index("A", DType::U16);
+    let expected =
+        Value::sparse(vec![3; 2], vec![0, 0, 0, 2, 2, 1], Buffer::F64(vec![1.0, 100.0, f64::NAN]), Literal::Float(0.0));
+    let expected = expected.expect("it is in order").to_string();
+    let both = program.compile("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
+    let outputs = both.call().sparse("A", &a).value("x", &x).value("y.grad", &seed).run();
+    assert_eq!(outputs.unwrap_or_else(|e| panic!("{e}")).value("A.grad").expect("a gradient").to_string(), expected);
+
+    let pair = program.differentiate("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
+    let (_, tape) = pair.forward().sparse("A", &a).value("x", &x).run().unwrap_or_else(|e| panic!("{e}"));
+    for tape in [tape.clone(), tape.into_owned()] {
+        let gradients = pair.backward(&tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(gradients.value("A.grad").expect("a gradient").to_string(), expected);
+    }
+}
+
+/// The gradient takes the time and the memory of what is stored, and its loop is the program's: one cursor for both.
+#[test]
+fn a_sampled_product_is_what_an_expert_writes() {
+    let source = program("csr").c_source("spmv", &options(Backend::C)).unwrap_or_else(|e| panic!("{e}"));
+    let lines: Vec<&str> = source.code.lines().map(str::trim).collect();
+    let written = lines.iter().position(|l| l.starts_with("A_grad_val[")).expect("the gradient");
+    assert_eq!(
+        lines[written - 1..=written],
+        [
+            "for (int64_t j_b_p = (int64_t)A_pos1[i_b]; j_b_p < j_b_p_end; j_b_p++) {",
+            "A_grad_val[j_b_p] = y_grad[i_b] * x[(int64_t)A_crd1[j_b_p]];"
+        ],
+        "{}",
+        source.code
+    );
+    assert!(!source.code.contains("while"), "{}", source.code);
+}
