@@ -2,16 +2,19 @@
 //!
 //! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
 //! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
-//! (`schedules`; with four that must come back from their files, `kept`), and some hundred texts, mutated programs and
-//! broken data files that nothing may panic on. A failure is printed when it is found, with the command that does it
-//! again, and added to `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept
-//! in a file beside it, and a schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one
-//! case again. `fuzz/running.txt` names what runs now, should compiled code take the process with it.
-//! `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a few
-//! fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
+//! (`schedules`; with four that must come back from their files, `kept`), a batch of programs on tensors in random
+//! formats (`structured`), and some hundred texts, mutated programs and broken data files that nothing may panic
+//! on. A failure is printed when it is found, with the command that does it again, and added to `fuzz/failures.txt`
+//! in the target directory; what failed, random programs made smaller, is kept in a file beside it, and a
+//! schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
+//! `fuzz/running.txt` names what runs now, should compiled code take the process with it. `TAFFETA_FUZZ_MINUTES`
+//! says how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make
+//! test`, a few fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
+#[path = "../../structured/tests/campaign/cases/mod.rs"]
+mod cases;
 #[path = "../../schedule/tests/campaign/confirm.rs"]
 mod confirm;
 #[path = "../../codegen/tests/compiled/driver.rs"]
@@ -29,6 +32,7 @@ mod readers;
 mod schedules;
 #[path = "../../schedule/tests/campaign/steps.rs"]
 mod steps;
+mod structured;
 mod texts;
 #[path = "../../schedule/tests/campaign/tried.rs"]
 mod tried;
@@ -108,11 +112,12 @@ fn main() -> ExitCode {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
     let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
-    let campaigns: [Campaign<'_>; 7] = [
+    let campaigns: [Campaign<'_>; 8] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
         ("kept", 4, Box::new(schedules::kept)),
+        ("structured", 1, Box::new(structured::fault)),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
         ("files", 40, Box::new(|seed| readers::fault(seed, scratch.path()))),
@@ -128,7 +133,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 7], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 8], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             if only.as_ref().is_some_and(|only| only != name) {

@@ -11,9 +11,9 @@ use taffeta_ast::{DType, Literal};
 /// So deep are loops nested.
 const DEEPEST: usize = 4;
 
-const NAMES: [&str; 3] = ["n", "m", "l"];
+pub(super) const NAMES: [&str; 3] = ["n", "m", "l"];
 
-static FORMATS: LazyLock<[Vec<Format>; 3]> = LazyLock::new(|| [1, 2, 3].map(formats));
+pub static FORMATS: LazyLock<[Vec<Format>; 3]> = LazyLock::new(|| [1, 2, 3].map(formats));
 
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {

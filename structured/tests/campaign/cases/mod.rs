@@ -2,16 +2,18 @@
 //!
 //! - `program`: programs as texts of parts, which can be taken out; `generate`, `values`: random ones; `shrink`:
 //!   smaller ones;
+//! - `kernels`: those that people run, in all formats;
 //! - `data`: random tensors in their formats; `tried`: what is wrong with a case.
 
 // What one of the campaigns that share it does not need.
 #![allow(dead_code)]
 
 pub mod data;
-mod generate;
+pub mod generate;
+pub mod kernels;
 pub mod program;
 #[path = "../../random/mod.rs"]
-mod random;
+pub mod random;
 mod shrink;
 pub mod tried;
 mod values;
