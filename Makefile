@@ -4,9 +4,9 @@
 #   make test     everything that must hold
 #   make bench    what we are measured on, against bars and the machine's limits, and how compile time grows;
 #                 against peers where `make peers` has been
-#   make peers    PyTorch, JAX and MKL in .venv-peers (5 GB), for make bench
+#   make peers    PyTorch, JAX, SciPy and MKL in .venv-peers (5 GB), for make bench
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
-.PHONY: demo test lint bench peers race-peers fuzz setup clean
+.PHONY: demo test lint bench peers race-peers race-sparse fuzz setup clean
 
 CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
@@ -40,13 +40,21 @@ bench:
 	@if [ -x "$(TAFFETA_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
 
 # ONLY=sgemm races those whose name has it in it.
-race-peers:
+race-peers: race-sparse
 	@$(CARGO) build --release --quiet
 	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)"
 
+# Structured tensors: every published matrix, graph and tensor, on one thread and on two.
+race-sparse:
+	@$(CARGO) build --release --quiet
+	@for threads in 1 2; do \
+	    TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) -W ignore \
+	        benches/peers/sparse.py --threads $$threads --only "$(ONLY)" || exit 1; \
+	done
+
 peers:
 	python3 -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet numpy torch "jax[cpu]" mkl
+	.venv-peers/bin/pip install --quiet numpy scipy torch "jax[cpu]" mkl
 
 fuzz:
 	@tools/setup.sh

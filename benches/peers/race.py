@@ -26,6 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ.setdefault("MKL_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 os.environ.setdefault("OPENBLAS_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
 
+from statistics_of_pairs import interval  # noqa: E402
 from systems import WORKLOADS  # noqa: E402
 from workloads import HERE  # noqa: E402
 
@@ -72,19 +73,6 @@ class Worker:
     def stop(self):
         self.process.stdin.close()
         self.process.wait()
-
-
-def interval(values):
-    """The median, and the 95 % interval of it by order statistics."""
-    v, n = sorted(values), len(values)
-    term, total, outside = 0.5**n, 0.0, 0
-    for k in range(n // 2):
-        total += term
-        if total > 0.025:
-            break
-        outside = k + 1
-        term *= (n - k) / (k + 1)
-    return statistics.median(v), [v[outside], v[n - 1 - outside]]
 
 
 def differ(some, others):

@@ -9,7 +9,40 @@ import numpy as np
 
 # TAFFETA_ABI of taffeta.h.
 ABI = 2
-DTYPES = {"float32": 11, "float64": 12, "int32": 3, "int64": 4, "uint8": 5, "bool": 0}
+# TAFFETA_TRUST_ARRAYS: what a caller does who calls often with the same index arrays, as the peers do.
+TRUST_ARRAYS = 1
+# taffeta_level_kind, by the names of the language.
+LEVELS = {
+    name: kind
+    for kind, name in enumerate(
+        "dense compressed singleton hashed bytemap bitmap banded ragged blocklist runlength packbits lower upper symmetric point".split()
+    )
+}
+DTYPES = {"float32": 11, "float64": 12, "int32": 3, "int64": 4, "uint8": 5, "uint16": 6, "bool": 0}
+
+
+class Array(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("dtype", ctypes.c_int32),
+        ("owner", ctypes.c_int32),
+        ("length", ctypes.c_size_t),
+    ]
+
+
+class Level(ctypes.Structure):
+    _fields_ = [
+        ("kind", ctypes.c_int32),
+        ("n_arrays", ctypes.c_int32),
+        ("arrays", ctypes.POINTER(Array)),
+    ]
+
+
+class Stored:
+    """A structured tensor by its arrays: `levels` are pairs of a name and the arrays that its page in the manual draws."""
+
+    def __init__(self, shape, levels, values):
+        self.shape, self.levels, self.values = shape, levels, np.ascontiguousarray(values)
 
 
 class Tensor(ctypes.Structure):
@@ -47,10 +80,33 @@ class Context(ctypes.Structure):
 
 
 def tensor(array):
-    """A view of an array; the second value keeps the shape alive."""
+    """A view of an array or of a structured tensor; the second value keeps the shape alive."""
+    if isinstance(array, Stored):
+        return structured(array)
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     view = Tensor(dtype=DTYPES[array.dtype.name], ndim=array.ndim, shape=shape, data=array.ctypes.data)
     return view, shape
+
+
+def structured(stored):
+    levels, keeps = (Level * len(stored.levels))(), [stored]
+    for level, (kind, arrays) in zip(levels, stored.levels):
+        views = (Array * len(arrays))()
+        for view, array in zip(views, arrays):
+            view.data, view.dtype, view.length = array.ctypes.data, DTYPES[array.dtype.name], len(array)
+        level.kind, level.n_arrays, level.arrays = LEVELS[kind], len(arrays), views
+        keeps.append(views)
+    shape = (ctypes.c_int64 * len(stored.shape))(*stored.shape)
+    view = Tensor(
+        dtype=DTYPES[stored.values.dtype.name],
+        ndim=len(stored.shape),
+        shape=shape,
+        data=stored.values.ctypes.data,
+        levels=ctypes.cast(levels, ctypes.c_void_p),
+        n_levels=len(levels),
+        n_stored=len(stored.values),
+    )
+    return view, (shape, levels, keeps)
 
 
 def drop_pages(array):
@@ -77,11 +133,11 @@ class Entry:
         self.library = ctypes.CDLL(os.path.join(folder, f"libtaffeta_{entry}.so"))
         self.function = getattr(self.library, f"taffeta_{entry}")
         self.function.restype = ctypes.c_int
-        self.context = Context(abi=ABI, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1)
+        self.context = Context(abi=ABI, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1, flags=TRUST_ARRAYS)
 
     def bind(self, arguments, results):
         """A call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
-        arrays = [np.require(a, requirements="C") for a in arguments] + list(results)
+        arrays = [a if isinstance(a, Stored) else np.require(a, requirements="C") for a in arguments] + list(results)
         views, shapes = zip(*(tensor(a) for a in arrays))
         args = (Tensor * len(views))(*views)
         context, function, count = ctypes.byref(self.context), self.function, len(views)
@@ -93,7 +149,7 @@ class Entry:
         def forget():
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
             self.library.taffeta_ctx_release(context)
-            self.context.abi, self.context.site = ABI, -1
+            self.context.abi, self.context.site, self.context.flags = ABI, -1, TRUST_ARRAYS
             self.context.threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
             for result in results:
                 drop_pages(result)

@@ -16,8 +16,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 from scipy.sparse import csgraph
 
-OUT = pathlib.Path(sys.argv[1])
-DATA = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
+OUT, DATA = None, None
 RANDOM = np.random.default_rng(1)
 KEPT = {}
 
@@ -177,17 +176,27 @@ def published():
             graphs(path.name, undirected(u, v))
     for name in ("openflights_routes", "parti_3D_12031"):
         path = DATA / "tensors" / f"{name}.tns"
-        lines = [line.split() for line in path.read_text().splitlines() if line and line[0] != "#"]
-        rows = np.array([line for line in lines if len(line) == 4], dtype=np.float64)
-        indices = rows[:, :3].astype(np.int64) - 1
-        heads = [line for line in lines if len(line) == 3]
-        shape = [int(s) for s in heads[0]] if heads else indices.max(axis=0) + 1
-        tensors(path.name, path, indices, rows[:, 3], shape)
-    digits = np.frombuffer(gzip.open(DATA / "images/mnist_t10k-images-idx3-ubyte.gz").read(), np.uint8, offset=16)
-    pictures("MNIST", digits.reshape(-1, 784)[:60])
+        tensors(path.name, path, *frostt(path))
+    pictures("MNIST", digits(60))
     drawings = drawn(60)
     pictures("Omniglot", np.stack([d.ravel() for d in drawings]))
     blended("Omniglot", drawings[0], drawings[25], 0.3)
+
+
+def frostt(path):
+    """Indices from 0, elements and shape of a tensor of three dimensions."""
+    lines = [line.split() for line in path.read_text().splitlines() if line and line[0] != "#"]
+    rows = np.array([line for line in lines if len(line) == 4], dtype=np.float64)
+    indices = rows[:, :3].astype(np.int64) - 1
+    heads = [line for line in lines if len(line) == 3]
+    shape = [int(s) for s in heads[0]] if heads else indices.max(axis=0) + 1
+    return indices, rows[:, 3], [int(s) for s in shape]
+
+
+def digits(count):
+    """The first ones of MNIST, a row each."""
+    packed = gzip.open(DATA / "images/mnist_t10k-images-idx3-ubyte.gz").read()
+    return np.frombuffer(packed, np.uint8, offset=16).reshape(-1, 784)[:count]
 
 
 def undirected(u, v):
@@ -229,6 +238,9 @@ def png(data):
     return np.unpackbits(rows[:, 1:], axis=1)[:, :width] * np.uint8(255)
 
 
-made()
-if DATA:
-    published()
+if __name__ == "__main__":
+    OUT = pathlib.Path(sys.argv[1])
+    made()
+    if len(sys.argv) > 2:
+        DATA = pathlib.Path(sys.argv[2])
+        published()

@@ -42,6 +42,33 @@ fn a_row_times_a_vector_is_what_an_expert_writes() {
     }
 }
 
+/// Vectors of elements that are gathered, for rows that have as many, and the rest one by one.
+#[test]
+fn a_vectorised_row_is_gathered() {
+    // The least vectors that machines have.
+    let options = Options::default().schedule("vectors").portable(true);
+    let source = products().c_source("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
+    let lines: Vec<&str> = source.code.lines().map(str::trim).filter(|l| !l.starts_with("/*")).collect();
+    let first = lines.iter().position(|l| l.starts_with("int64_t j_p =")).expect("the start of a row");
+    assert_eq!(
+        lines[first..first + 10],
+        [
+            "int64_t j_p = (int64_t)A_pos1[i];",
+            "if (j_p + 2 <= (int64_t)A_pos1[i + 1]) {",
+            "wf_f64x2 y_part_lanes[1] = {-0.0 - (wf_f64x2){0}};",
+            "for (; j_p + 2 <= (int64_t)A_pos1[i + 1]; j_p += 2) {",
+            "y_part_lanes[0] += *(const wf_f64x2_at *)&A_val[j_p] * (wf_f64x2){x[(int64_t)A_crd1[j_p]], x[(int64_t)A_crd1[j_p + 1]]};",
+            "}",
+            "y_part += wf_sum_f64x2(y_part_lanes[0]);",
+            "}",
+            "for (; j_p < (int64_t)A_pos1[i + 1]; j_p++) {",
+            "y_part += A_val[j_p] * x[(int64_t)A_crd1[j_p]];",
+        ],
+        "{}",
+        source.code
+    );
+}
+
 /// The matrices of `TAFFETA_DATA`, small ones and large ones.
 fn matrices() -> Vec<PathBuf> {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return Vec::new() };
@@ -71,7 +98,7 @@ fn product(a: &Value, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
 #[test]
 fn products_with_real_matrices() {
     let program = products();
-    let ways = [("spmv", None), ("spmv", Some("rows")), ("by_columns", None)];
+    let ways = [("spmv", None), ("spmv", Some("rows")), ("spmv", Some("vectors")), ("by_columns", None)];
     let entries: Vec<_> = ways
         .iter()
         .map(|(entry, schedule)| {

@@ -9,7 +9,7 @@
 use super::emitter::Emitter;
 use super::expr::{Text, prec};
 use super::reduce::Shared;
-use crate::lower::at;
+use crate::lower::{at, gathers, parts};
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
@@ -154,23 +154,36 @@ impl Emitter<'_> {
     /// dot += wf_sum_f32x16(dot_lanes[0]);
     /// for (; c < d; c++) dot += …;
     /// ```
+    ///
+    /// Where elements are gathered, that is what takes the time, and one vector of sums is enough; such loops are over
+    /// the elements of a row of a matrix, of which many have none for a whole vector:
+    ///
+    /// ```text
+    /// if (p + 4 <= end) {
+    ///     wf_f64x4 y_lanes[1]; …
+    ///     for (; p + 4 <= end; p += 4) y_lanes[0] += *(const wf_f64x4_at *)&val[p] * (wf_f64x4){x[crd[p]], x[crd[p + 1]], …};
+    ///     y += wf_sum_f64x4(y_lanes[0]);
+    /// }
+    /// for (; p < end; p++) y += …;
+    /// ```
     pub fn summing_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
         let i = self.names.get(iter);
         self.scope.insert(i.clone(), super::outline::Outer::value(format!("int64_t {i}")));
-        let parts: Vec<&Stmt> = match body.kind() {
-            StmtKind::Seq(v) => v.iter().collect(),
-            _ => vec![body],
-        };
+        let parts = parts(body);
         self.out.open("{");
         let (first, last) = (self.expr(begin), self.text(end).at(prec::SUM));
         self.ranges.iterator(iter, begin, end, 1);
         self.out.line(format!("int64_t {i} = {first};"));
-        let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s)).collect();
         let lanes = parts.iter().map(|s| self.vector_type(summed(s).2.dtype()).1).max().unwrap_or(1);
         let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
-        for chains in [CHAINS, 1] {
+        let most = if parts.iter().any(|s| gathers(summed(s).2, iter)) { 1 } else { CHAINS };
+        if most == 1 {
+            self.out.open(format!("if ({i} + {lanes} <= {last}) {{"));
+        }
+        let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s, most)).collect();
+        for chains in [CHAINS, 1].into_iter().filter(|c| *c <= most) {
             let step = lanes * chains;
-            let left = length.map(|l| if chains == 1 { l % (lanes * CHAINS) } else { l });
+            let left = length.map(|l| if chains < most { l % (lanes * CHAINS) } else { l });
             if left.is_some_and(|l| l < step) {
                 continue;
             }
@@ -183,7 +196,7 @@ impl Emitter<'_> {
                     let first = Expr::var(iter).plus(&Expr::int(k * own));
                     let lane = Lane { iter, first, dtype: value.dtype(), lanes: own };
                     let text = self.lane_vector(&lane, value, of_type);
-                    self.out.line(format!("{sum}[{}] += {text};", k % CHAINS));
+                    self.out.line(format!("{sum}[{}] += {text};", k % most));
                 }
             }
             self.out.close("}");
@@ -194,8 +207,12 @@ impl Emitter<'_> {
             let target = self.element(tensor, indices).text;
             let lanes = self.vector_type(dtype).1 as usize;
             let by_halves = self.helpers.horizontal_sum(dtype, lanes);
-            let whole = format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])");
+            let whole =
+                if most == 1 { format!("{sum}[0]") } else { format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])") };
             self.out.line(format!("{target} += {by_halves}({whole});"));
+        }
+        if most == 1 {
+            self.out.close("}");
         }
         if length.is_none_or(|l| l % lanes != 0) {
             self.out.open(format!("for (; {i} < {last}; {i}++) {{"));
@@ -207,14 +224,14 @@ impl Emitter<'_> {
 
     /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their
     /// name and type.
-    fn start_sum(&mut self, s: &Stmt) -> (String, String) {
+    fn start_sum(&mut self, s: &Stmt, chains: i64) -> (String, String) {
         let (tensor, _, value) = summed(s);
         let (of_type, _) = self.vector_type(value.dtype());
         let wish = format!("{}_lanes", self.names.get(tensor));
         let name = self.names.fresh(&wish);
         let zero = super::types::literal(taffeta_ast::expr::Literal::Float(-0.0), value.dtype(), true);
-        let start = format!("{zero} - ({of_type}){{0}}");
-        self.out.line(format!("{of_type} {name}[{CHAINS}] = {{{start}, {start}, {start}, {start}}};"));
+        let start = vec![format!("{zero} - ({of_type}){{0}}"); chains as usize].join(", ");
+        self.out.line(format!("{of_type} {name}[{chains}] = {{{start}}};"));
         (name, of_type)
     }
 
@@ -230,6 +247,18 @@ impl Emitter<'_> {
             return (self.text(e), false);
         }
         match e.kind() {
+            ExprKind::Load(t, indices) if gathers(e, lane.iter) => {
+                let of_type = self.helpers.vector(lane.dtype, lane.lanes as usize);
+                let [a] = indices.as_slice() else { unreachable!("Flat: {} indices", indices.len()) };
+                let elements: Vec<String> = (0..lane.lanes)
+                    .map(|k| {
+                        let index = at(&a.index, lane.iter, &lane.first.plus(&Expr::int(k)));
+                        let access = Access { index, ..a.clone() };
+                        self.expr(&Expr::load(t, vec![access], e.dtype()))
+                    })
+                    .collect();
+                (Text::new(format!("({of_type}){{{}}}", elements.join(", ")), prec::UNARY), true)
+            }
             ExprKind::Load(t, indices) => {
                 let text = self.lane_element(lane, None, t, indices, true);
                 (Text::new(text, prec::UNARY), true)

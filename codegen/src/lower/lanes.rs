@@ -17,6 +17,19 @@ pub(super) struct Lanes<'s> {
     /// Tensors of which no element is known to be the same for all lanes: what the loop stores into, and what is held
     /// in vectors.
     pub varying: FxHashSet<Symbol>,
+    /// Whether elements from anywhere may be put into a vector, one by one.
+    pub gathers: bool,
+}
+
+/// Whether a value has elements that do not stand side by side in consecutive iterations.
+pub(crate) fn gathers(e: &Expr, iter: &Symbol) -> bool {
+    match e.kind() {
+        ExprKind::Load(_, indices) => {
+            let [index] = indices.as_slice() else { return false };
+            effects::mentions(&index.index, &[iter]) && constant_stride(&index.index, iter) != Some(1)
+        }
+        _ => e.children().into_iter().any(|c| gathers(c, iter)),
+    }
 }
 
 impl Lanes<'_> {
@@ -24,6 +37,11 @@ impl Lanes<'_> {
     pub fn vector(&self, indices: &[Access]) -> bool {
         let [index] = indices else { return false };
         constant_stride(&index.index, self.iter) == Some(1) && effects::loads(&index.index).is_disjoint(&self.varying)
+    }
+
+    /// Whether each lane knows where its element is.
+    fn gathered(&self, indices: &[Access]) -> bool {
+        self.gathers && indices.iter().all(|a| effects::loads(&a.index).is_disjoint(&self.varying))
     }
 
     /// Whether a value of that type can be computed for all lanes at once.
@@ -35,7 +53,7 @@ impl Lanes<'_> {
             return false;
         }
         match e.kind() {
-            ExprKind::Load(_, indices) => self.vector(indices),
+            ExprKind::Load(t, indices) => self.vector(indices) || !self.varying.contains(t) && self.gathered(indices),
             ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div, args) => {
                 args.iter().all(|a| self.value(a, dtype))
             }

@@ -19,6 +19,7 @@ mod vectors;
 
 pub(crate) use flatten::count;
 pub(crate) use invariants::first_value;
+pub(crate) use lanes::gathers;
 pub use logical::{Logical, LogicalLevel};
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
@@ -26,7 +27,7 @@ pub(crate) use reductions::neutral;
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::{body as specialise, interface as specialise_interface};
 pub use vectors::vector_bytes;
-pub(crate) use vectors::{Vectors, at};
+pub(crate) use vectors::{Vectors, at, parts};
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;

@@ -35,6 +35,14 @@ const MOST_VECTORS: i64 = 32;
 /// The vector statements that an array may be written out to.
 const MOST_STATEMENTS: usize = 1024;
 
+/// The statements of a loop that adds up. What is assumed in it has been used by then.
+pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
+    match body.kind() {
+        StmtKind::Seq(v) => v.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
+        _ => vec![body],
+    }
+}
+
 /// What is printed as vectors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vectors {
@@ -102,11 +110,9 @@ impl Pass {
         if !width || props.parallel.is_some() || step.as_int() != Some(1) {
             return false;
         }
-        let parts: Vec<&Stmt> = match body.kind() {
-            StmtKind::Seq(v) => v.iter().collect(),
-            _ => vec![body],
-        };
-        let lanes = Lanes { iter, varying: parts.iter().flat_map(|s| effects::writes(s)).collect() };
+        let parts = parts(body);
+        let varying = parts.iter().flat_map(|s| effects::writes(s)).collect();
+        let lanes = Lanes { iter, varying, gathers: true };
         parts.len() <= 4
             && parts.iter().all(|part| {
                 let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = part.kind() else {
@@ -340,7 +346,7 @@ impl Check<'_> {
             return None;
         }
         stored.insert(self.array.clone());
-        self.lane_stmt(body, &Lanes { iter, varying: stored }, (length / self.lanes) as usize)
+        self.lane_stmt(body, &Lanes { iter, varying: stored, gathers: false }, (length / self.lanes) as usize)
     }
 
     /// Whether the array is accessed from where one of its vectors begins.
