@@ -44,7 +44,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     }
     for t in func.results.iter().filter(|t| request.is_of(t) && t.dtype.is_float() && !t.format.is_dense()) {
         let text = format!("the derivative of `{}`, a structured result, is not supported yet", t.symbol);
-        found.push(Diagnostic::new("grad::structured", text).at(request.span).help("name dense results: `out=[\"y\"]`"));
+        found
+            .push(Diagnostic::new("grad::structured", text).at(request.span).help("name dense results: `out=[\"y\"]`"));
     }
     let scalar = |t: &Tensor| t.shape.is_empty() && t.dtype.is_float();
     let of: Vec<std::sync::Arc<Tensor>> = func.results.iter().filter(|t| request.is_of(t)).cloned().collect();

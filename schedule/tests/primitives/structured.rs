@@ -35,21 +35,33 @@ fn they_take_marks_and_reorder() {
 
 #[test]
 fn they_refuse_others() {
-    refused(SPMV, |s| call(s, "split", args!["j", 4]).map(drop), expect![[r#"
+    refused(
+        SPMV,
+        |s| call(s, "split", args!["j", 4]).map(drop),
+        expect![[r#"
         schedule::unsupported (0): the loop `j` traverses `A`, which is structured, and `split` would make another loop of it
           `for j in range(m):` this loop
           help: such loops take parallelize, vectorize and reorder
-    "#]]);
-    refused(SPMV, |s| call(s, "reverse", args!["i"]).map(drop), expect![[r#"
+    "#]],
+    );
+    refused(
+        SPMV,
+        |s| call(s, "reverse", args!["i"]).map(drop),
+        expect![[r#"
         schedule::unsupported (0): the loop `i` traverses `A`, which is structured, and `reverse` would make another loop of it
           `for i in range(n):` this loop
           help: such loops take parallelize, vectorize and reorder
-    "#]]);
-    refused(SPMV, |s| call(s, "specialize", args!["i", "n > 2"]).map(drop), expect![[r#"
+    "#]],
+    );
+    refused(
+        SPMV,
+        |s| call(s, "specialize", args!["i", "n > 2"]).map(drop),
+        expect![[r#"
         schedule::unsupported (0): the loop `i` traverses `A`, which is structured, and `specialize` would copy it
           `for i in range(n):` this loop
           help: such loops take parallelize, vectorize and reorder
-    "#]]);
+    "#]],
+    );
     let pair = || list(&["i", "j"]);
     let tried: [(&str, &[Arg]); 6] = [
         ("merge", args!["i", "j"]),
