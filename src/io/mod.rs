@@ -10,6 +10,7 @@
 pub mod convert;
 mod elements;
 pub mod generate;
+mod levels;
 pub mod literal;
 pub mod memory;
 pub mod mesh;

@@ -3,12 +3,12 @@
 //!
 //! A link stays a link: what it leads to is written. What is there and is not a file is never replaced.
 
-use super::{elements, mtx, npy, npz, picture, scipy, source, table, tns};
+use super::{elements, levels, mtx, npy, npz, picture, scipy, source, table, tns};
 use std::fs::Permissions;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use tempfile::NamedTempFile;
 
@@ -71,13 +71,19 @@ impl Target {
         Ok(())
     }
 
-    /// The layout of a sparse `.npz`: SciPy's of the same name, where it has one.
-    fn layout(&self) -> scipy::Layout {
-        let csr = |f: &Format| f.levels.iter().map(|l| l.kind).eq([LevelKind::Dense, LevelKind::Compressed]);
-        match self.format.as_ref().filter(|f| csr(f)).map(Format::order).as_deref() {
-            Some([0, 1]) => scipy::Layout::Csr,
-            Some([1, 0]) => scipy::Layout::Csc,
-            _ => scipy::Layout::Coordinates,
+    /// The layout of a sparse `.npz` that SciPy has for the format.
+    fn layout(&self) -> Option<scipy::Layout> {
+        let format = self.format.as_ref()?;
+        let lists = |l: &Level| (l.kind, l.unique);
+        match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()[..]) {
+            ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(scipy::Layout::Csr),
+            ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(scipy::Layout::Csc),
+            ([(LevelKind::Compressed, false), rest @ ..], _)
+                if !rest.is_empty() && rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
+            {
+                Some(scipy::Layout::Coordinates)
+            }
+            _ => None,
         }
     }
 
@@ -122,7 +128,13 @@ impl Target {
         match extension.as_str() {
             "mtx" => mtx::write(&mut out, value),
             "tns" => tns::write(&mut out, value),
-            "npz" if value.places().is_some() => scipy::write(&mut out, value, self.layout()),
+            "npz" if let Some(places) = value.places() => match (self.layout(), &self.format) {
+                (Some(layout), _) if places.fill == Literal::zero(value.dtype()) => {
+                    scipy::write(&mut out, value, layout)
+                }
+                (_, Some(format)) => levels::write(&mut out, value, format),
+                (_, None) => scipy::write(&mut out, value, scipy::Layout::Coordinates),
+            },
             "npz" => npz::write(&mut out, &self.name, value),
             "csv" => table::write(&mut out, value, ','),
             "tsv" => table::write(&mut out, value, '\t'),

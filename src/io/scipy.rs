@@ -1,5 +1,5 @@
-//! Sparse tensors in `.npz`: as `scipy.sparse.save_npz` writes them, and Taffeta's own layout, which is SciPy's `coo`
-//! with a fill.
+//! Sparse tensors in `.npz` as `scipy.sparse.save_npz` writes them, and SciPy's `coo` with a fill. Taffeta's own layout,
+//! by levels, is in `levels.rs`.
 //!
 //! | array | in the formats | is |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 
 use super::elements::{Elements, Numbers, check_sizes};
 use super::npz::{self, Archive};
-use super::{Want, convert, file_error, memory};
+use super::{Want, convert, file_error, levels, memory};
 use std::io::{Seek, Write};
 use std::path::Path;
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value, coordinates};
@@ -40,6 +40,10 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
         _ => Err(expects("two dimensions")),
     };
     let mut elements = match format.as_str() {
+        "taffeta" if file.archive.has("levels") => {
+            let bad = |what: String| file_error("data::format", path, what);
+            levels::read(&mut file.archive, &shape, &bad)?
+        }
         "coo" | "taffeta" => file.coordinates(&shape)?,
         "csr" => file.compressed(matrix()?, false)?,
         "csc" => file.compressed(matrix()?, true)?,

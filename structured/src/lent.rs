@@ -88,6 +88,16 @@ pub fn arrays_of(format: &Format) -> Option<Vec<usize>> {
     format.levels.iter().map(|l| levels::of(l.kind).map(|kind| kind.arrays().len())).collect()
 }
 
+/// What the arrays of a format are called, outermost level first: `pos1`, `crd1`. `None` where nothing can be stored in
+/// one of its levels.
+pub fn array_names(format: &Format) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for (k, level) in format.levels.iter().enumerate() {
+        names.extend(levels::of(level.kind)?.arrays().iter().map(|a| format!("{}{k}", a.name)));
+    }
+    Some(names)
+}
+
 /// Checks the arrays of the levels, outermost first, below which `stored` elements stand. Gives the numbers that are
 /// sizes of lowered programs ([`crate::Layout::hidden`]). `name` is the tensor's, for what is said of its arrays.
 ///

@@ -40,6 +40,6 @@ mod stored;
 
 pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
-pub use lent::{Indices, Unfit, arrays_of, check};
+pub use lent::{Indices, Unfit, array_names, arrays_of, check};
 pub use lower::{Structured, lower};
 pub use stored::{Stored, Unpackable};

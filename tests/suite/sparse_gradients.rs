@@ -125,8 +125,9 @@ fn of_lent_arrays() {
 
     let pair = program.differentiate("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
     let (_, tape) = pair.forward().sparse("A", &a).value("x", &x).run().unwrap_or_else(|e| panic!("{e}"));
-    for tape in [tape.clone(), tape.into_owned()] {
-        let gradients = pair.backward(&tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
+    let (lent, own) = (tape.clone(), tape.into_owned());
+    for tape in [&lent, &own] {
+        let gradients = pair.backward(tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(gradients.value("A.grad").expect("a gradient").to_string(), expected);
     }
 }

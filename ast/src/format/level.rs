@@ -137,6 +137,40 @@ impl Level {
         Level { kind, unique: facts.unique, ordered: facts.ordered, index: None }
     }
 
+    /// Levels as they are shown, with commas between them; `None` where something else stands.
+    pub fn parse_list(text: &str) -> Option<Vec<Level>> {
+        let mut depth = 0i32;
+        let parts = text.split(|c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == ',' && depth == 0
+        });
+        parts.map(|part| Level::parse(part.trim())).collect()
+    }
+
+    fn parse(text: &str) -> Option<Level> {
+        let (name, options) = match text.split_once('(') {
+            Some((name, rest)) => (name, rest.strip_suffix(')')?),
+            None => (text, ""),
+        };
+        let options: Vec<&str> = options.split(',').map(str::trim).filter(|o| !o.is_empty()).collect();
+        let kind = *LevelKind::ALL.iter().find(|k| k.name() == name)?;
+        let upper = kind == LevelKind::LowerTriangular && options.contains(&"upper=True");
+        let mut level = Level::new(if upper { LevelKind::UpperTriangular } else { kind });
+        for option in options {
+            match option {
+                "unique=False" if kind.has_lists() => level.unique = false,
+                "ordered=False" if kind.has_lists() => level.ordered = false,
+                "upper=True" if upper => {}
+                _ => {
+                    let index = option.strip_prefix("index=").filter(|_| kind.has_indices())?;
+                    let types = [DType::U8, DType::U16, DType::I32, DType::I64];
+                    level.index = Some(*types.iter().find(|t| t.to_string() == index)?);
+                }
+            }
+        }
+        Some(level)
+    }
+
     /// The level's facts.
     pub fn facts(self) -> LevelFacts {
         LevelFacts { unique: self.unique, ordered: self.ordered, ..self.kind.facts() }

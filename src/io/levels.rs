@@ -1,0 +1,256 @@
+//! Sparse tensors in `.npz` by their levels: Taffeta's own layout, for formats that SciPy does not have.
+//!
+//! | array | is |
+//! |---|---|
+//! | `format` | `taffeta` |
+//! | `shape` | the sizes |
+//! | `levels` | the levels, outermost first, as programs write them: `dense, compressed(ordered=False)` |
+//! | `order` | the dimension that each of them stores |
+//! | `pos1`, `crd1`, … | the arrays of the level of that number, from 0, as its page in the book shows them |
+//! | `data` | the elements, one for each position of the last level |
+//! | `fill` | the value of what is not stored |
+//!
+//! What a file says of arrays is held to what the levels promise, as are arrays that a caller lends.
+
+use super::elements::{Elements, Numbers};
+use super::memory;
+use super::npz::{self, Archive};
+use std::io::{Seek, Write};
+use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::{Buffer, Diagnostic, Literal, Value};
+use taffeta_structured::{Indices, Stored, array_names, check};
+
+/// Reads the elements; `bad` makes the diagnostic of what is wrong with the file.
+pub(super) fn read(
+    archive: &mut Archive<'_>,
+    shape: &[usize],
+    bad: &dyn Fn(String) -> Diagnostic,
+) -> Result<Elements, Diagnostic> {
+    let text = archive.text("levels")?;
+    let format = format_of(&text, archive, shape.len(), bad)?;
+    let names = array_names(&format).ok_or_else(|| bad(format!("`{text}` has levels that are not supported yet")))?;
+    let mut arrays = Vec::new();
+    for name in names.iter().map(String::as_str).chain(["data"]) {
+        if !archive.has(name) {
+            return Err(bad(format!("a tensor of the levels `{text}` has an array `{name}`, and there is none")));
+        }
+        arrays.push(archive.array(name)?);
+    }
+    if let Some((name, _)) =
+        names.iter().map(String::as_str).chain(["data"]).zip(&arrays).find(|(_, a)| a.shape().len() != 1)
+    {
+        return Err(bad(format!("`{name}` has one dimension")));
+    }
+    let Some((data, lists)) = arrays.split_last() else { unreachable!("there is `data`") };
+    let mut lent = Vec::new();
+    for (name, list) in names.iter().zip(lists) {
+        lent.push(match list.data() {
+            Buffer::U8(a) => Indices::U8(a),
+            Buffer::U16(a) => Indices::U16(a),
+            Buffer::I32(a) => Indices::I32(a),
+            Buffer::I64(a) => Indices::I64(a),
+            other => return Err(bad(format!("`{name}` holds indices, and here is {}", other.dtype()))),
+        });
+    }
+    let hidden = check("", shape, &format, &lent, data.data().len()).map_err(|unfit| bad(unfit.to_string()))?;
+    // A run stands for as many elements as it says.
+    let runs = format.levels.iter().any(|l| matches!(l.kind, LevelKind::RunLength | LevelKind::PackBits));
+    let most = match runs {
+        true => shape.iter().fold(1u128, |n, d| n.saturating_mul(*d as u128)),
+        false => 2 * data.data().len() as u128,
+    };
+    memory::check_bytes(most.saturating_mul(16 * (shape.len() as u128 + 2)), "the tensor")?;
+    let dtype = data.dtype();
+    let value = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden).elements();
+    let Some(places) = value.places() else { unreachable!("it was stored") };
+    let whole = format.levels.iter().any(|l| stores_regions(l.kind));
+    let kept: Vec<usize> =
+        (0..value.data().len()).filter(|k| !whole || !same(value.data().get(*k), places.fill)).collect();
+    let ndim = shape.len();
+    let indices = kept.iter().flat_map(|k| places.indices[k * ndim..(k + 1) * ndim].iter().copied()).collect();
+    let mut values = Buffer::zeros(dtype, kept.len());
+    kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, value.data().get(*k))));
+    Ok(Elements { indices, values: Numbers::Typed(values) })
+}
+
+/// The format that a file says.
+fn format_of(
+    text: &str,
+    archive: &mut Archive<'_>,
+    ndim: usize,
+    bad: &dyn Fn(String) -> Diagnostic,
+) -> Result<Format, Diagnostic> {
+    let levels = Level::parse_list(text).ok_or_else(|| bad(format!("`levels` lists levels, and here is `{text}`")))?;
+    let order = archive.array("order")?;
+    let order: Option<Vec<usize>> =
+        (0..order.data().len()).map(|k| order.data().get_int(k).and_then(|d| usize::try_from(d).ok())).collect();
+    let order = order.filter(|o| o.len() == ndim && (0..ndim).all(|d| o.contains(&d)));
+    let order = order.ok_or_else(|| bad("`order` has each dimension once".to_string()))?;
+    if levels.len() != ndim {
+        return Err(bad(format!("`{text}` are {} levels, and the tensor has {ndim} dimensions", levels.len())));
+    }
+    Ok(Format::new(levels).ordered(&order))
+}
+
+/// Whether a level may hold the fill beside what a program stored.
+fn stores_regions(kind: LevelKind) -> bool {
+    use LevelKind::{Bitmap, Bytemap, Compressed, Hashed, Point, Singleton};
+    !matches!(kind, Compressed | Singleton | Hashed | Bytemap | Bitmap | Point)
+}
+
+fn same(a: Literal, b: Literal) -> bool {
+    match (a, b) {
+        (Literal::Float(a), Literal::Float(b)) => a == b,
+        (a, b) => a == b,
+    }
+}
+
+/// Writes a sparse tensor in a format.
+pub(super) fn write(out: impl Write + Seek, value: &Value, format: &Format) -> std::io::Result<()> {
+    let failed = |what: String| std::io::Error::other(what);
+    let places = value.places().ok_or_else(|| failed("the tensor is dense".into()))?;
+    let names = array_names(format).ok_or_else(|| failed(format!("`{format}` is not supported yet")))?;
+    let format = Format { fill: Some(places.fill), ..format.clone() };
+    let stored = Stored::pack(value.shape(), &format, &places.indices, value.data());
+    let arrays = stored.map_err(|why| failed(why.to_string()))?.into_arrays();
+    let mut archive = zip::ZipWriter::new(out);
+    for (name, array) in names.iter().map(String::as_str).chain(["data"]).zip(&arrays) {
+        npz::add(&mut archive, name, array)?;
+    }
+    let list = |v: Vec<i64>| Value::new(vec![v.len()], Buffer::I64(v)).ok_or_else(|| failed("a list".into()));
+    let levels: Vec<String> = format.levels.iter().map(Level::to_string).collect();
+    npz::add_text(&mut archive, "format", "taffeta")?;
+    npz::add_text(&mut archive, "levels", &levels.join(", "))?;
+    npz::add(&mut archive, "order", &list(format.order().into_iter().map(|d| d as i64).collect())?)?;
+    npz::add(&mut archive, "shape", &list(value.shape().iter().map(|n| *n as i64).collect())?)?;
+    let mut fill = Buffer::zeros(value.dtype(), 1);
+    fill.set(0, places.fill);
+    npz::add(&mut archive, "fill", &Value::scalar(fill).ok_or_else(|| failed("a number".into()))?)?;
+    archive.finish()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Want, scipy};
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
+    use taffeta_ast::DType;
+
+    const VECTORS: &[&str] = &[
+        "compressed",
+        "compressed(ordered=False)",
+        "compressed(index=u8)",
+        "hashed",
+        "bytemap",
+        "bitmap",
+        "banded",
+        "ragged",
+        "blocklist",
+        "runlength(index=i64)",
+        "packbits",
+    ];
+
+    fn written(value: &Value, levels: &str, order: &[usize]) -> Vec<u8> {
+        let format = Format::new(Level::parse_list(levels).expect("levels")).ordered(order);
+        let mut bytes = Cursor::new(Vec::new());
+        write(&mut bytes, value, &format).unwrap_or_else(|e| panic!("{levels}: {e}"));
+        bytes.into_inner()
+    }
+
+    fn read_back(bytes: &[u8], want: &Want) -> Result<Value, String> {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = dir.path().join("a.npz");
+        std::fs::write(&path, bytes).expect("a file");
+        let read = scipy::read(&path, want).map_err(|d| d.message)?;
+        read.ok_or_else(|| "no tensor".to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for fill in [0.0, f64::INFINITY] {
+            let fill = Literal::Float(fill);
+            let given = |shape: &[usize], indices: &[i64]| {
+                let elements = (1..=indices.len() / shape.len()).map(|v| v as f64).collect();
+                Value::sparse(shape.to_vec(), indices.to_vec(), Buffer::F64(elements), fill).expect("in order")
+            };
+            for levels in VECTORS {
+                let value = given(&[9], if *levels == "ragged" { &[0, 1, 2] } else { &[3, 4, 5] });
+                let want = Want { fill: Some(fill), ..Want::new("A", DType::F64, 1) };
+                assert_eq!(read_back(&written(&value, levels, &[0]), &want), Ok(value), "{levels}");
+            }
+            for (levels, indices) in [
+                ("dense, hashed", [0, 2, 1, 0, 1, 2]),
+                ("compressed, compressed", [0, 2, 2, 0, 2, 1]),
+                ("compressed(unique=False), singleton", [0, 2, 2, 0, 2, 1]),
+                ("dense, triangular", [1, 0, 1, 1, 2, 0]),
+                ("dense, triangular(upper=True)", [0, 1, 0, 2, 1, 2]),
+                ("hashed, bytemap", [0, 2, 2, 0, 2, 1]),
+            ] {
+                for order in [[0, 1], [1, 0]] {
+                    let flipped = order == [1, 0];
+                    let mut pairs: Vec<[i64; 2]> = indices.chunks(2).map(|p| [p[order[0]], p[order[1]]]).collect();
+                    pairs.sort_unstable();
+                    let value = given(&[3, 3], &pairs.concat());
+                    let want = Want { fill: Some(fill), ..Want::new("A", DType::F64, 2) };
+                    assert_eq!(read_back(&written(&value, levels, &order), &want), Ok(value), "{levels} {flipped}");
+                }
+            }
+        }
+    }
+
+    /// A vector of nine elements in such a file.
+    fn vector(levels: &str, arrays: &[(&str, &[i32])], elements: usize, size: i64) -> Vec<u8> {
+        let number = |v: i64| Value::new(vec![1], Buffer::I64(vec![v])).expect("a list");
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        npz::add_text(&mut archive, "format", "taffeta").expect("memory");
+        npz::add_text(&mut archive, "levels", levels).expect("memory");
+        for (name, list) in arrays {
+            let list = Value::new(vec![list.len()], Buffer::I32(list.to_vec())).expect("a list");
+            npz::add(&mut archive, name, &list).expect("memory");
+        }
+        let data = Value::new(vec![elements], Buffer::F64(vec![1.0; elements])).expect("a list");
+        let fill = Value::scalar(Buffer::F64(vec![0.0])).expect("a number");
+        for (name, v) in [("order", number(0)), ("shape", number(size)), ("data", data), ("fill", fill)] {
+            npz::add(&mut archive, name, &v).expect("memory");
+        }
+        archive.finish().expect("memory").into_inner()
+    }
+
+    #[test]
+    fn faults_say_what_was_expected() {
+        let said = |levels: &str, arrays: &[(&str, &[i32])]| {
+            read_back(&vector(levels, arrays, 3, 9), &Want::new("A", DType::F64, 1)).expect_err("it is broken")
+        };
+        let (pos, crd): (&[i32], &[i32]) = (&[0, 3], &[3, 4, 5]);
+        for (levels, arrays, expected) in [
+            ("compressed", &[("pos0", pos)][..], "has an array `crd0`, and there is none"),
+            ("compressed", &[("pos0", pos), ("crd0", &[3, 5, 4])], "`crd0`"),
+            ("compressed", &[("pos0", pos), ("crd0", &[3, 4, 9])], "`crd0`"),
+            ("compressed", &[("pos0", &[0, 2]), ("crd0", crd)], "`pos0`"),
+            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "2 levels, and the tensor has 1 dimensions"),
+            ("csr", &[("pos0", pos), ("crd0", crd)], "`levels` lists levels, and here is `csr`"),
+        ] {
+            let message = said(levels, arrays);
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn numbers_that_make_no_sense_do_not_panic(
+            kind in 0..VECTORS.len(),
+            lists in proptest::collection::vec(proptest::collection::vec(-2i32..12, 0..6), 4),
+            count in 0usize..12,
+            size in prop_oneof![0i64..12, Just(1 << 46)],
+        ) {
+            let format = Format::new(Level::parse_list(VECTORS[kind]).expect("levels"));
+            let names = array_names(&format).expect("known");
+            let arrays: Vec<(&str, &[i32])> = names.iter().map(String::as_str).zip(lists.iter().map(Vec::as_slice)).collect();
+            let bytes = vector(VECTORS[kind], &arrays, count, size);
+            let _ = read_back(&bytes, &Want::new("A", DType::F64, 1));
+        }
+    }
+}
