@@ -335,7 +335,13 @@ fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<
     let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
     match deep(|| taffeta_structured::lower(&func)) {
         Ok(lowered) => lowered.warnings,
-        Err(refused) => refused.0.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d }).collect(),
+        Err(refused) => {
+            let yet = |d: Diagnostic| match d.code {
+                "lower::unsupported" => Diagnostic { severity: Severity::Warning, ..d },
+                _ => d,
+            };
+            refused.0.into_iter().map(yet).collect()
+        }
     }
 }
 

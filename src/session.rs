@@ -80,8 +80,7 @@ impl Session {
         let (func, waits) = program.unsized_logical(&entry, options, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
-        // The interpreter runs no loops over what is stored.
-        let warns = keep.is_some() && !pipeline::warnings(&func).is_empty();
+        let warns = !pipeline::warnings(&func).is_empty();
         if let Some((store, key_of_manifest)) = keep {
             let imports = program.sources().files().skip(1).filter_map(|f| Some((f.path.clone()?, key(&[&f.text]))));
             let manifest = Manifest {
@@ -132,7 +131,7 @@ impl Session {
         locate::report(faults, &sources, &self.entry)
     }
 
-    /// What is said of the loops over structured tensors that are compiled: those that visit every coordinate, and
+    /// What is said of the loops over structured tensors, whatever runs them: those that visit every coordinate, and
     /// elements that are searched for, as [`Program::check`] says it.
     ///
     /// # Errors

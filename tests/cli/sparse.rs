@@ -253,3 +253,40 @@ fn formats_that_have_no_room_are_refused() {
         assert!(band.contains("80.00 TB for what the format stores do not fit"), "{band}");
     }
 }
+
+/// Warnings of loops come once, on standard error, whether the program was compiled now or before, and whatever runs it;
+/// with `--json` they are in the document.
+#[test]
+fn runs_warn_of_loops() {
+    let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j])\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";
+    let folder = Folder::new(&[("w.ft", text)]);
+    let args = |entry| ["run", "w.ft", entry, "--in", "a=[0, 0, 0]"];
+    for _ in 0..2 {
+        let (code, out, err) = folder.taffeta(&args("scan"));
+        assert_eq!((code, out.as_str()), (0, "s: f64 = 3\n"));
+        assert_eq!(err.matches("structured::scan").count(), 1, "{err}");
+        assert!(err.contains("1 warning"), "{err}");
+    }
+    let (code, _, err) = folder.taffeta(&args("total"));
+    assert_eq!((code, err.as_str()), (0, ""));
+    let (_, _, err) = folder.taffeta(&[&args("scan")[..], &["--backend", "interp"]].concat());
+    assert_eq!(err.matches("structured::scan").count(), 1, "{err}");
+    let (_, out, err) = folder.taffeta(&[&args("scan")[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((json["diagnostics"][0]["code"].as_str(), err.as_str()), (Some("structured::scan"), ""));
+    assert_eq!(json["diagnostics"].as_array().map(Vec::len), Some(1));
+}
+
+/// What is told of loops, for programs.
+#[test]
+fn loops_are_explained_in_json() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let out = folder.succeeds(&["show", "f.ft", "total", "--explain", "--json", "--size", "n=10"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let inner = &json["loops"][1];
+    assert_eq!(inner["visited"], serde_json::json!([["A"]]));
+    assert_eq!(inner["iterations"], "nnz(A)/10");
+    assert_eq!(inner["operands"][0]["part"], "drives");
+    let out = folder.succeeds(&["show", "f.ft", "plain", "--explain"]);
+    assert_eq!(out, "plain: no loop accesses a structured tensor\n");
+}

@@ -125,9 +125,11 @@ fn of_lent_arrays() {
 
     let pair = program.differentiate("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
     let (_, tape) = pair.forward().sparse("A", &a).value("x", &x).run().unwrap_or_else(|e| panic!("{e}"));
-    let (lent, own) = (tape.clone(), tape.into_owned());
-    for tape in [&lent, &own] {
-        let gradients = pair.backward(tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
+    // A tape that owns what it holds is of another type.
+    let lent = pair.backward(&tape).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
+    let own = tape.clone().into_owned();
+    let own = pair.backward(&own).seed_value("y", &seed).run().unwrap_or_else(|e| panic!("{e}"));
+    for gradients in [lent, own] {
         assert_eq!(gradients.value("A.grad").expect("a gradient").to_string(), expected);
     }
 }

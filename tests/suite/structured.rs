@@ -69,6 +69,94 @@ fn a_vectorised_row_is_gathered() {
     );
 }
 
+/// Two lists leap: the loop goes on from the larger of their coordinates, each of them in steps that double and then
+/// halves, and nothing is checked.
+#[test]
+fn lists_that_leap() {
+    let text = "def dot(a: f64[n] @ format(compressed), b: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[gallop(j)] * b[gallop(j)]\n    return s\n";
+    let program = Program::from_source("dot.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let code = program.c_source("dot", &Options::default()).unwrap_or_else(|e| panic!("{e}")).code;
+    let (begin, end) =
+        (code.find("dot_kernel").expect("the kernel"), code.find("int wf_arrays_dot_plan").expect("the entry"));
+    let lines: Vec<&str> = code[begin..end].lines().map(str::trim).filter(|l| !l.starts_with("/*")).collect();
+    let first = lines.iter().position(|l| l.starts_with("int64_t j_a")).expect("positions");
+    let last = lines.iter().rposition(|l| l.starts_with('}')).expect("the end");
+    expect_test::expect![[r#"
+        int64_t j_a;
+        int64_t j_a_end;
+        int64_t j_b;
+        int64_t j_b_end;
+        j_a = (int64_t)a_pos0[0];
+        j_a_end = (int64_t)a_pos0[1];
+        j_b = (int64_t)b_pos0[0];
+        j_b_end = (int64_t)b_pos0[1];
+        while (j_a < j_a_end && j_b < j_b_end) {
+        int64_t j;
+        j = wf_max_i64((int64_t)a_crd0[j_a], (int64_t)b_crd0[j_b]);
+        {
+        int64_t j_a_top;
+        int64_t j_a_probe;
+        int64_t j_a_by;
+        j_a_top = j_a_end;
+        j_a_probe = j_a;
+        j_a_by = 1;
+        while (j_a_probe < j_a_top) {
+        if ((int64_t)a_crd0[j_a_probe] < j) {
+        j_a = j_a_probe + 1;
+        j_a_probe = j_a_probe + j_a_by;
+        j_a_by = j_a_by * 2;
+        } else {
+        j_a_top = j_a_probe;
+        }
+        }
+        while (j_a < j_a_top) {
+        int64_t j_a_mid = j_a + wf_floordiv_i64(j_a_top - j_a, 2);
+        if ((int64_t)a_crd0[j_a_mid] < j) {
+        j_a = j_a_mid + 1;
+        } else {
+        j_a_top = j_a_mid;
+        }
+        }
+        }
+        {
+        int64_t j_b_top;
+        int64_t j_b_probe;
+        int64_t j_b_by;
+        j_b_top = j_b_end;
+        j_b_probe = j_b;
+        j_b_by = 1;
+        while (j_b_probe < j_b_top) {
+        if ((int64_t)b_crd0[j_b_probe] < j) {
+        j_b = j_b_probe + 1;
+        j_b_probe = j_b_probe + j_b_by;
+        j_b_by = j_b_by * 2;
+        } else {
+        j_b_top = j_b_probe;
+        }
+        }
+        while (j_b < j_b_top) {
+        int64_t j_b_mid = j_b + wf_floordiv_i64(j_b_top - j_b, 2);
+        if ((int64_t)b_crd0[j_b_mid] < j) {
+        j_b = j_b_mid + 1;
+        } else {
+        j_b_top = j_b_mid;
+        }
+        }
+        }
+        if (j_a < j_a_end && j_b < j_b_end) {
+        if ((int64_t)a_crd0[j_a] == j && (int64_t)b_crd0[j_b] == j) {
+        *s += a_val[j_a] * b_val[j_b];
+        j_a = j_a + 1;
+        j_b = j_b + 1;
+        }
+        }
+        }
+        return TAFFETA_OK;
+        }"#]]
+    .assert_eq(&lines[first..=last].join("\n"));
+    assert!(!code[begin..end].contains("wf_fail"), "{code}");
+}
+
 /// The matrices of `TAFFETA_DATA`, small ones and large ones.
 fn matrices() -> Vec<PathBuf> {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return Vec::new() };
@@ -158,7 +246,8 @@ fn triangles_of_real_graphs() {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/graphs.ft");
     let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
-    let triangles = program.compile("triangles", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let of = |entry| program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (triangles, leapfrog) = (of("triangles"), of("triangles_leapfrog"));
     for (graph, expected) in [("karate.mtx", 45.0), ("cora_edges.mtx", 1630.0)] {
         let path = Path::new(&data).join("graphs").join(graph);
         let given = [("A".to_string(), path.display().to_string())];
@@ -166,5 +255,7 @@ fn triangles_of_real_graphs() {
             .unwrap_or_else(|e| panic!("{:?}", e[0].diagnostic));
         let ran = triangles.run(inputs.values.clone(), &inputs.sizes, 1).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(ran.results[0].numbers(), [expected], "{graph}");
+        let ran = leapfrog.run(inputs.values, &inputs.sizes, 1).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ran.results[0].numbers(), [expected], "{graph}, by leaps");
     }
 }
