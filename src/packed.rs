@@ -92,7 +92,8 @@ pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Value {
 }
 
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {
-    let code = if matches!(why, Unpackable::Memory(_)) { "data::too_large" } else { "data::storage" };
+    let code =
+        if matches!(why, Unpackable::Memory(_) | Unpackable::Size(_)) { "data::too_large" } else { "data::storage" };
     let d = Diagnostic::new(code, format!("parameter `{}`: {why}", sig.name));
     let d = match why {
         Unpackable::Index(index) if *index != DType::I64 => d.help("give the level larger indices: `index=i64`"),
@@ -125,7 +126,10 @@ pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Err
             // Of what these levels store each element was given.
             let last = storage.levels.last().map(|l| l.kind);
             let only_given = [LevelKind::Compressed, LevelKind::Singleton, LevelKind::Hashed, LevelKind::Point];
-            Ok(if last.is_some_and(|k| only_given.contains(&k)) { sparse(sig, value) } else { stored.elements() })
+            if last.is_some_and(|k| only_given.contains(&k)) {
+                return Ok(sparse(sig, value));
+            }
+            stored.try_elements().map_err(|why| refused(sig, &why))
         }
         None => Ok(value.clone()),
     };

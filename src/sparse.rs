@@ -226,7 +226,8 @@ impl<'a> Sparse<'a> {
     /// The elements as a value of their own, which is copied. `format` is one that the arrays were checked for.
     pub(crate) fn to_value(&self, name: &str, format: &Format) -> Result<Value, Unfit> {
         let hidden = self.checked(name, format)?;
-        Ok(Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden).elements())
+        let stored = Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden);
+        stored.try_elements().map_err(|why| Unfit::Array(why.to_string()))
     }
 
     /// Its arrays, then its elements, copied.

@@ -13,7 +13,6 @@
 //! What a file says of arrays is held to what the levels promise, as are arrays that a caller lends.
 
 use super::elements::{Elements, Numbers};
-use super::memory;
 use super::npz::{self, Archive};
 use std::io::{Seek, Write};
 use taffeta_ast::format::{Format, Level, LevelKind};
@@ -53,15 +52,9 @@ pub(super) fn read(
         });
     }
     let hidden = check("", shape, &format, &lent, data.data().len()).map_err(|unfit| bad(unfit.to_string()))?;
-    // A run stands for as many elements as it says.
-    let runs = format.levels.iter().any(|l| matches!(l.kind, LevelKind::RunLength | LevelKind::PackBits));
-    let most = match runs {
-        true => shape.iter().fold(1u128, |n, d| n.saturating_mul(*d as u128)),
-        false => 2 * data.data().len() as u128,
-    };
-    memory::check_bytes(most.saturating_mul(16 * (shape.len() as u128 + 2)), "the tensor")?;
     let dtype = data.dtype();
-    let value = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden).elements();
+    let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
+    let value = stored.try_elements().map_err(|why| bad(why.to_string()))?;
     let Some(places) = value.places() else { unreachable!("it was stored") };
     let whole = format.levels.iter().any(|l| stores_regions(l.kind));
     let kept: Vec<usize> =

@@ -3,6 +3,7 @@
 use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
 use std::fmt;
 use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Buffer, DType, Expr, Literal, Value, bytes, coordinates};
 
 /// A tensor in a format.
@@ -29,6 +30,8 @@ pub enum Unpackable {
     Unequal(Level, [Vec<i64>; 2]),
     /// The two elements are in one fibre of that level, which has room for one.
     Second(Level, [Vec<i64>; 2]),
+    /// A dimension is larger than any can be.
+    Size(usize),
     /// There is no memory for all that the format stores: so many bytes, if they can be counted.
     Memory(Option<u64>),
     /// There are more elements, or larger coordinates, than indices of that type can say.
@@ -72,6 +75,7 @@ impl fmt::Display for Unpackable {
                 let [a, b] = [Place(a), Place(b)];
                 write!(f, "there are elements at {a} and {b}, of which `{level}` stores one at most")
             }
+            Unpackable::Size(size) => write!(f, "a size of {size} is beyond {MAX_SIZE} (2^47)"),
             Unpackable::Memory(Some(most)) => {
                 write!(f, "{} for what the format stores do not fit in memory", bytes::amount(*most))
             }
@@ -94,6 +98,9 @@ impl Stored {
     /// What does not fit.
     pub fn pack(shape: &[usize], format: &Format, indices: &[i64], elements: &Buffer) -> Result<Stored, Unpackable> {
         let ndim = shape.len();
+        if let Some(size) = shape.iter().find(|n| **n as u128 > MAX_SIZE as u128) {
+            return Err(Unpackable::Size(*size));
+        }
         let is_square = |[a, b]: [usize; 2]| shape[a] == shape[b];
         if format.check(ndim).is_err()
             || !format.squares().all(|(_, square)| is_square(square))
@@ -168,9 +175,28 @@ impl Stored {
         self.arrays
     }
 
+    /// [`Self::try_elements`] of a tensor that is known to be small.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no memory for them.
+    pub fn elements(&self) -> Value {
+        self.try_elements().unwrap_or_else(|why| panic!("{why}"))
+    }
+
     /// All elements that it stores, which may be more than it was made of: a dense level below a position has all of
     /// its coordinates, with the fill where nothing was given.
-    pub fn elements(&self) -> Value {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them: one value may stand for any number of elements.
+    pub fn try_elements(&self) -> Result<Value, Unpackable> {
+        let none = |values: &Value| Buffer::zeros(values.dtype(), 0);
+        if let Some(values) = self.arrays.last().filter(|_| self.shape.contains(&0)) {
+            let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
+            let all = Value::summed(self.shape.clone(), Vec::new(), &none(values), fill);
+            return Ok(all.unwrap_or_else(|| unreachable!("there is nothing in it")));
+        }
         let mut arrays = self.arrays.iter();
         let mut hidden = self.hidden.iter().map(|n| Expr::int(*n));
         // What the levels above store: the coordinates, outermost first, with the position below them.
@@ -184,6 +210,10 @@ impl Stored {
             found.iter().enumerate().for_each(|(k, (_, p))| at[*p as usize] = Some(k));
             let path = |p: i64| at[p as usize].map_or(&[][..], |k| &found[k].0);
             let size = self.shape[dimension] as i64;
+            // Without an array that is as long as that.
+            if level.kind.facts().full {
+                fits(i128::from(count) * i128::from(size) * 16)?;
+            }
             let parent = |p: i64| path(p).last().copied().unwrap_or(0);
             let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent });
             // A position that is left unused has no fibre.
@@ -211,12 +241,12 @@ impl Stored {
         };
         if self.format.is_injective() {
             // Levels that are not unique may have one element several times.
-            return sorted(indices, &elements, fill);
+            return Ok(sorted(indices, &elements, fill));
         }
         let positions = Buffer::I64(found.iter().map(|(_, position)| *position).collect());
         let positions = sorted(indices.clone(), &positions, Literal::Int(0));
         let positions = (0..positions.data().len()).filter_map(|k| positions.data().get_int(k));
-        sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect())
+        Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
     }
 
     /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.

@@ -1,6 +1,6 @@
 //! One block of consecutive coordinates for each position above: what banded and ragged levels have in common.
 
-use super::{Entry, Misfit, Packing, accumulate, zeros};
+use super::{Entry, MOST, Misfit, Packing, accumulate, zeros};
 
 /// Packs blocks up to the last coordinate that is given. Where one begins follows from its first one. Gives the
 /// beginnings of the blocks (0 of empty ones), and where their positions begin.
@@ -13,6 +13,10 @@ pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(
             start[k] = begin(*c);
         }
         pos[k + 1] = c + 1 - start[k];
+    }
+    let count = pos.iter().try_fold(0i64, |sum, n| sum.checked_add(*n).filter(|sum| *sum <= MOST));
+    if count.is_none() {
+        return Err(Misfit::TooMany);
     }
     accumulate(&mut pos);
     for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
