@@ -5,6 +5,8 @@ mod adbench;
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
 mod case;
+#[path = "../../structured/tests/campaign/cases/mod.rs"]
+mod cases;
 mod choices;
 #[path = "../cli/mod.rs"]
 mod cli;
@@ -17,6 +19,7 @@ mod docs;
 #[path = "../../codegen/tests/compiled/driver.rs"]
 mod driver;
 mod examples;
+mod formats;
 mod gradients;
 mod intrinsics;
 mod jacobian;

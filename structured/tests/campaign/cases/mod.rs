@@ -6,7 +6,7 @@
 //! - `data`: random tensors in their formats; `tried`: what is wrong with a case.
 
 // What one of the campaigns that share it does not need.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 pub mod data;
 pub mod generate;
