@@ -23,6 +23,7 @@ mod formats;
 mod gradients;
 mod intrinsics;
 mod jacobian;
+mod kernel_size;
 mod lent;
 mod libop;
 mod logistic;

@@ -1,0 +1,68 @@
+//! How long the C of a kernel is. Merges have cases for what is stored where, and those multiply: a kernel of which
+//! nobody could read the C is one in which something multiplies that should not.
+
+use crate::programs::{below, for_each};
+use itertools::Itertools as _;
+use taffeta::{Options, Program};
+
+/// The most lines of a kernel.
+const MOST: usize = 400;
+
+/// The lines of an entry's loops in C: from the first function of its own to the entries that callers use.
+fn lines(program: &Program, entry: &str) -> Result<usize, String> {
+    let source = program.c_source(entry, &Options::default()).map_err(|e| e.to_string())?;
+    let code = source.code;
+    let end =
+        ["int wf_arrays_", "int taffeta_"].iter().filter_map(|n| code.find(&format!("{n}{entry}_plan(taffeta_ctx")));
+    let end = end.min().ok_or("no entry")?;
+    // Its plan and the sizes of its arguments come before.
+    let begin = code.find("TAFFETA_KERNEL").ok_or("no kernel")?;
+    Ok(code[begin..end].lines().count())
+}
+
+#[test]
+fn kernels_of_the_examples_are_short() {
+    let mut longest = (0, String::new());
+    for program in below("examples/sparse") {
+        let loaded = Program::load(&program.path).unwrap_or_else(|e| panic!("{e}"));
+        for entry in loaded.entries() {
+            let name = format!("{} {}", program.name(), entry.name);
+            let count = lines(&loaded, &entry.name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            longest = longest.max((count, name));
+        }
+    }
+    assert!(longest.0 < MOST, "{} has {} lines", longest.1, longest.0);
+    // (It does count.)
+    assert!(longest.0 > 40, "{} has only {} lines", longest.1, longest.0);
+}
+
+/// Formats of vectors.
+const VECTORS: [&str; 11] = [
+    "dense",
+    "compressed",
+    "hashed",
+    "bytemap",
+    "bitmap",
+    "banded",
+    "ragged",
+    "blocklist",
+    "runlength",
+    "packbits",
+    "point",
+];
+
+#[test]
+fn kernels_of_all_pairs_of_vector_formats_are_short() {
+    let pairs =
+        VECTORS.iter().cartesian_product(VECTORS).cartesian_product(["a[j] * b[j]", "a[j] + b[j]"]).collect_vec();
+    let counts = for_each(&pairs, |((a, b), value)| {
+        let text = format!(
+            "def kernel(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += {value}\n    return s\n"
+        );
+        let program = Program::from_source("pair.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+        let name = format!("{value} of {a} and {b}");
+        (lines(&program, "kernel").unwrap_or_else(|e| panic!("{name}: {e}")), name)
+    });
+    let long = counts.iter().filter(|(count, _)| *count >= MOST).map(|(c, n)| format!("{n}: {c} lines")).join("\n");
+    assert!(long.is_empty(), "{long}");
+}
