@@ -18,6 +18,8 @@ const LEVEL: f64 = 0.95;
 const PAIRS: usize = 20;
 /// Everything but the C compiler, for each example.
 const PIPELINE_MS: f64 = 50.0;
+/// The same for loops over structured tensors.
+const STRUCTURED_MS: f64 = 300.0;
 /// A second run of the same program.
 const CACHED_MS: f64 = 20.0;
 
@@ -45,6 +47,7 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut rows = race(root, folder.path());
     rows.extend(start_up(root, folder.path()));
+    rows.extend(structured(root));
     for row in &rows {
         println!("{}", line(row));
     }
@@ -179,16 +182,7 @@ fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
     let mut rows = Vec::new();
     for (file, entry) in EXAMPLES {
         let path = root.join("examples").join(file);
-        // Everything from the text to C, in a process that is running already.
-        let pipeline: Vec<f64> = (0..PAIRS)
-            .map(|_| {
-                let start = Instant::now();
-                let program = Program::load(&path).unwrap_or_else(|e| panic!("{e}"));
-                let source = program.c_source(entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
-                assert!(!source.code.is_empty());
-                start.elapsed().as_secs_f64() * 1e3
-            })
-            .collect();
+        let pipeline = compiling(&|| Program::load(&path), entry);
         rows.push(row(format!("{file} {entry}, compiling"), "ms", &pipeline, PIPELINE_MS, false));
         let start_it = || {
             let mut c = taffeta(folder);
@@ -209,5 +203,54 @@ fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
             .collect();
         rows.push(row(format!("{file} {entry}, cached start"), "ms", &cached, CACHED_MS, false));
     }
+    rows
+}
+
+/// Milliseconds of everything from the text to C, in a process that is running already.
+fn compiling(load: &dyn Fn() -> Result<Program, taffeta::Error>, entry: &str) -> Vec<f64> {
+    let once = |_| {
+        let start = Instant::now();
+        let program = load().unwrap_or_else(|e| panic!("{e}"));
+        let source = program.c_source(entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!source.code.is_empty());
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    (0..PAIRS).map(once).collect()
+}
+
+/// Compiling every example of structured tensors, and of all pairs of vectors' formats the one that takes longest.
+fn structured(root: &Path) -> Vec<Json> {
+    let mut rows = Vec::new();
+    for file in ["graphs.ft", "pictures.ft", "products.ft", "shapes.ft", "tensors.ft"] {
+        let path = root.join("examples/sparse").join(file);
+        for entry in Program::load(&path).unwrap_or_else(|e| panic!("{e}")).entries() {
+            let times = compiling(&|| Program::load(&path), &entry.name);
+            rows.push(row(format!("sparse/{file} {}, compiling", entry.name), "ms", &times, STRUCTURED_MS, false));
+        }
+    }
+    let formats = [
+        "dense",
+        "compressed",
+        "hashed",
+        "bytemap",
+        "bitmap",
+        "banded",
+        "ragged",
+        "blocklist",
+        "runlength",
+        "packbits",
+        "point",
+    ];
+    let pairs = formats.iter().flat_map(|a| formats.map(|b| (*a, b)));
+    let kernels = pairs.flat_map(|(a, b)| ["*", "+"].map(|op| (a, op, b)));
+    let slowest = kernels.map(|(a, op, b)| {
+        let text = format!(
+            "def kernel(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += a[j] {op} b[j]\n    return s\n"
+        );
+        let times = compiling(&|| Program::from_source("pair.ft", &text), "kernel");
+        row(format!("{a} {op} {b} (slowest pair), compiling"), "ms", &times, STRUCTURED_MS, false)
+    });
+    let time = |row: &Json| row["value"].as_f64().unwrap_or(f64::INFINITY);
+    rows.extend(slowest.max_by(|a, b| time(a).total_cmp(&time(b))));
     rows
 }

@@ -330,6 +330,18 @@ def triangles(name, a):
     return work.add("scipy", lambda: (scipy, lambda: np.array(scipy())))
 
 
+def gallops(name, a):
+    """Of all edges in both directions, so that rows of few elements meet rows of many: gallop against merge."""
+    work = Workload(f"gallop {name}", against="taffeta, merge", bar=1.0)
+
+    def taffeta(kernel):
+        found = np.zeros(())
+        return entry(kernel, None).bind([csr(a)], [found]), lambda: found
+
+    work.add("taffeta", lambda: taffeta("triangles_gallop"))
+    return work.add("taffeta, merge", lambda: taffeta("triangles"))
+
+
 def pictures(name, dense):
     """All pairs of pictures: blocks or runs, whichever suits them, against the list of pixels."""
     n, m = dense.shape
@@ -398,10 +410,10 @@ def band(n, width):
     return plain(sp.diags([rng.random(n - abs(k)) for k in offsets], offsets), np.float64)
 
 
-def skewed(n, m):
-    """A graph some of whose nodes have far more edges than others, as workloads.md makes it."""
+def skewed(n, m, power=2):
+    """A graph some of whose nodes have far more edges than others, as workloads.md makes it with the power 2."""
     rng = np.random.default_rng(0)
-    return undirected((n * rng.random(m) ** 2).astype(np.int64), rng.integers(0, n, m))
+    return undirected((n * rng.random(m) ** power).astype(np.int64), rng.integers(0, n, m))
 
 
 def undirected(u, v):
@@ -462,6 +474,9 @@ def workloads():
         yield f"MTTKRP {name}", lambda name=name, given=(indices, values, shape): mttkrp(name, *given)
     for name, a in (graphs | {"skewed 20k, 300k": skewed(20_000, 300_000)}).items():
         yield f"triangles {name}", lambda name=name, a=a: triangles(name, a)
+    for power in (2, 8):
+        name = f"skewed 20k, 300k, power {power}"
+        yield f"gallop {name}", lambda name=name, power=power: gallops(name, skewed(20_000, 300_000, power))
     for name, dense in drawings.items():
         yield f"distances {name}", lambda name=name, dense=dense: pictures(name, dense)
 
