@@ -89,11 +89,11 @@ struct Lower {
     tensors: FxHashMap<Symbol, Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
-    /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
-    scopes: Vec<Stmt>,
-    carried: Vec<Symbol>,
     /// Tensors that are stored where a parameter is, with that, in their order.
     follows: Vec<(Symbol, Symbol)>,
+    /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
+    declared: Vec<Stmt>,
+    carried: Vec<Symbol>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     explained: Vec<Explained>,
@@ -159,10 +159,9 @@ impl Lower {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
             StmtKind::VarDef { .. } => {
-                let s = self.declared(s);
-                self.scopes.push(s.clone());
-                let done = s.map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
-                self.scopes.pop();
+                self.declared.push(s.clone());
+                let done = self.declaration(s).map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
+                self.declared.pop();
                 return done;
             }
             _ => {}
@@ -243,7 +242,7 @@ impl Lower {
     /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
     fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        let Some(declared) = self.scopes.iter().rev().find(declares) else { return false };
+        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
         let fill = |e: &Expr| {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))

@@ -86,8 +86,14 @@ struct Rewriter<'f> {
 }
 
 impl<'f> Rewriter<'f> {
-    fn new(fill: &'f dyn Fn(&Expr) -> Option<Literal>, outside: &'f dyn Fn(&Stmt, &Expr) -> Stmt) -> Rewriter<'f> {
-        Rewriter { fill, outside, done: FxHashMap::default(), defined: FxHashSet::default(), decided: 0 }
+    fn new(fill: &'f dyn Fn(&Expr) -> Option<Literal>) -> Rewriter<'f> {
+        Rewriter {
+            fill,
+            outside: &|s, _| s.clone(),
+            done: FxHashMap::default(),
+            defined: FxHashSet::default(),
+            decided: 0,
+        }
     }
 }
 
@@ -99,7 +105,7 @@ pub(crate) fn run(
     fill: &dyn Fn(&Expr) -> Option<Literal>,
     outside: &dyn Fn(&Stmt, &Expr) -> Stmt,
 ) -> Stmt {
-    let mut rewriter = Rewriter::new(fill, outside);
+    let mut rewriter = Rewriter { outside, ..Rewriter::new(fill) };
     rewriter.defined = definitions(s);
     rewriter.defined.extend(around.iter().cloned());
     rewriter.stmt(s)
@@ -112,11 +118,10 @@ pub(crate) fn is_carried(
     rest: &[Stmt],
     fill: &dyn Fn(&Expr) -> Option<Literal>,
 ) -> bool {
-    let nothing = |_: &Stmt, _: &Expr| Stmt::nop();
-    let folded = Rewriter::new(fill, &nothing).expr(value);
+    let folded = Rewriter::new(fill).expr(value);
     let Some(v) = folded.fill else { return false };
     let stored = |_: &Expr| None;
-    let mut rewriter = Rewriter::new(&stored, &nothing);
+    let mut rewriter = Rewriter::new(&stored);
     rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), of_fill(v, value.dtype()));
     rewriter.defined = rest.iter().flat_map(definitions).collect();
     rest.iter().for_each(|s| drop(rewriter.stmt(s)));
@@ -191,7 +196,9 @@ impl Rewriter<'_> {
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond).expr, body: self.stmt(body) },
             StmtKind::VarDef { tensor, body } => {
                 let body = self.stmt(body);
-                if !effects::reads_by_others(&body).contains(&tensor.symbol) {
+                // (What is structured is accessed as fibres, which have other names.)
+                let named = tensor.format.is_dense() || body.is_nop();
+                if named && !effects::reads_by_others(&body).contains(&tensor.symbol) {
                     // What it was computed of may be read by nothing else.
                     return self.stmt(&without_writes(&body, &tensor.symbol));
                 }

@@ -54,7 +54,8 @@ fn difference(found: &Value, expected: &Value) -> Option<String> {
     let (found, expected) = (found.numbers(), expected.numbers());
     let scale = expected.iter().filter(|v| v.is_finite()).fold(0.0, |m: f64, v| m.max(v.abs()));
     let pairs = found.iter().zip_eq(&expected).enumerate();
-    let wrong = pairs.filter(|(_, (a, b))| a != b && !((*a - *b).abs() <= 1e-12 * scale)).collect_vec();
+    let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-12 * scale;
+    let wrong = pairs.filter(|(_, (a, b))| !near(**a, **b)).collect_vec();
     let (k, (a, b)) = wrong.first()?;
     Some(format!("{} elements of {} differ; element {k} is {a}, and not {b}", wrong.len(), found.len()))
 }

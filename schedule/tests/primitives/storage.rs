@@ -111,7 +111,8 @@ fn elaboration_says_it() {
 #[test]
 fn passes_keep_it() {
     let func = program();
-    let passes: [(&str, fn(&Func) -> Func); 5] = [
+    type Pass = (&'static str, fn(&Func) -> Func);
+    let passes: [Pass; 5] = [
         ("simplify", pass::simplify::run),
         ("dead", pass::dead::run),
         ("hoist", pass::hoist::run),

@@ -24,7 +24,7 @@ impl Lower {
         let mut here: Vec<(Symbol, Expr)> = Vec::new();
         let mut accessed = false;
         body.walk(&mut |s| {
-            for e in s.kind().exprs() {
+            for e in crate::access::exprs(s) {
                 e.walk(&mut |e| {
                     let Some((t, at)) = load(e).filter(|(t, _)| self.fibres.contains_key(*t)) else { return };
                     accessed = true;

@@ -5,7 +5,7 @@
 //! ```text
 //! A.grad: f64[n, m] @ pattern(A)                   A.grad.val: f64[A.n1]
 //!
-//! A.grad[:, :] = 0.0                        →      for A.grad.p in range(A.n1): A.grad.val[A.grad.p] = 0.0
+//! A.grad[:, :] = 0.0                        →      for A_grad.p in range(A.n1): A.grad.val[A_grad.p] = 0.0
 //! A.grad[i, j] += y.grad[i] * x[j]                 A.grad.val[j.p] += y.grad[i] * x[A.crd1[j.p]]
 //! ```
 
@@ -73,7 +73,7 @@ impl Lower {
     }
 
     /// A declaration of a structured tensor as one of its elements.
-    pub(super) fn declared(&self, s: &Stmt) -> Stmt {
+    pub(super) fn declaration(&self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
                 Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
@@ -134,7 +134,8 @@ impl Lower {
             }
         }
         let values = &flat.values;
-        let p = Symbol::new(format!("{tensor}.p"));
+        // One dot in a name is what the text of a program can have.
+        let p = Symbol::new(format!("{}.p", tensor.name().replace('.', "_")));
         let kind = StmtKind::Store {
             tensor: values.symbol.clone(),
             indices: vec![Expr::var(&p).into()],

@@ -118,7 +118,7 @@ impl Lower {
         let k = cursors.iter().position(|c| c.stepper().is_some());
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
         let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
-        if !stepper.ordered && !(stepper.unique && is_sharp(&stepper)) {
+        if !(stepper.ordered || stepper.unique && is_sharp(&stepper)) {
             let name = self.tensor_of(&c);
             let text = format!(
                 "`{name}` is asked for one coordinate in a level that is not ordered, and may have it at several positions"

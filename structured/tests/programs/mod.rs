@@ -7,7 +7,7 @@ use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::interp::{Inputs, run};
 use taffeta_ast::{Buffer, ExprKind, Func, Literal, Value};
 use taffeta_frontend::program::{Loader, Program, Source};
-use taffeta_structured::{Parameter, Structured};
+use taffeta_structured::{Parameter, Stored, Structured};
 
 struct Library;
 
@@ -109,14 +109,12 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
         hidden.extend(stored.hidden().iter().copied());
         let mut arrays = stored.arrays().to_vec();
-        // Results over a pattern are read in the order of packing.
-        if func.results.iter().all(|r| r.format.is_dense()) {
-            backwards(&p.tensor.format, layout, &mut arrays);
-        }
-        flat.params.extend(arrays);
+        backwards(&p.tensor.format, layout, &mut arrays);
+        flat.params.extend(arrays.iter().cloned());
         // What stands below a dense level is stored with its neighbours.
         logical.params.push(stored.elements());
-        params.push((p.tensor.format.pattern, stored));
+        let (format, hidden) = (p.tensor.format.clone(), stored.hidden().to_vec());
+        params.push((format.pattern, Stored::of_arrays(shape, format, arrays, hidden)));
     }
     for (s, n) in structured.layout.hidden.iter().zip(hidden) {
         flat.sizes.insert(s.name().to_string(), n);
