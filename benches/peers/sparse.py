@@ -50,6 +50,7 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = str(OPTIONS.threads)
 os.environ |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0", "KMP_DUPLICATE_LIB_OK": "TRUE"}
 
+import pairs  # noqa: E402
 from statistics_of_pairs import interval  # noqa: E402
 from taffeta import Entry, Stored  # noqa: E402
 
@@ -479,6 +480,7 @@ def workloads():
         yield f"gallop {name}", lambda name=name, power=power: gallops(name, skewed(20_000, 300_000, power))
     for name, dense in drawings.items():
         yield f"distances {name}", lambda name=name, dense=dense: pictures(name, dense)
+    yield from pairs.workloads(Workload)
 
 
 def seconds(call, calls):

@@ -82,7 +82,9 @@ fn format_of(
     if levels.len() != ndim {
         return Err(bad(format!("`{text}` are {} levels, and the tensor has {ndim} dimensions", levels.len())));
     }
-    Ok(Format::new(levels).ordered(&order))
+    let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
+    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("`fill` is one number".to_string()))?;
+    Ok(Format { fill: Some(fill.data().get(0)), ..Format::new(levels).ordered(&order) })
 }
 
 /// Whether a level may hold the fill beside what a program stored.

@@ -79,7 +79,7 @@ impl Target {
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(scipy::Layout::Csr),
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(scipy::Layout::Csc),
             ([(LevelKind::Compressed, false), rest @ ..], _)
-                if !rest.is_empty() && rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
+                if rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
             {
                 Some(scipy::Layout::Coordinates)
             }

@@ -1,5 +1,6 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 //!
+//! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
@@ -8,19 +9,21 @@
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
+mod carried;
 mod cost;
 mod cursor;
 mod drive;
 mod explained;
 mod follow;
 mod lazy;
+mod point;
 mod region;
 mod runs;
 mod search;
 mod steppers;
 
 use crate::access;
-use crate::explain::{Explained, Part};
+use crate::explain::Explained;
 use crate::layout::{Flat, Layout, Parameter};
 use crate::levels;
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
@@ -29,15 +32,10 @@ use cursor::{Cursor, PATH, above, path};
 use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::sync::Arc;
-use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
-use taffeta_ast::algebra::definitions;
-use taffeta_ast::expr::Protocol;
-use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role};
+use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart};
 use taffeta_ast::{
-    Access, DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Origin, Param, ParamMode, Span,
-    Stmt, StmtKind, Symbol, Tensor,
+    Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
 };
 
 /// A program on the arrays of its structured tensors.
@@ -100,9 +98,6 @@ struct Lower {
     /// Loops around what is being lowered; `None` where no structured tensor is accessed.
     around: Vec<Option<Around>>,
 }
-
-/// How many scalars in one block may be of the fill by a search.
-const MOST_CASES: usize = 8;
 
 /// What is bound at a place: sizes, and iterators, with the range of those that count one by one.
 type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
@@ -198,56 +193,6 @@ impl Lower {
             return done;
         }
         Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
-    }
-
-    /// Statements one after the other. A scalar that may be of the fill, by an element that is searched, has all that
-    /// comes after it in the two cases, if that makes a difference.
-    fn sequence_of(&mut self, s: &Stmt, all: &[Stmt], bound: &Scope) -> Stmt {
-        let mut out = Vec::new();
-        for (k, one) in all.iter().enumerate() {
-            let located = match one.kind() {
-                StmtKind::Store { indices, .. } if indices.is_empty() => self.located_here(one, bound),
-                _ => one.clone(),
-            };
-            if let StmtKind::Store { tensor, indices, value } = located.kind()
-                && indices.is_empty()
-                && let Some((access, does)) = self.unknown(&located, bound)
-                && self.lazy(one, bound).is_none()
-                && self.is_carried(tensor, value, &all[k + 1..])
-            {
-                out.extend(self.checks(one, bound));
-                if self.carried.len() == MOST_CASES {
-                    let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
-                    self.refuse_at(one.origin().span(), text);
-                    return Stmt::nop();
-                }
-                let tail = Stmt::seq([located.clone()].into_iter().chain(all[k + 1..].iter().cloned()), tail_of(s));
-                let written = effects::writes(&tail);
-                let changes =
-                    load(&access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)));
-                if changes {
-                    out.push(self.stmt(&asked_before(&tail, &access), bound));
-                    break;
-                }
-                self.carried.push(tensor.clone());
-                out.push(self.searched(&tail, &access, &does, bound));
-                self.carried.pop();
-                break;
-            }
-            out.push(self.stmt(one, bound));
-        }
-        Stmt::seq(out, s.origin().clone())
-    }
-
-    /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
-    fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
-        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
-        let fill = |e: &Expr| {
-            let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
-            Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
-        };
-        rewrite::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
     }
 
     fn repeat(
@@ -349,105 +294,6 @@ impl Lower {
             }
         });
         out
-    }
-
-    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first, if
-    /// the statement does something.
-    fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Scope) -> Stmt {
-        let span = s.origin().span();
-        let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
-        let written = effects::writes(s);
-        if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
-            && let Some(evaluated) = evaluated(s)
-        {
-            // What is inside of the statement may ask for another coordinate.
-            return self.stmt(&evaluated, bound);
-        }
-        let (tensor, k) = self.fibres[&cursor.fibre].clone();
-        let level = &self.tensors[&tensor].levels[k];
-        // Some levels say where a coordinate is without a search.
-        let lookup = levels::of(level.level.kind).and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
-        if let Some(lookup) = lookup {
-            cursor.looplet = Looplet::Lookup(lookup);
-        }
-        let (size, dimension) = (level.size.clone(), level.dimension);
-        if !matches!(cursor.looplet, Looplet::Stepper(_)) {
-            self.does(&cursor, Part::Asked);
-        }
-        if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
-            let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
-            self.warn_of_search(&tensor, k, said, span);
-        }
-        let mut all = Vec::new();
-        if !is_coordinate(&cursor.index, &size, bound) {
-            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, &Expr::bool(true)));
-        }
-        let index = cursor.index.clone();
-        let inside = bound.clone();
-        let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
-        all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
-        let all = nest.block(all);
-        nest.branch(does, all, Stmt::nop())
-    }
-
-    /// Warns of an element that is searched for; `said`: an access asks for it.
-    fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
-        let (why, help) = match said {
-            true => (
-                format!(
-                    "its level `{}` has no random access, as `locate` asks for",
-                    self.tensors[tensor].levels[k].level
-                ),
-                "leave `locate` out where a loop can traverse it, or store it in `hashed`, `bytemap` or `bitmap`",
-            ),
-            false => (
-                "no loop traverses it in the order of its storage".to_string(),
-                "put the loops in the order of its levels, or store it in that of the loops",
-            ),
-        };
-        let text = format!("`{tensor}` is searched for each element: {why}");
-        self.warn(Diagnostic::warning("structured::search", text).at(span).help(help));
-    }
-
-    /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
-    /// condition under which the statement does something: a loop that has it in its body, where it is the same in all
-    /// iterations, does where it is entered.
-    fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
-        let mut found = None;
-        for e in access::exprs(s) {
-            guarded(&e, &Expr::bool(true), &mut |e, _| {
-                if found.is_none() && self.is_unknown(e, bound) {
-                    found = Some((e.clone(), Expr::bool(true)));
-                }
-            });
-        }
-        let StmtKind::For { extent, body, .. } = s.kind() else { return found };
-        let not_empty = match extent {
-            Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some(begin.less(end)),
-            _ => None,
-        };
-        let written = effects::writes(body);
-        let steady =
-            |e: &Expr| load(e).is_some_and(|(_, at)| at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written)));
-        let mut look = |e: &Expr, guard: &Expr, always: bool| {
-            let Some((t, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
-                return;
-            };
-            let index = &at[PATH].index;
-            let always = always && guard.as_bool() == Some(true) && !index.may_fail();
-            if is_coordinate(index, self.size(t), bound) {
-                found = Some((e.clone(), Expr::bool(true)));
-            } else if let (true, Some(not_empty)) = (always, &not_empty) {
-                found = Some((e.clone(), not_empty.clone()));
-            }
-        };
-        each_access(body, true, &mut look);
-        found
-    }
-
-    /// Whether an expression is an access at a known coordinate that has to be searched.
-    fn is_unknown(&self, e: &Expr, bound: &Scope) -> bool {
-        self.is_known(e, bound) && self.position(e).is_none()
     }
 
     /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of them.
@@ -607,36 +453,6 @@ fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     f(e, guard);
 }
 
-/// The statement after a scalar that has the index of an access, whose value it may change.
-fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
-    let Some((t, at)) = load(access) else { return s.clone() };
-    let index = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
-    let mut asked = at.to_vec();
-    asked[PATH].index = index.load([]);
-    let asked = Expr::load(t, asked, access.dtype());
-    let mut first = true;
-    let body = s.map(
-        &mut |inner| match std::mem::take(&mut first) {
-            // The access of the first statement; those of the others may be at another coordinate.
-            true => inner.map(&mut Stmt::clone, &mut |e| replace(e, access, &asked)),
-            false => inner.clone(),
-        },
-        &mut Expr::clone,
-    );
-    let set = StmtKind::Store { tensor: index.symbol.clone(), indices: Vec::new(), value: at[PATH].index.clone() };
-    let all = Stmt::seq([Stmt::new(set, tail_of(s)), body], tail_of(s));
-    Stmt::new(StmtKind::VarDef { tensor: index, body: all }, tail_of(s))
-}
-
-fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
-    let mut of = |e: Expr| if e == *from { to.clone() } else { e };
-    substitute::rebuild_expr(e, &mut of, &mut FxHashMap::default())
-}
-
-fn tail_of(s: &Stmt) -> Origin {
-    s.origin().derive("structured", "tail")
-}
-
 /// Calls `f` on every expression of a statement and those inside, with the condition under which its statement evaluates
 /// it, and whether that statement is always executed.
 fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
@@ -645,38 +461,6 @@ fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
     }
     let always = always && matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
     s.kind().children().into_iter().for_each(|s| each_access(s, always, f));
-}
-
-/// The statement with scalars for what it decides by, which are set before it; `None` if it has nothing inside.
-fn evaluated(s: &Stmt) -> Option<Stmt> {
-    let origin = || s.origin().derive("structured", "decision");
-    let mut set = Vec::new();
-    let mut keep = |name: &str, e: &Expr| {
-        let tensor = Arc::new(Tensor::dense(Symbol::new(name), e.dtype(), Vec::new(), Role::Workspace));
-        let kind = StmtKind::Store { tensor: tensor.symbol.clone(), indices: Vec::new(), value: e.clone() };
-        let value = tensor.load([]);
-        set.push((tensor, Stmt::new(kind, origin())));
-        value
-    };
-    let kind = match s.kind() {
-        StmtKind::If { cond, then, otherwise } => {
-            StmtKind::If { cond: keep("cond", cond), then: then.clone(), otherwise: otherwise.clone() }
-        }
-        StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
-            let [begin, end, step] =
-                [("begin", begin), ("end", end), ("step", step)].map(|(what, e)| match e.as_int() {
-                    Some(_) => e.clone(),
-                    None => keep(&format!("{}.{what}", iter.name()), e),
-                });
-            let extent = Extent::Range { begin, end, step };
-            StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: body.clone() }
-        }
-        _ => return None,
-    };
-    let (scalars, stores): (Vec<_>, Vec<_>) = set.into_iter().unzip();
-    let all = Stmt::seq(stores.into_iter().chain([s.with_kind(kind)]), origin());
-    let declared = |body: Stmt, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin());
-    Some(scalars.into_iter().rev().fold(all, declared))
 }
 
 /// The assertion that an index is in the range of its dimension.

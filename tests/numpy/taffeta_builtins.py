@@ -16,6 +16,12 @@ class Builtins:
     tuple = staticmethod(tuple)
     list = staticmethod(list)
 
+    # How an index is found in storage does not change what it is.
+    def walk(j):
+        return j
+
+    gallop = follow = locate = walk
+
     def min(a, *more):
         for b in more:
             a = extremum("min", a, b)

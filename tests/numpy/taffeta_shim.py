@@ -27,7 +27,8 @@ BINARY = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mo
 COMPARISON = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, **DTYPES}
 BUILTINS = set(UNARY) | {"min", "max", "pow", "fma", "atan2", "select", "clip", "cast", "zeros", "ones", "empty", "full",
-                         "arange", "len", "range", "ndrange", "static", "label", "isinstance", "tuple", "list"}
+                         "arange", "len", "range", "ndrange", "static", "label", "isinstance", "tuple", "list", "walk",
+                         "gallop", "follow", "locate"}
 
 
 class Function:

@@ -88,11 +88,15 @@ fn stored_in_every_format(value: &Value, expected: &Value, file: &Path) {
     }
 }
 
-/// Writes a tensor in every layout, each with its dense form; tells how many files SciPy can read.
+/// Writes a tensor in every layout of SciPy's, each with its dense form; tells how many files SciPy can read.
 fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
     let ndim = expected.shape().len();
     let mut count = 0;
-    let formats = [("csr", matrix(&[0, 1])), ("csc", matrix(&[1, 0])), ("coordinates", Format::dense(ndim))];
+    let formats = [
+        ("csr", matrix(&[0, 1])),
+        ("csc", matrix(&[1, 0])),
+        ("coordinates", Named::Coo.format(ndim).expect("it has dimensions")),
+    ];
     for (layout, format) in formats.into_iter().filter(|(l, _)| ndim == 2 || *l == "coordinates") {
         let target = |extension: &str| {
             let path = folder.join(format!("{name}_{layout}.{extension}"));

@@ -372,8 +372,13 @@ impl Lower {
                 segment.load([])
             };
             all.push(c.with(looplet, (active.len() > 1 || !whole).then(|| ends.clone())));
-            let set = nest.set(&state.position, &after);
-            advance.push(if active.len() == 1 && whole { set } else { nest.branch(&ends, set, Stmt::nop()) });
+            let alone = active.len() == 1 && whole;
+            advance.push(match (alone, stepper.unique) {
+                (true, _) => nest.set(&state.position, &after),
+                // As a sum: which list goes on is not foreseen, and a branch on it would be.
+                (false, true) => nest.set(&state.position, &at.plus(&ends.cast(DType::I64))),
+                (false, false) => nest.branch(&ends, nest.set(&state.position, &after), Stmt::nop()),
+            });
         }
         let Some(first) = first else { unreachable!("something is active") };
         let first = if whole { first } else { first.min_with(&end.minus(&Expr::int(1))) };

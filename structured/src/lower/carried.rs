@@ -1,0 +1,105 @@
+//! Scalars that stand for one value each, which may be of the fill by an element that is searched: what comes after
+//! them in their block is lowered for both cases, if it makes a difference (`0.0 * inf` is 0 where the 0 is the fill's).
+//!
+//! ```text
+//! t = A[k]                      if A stores k:
+//! y[j] = t * x[j]          →        t = A.val[p]; y[j] = t * x[j]
+//!                               else:
+//!                                   y[j] = 0.0
+//! ```
+
+use super::cursor::PATH;
+use super::{Lower, Scope, load, loads};
+use crate::rewrite;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::effects;
+use taffeta_ast::algebra::definitions;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, Literal, Origin, Stmt, StmtKind, Symbol, Tensor};
+
+/// How many scalars in one block may be of the fill by a search.
+const MOST_CASES: usize = 8;
+
+impl Lower {
+    /// Statements one after the other. A scalar that may be of the fill, by an element that is searched, has all that
+    /// comes after it in the two cases, if that makes a difference.
+    pub(super) fn sequence_of(&mut self, s: &Stmt, all: &[Stmt], bound: &Scope) -> Stmt {
+        let mut out = Vec::new();
+        for (k, one) in all.iter().enumerate() {
+            let located = match one.kind() {
+                StmtKind::Store { indices, .. } if indices.is_empty() => self.located_here(one, bound),
+                _ => one.clone(),
+            };
+            if let StmtKind::Store { tensor, indices, value } = located.kind()
+                && indices.is_empty()
+                && let Some((access, does)) = self.unknown(&located, bound)
+                && self.lazy(one, bound).is_none()
+                && self.is_carried(tensor, value, &all[k + 1..])
+            {
+                out.extend(self.checks(one, bound));
+                if self.carried.len() == MOST_CASES {
+                    let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
+                    self.refuse_at(one.origin().span(), text);
+                    return Stmt::nop();
+                }
+                let tail = Stmt::seq([located.clone()].into_iter().chain(all[k + 1..].iter().cloned()), tail_of(s));
+                let written = effects::writes(&tail);
+                let changes =
+                    load(&access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)));
+                if changes {
+                    out.push(self.stmt(&asked_before(&tail, &access), bound));
+                    break;
+                }
+                self.carried.push(tensor.clone());
+                out.push(self.searched(&tail, &access, &does, bound));
+                self.carried.pop();
+                break;
+            }
+            out.push(self.stmt(one, bound));
+        }
+        Stmt::seq(out, s.origin().clone())
+    }
+
+    /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
+    fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
+        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
+        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
+        let fill = |e: &Expr| {
+            let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
+            Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
+        };
+        rewrite::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
+    }
+}
+
+/// The statement after a scalar that has the index of an access, whose value it may change.
+fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
+    let Some((t, at)) = load(access) else { return s.clone() };
+    let index = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
+    let mut asked = at.to_vec();
+    asked[PATH].index = index.load([]);
+    let asked = Expr::load(t, asked, access.dtype());
+    let mut first = true;
+    let body = s.map(
+        &mut |inner| match std::mem::take(&mut first) {
+            // The access of the first statement; those of the others may be at another coordinate.
+            true => inner.map(&mut Stmt::clone, &mut |e| replace(e, access, &asked)),
+            false => inner.clone(),
+        },
+        &mut Expr::clone,
+    );
+    let set = StmtKind::Store { tensor: index.symbol.clone(), indices: Vec::new(), value: at[PATH].index.clone() };
+    let all = Stmt::seq([Stmt::new(set, tail_of(s)), body], tail_of(s));
+    Stmt::new(StmtKind::VarDef { tensor: index, body: all }, tail_of(s))
+}
+
+fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
+    let mut of = |e: Expr| if e == *from { to.clone() } else { e };
+    substitute::rebuild_expr(e, &mut of, &mut FxHashMap::default())
+}
+
+fn tail_of(s: &Stmt) -> Origin {
+    s.origin().derive("structured", "tail")
+}

@@ -1,0 +1,148 @@
+//! Accesses at a coordinate that no loop counts in the order of the storage: random access, a region of one coordinate.
+//! What stands there is computed, found in a table or searched, before the statement that needs it.
+
+use super::cursor::PATH;
+use super::region::{Nest, Region};
+use super::{Lower, Scope, each_access, guarded, in_range, is_coordinate, load, loads};
+use crate::access;
+use crate::explain::Part;
+use crate::levels;
+use crate::looplet::Looplet;
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{Diagnostic, Expr, Extent, Span, Stmt, StmtKind, Symbol, Tensor};
+
+impl Lower {
+    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first, if
+    /// the statement does something.
+    pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Scope) -> Stmt {
+        let span = s.origin().span();
+        let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
+        let written = effects::writes(s);
+        if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
+            && let Some(evaluated) = evaluated(s)
+        {
+            // What is inside of the statement may ask for another coordinate.
+            return self.stmt(&evaluated, bound);
+        }
+        let (tensor, k) = self.fibres[&cursor.fibre].clone();
+        let level = &self.tensors[&tensor].levels[k];
+        // Some levels say where a coordinate is without a search.
+        let lookup = levels::of(level.level.kind).and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
+        if let Some(lookup) = lookup {
+            cursor.looplet = Looplet::Lookup(lookup);
+        }
+        let (size, dimension) = (level.size.clone(), level.dimension);
+        if !matches!(cursor.looplet, Looplet::Stepper(_)) {
+            self.does(&cursor, Part::Asked);
+        }
+        if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
+            let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
+            self.warn_of_search(&tensor, k, said, span);
+        }
+        let mut all = Vec::new();
+        if !is_coordinate(&cursor.index, &size, bound) {
+            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, &Expr::bool(true)));
+        }
+        let index = cursor.index.clone();
+        let inside = bound.clone();
+        let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
+        all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
+        let all = nest.block(all);
+        nest.branch(does, all, Stmt::nop())
+    }
+
+    /// Warns of an element that is searched for; `said`: an access asks for it.
+    fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
+        let (why, help) = match said {
+            true => (
+                format!(
+                    "its level `{}` has no random access, as `locate` asks for",
+                    self.tensors[tensor].levels[k].level
+                ),
+                "leave `locate` out where a loop can traverse it, or store it in `hashed`, `bytemap` or `bitmap`",
+            ),
+            false => (
+                "no loop traverses it in the order of its storage".to_string(),
+                "put the loops in the order of its levels, or store it in that of the loops",
+            ),
+        };
+        let text = format!("`{tensor}` is searched for each element: {why}");
+        self.warn(Diagnostic::warning("structured::search", text).at(span).help(help));
+    }
+
+    /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
+    /// condition under which the statement does something: a loop that has it in its body, where it is the same in all
+    /// iterations, does where it is entered.
+    pub(super) fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
+        let mut found = None;
+        for e in access::exprs(s) {
+            guarded(&e, &Expr::bool(true), &mut |e, _| {
+                if found.is_none() && self.is_unknown(e, bound) {
+                    found = Some((e.clone(), Expr::bool(true)));
+                }
+            });
+        }
+        let StmtKind::For { extent, body, .. } = s.kind() else { return found };
+        let not_empty = match extent {
+            Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some(begin.less(end)),
+            _ => None,
+        };
+        let written = effects::writes(body);
+        let steady =
+            |e: &Expr| load(e).is_some_and(|(_, at)| at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written)));
+        let mut look = |e: &Expr, guard: &Expr, always: bool| {
+            let Some((t, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
+                return;
+            };
+            let index = &at[PATH].index;
+            let always = always && guard.as_bool() == Some(true) && !index.may_fail();
+            if is_coordinate(index, self.size(t), bound) {
+                found = Some((e.clone(), Expr::bool(true)));
+            } else if let (true, Some(not_empty)) = (always, &not_empty) {
+                found = Some((e.clone(), not_empty.clone()));
+            }
+        };
+        each_access(body, true, &mut look);
+        found
+    }
+
+    /// Whether an expression is an access at a known coordinate that has to be searched.
+    pub(super) fn is_unknown(&self, e: &Expr, bound: &Scope) -> bool {
+        self.is_known(e, bound) && self.position(e).is_none()
+    }
+}
+
+/// The statement with scalars for what it decides by, which are set before it; `None` if it has nothing inside.
+fn evaluated(s: &Stmt) -> Option<Stmt> {
+    let origin = || s.origin().derive("structured", "decision");
+    let mut set = Vec::new();
+    let mut keep = |name: &str, e: &Expr| {
+        let tensor = Arc::new(Tensor::dense(Symbol::new(name), e.dtype(), Vec::new(), Role::Workspace));
+        let kind = StmtKind::Store { tensor: tensor.symbol.clone(), indices: Vec::new(), value: e.clone() };
+        let value = tensor.load([]);
+        set.push((tensor, Stmt::new(kind, origin())));
+        value
+    };
+    let kind = match s.kind() {
+        StmtKind::If { cond, then, otherwise } => {
+            StmtKind::If { cond: keep("cond", cond), then: then.clone(), otherwise: otherwise.clone() }
+        }
+        StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
+            let [begin, end, step] =
+                [("begin", begin), ("end", end), ("step", step)].map(|(what, e)| match e.as_int() {
+                    Some(_) => e.clone(),
+                    None => keep(&format!("{}.{what}", iter.name()), e),
+                });
+            let extent = Extent::Range { begin, end, step };
+            StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: body.clone() }
+        }
+        _ => return None,
+    };
+    let (scalars, stores): (Vec<_>, Vec<_>) = set.into_iter().unzip();
+    let all = Stmt::seq(stores.into_iter().chain([s.with_kind(kind)]), origin());
+    let declared = |body: Stmt, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin());
+    Some(scalars.into_iter().rev().fold(all, declared))
+}
