@@ -78,8 +78,9 @@ impl Target {
         match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()[..]) {
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(scipy::Layout::Csr),
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(scipy::Layout::Csc),
-            ([(LevelKind::Compressed, false), rest @ ..], _)
-                if rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
+            // (A vector's list is one of coordinates whether or not they may stand twice.)
+            ([(LevelKind::Compressed, unique), rest @ ..], _)
+                if (!unique || rest.is_empty()) && rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
             {
                 Some(scipy::Layout::Coordinates)
             }
