@@ -457,10 +457,8 @@ fn several_fibres() {
                     if cast(A_crd0[j_A], i64) == j:
                         if cast(B_crd0[j_B], i64) == j:
                             s += A_val[j_A] * B_val[j_B]
-                    if cast(A_crd0[j_A], i64) == j:
-                        j_A = j_A + 1
-                    if cast(B_crd0[j_B], i64) == j:
-                        j_B = j_B + 1
+                    j_A = j_A + cast(cast(A_crd0[j_A], i64) == j, i64)
+                    j_B = j_B + cast(cast(B_crd0[j_B], i64) == j, i64)
                 return s
         "#]],
     );
@@ -500,10 +498,8 @@ fn several_fibres() {
                         if j < cast(B_end0[j_B], i64):
                             assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j < B_n0)
                             s += B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j]
-                    if cast(A_crd0[j_A], i64) == j:
-                        j_A = j_A + 1
-                    if cast(B_end0[j_B], i64) - 1 == j:
-                        j_B = j_B + 1
+                    j_A = j_A + cast(cast(A_crd0[j_A], i64) == j, i64)
+                    j_B = j_B + cast(cast(B_end0[j_B], i64) - 1 == j, i64)
                     j_next = j + 1
                 while j_A < j_A_end:
                     j = empty((), i64)
@@ -568,10 +564,8 @@ fn several_fibres() {
                     j = min(cast(A_end0[j_A], i64) - 1, cast(B_end0[j_B], i64) - 1)
                     if j_next < j + 1:
                         s += A_val[j_A] * B_val[j_B] * cast(j + 1 - j_next, f64)
-                    if cast(A_end0[j_A], i64) - 1 == j:
-                        j_A = j_A + 1
-                    if cast(B_end0[j_B], i64) - 1 == j:
-                        j_B = j_B + 1
+                    j_A = j_A + cast(cast(A_end0[j_A], i64) - 1 == j, i64)
+                    j_B = j_B + cast(cast(B_end0[j_B], i64) - 1 == j, i64)
                     j_next = j + 1
                 return s
         "#]],
