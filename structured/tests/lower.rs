@@ -454,9 +454,8 @@ fn several_fibres() {
                     assume(0 <= j_B and j_B < B_n0)
                     assume(0 <= cast(B_crd0[j_B], i64) and cast(B_crd0[j_B], i64) < n)
                     j = min(cast(A_crd0[j_A], i64), cast(B_crd0[j_B], i64))
-                    if cast(A_crd0[j_A], i64) == j:
-                        if cast(B_crd0[j_B], i64) == j:
-                            s += A_val[j_A] * B_val[j_B]
+                    if (cast(A_crd0[j_A], i64) == j) & (cast(B_crd0[j_B], i64) == j):
+                        s += A_val[j_A] * B_val[j_B]
                     j_A = j_A + cast(cast(A_crd0[j_A], i64) == j, i64)
                     j_B = j_B + cast(cast(B_crd0[j_B], i64) == j, i64)
                 return s

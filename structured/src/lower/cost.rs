@@ -16,6 +16,7 @@
 //! |---|---|---|
 //! | two ordered ones | merge | 4, and not 1 + 12 |
 //! | one, and one that can be asked | the first is counted, the other asked | 1 + 1, and not 4 |
+//! | blocks or runs, and one that can be asked | merge, since these come to each coordinate | 4 |
 //! | two, and one that can be asked | merge two, ask the third | 4 + 1, and not 6 |
 //! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge goes in order |
 //!
@@ -55,7 +56,9 @@ impl Lower {
         for k in (0..driving.len()).rev() {
             if driving.len() > 1 && can(&driving[k]) {
                 let rest: Vec<&Cursor> = driving.iter().enumerate().filter(|(n, _)| *n != k).map(|(_, c)| c).collect();
-                if self.filled(body, rest).is_nop() {
+                // Blocks and runs come to each of their coordinates: they are merged with its list.
+                let lists = rest.iter().all(|c| c.stepper().is_some_and(is_sharp));
+                if lists && self.filled(body, rest).is_nop() {
                     asked.push(driving.remove(k));
                 }
             }

@@ -153,6 +153,14 @@ impl Lower {
                 return nest.block([before, at]);
             }
         };
+        if let Some(all_here) = self.all_here(&cursors, &body) {
+            let run = |c: &Cursor| match &c.looplet {
+                Looplet::Spike(fibre) => c.with(Looplet::Run(fibre.clone()), None),
+                _ => c.clone(),
+            };
+            let then = self.region(nest, cursors.iter().map(run).collect(), &Region::Point(at), body);
+            return nest.branch(&all_here, then, Stmt::nop());
+        }
         let k = cursors.iter().position(|c| matches!(c.looplet, Looplet::Spike(_)));
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
         let Looplet::Spike(fibre) = &c.looplet else { unreachable!("it is one") };
@@ -168,6 +176,17 @@ impl Lower {
                 nest.branch(here, then, otherwise)
             }
         }
+    }
+
+    /// The condition that several spikes have their elements here, if nothing is left of the body where one has not. It
+    /// is one condition, without a branch for each: which list is behind is not foreseen, that they meet is rare.
+    fn all_here(&self, cursors: &[Cursor], body: &Stmt) -> Option<Expr> {
+        let spikes: Vec<&Cursor> = cursors.iter().filter(|c| matches!(c.looplet, Looplet::Spike(_))).collect();
+        let here: Vec<Expr> = spikes.iter().filter_map(|c| c.here.clone()).collect();
+        if spikes.len() < 2 || here.len() < spikes.len() || !spikes.iter().all(|c| self.filled(body, [*c]).is_nop()) {
+            return None;
+        }
+        here.into_iter().reduce(|a, b| Expr::apply(Op::BitAnd, vec![a, b]))
     }
 
     /// One region after the other; at one coordinate, one of them.
