@@ -64,18 +64,16 @@ INLINE bool found(int kind, const vector *v, int64_t j, double *value) {
     return false;
 }
 
-/* A piece of each over the same coordinates. */
-INLINE double dot_pieces(const piece *a, const piece *b, int64_t from, int64_t to) {
-    if (a->step == 0 && b->step == 0) return a->val[0] * b->val[0] * (double)(to - from);
+/* `s` and a piece of each over the same coordinates, in the order of these. */
+INLINE double dot_pieces(double s, const piece *a, const piece *b, int64_t from, int64_t to) {
+    if (a->step == 0 && b->step == 0) return s + a->val[0] * b->val[0] * (double)(to - from);
     const double *x = a->val + (from - a->begin) * a->step, *y = b->val + (from - b->begin) * b->step;
-    double s = 0;
     for (int64_t j = 0; j < to - from; j++) s += x[j * a->step] * y[j * b->step];
     return s;
 }
 
-INLINE double sum_piece(const piece *a, int64_t from, int64_t to) {
-    if (a->step == 0) return a->val[0] * (double)(to - from);
-    double s = 0;
+INLINE double sum_piece(double s, const piece *a, int64_t from, int64_t to) {
+    if (a->step == 0) return s + a->val[0] * (double)(to - from);
     for (const double *x = a->val + (from - a->begin), *end = x + (to - from); x < end; x++) s += *x;
     return s;
 }
@@ -117,7 +115,7 @@ INLINE double dot(int ka, const vector *a, int kb, const vector *b) {
         bool left = next_piece(ka, a, &y) && next_piece(kb, b, &z);
         while (left) {
             int64_t from = most(y.begin, z.begin), to = least(y.end, z.end);
-            if (from < to) s += dot_pieces(&y, &z, from, to);
+            if (from < to) s = dot_pieces(s, &y, &z, from, to);
             int64_t end = y.end;
             if (y.end <= z.end) left = next_piece(ka, a, &y);
             if (z.end <= end) left &= next_piece(kb, b, &z);
@@ -126,7 +124,7 @@ INLINE double dot(int ka, const vector *a, int kb, const vector *b) {
     return s;
 }
 
-/* One after the other, up to where either ends. */
+/* One after the other, up to where either ends; in the order of their coordinates. */
 INLINE double add(int ka, const vector *a, int kb, const vector *b) {
     double s = 0;
     if (has_points(ka) && has_points(kb)) {
@@ -158,8 +156,15 @@ INLINE double add(int ka, const vector *a, int kb, const vector *b) {
     } else if (has_points(ka)) {
         int64_t p = 0;
         for (piece y = {0}; next_piece(kb, b, &y);) {
-            for (; p < a->one[1] && a->two[p] < y.end; p++) s += at_point(ka, a, p);
-            s += sum_piece(&y, y.begin, y.end);
+            for (; p < a->one[1] && a->two[p] < y.begin; p++) s += at_point(ka, a, p);
+            int64_t from = y.begin;
+            for (; p < a->one[1] && a->two[p] < y.end; p++) {
+                int64_t j = a->two[p];
+                s = sum_piece(s, &y, from, j);
+                s += at_point(ka, a, p) + y.val[(j - y.begin) * y.step];
+                from = j + 1;
+            }
+            s = sum_piece(s, &y, from, y.end);
         }
         for (; p < a->one[1]; p++) s += at_point(ka, a, p);
     } else {
@@ -168,8 +173,8 @@ INLINE double add(int ka, const vector *a, int kb, const vector *b) {
         bool y_left = next_piece(ka, a, &y), z_left = next_piece(kb, b, &z);
         while (y_left || z_left) {
             int64_t to = !y_left ? z.end : !z_left ? y.end : least(y.end, z.end);
-            if (y_left && most(from, y.begin) < to) s += sum_piece(&y, most(from, y.begin), to);
-            if (z_left && most(from, z.begin) < to) s += sum_piece(&z, most(from, z.begin), to);
+            if (y_left && most(from, y.begin) < to) s = sum_piece(s, &y, most(from, y.begin), to);
+            if (z_left && most(from, z.begin) < to) s = sum_piece(s, &z, most(from, z.begin), to);
             if (y_left && y.end == to) y_left = next_piece(ka, a, &y);
             if (z_left && z.end == to) z_left = next_piece(kb, b, &z);
             from = to;

@@ -15,7 +15,8 @@ import numpy as np
 from taffeta import Entry, Stored
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-N = 100_000
+# So many that no branch predictor learns the coordinates by heart from one run to the next.
+N = 2_000_000
 PROGRAM = """def {name}(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64:
     s = 0.0
     for j in range(n):

@@ -49,6 +49,8 @@ pub enum Part {
     Merged,
     /// It jumps with others to the largest of their coordinates.
     Leaps,
+    /// It goes on to each coordinate that the others come to.
+    Follows,
     /// The position of a coordinate is computed.
     Located,
     /// The position is computed, and whether it is stored is asked.
@@ -67,6 +69,7 @@ impl Part {
             Part::Limits => "limits",
             Part::Merged => "merged",
             Part::Leaps => "leaps",
+            Part::Follows => "follows",
             Part::Located => "located",
             Part::Asked => "asked",
             Part::Probed => "probed",
@@ -81,6 +84,7 @@ impl Part {
             Part::Limits => "the loop goes from its first coordinate to its last one",
             Part::Merged => "the loop goes from one of its coordinates to the next",
             Part::Leaps => "the loop jumps to the largest of the leaders' coordinates",
+            Part::Follows => "it goes on to each coordinate that the others come to",
             Part::Located => "its position is computed",
             Part::Asked => "its position is computed, and whether it is stored is asked",
             Part::Probed => "the coordinate is found in its table",

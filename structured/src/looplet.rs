@@ -127,6 +127,16 @@ impl Fibre {
 }
 
 impl Looplet {
+    /// The looplet of a position of a stepper, in a region that does not go beyond its last coordinate.
+    pub(crate) fn open_ended(mut self) -> Looplet {
+        if let Looplet::Sequence(phases) = &mut self
+            && let Some(last) = phases.last_mut()
+        {
+            last.end = None;
+        }
+        self
+    }
+
     /// The looplet with `f` applied to every expression in it, but for those of steppers, which levels make.
     pub(crate) fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Looplet {
         match self {

@@ -286,10 +286,12 @@ fn what_leads_by_cost() {
     assert_eq!(parts(other, plain, "A * B"), "A drives, B asked; nnz(A)");
     assert_eq!(parts(other, plain, "A * C"), "C limits, A drives; nnz(C)");
     assert_eq!(parts(["hashed", "compressed", "runlength"], plain, "A * B"), "B drives, A probed; nnz(B)");
-    assert_eq!(
-        parts(["hashed", "compressed", "runlength"], plain, "B * C"),
-        "B merged, C merged; at most nnz(B) + runs(C)"
-    );
+    let runs = ["blocklist", "compressed", "runlength"];
+    assert_eq!(parts(runs, plain, "B * C"), "B drives, C follows; nnz(B)");
+    assert_eq!(parts(runs, plain, "A * B * C"), "B drives, A follows, C follows; nnz(B)");
+    assert_eq!(parts(runs, plain, "A * C"), "A merged, C merged; at most blocks(A) + runs(C)");
+    assert_eq!(parts(runs, ["j", "j", "walk(j)"], "B * C"), "B merged, C merged; at most nnz(B) + runs(C)");
+    assert_eq!(parts(runs, plain, "B + C"), "B merged, C merged; at most nnz(B) + runs(C)");
 }
 
 /// A row that an index tensor picks is traversed, not searched for each of its coordinates.

@@ -223,11 +223,22 @@ impl Emitter<'_> {
             Op::BitXor => self.infix(args, "^", prec::BIT_XOR),
             Op::Neg => self.prefix(&args[0], "-"),
             Op::BitNot => self.prefix(&args[0], "~"),
+            // Rounds down, as shifts do in every compiler that takes this code; so do the bits that they lose.
+            Op::FloorDiv if signed && !self.is_plain_division(args) && power_of_two(&args[1]).is_some() => {
+                let count = Expr::int(i64::from(power_of_two(&args[1]).unwrap_or(0)));
+                self.infix(&[args[0].clone(), count], ">>", prec::SHIFT)
+            }
+            Op::Mod if signed && !self.is_plain_division(args) && power_of_two(&args[1]).is_some() => {
+                let mask = Expr::int(args[1].as_int().unwrap_or(1) - 1);
+                self.infix(&[args[0].clone(), mask.cast(dtype)], "&", prec::BIT_AND)
+            }
             Op::FloorDiv if signed && !self.is_plain_division(args) => return self.helper("floordiv", dtype, args),
             Op::Mod if signed && !self.is_plain_division(args) => return self.helper("mod", dtype, args),
             Op::FloorDiv => self.infix(args, "/", prec::PRODUCT),
             Op::Mod => self.infix(args, "%", prec::PRODUCT),
-            Op::Shl | Op::Shr if in_width(&args[1], dtype) && args[0].as_literal().is_none() => {
+            Op::Shl | Op::Shr
+                if self.ranges.is_below(&args[1], dtype.size() as i64 * 8) && args[0].as_literal().is_none() =>
+            {
                 self.infix(args, if op == Op::Shl { "<<" } else { ">>" }, prec::SHIFT)
             }
             Op::Shl => return self.helper("shl", dtype, args),
@@ -362,8 +373,9 @@ fn is_free(e: &Expr) -> bool {
     free
 }
 
-fn in_width(count: &Expr, dtype: DType) -> bool {
-    count.as_int().is_some_and(|c| (0..dtype.size() as i64 * 8).contains(&c))
+/// The exponent, if an expression is a constant power of two.
+fn power_of_two(e: &Expr) -> Option<u32> {
+    e.as_int().filter(|v| v.count_ones() == 1 && *v > 0).map(i64::trailing_zeros)
 }
 
 #[cfg(test)]

@@ -30,6 +30,11 @@ impl Ranges {
         self.interval(e).is_some_and(|(lo, _)| lo >= 0)
     }
 
+    /// Whether `e` is not negative, and less than `most`.
+    pub fn is_below(&self, e: &Expr, most: i64) -> bool {
+        self.interval(e).is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(most))
+    }
+
     /// Whether `e` is so far from the ends of i64 that a step of at most 2^32 does not wrap.
     pub fn is_tame(&self, e: &Expr) -> bool {
         self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)

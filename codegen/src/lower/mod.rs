@@ -11,6 +11,7 @@ mod lanes;
 mod logical;
 mod parallel;
 mod placement;
+mod promote;
 mod reductions;
 mod specialise;
 mod supported;
@@ -153,6 +154,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // Partial results are tensors like others and need their places. Their combination is not checked again.
     let func = valid("reductions", reductions::run(&func))?;
+
+    // Partial results are scalars already; what still is in memory is known to be in range, or checked.
+    let func = valid("promote", promote::run(&func))?;
 
     // What a schedule asked of loops must be something that C can say.
     parallel::check(&func)?;

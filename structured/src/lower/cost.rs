@@ -8,6 +8,7 @@
 //! counted    1    a list that alone drives the loop
 //! merged     2    each of several lists: which of them goes on is not foreseen
 //! asked      1    at each coordinate that others come to: a position that is computed
+//! followed   2    the same: blocks or runs that go on from where they are
 //! probed     4    the same: one that stands in a table
 //! searched  12    the same: steps that double, then halves
 //! ```
@@ -16,6 +17,7 @@
 //! |---|---|---|
 //! | two ordered ones | merge | 4, and not 1 + 12 |
 //! | one, and one that can be asked | the first is counted, the other asked | 1 + 1, and not 4 |
+//! | a list, and blocks or runs | the list is counted, the others follow | 1 + 2, and not 4 |
 //! | blocks or runs, and one that can be asked | merge, since these come to each coordinate | 4 |
 //! | two, and one that can be asked | merge two, ask the third | 4 + 1, and not 6 |
 //! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge goes in order |
@@ -64,6 +66,18 @@ impl Lower {
             }
         }
         (driving, asked)
+    }
+
+    /// Steppers that drive a region, and blocks and runs that follow them: those of which something is left only at the
+    /// coordinates of lists. They need not be cut where a list has an element, and to go on is foreseen more often than
+    /// which of two goes on.
+    pub(super) fn following(&self, steppers: Vec<Cursor>, body: &Stmt, nest: &Nest<'_>) -> (Vec<Cursor>, Vec<Cursor>) {
+        let lists: Vec<&Cursor> = steppers.iter().filter(|c| c.stepper().is_some_and(is_sharp)).collect();
+        let ordered = steppers.iter().all(|c| c.stepper().is_some_and(|s| s.ordered));
+        if nest.props.is_concurrent() || !ordered || lists.is_empty() || !self.filled(body, lists).is_nop() {
+            return (steppers, Vec::new());
+        }
+        steppers.into_iter().partition(|c| !c.walks())
     }
 
     /// The position of any coordinate in a list, if it is computed.

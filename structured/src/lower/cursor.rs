@@ -1,5 +1,7 @@
 //! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
 
+use super::search::State;
+use super::steppers::is_sharp;
 use super::{Lower, Scope, guarded, in_range, known, loads};
 use crate::access;
 use crate::levels::{self, Above};
@@ -28,6 +30,8 @@ pub(super) struct Cursor {
     pub(super) looplet: Looplet,
     /// Whether the loop is known to stay in the dimension.
     pub(super) within: bool,
+    /// Of a stepper that is asked for coordinates which rise: where it is.
+    pub(super) kept: Option<State>,
     /// Of a spike: whether its element is at the region's last coordinate; `None`: it is.
     pub(super) here: Option<Expr>,
 }
@@ -46,6 +50,11 @@ impl Cursor {
     /// The same one in a region where its fibre is made of something else.
     pub(super) fn with(&self, looplet: Looplet, here: Option<Expr>) -> Cursor {
         Cursor { looplet, here, ..self.clone() }
+    }
+
+    /// Whether it goes from one position to the next where it is asked for a coordinate.
+    pub(super) fn walks(&self) -> bool {
+        self.protocol == Protocol::Default && self.stepper().is_some_and(|s| !is_sharp(s))
     }
 
     pub(super) fn stepper(&self) -> Option<&Stepper> {
@@ -107,7 +116,7 @@ impl Lower {
         let looplet = kind.fibre(level, &above, &index, &Symbol::new(what));
         let (fibre, followers) = (self.tensors[tensor].fibres[*k].clone(), self.followers_at(tensor, *k));
         let protocol = at[PATH].protocol;
-        Some(Cursor { fibre, followers, above, index, protocol, looplet, within: true, here: None })
+        Some(Cursor { fibre, followers, above, index, protocol, looplet, within: true, kept: None, here: None })
     }
 
     /// The body in which the cursor's accesses are to what is below these positions.

@@ -19,6 +19,7 @@ use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::{self, Copier};
 use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Symbol};
 
@@ -66,6 +67,20 @@ impl Nest<'_> {
             (false, nothing) => StmtKind::If { cond: cond.clone(), then, otherwise: (!nothing).then_some(otherwise) },
         };
         self.derived(kind, "case")
+    }
+
+    /// The promise that a loop over a region stays in what the loop that is being lowered runs over.
+    fn stays_inside(&self, iter: &Symbol, range: [&Expr; 2]) -> Vec<Stmt> {
+        let StmtKind::For { extent: Extent::Range { begin, end, .. }, body, .. } = self.s.kind() else {
+            return Vec::new();
+        };
+        let written = effects::writes(body);
+        let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written));
+        if !fixed || range == [begin, end] {
+            return Vec::new();
+        }
+        let at = Expr::var(iter);
+        self.assume(&[begin.less_eq(&at).and(&at.less(end))])
     }
 
     pub(super) fn assume(&self, promises: &[Expr]) -> Vec<Stmt> {
@@ -290,6 +305,7 @@ impl Lower {
                     (iter.clone(), body.clone())
                 };
                 let body = self.stmt(&self.located(&body, &inside), &inside);
+                let body = nest.block(nest.stays_inside(&iter, [begin, end]).into_iter().chain([body]));
                 let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
                 nest.statement(StmtKind::For { iter, extent, props: nest.props.clone(), body }, "gap")
             }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use taffeta_ast::{DType, Expr, Op, Stmt, StmtKind, Symbol, Tensor};
 
 /// Where a stepper is.
+#[derive(Clone, Debug)]
 pub(super) struct State {
     /// Its position.
     pub(super) position: Arc<Tensor>,
@@ -93,6 +94,52 @@ impl Lower {
         nest.with([top, probe, by], begin)
     }
 
+    /// The same, from one position to the next. That it is the present one or the next is foreseen, so that nothing
+    /// waits for the comparison; a sum would.
+    ///
+    /// ```text
+    /// more = p < p_end
+    /// while more:
+    ///     if end[p] <= j: p += 1; more = p < p_end
+    ///     else: more = false
+    /// ```
+    fn walk(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
+        let p = &state.position;
+        let more = flag(format!("{}.more", p.symbol.name()));
+        let at = |e: &Expr| replaced(e, &stepper.position, &p.load([]));
+        // What ends with the dimension has a position for every coordinate.
+        let is_left = if stepper.full { Expr::bool(true) } else { state.is_left() };
+        let on = nest.block([nest.set(p, &p.load([]).plus(&Expr::int(1))), nest.set(&more, &is_left)]);
+        let mut body = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
+        body.push(nest.branch(&at(&stepper.last).less(to), on, nest.set(&more, &Expr::bool(false))));
+        let body = nest.block(body);
+        let body = nest.derived(StmtKind::While { cond: more.load([]), body }, "walk");
+        let all = nest.block([nest.set(&more, &is_left), body]);
+        nest.with([more], all)
+    }
+
+    /// Steppers that are asked for coordinates which rise from one to the next, and go on from where they are: what
+    /// stands before the loop, in which they are, and the scalars that say where.
+    pub(super) fn kept(
+        &self,
+        nest: &Nest<'_>,
+        cursors: &mut [Cursor],
+        [begin, whole]: [&Expr; 2],
+    ) -> (Vec<Stmt>, Vec<Arc<Tensor>>) {
+        let (mut before, mut scalars) = (Vec::new(), Vec::new());
+        for c in cursors {
+            let Some(stepper) = c.stepper().cloned() else { continue };
+            let state = State::new(c, self.tensor_of(c));
+            before.push(self.start(nest, &state, &stepper));
+            if whole.as_bool() != Some(true) && begin.as_int() != Some(0) {
+                before.push(self.seek(nest, &state, &stepper, begin));
+            }
+            scalars.extend([state.position.clone(), state.end.clone()]);
+            c.kept = Some(state);
+        }
+        (before, scalars)
+    }
+
     /// The position after the last one that has the coordinate of the present one.
     pub(super) fn segment(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
         let more = flag(format!("{}.more", to.symbol.name()));
@@ -126,26 +173,37 @@ impl Lower {
             self.refuse_at(nest.s.origin().span(), text);
             return Stmt::nop();
         }
-        let state = State::new(&c, self.tensor_of(&c));
+        let state = c.kept.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));
         // Whether it is stored is asked once, so that what is done otherwise stands once.
         let is_here = flag(format!("{}.found", state.position.symbol.name()));
         let p = state.position.load([]);
         let promises: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
-        let mut looplet = substituted(&stepper.body, &stepper.position, &p);
-        let mut scalars = vec![state.position.clone(), is_here.clone()];
+        let mut looplet = substituted(&stepper.body, &stepper.position, &p).open_ended();
+        let mut scalars = vec![is_here.clone()];
         let mut out = vec![nest.set(&is_here, &Expr::bool(false))];
-        let probe = self.probe(&c, at);
-        self.does(&c, if probe.is_some() { Part::Probed } else { Part::Searched });
+        let probe = self.probe(&c, at).filter(|_| c.kept.is_none());
+        let walks = c.kept.is_some() && c.walks();
+        self.does(
+            &c,
+            if probe.is_some() {
+                Part::Probed
+            } else if walks {
+                Part::Follows
+            } else {
+                Part::Searched
+            },
+        );
         if let Some(probe) = &probe {
+            scalars.push(state.position.clone());
             out.push(self.probed(nest, (&state, &stepper), probe, &is_here, at));
-        } else {
+        } else if c.kept.is_none() {
+            scalars.extend([state.position.clone(), state.end.clone()]);
             out.push(self.start(nest, &state, &stepper));
-            scalars.push(state.end.clone());
         }
         if probe.is_none() && !stepper.ordered {
             out.push(self.scanned(nest, (&state, &stepper), &is_here, at));
         } else if probe.is_none() {
-            out.push(self.seek(nest, &state, &stepper, at));
+            out.push(if walks { self.walk(nest, &state, &stepper, at) } else { self.seek(nest, &state, &stepper, at) });
             let here = is_sharp(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
             let mut asked = nest.assume(&promises);
             asked.push(nest.set(&is_here, &here.unwrap_or(Expr::bool(true))));
@@ -159,7 +217,8 @@ impl Lower {
                 scalars.push(segment);
             }
             let asked = nest.block(asked);
-            out.push(nest.branch(&state.is_left(), asked, Stmt::nop()));
+            let is_left = if stepper.full { Expr::bool(true) } else { state.is_left() };
+            out.push(nest.branch(&is_left, asked, Stmt::nop()));
         }
         let looplet = match looplet {
             Looplet::Spike(fibre) => Looplet::Run(fibre),
@@ -169,6 +228,11 @@ impl Lower {
         let with = |looplet: Looplet| cursors.iter().cloned().chain([c.with(looplet, None)]).collect();
         let then = self.region(nest, with(looplet), &point, body.clone());
         let then = nest.block(nest.assume(&promises).into_iter().chain([then]));
+        if stepper.full && stepper.ordered && !is_sharp(&stepper) {
+            out.push(then);
+            let all = nest.block(out);
+            return nest.with(scalars, all);
+        }
         let otherwise = self.region(nest, with(Looplet::Run(Fibre::Fill)), &point, body);
         out.push(nest.branch(&is_here.load([]), then, otherwise));
         let all = nest.block(out);

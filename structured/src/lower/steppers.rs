@@ -46,8 +46,13 @@ impl Lower {
         whole: bool,
         body: Stmt,
     ) -> Stmt {
-        let (steppers, mut others): (Vec<Cursor>, Vec<Cursor>) =
-            cursors.into_iter().partition(|c| c.stepper().is_some());
+        let drives = |c: &Cursor| c.stepper().is_some() && c.kept.is_none();
+        let (mut steppers, mut others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(drives);
+        if steppers.is_empty() {
+            // What follows is kept for coordinates; here something is left between them.
+            others.iter_mut().for_each(|c| c.kept = None);
+            (steppers, others) = others.into_iter().partition(drives);
+        }
         let (steppers, known) = self.asked_by_cost(steppers, &body, nest);
         others.extend(known.into_iter().filter_map(|c| {
             let at = Expr::var(nest.iter?);
@@ -63,29 +68,38 @@ impl Lower {
             return self.region(nest, others, &region, body);
         }
         others.extend(asked);
-        match self.drive(nest, &steppers, &body) {
-            Drive::Leader(k) => {
-                let mut followers = steppers;
-                let leader = followers.remove(k);
-                return self.counted(nest, &leader, &[followers, others].concat(), range, whole, body);
-            }
-            Drive::Leapfrog(leaders) => {
-                let (mut leading, mut following) = (Vec::new(), Vec::new());
-                for (k, c) in steppers.into_iter().enumerate() {
-                    if leaders.contains(&k) { leading.push(c) } else { following.push(c) }
-                }
-                return self.leapfrog(nest, leading, [following, others].concat(), range, whole, body);
-            }
-            Drive::Merge => {}
+        let (steppers, mut following) = self.following(steppers, &body, nest);
+        let drive = self.drive(nest, &steppers, &body);
+        let mut leading = Vec::new();
+        for (k, c) in steppers.into_iter().enumerate() {
+            let leads = match &drive {
+                Drive::Leader(leader) => *leader == k,
+                Drive::Leapfrog(leaders) => leaders.contains(&k),
+                Drive::Merge => true,
+            };
+            if leads { leading.push(c) } else { following.push(c) }
         }
-        match &steppers[..] {
-            [c] if c.stepper().is_some_and(|s| s.unique)
-                || !nest.props.is_concurrent() && self.is_chain(c, &body, nest) =>
+        // Those that follow go on from where they are, if they are asked for coordinates that rise.
+        let rises = |c: &Cursor| c.stepper().is_some_and(|s| s.ordered && is_sharp(s));
+        let rises = !nest.props.is_concurrent() && leading.iter().all(rises);
+        let (mut all, scalars) = match rises {
+            true => self.kept(nest, &mut following, [range[0], &Expr::bool(whole)]),
+            false => (Vec::new(), Vec::new()),
+        };
+        let others = [following, others].concat();
+        all.push(match (&drive, &leading[..]) {
+            (Drive::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, whole, body),
+            (Drive::Leader(_), [leader]) => self.counted(nest, leader, &others, range, whole, body),
+            (Drive::Merge, [c])
+                if c.stepper().is_some_and(|s| s.unique)
+                    || !nest.props.is_concurrent() && self.is_chain(c, &body, nest) =>
             {
                 self.counted(nest, c, &others, range, whole, body)
             }
-            _ => self.merged(nest, steppers, others, range, whole, body),
-        }
+            _ => self.merged(nest, leading, others, range, whole, body),
+        });
+        let all = nest.block(all);
+        nest.with(scalars, all)
     }
 
     /// Whether a loop's body at each of several positions of one coordinate, one after the other, is its body at all of
@@ -359,7 +373,7 @@ impl Lower {
             let own = to(&stepper.last);
             first = Some(first.map_or(own.clone(), |f| f.min_with(&own)));
             let ends = own.equals(&last.load([]));
-            let mut looplet = substituted(&stepper.body, &stepper.position, &at);
+            let mut looplet = substituted(&stepper.body, &stepper.position, &at).open_ended();
             let after = if stepper.unique {
                 at.plus(&Expr::int(1))
             } else {
