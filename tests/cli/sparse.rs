@@ -290,3 +290,60 @@ fn loops_are_explained_in_json() {
     let out = folder.succeeds(&["show", "f.ft", "plain", "--explain"]);
     assert_eq!(out, "plain: no loop accesses a structured tensor\n");
 }
+
+/// The gradient of a structured parameter goes to files of sparse tensors in the parameter's pattern, a derivative that
+/// is 0 too, and densely to others; what several elements share is shown at each of them.
+#[test]
+fn gradients_are_written_where_the_parameter_is_stored() {
+    const TEXT: &str = "\
+def spmv(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * x[j]
+    return y
+
+
+def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
+    return G
+";
+    let sparse = "1 1 0.0\n1 3 100.0\n3 1 0.0\n3 2 30.0\n";
+    let runs = "1 1 0.0\n1 2 10.0\n1 3 100.0\n2 1 220.0\n2 2 220.0\n2 3 220.0\n3 1 0.0\n3 2 30.0\n3 3 300.0\n";
+    for (format, a, expected, dense) in [
+        ("csr", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
+        ("dcsr", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
+        ("coo", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
+        // Of (0, 2), and of (2, 0) where the same value stands.
+        (
+            "format(dense, symmetric)",
+            "A=[[1,0,4],[0,0,3],[4,3,0]]",
+            "1 1 0.0\n1 2 10.0\n1 3 100.0\n2 1 10.0\n2 2 20.0\n2 3 230.0\n3 1 100.0\n3 2 230.0\n3 3 300.0\n",
+            "0.0,10.0,100.0\n10.0,20.0,230.0\n100.0,230.0,300.0\n",
+        ),
+        ("rle", "A=[[1,0,2],[0,0,0],[4,3,0]]", runs, "0.0,10.0,100.0\n220.0,220.0,220.0\n0.0,30.0,300.0\n"),
+    ] {
+        let folder = Folder::new(&[("f.ft", &TEXT.replace("FORMAT", format))]);
+        let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
+        let run = |args: &[&str], out: &str| drop(folder.succeeds(&[args, &["--out", out]].concat()));
+        for backend in ["c", "interp"] {
+            for extension in ["tns", "mtx", "npz", "npy", "csv"] {
+                let inputs = ["--in", a, "--in", "x=[0, 10, 100]", "--in", "y.grad=[1, 2, 3]"];
+                let gradient = [&["run", "f.ft", "spmv", "--grad", "A", "--backend", backend][..], &inputs].concat();
+                run(&gradient, &format!("A.grad=g.{extension}"));
+            }
+            assert_eq!(text("g.tns"), expected, "{format}, {backend}");
+            let count = expected.lines().count();
+            let head = format!("%%MatrixMarket matrix coordinate real general\n3 3 {count}\n");
+            assert_eq!(text("g.mtx"), head + expected, "{format}, {backend}");
+            assert_eq!(text("g.csv"), dense, "{format}, {backend}");
+            for file in ["g.mtx", "g.npz", "g.tns"] {
+                let input = format!("G={file}");
+                run(&["run", "f.ft", "back", "--in", &input, "--size", "n=3"], "G=again.tns");
+                assert_eq!(text("again.tns"), expected, "{format}, {backend}, {file}");
+            }
+            // (Where nothing says which zeros are stored, none is.)
+            run(&["run", "f.ft", "back", "--in", "G=g.npy"], "G=again.csv");
+            assert_eq!(text("again.csv"), dense, "{format}, {backend}");
+        }
+    }
+}

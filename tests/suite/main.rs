@@ -36,6 +36,7 @@ mod python;
 mod random;
 mod sanitized;
 mod sanitized_schedules;
+mod sparse_differences;
 mod sparse_examples;
 mod sparse_files;
 mod sparse_gradients;
