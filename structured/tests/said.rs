@@ -1,0 +1,102 @@
+//! What lowering of structured programs refuses, and what it warns of.
+
+use expect_test::{Expect, expect};
+use taffeta_structured::{Stored, Unpackable, lower};
+
+#[allow(dead_code)] // what other tests of this crate compare
+mod golden;
+mod programs;
+#[allow(dead_code)] // what other tests of this crate draw
+mod random;
+use golden::lowered;
+use programs::{elaborate, equal};
+
+/// What is refused, in its words.
+#[track_caller]
+fn refused(text: &str, expect: Expect) {
+    let found = lower(&elaborate(text)).expect_err("there is no rule for it yet");
+    expect.assert_eq(&found.0.iter().map(|d| format!("[{}] {}\n", d.code, d.message)).collect::<String>());
+}
+
+#[test]
+fn what_has_no_rule_yet() {
+    let sum = |params: &str, value: &str| {
+        format!("def f({params}) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += {value}\n    return s\n")
+    };
+    let twice = "A: f64[n, n] @ format(compressed(unique=False, ordered=False), singleton(ordered=False))";
+    refused(
+        &sum(twice, "A[n - 1 - j, j]"),
+        expect![[r#"
+        [lower::unsupported] `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+    "#]],
+    );
+    let many: Vec<String> = (0..7).map(|k| format!("A{k}: f64[n] @ format(compressed)")).collect();
+    let product: Vec<String> = (0..7).map(|k| format!("A{k}[j]")).collect();
+    refused(
+        &sum(&many.join(", "), &product.join(" * ")),
+        expect![[r#"
+        [lower::unsupported] the loop `j` merges more lists than six: `A0`, `A1`, `A2`, `A3`, `A4`, `A5`, `A6`
+    "#]],
+    );
+    refused(
+        "def f(A: f64[n] @ format(compressed)):\n    print(A)\n    return A[0]\n",
+        expect![[r#"
+        [lower::unsupported] `A`, which is structured, cannot be printed whole yet
+    "#]],
+    );
+}
+
+/// The warnings of a program.
+#[track_caller]
+fn warned(text: &str, expect: Expect) {
+    let (func, structured) = lowered(text);
+    let all = structured.warnings.iter().map(|d| format!("[{}] {}\n", d.code, d.message));
+    expect.assert_eq(&all.collect::<String>());
+    for seed in 0..20 {
+        equal(&func, &structured, seed);
+    }
+}
+
+#[test]
+fn what_is_searched_or_visits_everything() {
+    let sum = |params: &str, loops: [&str; 2], value: &str| {
+        let [outer, inner] = loops;
+        format!(
+            "def f({params}) -> f64:\n    s = 0.0\n    for {outer}:\n        for {inner}:\n            s += {value}\n    return s\n"
+        )
+    };
+    let (rows, columns) = (["i in range(n)", "j in range(m)"], ["j in range(m)", "i in range(n)"]);
+    let csr = "A: f64[n, m] @ csr";
+    warned(&sum(&format!("{csr}, B: f64[n, m] @ csr"), rows, "A[i, j] * B[i, j]"), expect![[r#""#]]);
+    warned(
+        &sum(csr, columns, "A[i, j]"),
+        expect![[r#"
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+    "#]],
+    );
+    warned(
+        &sum(csr, rows, "A[i, m - 1 - j]"),
+        expect![[r#"
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+    "#]],
+    );
+    warned(
+        &sum(csr, ["i in range(n)", "j in range(m - 1, -1, -1)"], "A[i, j]"),
+        expect![[r#"
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+    "#]],
+    );
+    warned(&sum(csr, ["i in range(1, n)", "j in range(m)"], "A[i - 1, j]"), expect![[r#""#]]);
+    warned(
+        &sum(csr, rows, "exp(A[i, j])"),
+        expect![[r#"
+        [structured::scan] the loop `j` visits every coordinate, although it traverses `A`
+    "#]],
+    );
+    warned(
+        "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64:\n    return A[k[0], 0]\n",
+        expect![[r#"
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+    "#]],
+    );
+}
