@@ -5,7 +5,7 @@
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
 //! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`,
-//! `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole
+//! `write`, `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole
 //! programs), `schedule`, `limits`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
@@ -41,6 +41,7 @@ mod storage;
 mod table;
 mod value;
 mod warn;
+mod write;
 
 #[cfg(test)]
 mod tests;
