@@ -227,6 +227,7 @@ fn loops_that_do_something_everywhere() {
                     assume(0 <= i.p and i.p < A_n0)
                     assume(0 <= cast(A_crd0[i.p], i64) and cast(A_crd0[i.p], i64) < n)
                     for i in range(i_next, cast(A_crd0[i.p], i64)):
+                        assume(0 <= i and i < n)
                         before = empty((), f64)
                         before = 1.0
                         for j in range(1, m - 1):
@@ -301,12 +302,14 @@ fn loops_that_do_something_everywhere() {
                         assume(0 <= j.p and j.p < A_n1)
                         assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
                         for j in range(j_next, cast(A_crd1[j.p], i64)):
+                            assume(1 <= j and j < m - 1)
                             y[cast(A_crd0[i.p], i64), j] = before
                         y[cast(A_crd0[i.p], i64), cast(A_crd1[j.p], i64)] = before
                         if A_val[j.p] > 2.0:
                             before = A_val[j.p] * x[cast(A_crd1[j.p], i64)]
                         j_next = cast(A_crd1[j.p], i64) + 1
                     for j in range(j_next, m - 1):
+                        assume(1 <= j and j < m - 1)
                         y[cast(A_crd0[i.p], i64), j] = before
                     del j_next
                     del j_A_last
@@ -316,6 +319,7 @@ fn loops_that_do_something_everywhere() {
                     del before
                     i_next = cast(A_crd0[i.p], i64) + 1
                 for i in range(i_next, n):
+                    assume(0 <= i and i < n)
                     before = empty((), f64)
                     before = 1.0
                     for j in range(1, m - 1):

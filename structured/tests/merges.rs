@@ -64,19 +64,19 @@ fn several_fibres() {
                     assume(0 <= j_B and j_B < B_b0)
                     assume(0 <= cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)) and cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)) < cast(B_end0[j_B], i64) and cast(B_end0[j_B], i64) <= n)
                     j = min(cast(A_crd0[j_A], i64), cast(B_end0[j_B], i64) - 1)
-                    for j_1 in range(max(j_next, cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64))), min(j, cast(B_end0[j_B], i64))):
+                    for j_1 in range(max(j_next, cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64))), j):
+                        assume(0 <= j_1 and j_1 < n)
                         assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1 and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1 < B_n0)
                         s += B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1]
                     if cast(A_crd0[j_A], i64) == j:
                         if j < cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)):
                             s += A_val[j_A]
-                        elif j < cast(B_end0[j_B], i64):
+                        else:
                             assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j < B_n0)
                             s += A_val[j_A] + B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j]
                     elif not j < cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)):
-                        if j < cast(B_end0[j_B], i64):
-                            assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j < B_n0)
-                            s += B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j]
+                        assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j < B_n0)
+                        s += B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j]
                     j_A = j_A + cast(cast(A_crd0[j_A], i64) == j, i64)
                     j_B = j_B + cast(cast(B_end0[j_B], i64) - 1 == j, i64)
                     j_next = j + 1
@@ -93,7 +93,8 @@ fn several_fibres() {
                     assume(0 <= j_B and j_B < B_b0)
                     assume(0 <= cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)) and cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64)) < cast(B_end0[j_B], i64) and cast(B_end0[j_B], i64) <= n)
                     j = cast(B_end0[j_B], i64) - 1
-                    for j_1 in range(max(j_next, cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64))), min(j + 1, cast(B_end0[j_B], i64))):
+                    for j_1 in range(max(j_next, cast(B_end0[j_B], i64) - (cast(B_ofs0[j_B + 1], i64) - cast(B_ofs0[j_B], i64))), j + 1):
+                        assume(0 <= j_1 and j_1 < n)
                         assume(0 <= cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1 and cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1 < B_n0)
                         s += B_val[cast(B_ofs0[j_B + 1], i64) - cast(B_end0[j_B], i64) + j_1]
                     j_B = j_B + 1
@@ -156,8 +157,8 @@ fn several_fibres() {
                 out = empty((), f64)
                 assert 0 <= i and i < n, f"index {i} is out of range for dimension 0 of `A`, which has size {n}"  # index
                 assert 0 <= j and j < m, f"index {j} is out of range for dimension 1 of `A`, which has size {m}"  # index
-                A_p = empty((), i64)
                 A_p_found = empty((), bool)
+                A_p = empty((), i64)
                 A_p_end = empty((), i64)
                 A_p_found = False
                 A_p = cast(A_pos1[i], i64)
@@ -211,40 +212,40 @@ fn tables() {
     check(
         &two.replace("VALUE", "A[j] * B[j]"),
         expect![[r#"
-        def f(A_pos0: i32[2], A_crd0: i32[A_n0], A_tpos0: i32[2], A_tbl0: i32[A_t0], A_val: f64[A_n0], B_pos0: i32[2], B_crd0: i32[B_n0], B_val: f64[B_n0], x: f64[n]) -> f64:
-            s = empty((), f64)
-            s = 0.0
-            for j.p in range(cast(B_pos0[0], i64), cast(B_pos0[1], i64)):
-                assume(0 <= j.p and j.p < B_n0)
-                assume(0 <= cast(B_crd0[j.p], i64) and cast(B_crd0[j.p], i64) < n)
-                j_A = empty((), i64)
-                j_A_found = empty((), bool)
-                j_A_found = False
-                j_A_mask = empty((), i64)
-                j_A_slot = empty((), i64)
-                j_A_more = empty((), bool)
-                j_A_mask = cast(A_tpos0[1], i64) - cast(A_tpos0[0], i64) - 1
-                j_A_slot = (cast(B_crd0[j.p], i64) ^ cast(B_crd0[j.p], i64) >> 32) * -7046029254386353131 >> 32 & j_A_mask
-                j_A_more = True
-                while j_A_more:
-                    assume(0 <= cast(A_tpos0[0], i64) + j_A_slot and cast(A_tpos0[0], i64) + j_A_slot < A_t0)
-                    j_A = cast(A_tbl0[cast(A_tpos0[0], i64) + j_A_slot], i64) - 1
-                    j_A_more = 0 <= j_A
-                    if j_A_more:
+            def f(A_pos0: i32[2], A_crd0: i32[A_n0], A_tpos0: i32[2], A_tbl0: i32[A_t0], A_val: f64[A_n0], B_pos0: i32[2], B_crd0: i32[B_n0], B_val: f64[B_n0], x: f64[n]) -> f64:
+                s = empty((), f64)
+                s = 0.0
+                for j.p in range(cast(B_pos0[0], i64), cast(B_pos0[1], i64)):
+                    assume(0 <= j.p and j.p < B_n0)
+                    assume(0 <= cast(B_crd0[j.p], i64) and cast(B_crd0[j.p], i64) < n)
+                    j_A_found = empty((), bool)
+                    j_A = empty((), i64)
+                    j_A_found = False
+                    j_A_mask = empty((), i64)
+                    j_A_slot = empty((), i64)
+                    j_A_more = empty((), bool)
+                    j_A_mask = cast(A_tpos0[1], i64) - cast(A_tpos0[0], i64) - 1
+                    j_A_slot = (cast(B_crd0[j.p], i64) ^ cast(B_crd0[j.p], i64) >> 32) * -7046029254386353131 >> 32 & j_A_mask
+                    j_A_more = True
+                    while j_A_more:
+                        assume(0 <= cast(A_tpos0[0], i64) + j_A_slot and cast(A_tpos0[0], i64) + j_A_slot < A_t0)
+                        j_A = cast(A_tbl0[cast(A_tpos0[0], i64) + j_A_slot], i64) - 1
+                        j_A_more = 0 <= j_A
+                        if j_A_more:
+                            assume(0 <= j_A and j_A < A_n0)
+                            assume(0 <= cast(A_crd0[j_A], i64) and cast(A_crd0[j_A], i64) < n)
+                            j_A_found = cast(A_crd0[j_A], i64) == cast(B_crd0[j.p], i64)
+                            j_A_more = not j_A_found
+                            j_A_slot = j_A_slot + 1 & j_A_mask
+                    del j_A_more
+                    del j_A_slot
+                    del j_A_mask
+                    if j_A_found:
                         assume(0 <= j_A and j_A < A_n0)
                         assume(0 <= cast(A_crd0[j_A], i64) and cast(A_crd0[j_A], i64) < n)
-                        j_A_found = cast(A_crd0[j_A], i64) == cast(B_crd0[j.p], i64)
-                        j_A_more = not j_A_found
-                        j_A_slot = j_A_slot + 1 & j_A_mask
-                del j_A_more
-                del j_A_slot
-                del j_A_mask
-                if j_A_found:
-                    assume(0 <= j_A and j_A < A_n0)
-                    assume(0 <= cast(A_crd0[j_A], i64) and cast(A_crd0[j_A], i64) < n)
-                    s += A_val[j_A] * B_val[j.p]
-            return s
-    "#]],
+                        s += A_val[j_A] * B_val[j.p]
+                return s
+        "#]],
     );
     check(
         &two.replace("VALUE", "A[j] * x[j]"),
