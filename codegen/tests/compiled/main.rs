@@ -12,6 +12,7 @@ mod operators;
 mod parallel;
 mod products;
 mod programs;
+mod promoted;
 mod random;
 mod random_schedules;
 mod refusals;
