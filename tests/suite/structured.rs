@@ -90,6 +90,7 @@ fn lists_that_leap() {
         j_a_end = (int64_t)a_pos0[1];
         j_b = (int64_t)b_pos0[0];
         j_b_end = (int64_t)b_pos0[1];
+        double s_2 = *s;
         while (j_a < j_a_end && j_b < j_b_end) {
         int64_t j;
         j = wf_max_i64((int64_t)a_crd0[j_a], (int64_t)b_crd0[j_b]);
@@ -110,7 +111,7 @@ fn lists_that_leap() {
         }
         }
         while (j_a < j_a_top) {
-        int64_t j_a_mid = j_a + wf_floordiv_i64(j_a_top - j_a, 2);
+        int64_t j_a_mid = j_a + ((j_a_top - j_a) >> 1);
         if ((int64_t)a_crd0[j_a_mid] < j) {
         j_a = j_a_mid + 1;
         } else {
@@ -135,7 +136,7 @@ fn lists_that_leap() {
         }
         }
         while (j_b < j_b_top) {
-        int64_t j_b_mid = j_b + wf_floordiv_i64(j_b_top - j_b, 2);
+        int64_t j_b_mid = j_b + ((j_b_top - j_b) >> 1);
         if ((int64_t)b_crd0[j_b_mid] < j) {
         j_b = j_b_mid + 1;
         } else {
@@ -145,12 +146,13 @@ fn lists_that_leap() {
         }
         if (j_a < j_a_end && j_b < j_b_end) {
         if ((int64_t)a_crd0[j_a] == j && (int64_t)b_crd0[j_b] == j) {
-        *s += a_val[j_a] * b_val[j_b];
+        s_2 += a_val[j_a] * b_val[j_b];
         j_a = j_a + 1;
         j_b = j_b + 1;
         }
         }
         }
+        *s = s_2;
         return TAFFETA_OK;
         }"#]]
     .assert_eq(&lines[first..=last].join("\n"));

@@ -183,7 +183,8 @@ def f(x: f64[n]) -> f64:
         let sum = check_sizes(&func, std::slice::from_ref(&zeros), &[]).expect("it runs").remove(0);
         assert!(sum.data().get_f64(0).is_sign_negative(), "{n}");
         for special in [f64::NAN, f64::INFINITY] {
-            for at in 0..n {
+            // In the first vector and in the last one, in the residual, and at the ends of these.
+            for at in [0, 5, 31, 33, n.saturating_sub(1)].into_iter().filter(|at| *at < n) {
                 let mut all = vec![1.0; n];
                 all[at] = special;
                 let x = floats(all);

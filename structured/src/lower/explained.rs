@@ -116,6 +116,7 @@ impl Lower {
         let k = around.number;
         let all: Option<Vec<String>> = cursors.iter().map(|c| self.expected_length(c)).collect();
         let text = all.map(|all| match (part, &all[..]) {
+            (Part::Leaps, [one, rest @ ..]) if rest.iter().all(|l| l == one) => format!("at most 2 * {one}"),
             (Part::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
             (Part::Merged, [one, rest @ ..]) if !rest.is_empty() && rest.iter().all(|l| l == one) => {
                 format!("at most {} * {one}", all.len())
