@@ -57,7 +57,7 @@ struct Case<'a> {
     func: &'a Func,
 }
 
-const STAGES: [Stage; 14] = [
+const STAGES: [Stage; 16] = [
     ("parse", |c| {
         Some(Box::new(|| {
             black_box(taffeta_frontend::parse::parse(c.text, FileId(0)));
@@ -90,17 +90,19 @@ const STAGES: [Stage; 14] = [
             })
         })
     }),
-    ("grad", |c| {
-        let gradient = Gradient::default().wrt(["x"]);
-        Some(Box::new(move || {
-            let made = pipeline::gradient(c.func, &gradient, &BTreeMap::new(), &mut Timings::default());
-            black_box(made.unwrap_or_else(|d| panic!("{d:?}")));
-        }))
-    }),
+    ("grad", |c| Some(Box::new(|| drop(black_box(gradient(c.func)))))),
     ("simplify", |c| Some(Box::new(|| drop(black_box(pass::simplify::run(c.func)))))),
     ("hoist", |c| Some(Box::new(|| drop(black_box(pass::hoist::run(c.func)))))),
     ("dead code", |c| Some(Box::new(|| drop(black_box(pass::dead::run(c.func)))))),
     ("validate", |c| Some(Box::new(|| taffeta_ast::validate::logical(c.func).expect("a valid program")))),
+    ("structured", |c| {
+        let wanted = is_structured(c.func);
+        wanted.then(|| -> Work<'_> { Box::new(|| drop(black_box(structured(c.func)))) })
+    }),
+    ("structured grad", |c| {
+        let made = is_structured(c.func).then(|| gradient(c.func));
+        made.map(|g| -> Work<'_> { Box::new(move || drop(black_box(structured(&g)))) })
+    }),
     ("lower", |c| {
         Some(Box::new(|| {
             black_box(lowered(c.func));
@@ -130,6 +132,20 @@ fn lowered(func: &Func) -> taffeta_codegen::Lowered {
     pipeline::lowered(func, &Options::default(), &mut Timings::default()).unwrap_or_else(|d| panic!("{d:?}"))
 }
 
+fn gradient(func: &Func) -> Func {
+    let of = Gradient::default().wrt(["x"]);
+    let made = pipeline::gradient(func, &of, &BTreeMap::new(), &mut Timings::default());
+    made.unwrap_or_else(|d| panic!("{d:?}")).0
+}
+
+fn is_structured(func: &Func) -> bool {
+    func.interface().any(|t| !t.format.is_dense())
+}
+
+fn structured(func: &Func) -> taffeta::structured::Structured {
+    pipeline::structured(func, &Options::default(), &mut Timings::default()).unwrap_or_else(|d| panic!("{d:?}"))
+}
+
 /// Arrays with one element for every parameter.
 fn small_inputs(func: &Func) -> Inputs {
     let sizes = func.sizes.iter().map(|s| (s.name().to_string(), 1)).collect();
@@ -154,7 +170,7 @@ fn measure_all() -> Vec<Json> {
     let only = std::env::var("GROWTH_ONLY").unwrap_or_default();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let columns: Vec<String> = SIZES.iter().map(|n| format!("{n:>8}")).collect();
-    println!("{:<22}{:<13}{}   ms; exponent between sizes", "shape", "stage", columns.concat());
+    println!("{:<22}{:<16}{}   ms; exponent between sizes", "shape", "stage", columns.concat());
     let mut rows = Vec::new();
     for shape in SHAPES {
         let named = |stage: &str| {
@@ -272,5 +288,5 @@ fn line(row: &Json) -> String {
         .collect();
     let exponents: Vec<String> =
         list("exponents").iter().map(|e| format!("{:>6.2}", e.as_f64().unwrap_or(f64::NAN))).collect();
-    format!("{:<22}{:<13}{}  {}  {}", text("shape"), text("stage"), times.concat(), exponents.concat(), text("flag"))
+    format!("{:<22}{:<16}{}  {}  {}", text("shape"), text("stage"), times.concat(), exponents.concat(), text("flag"))
 }

@@ -1,5 +1,5 @@
 //! Programs that have many of something: statements in one nest, array statements, loops, functions, temporaries, steps
-//! of a schedule. Each has one entry `f` that is differentiable with respect to `x`.
+//! of a schedule, loops over structured tensors. Each has one entry `f` that is differentiable with respect to `x`.
 
 /// A family of programs.
 pub struct Shape {
@@ -26,6 +26,10 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "branches", text: branches, scheduled: false },
     Shape { name: "splits of one loop", text: splits, scheduled: true },
     Shape { name: "blocks of a nest", text: blocks, scheduled: true },
+    Shape { name: "sparse products", text: sparse_products, scheduled: false },
+    Shape { name: "sparse nest", text: sparse_nest, scheduled: false },
+    Shape { name: "sparse merges", text: sparse_merges, scheduled: false },
+    Shape { name: "sparse pattern", text: sparse_pattern, scheduled: false },
 ];
 
 /// Lines made from 0 to `n`.
@@ -137,5 +141,48 @@ fn blocks(n: usize) -> String {
     });
     format!(
         "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{body}    return y\n\n\n@schedule(f)\ndef steps(s):\n{steps}"
+    )
+}
+
+/// A chain of products with one sparse matrix: each is a nest of its own, and reads the vector before.
+fn sparse_products(n: usize) -> String {
+    let chain = lines(n, |k| {
+        let next = k + 1;
+        format!(
+            "    t{next} = zeros((n,), f64)\n    for i{k} in range(n):\n        for j{k} in range(n):\n            \
+             t{next}[i{k}] += A[i{k}, j{k}] * t{k}[j{k}]"
+        )
+    });
+    format!("def f(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n    t0 = x * 2.0\n{chain}    return t{n}\n")
+}
+
+/// One nest over a sparse matrix: all statements add to one element.
+fn sparse_nest(n: usize) -> String {
+    let body = lines(n, |k| format!("            y[i] += A[i, j] * x[j] * {k}.5"));
+    format!(
+        "def f(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        \
+         for j in range(n):\n{body}    return y\n"
+    )
+}
+
+/// Loops that each merge two sparse vectors, which is one loop for both and one for each of them.
+fn sparse_merges(n: usize) -> String {
+    let loops =
+        lines(n / 4, |k| format!("    for i{k} in range(n):\n        s += (A[i{k}] + B[i{k}]) * x[i{k}] * {k}.5"));
+    let vectors = "A: f64[n] @ format(compressed), B: f64[n] @ format(blocklist)";
+    format!("def f({vectors}, x: f64[n]) -> f64:\n    s: f64 = 0.0\n{loops}    return s\n")
+}
+
+/// One nest over a sparse matrix: each statement writes a tensor that is stored where the matrix is, and reads the one
+/// before.
+fn sparse_pattern(n: usize) -> String {
+    let made = lines(n, |k| format!("    W{}: f64[n, n] @ pattern(A) = zeros((n, n), f64)", k + 1));
+    let body = lines(n, |k| match k {
+        0 => "            W1[i, j] = A[i, j] * x[j]".to_string(),
+        _ => format!("            W{}[i, j] = W{k}[i, j] * x[j]", k + 1),
+    });
+    format!(
+        "def f(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n{made}    y = zeros((n,), f64)\n    for i in range(n):\n        \
+         for j in range(n):\n{body}            y[i] += W{n}[i, j]\n    return y\n"
     )
 }
