@@ -1,7 +1,7 @@
 //! Structured parameters on their way to C: the arrays that their formats consist of.
 
 use crate::error::{Error, Report};
-use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::format::Format;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Signature, Storage, TensorSig};
 use taffeta_structured::{Stored, Unpackable};
@@ -123,10 +123,8 @@ pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Err
     let elements = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
         Some(storage) => {
             let stored = one(sig, storage, value)?;
-            // Of what these levels store each element was given.
-            let last = storage.levels.last().map(|l| l.kind);
-            let only_given = [LevelKind::Compressed, LevelKind::Singleton, LevelKind::Hashed, LevelKind::Point];
-            if last.is_some_and(|k| only_given.contains(&k)) {
+            // Of what other levels store each element was given.
+            if storage.levels.last().is_some_and(|l| !l.kind.stores_regions()) {
                 return Ok(sparse(sig, value));
             }
             stored.try_elements().map_err(|why| refused(sig, &why))

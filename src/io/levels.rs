@@ -15,7 +15,7 @@
 use super::elements::{Elements, Numbers};
 use super::npz::{self, Archive};
 use std::io::{Seek, Write};
-use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::format::{Format, Level};
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value};
 use taffeta_structured::{Indices, Stored, array_names, check};
 
@@ -56,7 +56,8 @@ pub(super) fn read(
     let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
     let value = stored.try_elements().map_err(|why| bad(why.to_string()))?;
     let Some(places) = value.places() else { unreachable!("it was stored") };
-    let whole = format.levels.iter().any(|l| stores_regions(l.kind));
+    // (What stands in the rows of a dense level is a matter of the last one.)
+    let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
     let kept: Vec<usize> =
         (0..value.data().len()).filter(|k| !whole || !same(value.data().get(*k), places.fill)).collect();
     let ndim = shape.len();
@@ -85,12 +86,6 @@ fn format_of(
     let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
     let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("`fill` is one number".to_string()))?;
     Ok(Format { fill: Some(fill.data().get(0)), ..Format::new(levels).ordered(&order) })
-}
-
-/// Whether a level may hold the fill beside what a program stored.
-fn stores_regions(kind: LevelKind) -> bool {
-    use LevelKind::{Bitmap, Bytemap, Compressed, Hashed, Point, Singleton};
-    !matches!(kind, Compressed | Singleton | Hashed | Bytemap | Bitmap | Point)
 }
 
 fn same(a: Literal, b: Literal) -> bool {

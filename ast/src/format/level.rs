@@ -128,6 +128,16 @@ impl LevelKind {
     pub fn has_lists(self) -> bool {
         matches!(self, LevelKind::Compressed | LevelKind::Singleton)
     }
+
+    /// Whether it stores whole regions, with the fill in them where no element was given. The others store what was
+    /// given alone; of a tensor, the last level decides.
+    pub fn stores_regions(self) -> bool {
+        use LevelKind::*;
+        match self {
+            Compressed | Singleton | Hashed | Bytemap | Bitmap | Blocklist | Point => false,
+            Dense | Banded | Ragged | RunLength | PackBits | LowerTriangular | UpperTriangular | Symmetric => true,
+        }
+    }
 }
 
 impl Level {
