@@ -343,19 +343,24 @@ fn indices_that_are_too_large_are_refused() {
         assert_eq!(one(index, most + 1), Err(Unpackable::Index(index)));
     }
     assert_eq!(one(DType::I64, (1 << 40) - 1), Ok(((1i64 << 40) - 1).to_string()));
-    // In every level that has indices, in each array of them.
+    // In every level that has indices, in each array of them: of what has room in it, the first.
     let many: Vec<i64> = (0..300).collect();
+    let different: Vec<f64> = (0..300).map(f64::from).collect();
+    let candidates = [(&many[..], &different[..]), (&many, &[1.0; 300]), (&[299], &[1.0])];
     for kind in LevelKind::ALL.iter().filter(|k| k.has_indices()) {
-        let narrow = Level { index: Some(DType::U8), ..Level::new(*kind) };
-        let upper = Level { unique: false, ..Level::new(LevelKind::Compressed) };
-        let (shape, levels, indices) = match kind {
-            LevelKind::Singleton => (vec![1, 300], vec![upper, narrow], many.iter().flat_map(|j| [0, *j]).collect()),
-            LevelKind::Point => (vec![300], vec![narrow], vec![299]),
-            _ => (vec![300], vec![narrow], many.clone()),
+        let pack = |index: DType, (at, elements): (&[i64], &[f64])| {
+            let own = Level { index: Some(index), ..Level::new(*kind) };
+            let elements = Buffer::F64(elements.to_vec());
+            if format(&[own]).check(1).is_ok() {
+                return Stored::pack(&[300], &format(&[own]), at, &elements).map(drop);
+            }
+            let upper = Level { unique: false, ..Level::new(LevelKind::Compressed) };
+            let at: Vec<i64> = at.iter().flat_map(|j| [0, *j]).collect();
+            Stored::pack(&[1, 300], &format(&[upper, own]), &at, &elements).map(drop)
         };
-        let elements = Buffer::F64((0..indices.len() / shape.len()).map(|k| k as f64).collect());
-        let found = Stored::pack(&shape, &format(&levels), &indices, &elements);
-        assert_eq!(found.map(|_| ()), Err(Unpackable::Index(DType::U8)), "{kind:?}");
+        let held = candidates.into_iter().find(|c| pack(DType::I64, *c).is_ok());
+        let held = held.unwrap_or_else(|| panic!("{kind:?} has room for something"));
+        assert_eq!(pack(DType::U8, held), Err(Unpackable::Index(DType::U8)), "{kind:?}");
     }
 }
 
