@@ -198,7 +198,7 @@ impl Rewriter<'_> {
                 let body = self.stmt(body);
                 // (What is structured is accessed as fibres, which have other names.)
                 let named = tensor.format.is_dense() || body.is_nop();
-                if named && !effects::reads_by_others(&body).contains(&tensor.symbol) {
+                if named && !effects::is_read(&body, &tensor.symbol) {
                     // What it was computed of may be read by nothing else.
                     return self.stmt(&without_writes(&body, &tensor.symbol));
                 }

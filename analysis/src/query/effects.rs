@@ -36,6 +36,26 @@ pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
+/// Whether a statement loads from a tensor, prints it or passes it to a call ([`reads_by_others`]). It looks no further
+/// than to the first that does.
+pub fn is_read(stmt: &Stmt, tensor: &Symbol) -> bool {
+    fn loads(e: &Expr, tensor: &Symbol, seen: &mut FxHashSet<usize>) -> bool {
+        seen.insert(e.address())
+            && (matches!(e.kind(), ExprKind::Load(t, _) if t == tensor)
+                || e.children().into_iter().any(|c| loads(c, tensor, seen)))
+    }
+    fn within(stmt: &Stmt, tensor: &Symbol, seen: &mut FxHashSet<usize>) -> bool {
+        let kind = stmt.kind();
+        let here = match kind {
+            StmtKind::Eval { args, .. } => args.contains(tensor),
+            _ => kind.printed().into_iter().any(|t| t == tensor),
+        };
+        here || kind.exprs().into_iter().any(|e| loads(e, tensor, seen))
+            || kind.children().into_iter().any(|s| within(s, tensor, seen))
+    }
+    within(stmt, tensor, &mut FxHashSet::default())
+}
+
 /// Whether a statement writes lines while the program runs.
 pub fn prints(stmt: &Stmt) -> bool {
     matches!(stmt.kind(), StmtKind::Print { .. }) || stmt.kind().children().into_iter().any(prints)
