@@ -200,7 +200,7 @@ impl Toolchain {
         let mut ar = self.build(dir).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
         // An archive that is there already would keep its old members.
         let _ = std::fs::remove_file(&library);
-        let made = run(ar.arg("crs").arg(&library).arg(&object), &library)?;
+        let made = run(at_its_path(&mut ar).arg("crs").arg(&library).arg(&object), &library)?;
         // There is nothing in our objects that an archiver could dislike.
         if made.ok() {
             Ok(library)
@@ -271,8 +271,28 @@ impl Toolchain {
             .cargo_metadata(false)
             .cargo_warnings(false)
             .cargo_debug(false);
+        // By its path: to look a name up, the standard library forks, before which OpenBLAS ends its threads; a product
+        // that another thread of this process has just begun would wait for them forever.
+        if self.program.is_absolute() && !self.command.contains(char::is_whitespace) {
+            build.compiler(&self.program);
+        }
         build
     }
+}
+
+/// The command with the program's path, as `Toolchain::build` gives it to the compiler.
+fn at_its_path(command: &mut Command) -> &mut Command {
+    let Some(path) = command.get_program().to_str().and_then(which).filter(|p| p.is_absolute()) else { return command };
+    let mut found = Command::new(path);
+    found.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => found.env(name, value),
+            None => found.env_remove(name),
+        };
+    }
+    *command = found;
+    command
 }
 
 /// A compilation in `dir` with our flags.
@@ -368,6 +388,20 @@ mod tests {
         let expected = "there is no C compiler `no-such-compiler -O2`, which the environment variable CC names";
         assert_eq!(missing.message, expected);
         assert!(missing.help.is_some_and(|h| h.contains("apt-get install")));
+    }
+
+    /// What is looked up in PATH is started by a fork.
+    #[test]
+    fn programs_are_started_by_their_paths() {
+        let compiler = Toolchain::find_as(None).expect("there is one");
+        let dir = std::env::temp_dir();
+        let tool = compiler.tool(&dir).expect("it is found").to_command();
+        assert!(Path::new(tool.get_program()).is_absolute(), "{tool:?}");
+        let mut ar = compiler.build(&dir).try_get_archiver().expect("it is found");
+        ar.arg("crs");
+        let ar = at_its_path(&mut ar);
+        assert!(Path::new(ar.get_program()).is_absolute(), "{ar:?}");
+        assert_eq!(ar.get_args().last(), Some(std::ffi::OsStr::new("crs")));
     }
 
     #[test]

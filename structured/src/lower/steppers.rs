@@ -204,7 +204,7 @@ impl Lower {
         let outer = nest.inside.clone();
         nest.inside.insert(position.clone(), None);
         let coordinate = at(&stepper.last);
-        let looplet = substituted(&stepper.body, &stepper.position, &Expr::var(&position));
+        let looplet = substituted(&stepper.body, &stepper.position, &Expr::var(&position)).open_ended();
         let child = [cursor.with(looplet, None)];
         let all = others.iter().cloned().chain(child).collect();
         let region = match &next {
