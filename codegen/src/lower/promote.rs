@@ -164,9 +164,11 @@ fn accesses(s: &Stmt, conditional: bool, found: &mut Vec<(Symbol, Accessed)>) {
     }
 }
 
-/// Calls `f` on every access that stands in a statement itself: the tensor, the indices (`None`: of all elements), and
-/// whether it is a write.
-fn each_own_access(s: &Stmt, f: &mut dyn FnMut(&Symbol, Option<&[Access]>, bool)) {
+/// What is called on accesses: the tensor, the indices (`None`: of all elements), and whether it is a write.
+type OnAccess<'a> = dyn FnMut(&Symbol, Option<&[Access]>, bool) + 'a;
+
+/// Calls `f` on every access that stands in a statement itself.
+fn each_own_access(s: &Stmt, f: &mut OnAccess<'_>) {
     for e in s.kind().exprs() {
         e.walk(&mut |e| {
             if let ExprKind::Load(tensor, at) = e.kind() {
