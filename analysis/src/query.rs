@@ -8,6 +8,7 @@
 //! - [`product`]: whether a nest is a matrix product.
 //! - [`stride`]: how an index grows with the loops around it.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
+//! - [`repeated`]: whether an index that is checked is checked elsewhere too.
 //! - [`unwritten`]: which reads are of elements that nothing has written.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
@@ -48,13 +49,14 @@ mod prove;
 mod rebuild;
 pub mod reference;
 pub mod relation;
+pub mod repeated;
 pub mod stride;
 pub mod unwritten;
 pub mod walk;
 
 pub use context::{Context, Mark};
 pub use interval::{Congruence, Interval};
-pub use prove::Bounds;
+pub use prove::{Bounds, Unproved};
 
 pub use taffeta_ast::value::MAX_SIZE;
 

@@ -262,6 +262,8 @@ pub struct Parallel {
     pub distribution: Distribution,
     /// How many of them a thread gets at once (with `Guided` at least).
     pub chunk: Option<u32>,
+    /// One thread runs them all where there are at most so many.
+    pub above: Option<u64>,
 }
 
 /// Which thread gets which iterations, as in OpenMP.

@@ -26,7 +26,9 @@ pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
     let func = sums_to_stores(&func, info);
     let adjoints = info.zeros.iter().map(|(t, _)| t.clone()).collect();
     let func = func.with_body(merge_sums(&func.body, &adjoints));
-    let func = pass::simplify::run(&pass::dead::run(&pass::simplify::run(&func)));
+    let func = pass::simplify::run(&func);
+    // Schedules do not see forward nests of which nothing is left but what the backward pass checks again.
+    let func = pass::simplify::run(&pass::dead::run_without_repeated_checks(&func));
     func.with_body(widen_scopes(&func.body))
 }
 

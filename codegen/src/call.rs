@@ -290,7 +290,7 @@ pub struct CallReport {
 pub struct CallPlan {
     /// The shapes of the results.
     pub results: Vec<Vec<usize>>,
-    /// Bytes of scratch memory, as far as it is known before the call.
+    /// Bytes of scratch memory, as far as it is known before the call, with as many threads as OpenMP takes by itself.
     pub arena_bytes: usize,
 }
 
@@ -315,7 +315,7 @@ impl Compiled {
             };
             views.push(View { dtype: t.dtype, shape, data: NonNull::dangling(), bytes: 0 });
         }
-        let (arena_bytes, _) = self.enter_plan(&mut views, &self.size_values(sizes)?)?;
+        let (arena_bytes, _) = self.enter_plan(&mut views, &self.size_values(sizes)?, 0)?;
         let results = views[expected..].iter().map(|v| v.shape.iter().map(|d| *d as usize).collect()).collect();
         Ok(CallPlan { results, arena_bytes })
     }
@@ -330,7 +330,7 @@ impl Compiled {
         let sizes = self.size_values(sizes)?;
         let mut views = self.check(args)?;
         let planned_shapes = views.iter().map(|v| v.shape.clone()).collect::<Vec<_>>();
-        let (arena_bytes, _) = self.enter_plan(&mut views, &sizes)?;
+        let (arena_bytes, _) = self.enter_plan(&mut views, &sizes, cx.threads)?;
         for ((view, given), t) in views.iter().zip(planned_shapes).zip(&self.signature().tensors) {
             if let Some(d) = view.shape.iter().zip(&given).position(|(want, have)| want != have) {
                 let message = format!(
@@ -456,9 +456,10 @@ impl Compiled {
         Ok(views)
     }
 
-    /// Lets the entry check sizes and fill in the shapes of its results. No element is touched.
-    fn enter_plan(&self, views: &mut [View], sizes: &[i64]) -> Result<(usize, Ctx), CallError> {
-        let mut ctx = new_ctx(0);
+    /// Lets the entry check sizes and fill in the shapes of its results, and say how much scratch memory it needs with
+    /// so many threads. No element is touched.
+    fn enter_plan(&self, views: &mut [View], sizes: &[i64], threads: i32) -> Result<(usize, Ctx), CallError> {
+        let mut ctx = new_ctx(threads);
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let mut arena_bytes = 0;
         // SAFETY: as in `call`; planning reads and writes shapes alone, each of which has as many elements as its

@@ -49,6 +49,12 @@ fn differing(old: &Stmt, new: &Stmt, out: &mut Vec<Stmt>) {
             StmtKind::For { iter: i, extent: e, props: p, body: x },
             StmtKind::For { iter: j, extent: f, props: q, body: y },
         ) if i == j && e == f && p == q => return differing(x, y, out),
+        // Another mark alone: whether loops inside may run in any order does not depend on how those around them run.
+        (StmtKind::For { iter: i, extent: e, body: x, .. }, StmtKind::For { iter: j, extent: f, body: y, .. })
+            if i == j && e == f && x.same_node(y) =>
+        {
+            return;
+        }
         (
             StmtKind::If { cond: a, then: x, otherwise: Some(v) },
             StmtKind::If { cond: b, then: y, otherwise: Some(w) },

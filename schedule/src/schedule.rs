@@ -25,6 +25,8 @@ pub(crate) struct Change {
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
     /// What a person should know of it.
     pub notes: Vec<String>,
+    /// Marked loops that the step has proved itself, in the program after it.
+    pub proved: FxHashSet<StmtId>,
     /// Marked loops about which is asked again after every step; found when the step is taken.
     pub asked_again: FxHashSet<StmtId>,
 }
@@ -32,7 +34,8 @@ pub(crate) struct Change {
 impl Change {
     /// A change that removes nothing.
     pub fn new(func: Func, made: Value) -> Change {
-        Change { func, made, moved: Vec::new(), notes: Vec::new(), asked_again: FxHashSet::default() }
+        let (proved, asked_again) = (FxHashSet::default(), FxHashSet::default());
+        Change { func, made, moved: Vec::new(), notes: Vec::new(), proved, asked_again }
     }
 
     /// Tells where statements went.
@@ -197,6 +200,9 @@ impl Schedule {
             }
             if marks::rests_on_elsewhere(&change.func, &stmt) {
                 change.asked_again.insert(stmt.id());
+            }
+            if change.proved.contains(&stmt.id()) {
+                continue;
             }
             let dependences = Dependences::inside(&change.func, stmt.id());
             let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {

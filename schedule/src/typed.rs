@@ -6,7 +6,7 @@
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::value::{Arg, Handle, IndexMap, Value};
-use taffeta_ast::Distribution;
+use taffeta_ast::Parallel;
 
 impl From<Handle> for Value {
     fn from(h: Handle) -> Value {
@@ -180,21 +180,27 @@ impl Schedule {
         self.one("parallelize", &[Arg::from(l.into())])
     }
 
-    /// Runs the iterations of a loop on several threads: who gets which, and how many at once.
-    pub fn parallelize_by(
-        &mut self,
-        l: impl Into<Value>,
-        by: Distribution,
-        chunk: Option<u32>,
-    ) -> Result<Handle, Refusal> {
-        let chunk = chunk.map(|c| Arg::named("chunk", i64::from(c)));
-        let args = [Arg::from(l.into()), Arg::named("schedule", by.name())];
-        self.one("parallelize", &args.into_iter().chain(chunk).collect::<Vec<_>>())
+    /// Runs the iterations of a loop on several threads: who gets which, how many at once, and from how many on.
+    pub fn parallelize_by(&mut self, l: impl Into<Value>, by: Parallel) -> Result<Handle, Refusal> {
+        let chunk = by.chunk.map(|c| Arg::named("chunk", i64::from(c)));
+        let above = by.above.map(|n| Arg::named("above", i64::try_from(n).unwrap_or(i64::MAX)));
+        let args = [Arg::from(l.into()), Arg::named("schedule", by.distribution.name())];
+        self.one("parallelize", &args.into_iter().chain(chunk).chain(above).collect::<Vec<_>>())
+    }
+
+    /// Runs loops on several threads, each in equal shares: one proof for all of them.
+    pub fn parallelize_all(&mut self, loops: Vec<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("parallelize", &[Arg::from(Value::List(loops))]).map(handles)
     }
 
     /// Runs a loop by vector instructions, as many iterations at once as fit the machine.
     pub fn vectorize(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("vectorize", &[Arg::from(l.into())])
+    }
+
+    /// Runs loops by vector instructions: one proof for all of them.
+    pub fn vectorize_all(&mut self, loops: Vec<Value>) -> Result<Vec<Handle>, Refusal> {
+        self.call("vectorize", &[Arg::from(Value::List(loops))]).map(handles)
     }
 
     /// Runs a loop by vector instructions, `width` iterations at once.

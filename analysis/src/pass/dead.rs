@@ -36,28 +36,57 @@
 //! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`,
 //! structured tensors.
 
+use crate::query::depend::Dependences;
+use crate::query::reference::Reference;
 use crate::query::walk::{Visitor, walk};
 use crate::query::{Context, Interval, MAX_SIZE, effects};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 use std::sync::Arc;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
 pub fn run(func: &Func) -> Func {
-    sweep(func, false)
+    sweep(func, Mode::default())
 }
 
 /// The program without what is dead. Of a tensor whose sizes are not proved to fit, an empty declaration is left.
 pub fn run_with_size_checks(func: &Func) -> Func {
-    sweep(func, true)
+    sweep(func, Mode { size_checks: true, ..Mode::default() })
 }
 
-fn sweep(func: &Func, check_sizes: bool) -> Func {
+/// The program without what is dead, and without what only checks indices that something which stays checks too. A
+/// program that stops still stops, but where that is.
+///
+/// For a gradient: its forward pass is made for the sake of what the backward pass reads, which often reads at the same
+/// indices (`x[k[e]]`).
+pub fn run_without_repeated_checks(func: &Func) -> Func {
+    sweep(func, Mode { repeated_checks: false, ..Mode::default() })
+}
+
+/// What is kept of what is dead.
+#[derive(Clone, Copy)]
+struct Mode {
+    /// The declaration of a tensor that might be too large, empty.
+    size_checks: bool,
+    /// Stores that check indices which others check too.
+    repeated_checks: bool,
+}
+
+impl Default for Mode {
+    fn default() -> Mode {
+        Mode { size_checks: false, repeated_checks: true }
+    }
+}
+
+fn sweep(func: &Func, mode: Mode) -> Func {
     let mut func = func.clone();
     for _ in 0..8 {
         let reads = Reads::of(&func);
         let mut survey = Survey {
-            check_sizes,
+            mode,
+            func: &func,
+            dependences: OnceCell::new(),
             interface: func.interface().map(|t| &**t).collect(),
             live: reads.live([]),
             pinned: FxHashSet::default(),
@@ -120,8 +149,10 @@ impl Reads {
 
 /// What may be removed.
 struct Survey<'f> {
-    /// Whether a declaration that might be of too large a tensor leaves an empty one.
-    check_sizes: bool,
+    mode: Mode,
+    func: &'f Func,
+    /// Of the program, where it is asked which checks are repeated.
+    dependences: OnceCell<Dependences<'f>>,
     /// Parameters and results: the caller's tensors fit.
     interface: Vec<&'f Tensor>,
     /// Tensors whose elements matter.
@@ -139,13 +170,14 @@ impl Visitor for Survey<'_> {
         match stmt.kind() {
             StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }
                 if !self.live.contains(tensor)
-                    && (facts.element_may_stop(tensor, indices) || facts.may_stop(value)) =>
+                    && (facts.element_may_stop(tensor, indices) || facts.may_stop(value))
+                    && !self.is_checked_elsewhere(stmt, (tensor, indices, value), facts) =>
             {
                 self.pinned.insert(tensor.clone());
             }
             StmtKind::VarDef { tensor, .. } => match fit(tensor, facts) {
                 Fit::Unknown if self.interface.iter().any(|t| t.has_sizes(&tensor.shape)) => {}
-                Fit::Unknown if self.check_sizes => drop(self.unproved.insert(tensor.symbol.clone())),
+                Fit::Unknown if self.mode.size_checks => drop(self.unproved.insert(tensor.symbol.clone())),
                 Fit::Unknown | Fit::Proved => {}
                 Fit::Refuted => drop(self.pinned.insert(tensor.symbol.clone())),
             },
@@ -197,7 +229,31 @@ fn is_exact(size: &Expr, facts: &mut Context) -> bool {
     exact
 }
 
-impl Survey<'_> {
+impl<'f> Survey<'f> {
+    /// Whether all that could stop a store which is dead are indices that something which stays checks too.
+    fn is_checked_elsewhere(
+        &self,
+        stmt: &Stmt,
+        (tensor, indices, value): (&Symbol, &[Access], &Expr),
+        facts: &mut Context,
+    ) -> bool {
+        if self.mode.repeated_checks {
+            return false;
+        }
+        let mut checks = Vec::new();
+        if !facts.unproved_indices(tensor, indices, &mut checks) || !facts.unproved(value, &mut checks) {
+            return false;
+        }
+        let dependences = self.dependences.get_or_init(|| Dependences::new(self.func));
+        let stays = |r: &Reference| match r.site.stmt.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                self.live.contains(tensor) || self.interface.iter().any(|t| t.symbol == *tensor)
+            }
+            _ => false,
+        };
+        checks.iter().all(|check| dependences.is_checked_elsewhere(stmt.id(), check, &stays))
+    }
+
     fn is_dead(&self, tensor: &Symbol) -> bool {
         !self.live.contains(tensor)
     }

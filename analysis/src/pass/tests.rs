@@ -619,3 +619,46 @@ fn sizes_of_dead_tensors_are_checked() {
     "#]],
     );
 }
+
+/// What a forward pass checks, and the backward pass again.
+#[test]
+fn checks_that_are_repeated_are_dead() {
+    let p = Program::new();
+    let (i, j, k) = (Symbol::new("i"), Symbol::new("j"), Symbol::new("k"));
+    let t = local("t", DType::F32, [&p.n]);
+    let at = |i: &Symbol| Expr::load(&p.idx.symbol, vec![Expr::var(i).into()], DType::I32).cast(DType::I64);
+    let load = |i: &Symbol, j: Expr| Expr::load(&p.x.symbol, vec![at(i).into(), j.into()], DType::F32);
+    // (x[idx[i], 0] needs m > 0.)
+    let dead = |last: Expr| {
+        let fill = repeat(&i, &p.n, vec![store(&t, [Expr::var(&i)], load(&i, last))]);
+        var_def(&t, fill)
+    };
+    let alive = |end: &Expr, of: &dyn Fn(&Symbol) -> Expr| {
+        let y = |j: &Symbol| store(&p.y, [Expr::var(j)], of(j));
+        repeat(&j, end, vec![y(&j)])
+    };
+    let some = check_that(Expr::int(0).less(&p.m));
+    let first = |j: &Symbol| load(j, Expr::int(0));
+    let run = |body: Vec<Stmt>| print::func(&dead::run_without_repeated_checks(&p.func(body)));
+    let gone = |text: &str| !text.contains("t[i] = ");
+    // The same iterations, in another order, before or after, or more of them.
+    assert!(gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &first)])));
+    assert!(gone(&run(vec![some.clone(), alive(&p.n, &first), dead(Expr::int(0))])));
+    let backwards = |j: &Symbol| {
+        let from_the_end = p.n.minus(&Expr::int(1)).minus(&Expr::var(j));
+        let at = Expr::load(&p.idx.symbol, vec![from_the_end.into()], DType::I32).cast(DType::I64);
+        Expr::load(&p.x.symbol, vec![at.into(), Expr::int(0).into()], DType::F32)
+    };
+    assert!(gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &backwards)])));
+    // Fewer iterations; another tensor's size; an index that nothing else has; a condition; only what is dead too.
+    assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n.minus(&Expr::int(1)), &first)])));
+    let other = |j: &Symbol| Expr::load(&p.x.symbol, vec![Expr::int(0).into(), Expr::var(j).into()], DType::F32);
+    assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &other)])));
+    assert!(!gone(&run(vec![some.clone(), dead(Expr::int(5)), alive(&p.n, &first)])));
+    let guarded = branch(Expr::var(&k).less(&Expr::int(2)), vec![store(&p.y, [Expr::var(&k)], first(&k))], vec![]);
+    assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), repeat(&k, &p.n, vec![guarded])])));
+    assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), dead(Expr::int(0))])));
+    // Other passes keep what may stop the program.
+    let kept = print::func(&dead::run(&p.func(vec![some, dead(Expr::int(0)), alive(&p.n, &first)])));
+    assert!(kept.contains("t[i] = "), "{kept}");
+}

@@ -41,9 +41,17 @@ impl Dependences<'_> {
     }
 
     fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {
+        let writes: Vec<_> = writes.iter().map(|w| (*w, cases(w, read, within))).collect();
+        self.is_met(read, &writes, within)
+    }
+
+    /// Whether for every execution of a reference there is one of the others, in iterations that are related to it in
+    /// one of the ways that are given for it (for the loops around both), that has the same element. Nothing is
+    /// believed of what is read that may change in `within`.
+    pub(super) fn is_met(&self, read: &Reference, others: &[(&Reference, Vec<Vec<Relation>>)], within: &Stmt) -> bool {
         let mut done = Writes::default();
         let mut changing = FxHashSet::default();
-        for r in [read].into_iter().chain(writes.iter().copied()) {
+        for r in [read].into_iter().chain(others.iter().map(|(w, _)| *w)) {
             Loaded::by(r).unstable(within, &mut done, &mut changing);
         }
         let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
@@ -58,11 +66,11 @@ impl Dependences<'_> {
         }
         let whole = pair.ctx.system(mark, &self.func().sizes);
         let mut sets = Sets { atoms: whole.atoms.clone(), parts: Vec::new() };
-        for w in writes {
-            for relations in cases(w, read, within) {
+        for (w, cases) in others {
+            for relations in cases {
                 let before = pair.ctx.mark();
                 pair.assumed = Assumptions::default();
-                if let Some(own) = overwrites(&mut pair, w, read, &relations, &element) {
+                if let Some(own) = meets(&mut pair, w, read, relations, &element) {
                     let system = pair.ctx.system(mark, &self.func().sizes);
                     sets.add(pair.ctx, pair.names, &own, &system);
                 }
@@ -97,9 +105,9 @@ fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation
     out
 }
 
-/// Supposes that an instance of the write comes before the read and writes the same element. Gives the iterators that
-/// are the write's own; `None` if it is not known exactly when that is.
-fn overwrites(
+/// Supposes that an instance of the write, in iterations that are so related to the read's, has the same element. Gives
+/// the iterators that are the write's own; `None` if it is not known exactly when that is.
+fn meets(
     pair: &mut Pair<'_>,
     write: &Reference,
     read: &Reference,

@@ -35,6 +35,17 @@ pub(super) fn complement(op: Op) -> Op {
     }
 }
 
+/// An index that is not proved to be in range.
+#[derive(Clone, Debug)]
+pub struct Unproved {
+    /// Of which tensor.
+    pub tensor: Symbol,
+    /// Of which of its dimensions.
+    pub dim: usize,
+    /// The index.
+    pub index: Expr,
+}
+
 impl Context {
     /// Whether the condition is proved to hold whenever this point is reached (and its evaluation does not stop the
     /// program).
@@ -94,6 +105,41 @@ impl Context {
             ExprKind::Cast(inner) => (inner.dtype().is_float() && e.dtype().is_int()) || self.may_stop(inner),
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => false,
         }
+    }
+
+    /// Collects the indices that are not proved to be in range where an expression is evaluated. False if it may stop
+    /// the program for another reason.
+    pub fn unproved(&mut self, e: &Expr, out: &mut Vec<Unproved>) -> bool {
+        if !self.may_stop(e) {
+            return true;
+        }
+        match e.kind() {
+            ExprKind::Load(t, indices) => self.unproved_indices(t, indices, out),
+            ExprKind::Apply(op, args) if op.is_lazy() => {
+                self.unproved(&args[0], out)
+                    && self.guarded(&args[0], *op != Op::Or, |c| c.unproved(&args[1], out))
+                    && (*op != Op::Select || self.guarded(&args[0], false, |c| c.unproved(&args[2], out)))
+            }
+            ExprKind::Apply(op, args) => {
+                let fails = op.info().may_fail_on_int && e.dtype().is_int() && !self.has_value(*op, &args[0], &args[1]);
+                !fails && args.iter().all(|a| self.unproved(a, out))
+            }
+            ExprKind::Cast(inner) => !(inner.dtype().is_float() && e.dtype().is_int()) && self.unproved(inner, out),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => true,
+        }
+    }
+
+    /// The same for the indices of an element of a tensor that is alive.
+    pub fn unproved_indices(&mut self, tensor: &Symbol, indices: &[Access], out: &mut Vec<Unproved>) -> bool {
+        indices.iter().enumerate().all(|(k, a)| {
+            if !self.unproved(&a.index, out) {
+                return false;
+            }
+            if !self.in_range(tensor, k, &a.index) {
+                out.push(Unproved { tensor: tensor.clone(), dim: k, index: a.index.clone() });
+            }
+            true
+        })
     }
 
     /// Whether addressing an element of a tensor that is alive may stop the program.

@@ -7,8 +7,8 @@ use crate::format::Pattern;
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
-    AssertKind, Extent, LoopProps, Memory, Message, MessagePart, Origin, Parallel, PrintPart, Sharing, Stmt, StmtId,
-    StmtKind, Tensor,
+    AssertKind, Distribution, Extent, LoopProps, Memory, Message, MessagePart, Origin, PrintPart, Sharing, Stmt,
+    StmtId, StmtKind, Tensor,
 };
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -330,9 +330,11 @@ fn properties(p: &LoopProps, names: &Names) -> Vec<String> {
     };
     let mut words = Vec::new();
     if let Some(parallel) = &p.parallel {
-        let schedule = (*parallel != Parallel::default()).then(|| format!("schedule={}", parallel.distribution.name()));
+        let shares = parallel.distribution != Distribution::Static || parallel.chunk.is_some();
+        let schedule = shares.then(|| format!("schedule={}", parallel.distribution.name()));
         let chunk = parallel.chunk.map(|c| format!("chunk={c}"));
-        words.push(with("parallel", schedule.into_iter().chain(chunk).collect()));
+        let above = parallel.above.map(|n| format!("above={n}"));
+        words.push(with("parallel", schedule.into_iter().chain(chunk).chain(above).collect()));
     }
     if let Some(vector) = &p.vectorize {
         words.push(with("vectorize", vector.width.map(|w| format!("width={w}")).into_iter().collect()));

@@ -3,8 +3,7 @@
 //! - `Flat`: every tensor is dense and has at most one dimension.
 //! - `Plain`: there is no `Measure`, loop over the reals or `Eval`.
 //! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of
-//!   constant length, arrays in the arena of a length that sizes alone decide, that cannot fail, and not in a parallel
-//!   loop.
+//!   constant length, arrays in the arena of a length that sizes alone decide and that cannot fail.
 
 use super::checker::Checker;
 use super::{Invalid, Invariant};
@@ -22,21 +21,19 @@ pub fn lowered(func: &Func) -> Result<(), Invalid> {
     for t in func.interface() {
         flat(&mut checker, t, &Origin::none());
     }
-    stmt(&mut checker, func, &func.body, false);
+    stmt(&mut checker, func, &func.body);
     checker.finish()
 }
 
-fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
-    let mut parallel = parallel;
+fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt) {
     match s.kind() {
         StmtKind::VarDef { tensor, .. } => {
             flat(checker, tensor, s.origin());
-            placed(checker, func, tensor, parallel, s);
+            placed(checker, func, tensor, s);
         }
         StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
         }
-        StmtKind::For { props, .. } => parallel |= props.parallel.is_some(),
         StmtKind::Print { parts } => {
             let begins = |p: &PrintPart| !matches!(p, PrintPart::Tensor { at, .. } if at.len() != 1);
             if !parts.iter().all(begins) {
@@ -49,7 +46,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt, parallel: bool) {
         e.walk(&mut |e| check_expr(checker, e, s));
     }
     for inner in s.kind().children() {
-        stmt(checker, func, inner, parallel);
+        stmt(checker, func, inner);
     }
 }
 
@@ -65,13 +62,13 @@ fn flat(checker: &mut Checker<'_>, t: &Tensor, origin: &Origin) {
     }
 }
 
-fn placed(checker: &mut Checker<'_>, func: &Func, t: &Tensor, parallel: bool, s: &Stmt) {
+fn placed(checker: &mut Checker<'_>, func: &Func, t: &Tensor, s: &Stmt) {
     let length = t.shape.first();
     let fits = match t.memory {
         Memory::Auto => false,
         Memory::Register => length.is_none(),
         Memory::Stack => length.is_some_and(|n| n.as_int().is_some()),
-        Memory::Arena => !parallel && length.is_some_and(|n| by_sizes(func, n)),
+        Memory::Arena => length.is_some_and(|n| by_sizes(func, n)),
         Memory::Heap => length.is_some(),
     };
     if !fits {

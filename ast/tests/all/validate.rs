@@ -7,7 +7,7 @@ use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::stmt::{Memory, Role};
 use taffeta_ast::validate::{Invalid, Invariant, logical, lowered, pass, stage};
 use taffeta_ast::{
-    DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, Parallel, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
+    DType, Expr, ExprKind, Extent, Func, LoopProps, Op, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor,
 };
 
 fn names(r: Result<(), Invalid>) -> Vec<Invariant> {
@@ -297,21 +297,12 @@ fn plain_only() {
 
 #[test]
 fn placed_somewhere() {
-    let found = |memory, shape: fn(&Expr) -> Vec<Expr>, parallel: bool| {
+    let found = |memory, shape: fn(&Expr) -> Vec<Expr>| {
         names(lowered(&program(|_, _, n| {
             let i = Symbol::new("i");
             let shape = shape(&n.plus(&Expr::var(&i)).minus(&Expr::var(&i)).minus(n).plus(n));
             let inner = var_def(&placed(memory, &shape.iter().collect::<Vec<_>>()), Stmt::nop());
-            let s = looped(&i, n, inner);
-            match s.kind() {
-                StmtKind::For { iter, extent, body, .. } => s.with_kind(StmtKind::For {
-                    iter: iter.clone(),
-                    extent: extent.clone(),
-                    props: LoopProps { parallel: parallel.then(Parallel::default), ..LoopProps::default() },
-                    body: body.clone(),
-                }),
-                _ => s,
-            }
+            looped(&i, n, inner)
         })))
     };
     let constant = |_: &Expr| vec![Expr::int(4)];
@@ -319,17 +310,16 @@ fn placed_somewhere() {
     let none = |_: &Expr| Vec::new();
     let ok: [Invariant; 0] = [];
     let wrong = [Invariant::Placed];
-    assert_eq!(found(Memory::Register, none, false), ok);
-    assert_eq!(found(Memory::Register, constant, false), wrong);
-    assert_eq!(found(Memory::Stack, constant, true), ok);
-    assert_eq!(found(Memory::Stack, none, false), wrong);
-    assert_eq!(found(Memory::Stack, iterated, false), wrong);
-    assert_eq!(found(Memory::Arena, constant, false), ok);
-    assert_eq!(found(Memory::Arena, constant, true), wrong);
-    assert_eq!(found(Memory::Arena, iterated, false), wrong);
-    assert_eq!(found(Memory::Heap, iterated, true), ok);
-    assert_eq!(found(Memory::Heap, none, false), wrong);
-    assert_eq!(found(Memory::Auto, constant, false), wrong);
+    assert_eq!(found(Memory::Register, none), ok);
+    assert_eq!(found(Memory::Register, constant), wrong);
+    assert_eq!(found(Memory::Stack, constant), ok);
+    assert_eq!(found(Memory::Stack, none), wrong);
+    assert_eq!(found(Memory::Stack, iterated), wrong);
+    assert_eq!(found(Memory::Arena, constant), ok);
+    assert_eq!(found(Memory::Arena, iterated), wrong);
+    assert_eq!(found(Memory::Heap, iterated), ok);
+    assert_eq!(found(Memory::Heap, none), wrong);
+    assert_eq!(found(Memory::Auto, constant), wrong);
 }
 
 #[test]

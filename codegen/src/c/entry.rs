@@ -138,6 +138,10 @@ impl Unit {
             let at = e.offset(&slot.tensor.symbol);
             e.out.line(format!("size_t {at}; {}", comment("where it lies in the arena")));
         }
+        if slots.iter().any(|s| s.of_thread) {
+            e.out.line(format!("size_t threads_at; {}", comment("where the parts of threads begin")));
+            e.out.line(format!("size_t thread_bytes; {}", comment("what each of them has")));
+        }
         e.out.line("size_t arena_bytes;");
         e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));
         e.out.close(&format!("}} {}_plan;", self.base));
@@ -184,8 +188,13 @@ impl Unit {
     fn arena(&self, e: &mut Emitter<'_>) {
         e.out.line("plan->arena_bytes = 0;");
         let slots: Vec<Slot> = e.lowered.slots().to_vec();
+        let has_parts = slots.iter().any(|s| s.of_thread);
+        if has_parts {
+            e.out.line("plan->thread_bytes = 0;");
+        }
         let mut ends: Vec<String> = Vec::new();
         for slot in &slots {
+            let stack = if slot.of_thread { "thread_bytes" } else { "arena_bytes" };
             let t = e.names.get(&slot.tensor.symbol);
             let start = slot.behind.map_or("0".to_string(), |s| ends[s].clone());
             let dims: Vec<String> = slot.tensor.shape.iter().map(|d| e.dim(d)).collect();
@@ -194,7 +203,7 @@ impl Unit {
             let at = e.offset(&slot.tensor.symbol);
             e.out.line(format!("plan->{at} = {start};"));
             e.out.line(format!(
-                "const size_t {end} = wf_put(plan->{at}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->arena_bytes);",
+                "const size_t {end} = wf_put(plan->{at}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->{stack});",
                 dims.join(", "),
                 dims.len()
             ));
@@ -202,6 +211,10 @@ impl Unit {
         }
         for end in ends {
             e.out.line(format!("(void){end};"));
+        }
+        if has_parts {
+            e.out.line("plan->threads_at = plan->arena_bytes;");
+            e.out.line("plan->arena_bytes = wf_put_threads(ctx, plan->arena_bytes, plan->thread_bytes);");
         }
     }
 

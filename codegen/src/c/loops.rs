@@ -72,6 +72,7 @@ impl Emitter<'_> {
         let i = self.names.get(l.iter);
         self.scope.insert(i.clone(), Outer::value(format!("int64_t {i}")));
         let (header, first) = self.header(&i, l);
+        let worth = self.worth_threads(l);
         let team = if l.props.parallel.is_some() { self.copied(&i, l) } else { None };
         let before = self.shared.clone();
         if l.props.parallel.is_some() {
@@ -80,9 +81,9 @@ impl Emitter<'_> {
             }
         }
         if let Some(team) = &team {
-            self.open_team(team);
+            self.open_team(team, worth.as_deref());
         }
-        self.loop_pragma(l, team.is_some());
+        self.loop_pragma(l, team.is_some(), worth.as_deref());
         self.out.open(format!("for ({header}) {{"));
         if let Some(first) = first {
             self.out.line(first);
@@ -170,8 +171,15 @@ impl Emitter<'_> {
         name
     }
 
-    /// `inside`: of a team of threads that runs already.
-    fn loop_pragma(&mut self, l: &Loop<'_>, inside: bool) {
+    /// Whether a parallel loop has more iterations than one thread should run alone, where that is asked.
+    fn worth_threads(&mut self, l: &Loop<'_>) -> Option<String> {
+        let above = l.props.parallel?.above?;
+        let [begin, end, step] = l.bounds.map(|e| self.expr(e));
+        Some(format!("wf_trips({begin}, {end}, {step}) > UINT64_C({above})"))
+    }
+
+    /// `inside`: of a team of threads that runs already; `worth`: when threads are started.
+    fn loop_pragma(&mut self, l: &Loop<'_>, inside: bool, worth: Option<&str>) {
         let mut text = String::from("omp");
         if l.props.parallel.is_some() {
             text.push_str(if inside { " for" } else { " parallel for" });
@@ -190,6 +198,9 @@ impl Emitter<'_> {
                 text.push_str(&format!(" {clause}"));
             }
             if l.props.parallel.is_some() && !inside {
+                if let Some(worth) = worth {
+                    text.push_str(&format!(" if({worth})"));
+                }
                 text.push_str(" num_threads(wf_threads(ctx))");
             }
             return self.out.pragma(&text);
@@ -270,9 +281,10 @@ impl Emitter<'_> {
     }
 
     /// Starts the threads, each with its copies.
-    fn open_team(&mut self, team: &Team) {
+    fn open_team(&mut self, team: &Team, worth: Option<&str>) {
         let Team { bytes, threads: team, copies, arrays } = team;
-        self.out.line(format!("int {team} = wf_team(ctx, {bytes});"));
+        let alone = worth.map_or(String::new(), |worth| format!("!({worth}) ? 1 : "));
+        self.out.line(format!("int {team} = {alone}wf_team(ctx, {bytes});"));
         self.out.line(format!(
             "char *{copies} = {team} > 1 ? (char *)wf_heap_take(ctx, (size_t)({team} - 1) * {bytes}) : NULL;"
         ));

@@ -163,7 +163,10 @@ impl Emitter<'_> {
                 self.declare(&tensor.symbol, Storage::Array);
                 self.check_local(s, tensor, None);
                 let at = self.offset(&tensor.symbol);
-                self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + plan->{at});"));
+                let of_thread = self.lowered.slots().iter().any(|s| s.of_thread && s.tensor.symbol == tensor.symbol);
+                let part =
+                    if of_thread { "plan->threads_at + (size_t)wf_thread() * plan->thread_bytes + " } else { "" };
+                self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + {part}plan->{at});"));
             }
             Memory::Heap => return self.heap(s, tensor, &t, body),
         }

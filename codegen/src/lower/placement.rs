@@ -6,10 +6,10 @@
 //! - `Stack`: arrays whose size is a constant, small, and within a total for the whole entry;
 //! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] of the arena in the caller's context, at
 //!   an offset computed once per call. What is alive at the same time lies one after the other, and what is not shares
-//!   memory (the scopes of `VarDef`s nest, so this is a stack);
-//! - `Heap`: arrays whose size depends on an iterator or on data, and arrays of a size parameter in a parallel loop, of
-//!   which every thread needs its own. They are allocated where they are declared and freed where their scope ends. An
-//!   empty declaration, which is left for the sake of its sizes alone, allocates nothing.
+//!   memory (the scopes of `VarDef`s nest, so this is a stack). Those in parallel loops are a stack of their own, of
+//!   which each thread has one, behind the others;
+//! - `Heap`: arrays whose size depends on an iterator or on data. They are allocated where they are declared and freed
+//!   where their scope ends. An empty declaration, which is left for the sake of its sizes alone, allocates nothing.
 //!
 //! *requires*: logical shapes. *ensures*: ids and origins are kept; no array of run-time size is on the stack.
 //!
@@ -18,6 +18,8 @@
 //!            t: f32[n, m]    (Arena, slot 0 at offset 0)
 //!              u: f32[m]     (Arena, slot 1 behind slot 0)
 //!              v: f32[n]     (Arena, slot 2 behind slot 0 too: u is no longer alive)
+//!              for i in range(n):  # parallel
+//!                w: f32[m]   (Arena, slot 3 at offset 0 of the thread's part)
 //! ```
 //!
 //! *leaves alone*: a place that a schedule has chosen, where the shape allows it.
@@ -34,6 +36,8 @@ pub struct Slot {
     pub tensor: Arc<Tensor>,
     /// The slot that it lies behind; `None` at the start of the arena.
     pub behind: Option<usize>,
+    /// Whether each thread has one.
+    pub of_thread: bool,
 }
 
 pub(super) struct Placed {
@@ -79,7 +83,8 @@ impl Pass {
                 match memory {
                     Memory::Stack => self.stack += tensor.constant_bytes().unwrap_or(0),
                     Memory::Arena => {
-                        self.slots.push(Slot { tensor: tensor.clone(), behind: innermost });
+                        let of_thread = self.parallel > 0;
+                        self.slots.push(Slot { tensor: tensor.clone(), behind: innermost, of_thread });
                         self.innermost = Some(self.slots.len() - 1);
                     }
                     Memory::Auto | Memory::Register | Memory::Heap => {}
@@ -89,10 +94,15 @@ impl Pass {
                 s.with_kind(StmtKind::VarDef { tensor, body })
             }
             StmtKind::For { props, .. } => {
-                let parallel = usize::from(props.parallel.is_some());
-                self.parallel += parallel;
+                if props.parallel.is_none() {
+                    return s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
+                }
+                // (Parallel loops do not nest.)
+                let innermost = self.innermost.take();
+                self.parallel += 1;
                 let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
-                self.parallel -= parallel;
+                self.parallel -= 1;
+                self.innermost = innermost;
                 out
             }
             _ => s.map(&mut |inner| self.stmt(inner), &mut Expr::clone),
@@ -109,7 +119,7 @@ impl Pass {
         let fits = t
             .constant_bytes()
             .is_some_and(|b| b <= Memory::STACK_ARRAY_BYTES && self.stack + b <= Memory::STACK_TOTAL_BYTES);
-        let by_sizes = self.parallel == 0 && t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
+        let by_sizes = t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
         match t.memory {
             Memory::Heap => Memory::Heap,
             Memory::Arena if by_sizes => Memory::Arena,

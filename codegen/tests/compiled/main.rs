@@ -1,6 +1,7 @@
 //! Programs built by hand, compiled to C and run: results are those of the reference interpreter.
 
 mod abi;
+mod arena;
 mod batch;
 mod campaign;
 #[path = "../../../schedule/tests/campaign/confirm.rs"]

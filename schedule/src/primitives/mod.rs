@@ -11,6 +11,7 @@ mod cache_reduction;
 mod fission;
 mod fuse;
 mod inline;
+mod mark;
 mod merge;
 mod move_to;
 mod parallelize;

@@ -1,74 +1,80 @@
 #![doc = include_str!("parallelize.md")]
 
-use super::{Entry, Run};
+use super::{Entry, Run, mark};
 use crate::concurrent::{self, Obstacle};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use taffeta_analysis::query::depend::Dependences;
-use taffeta_ast::{Distribution, LoopProps, Parallel, Stmt, StmtKind};
+use taffeta_ast::{Distribution, Func, LoopProps, Parallel, Span, Stmt, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "parallelize",
-    signature: "s.parallelize(L, schedule=\"static\", chunk=…)",
-    params: &["loop", "schedule", "chunk"],
+    signature: "s.parallelize(L, schedule=\"static\", chunk=…, above=…)",
+    params: &["loop", "schedule", "chunk", "above"],
     summary: "Runs a loop on several threads.",
     doc: include_str!("parallelize.md"),
     run: Run::Primitive(run),
 };
 
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
-    let l = s.loop_(args.need("loop")?)?;
+    let target = args.need("loop")?;
+    let loops = mark::targets(s, target)?;
+    let parallel = distribution(args)?;
+    // 1. One level of threads.
+    if let Some(l) = loops.iter().find(|l| is_parallel(&l.stmt)) {
+        let name = s.called(&l.stmt);
+        return Err(Refusal::illegal(1, format!("the loop `{name}` is parallel already"))
+            .label(l.stmt.origin().span(), "this loop"));
+    }
+    let with = |props: &LoopProps| LoopProps { parallel: Some(parallel), ..props.clone() };
+    let after = mark::with_marks(s.func(), &loops, &with);
+    loops.iter().try_for_each(|l| one_level(&after, l, &loops))?;
+    mark::proved(after, &loops, target, &|l, obstacle| match obstacle {
+        // 2. Dependences.
+        Obstacle::Dependence(_) => {
+            obstacle.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt)))
+        }
+        // 3. Reductions.
+        Obstacle::Reduction(..) => {
+            obstacle.refusal(3, format!("iterations of `{}` reduce into one element", s.called(&l.stmt)))
+        }
+    })
+}
+
+/// How iterations are shared out, and from how many on.
+fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
     let distribution = match args.str("schedule")? {
         None => Distribution::Static,
         Some(name) => Distribution::ALL.into_iter().find(|d| d.name() == name).ok_or_else(|| {
             Refusal::usage(format!("there is no schedule \"{name}\""))
-                .at(args.get("schedule").map_or(taffeta_ast::Span::NONE, |a| a.span))
+                .at(args.get("schedule").map_or(Span::NONE, |a| a.span))
                 .help("it is \"static\", \"dynamic\" or \"guided\"")
         })?,
     };
     let chunk = args.positive("chunk")?.map(|c| u32::try_from(c).unwrap_or(u32::MAX));
-    let plan = check(s, &l, Parallel { distribution, chunk })?;
-    Ok(Change::new(tree::replace(s.func(), l.stmt.id(), &plan), l.stmt.id().into()))
+    let above = args.positive("above")?.map(i64::unsigned_abs);
+    Ok(Parallel { distribution, chunk, above })
 }
 
-/// The loop as it will be.
-fn check(s: &Schedule, l: &Loop, parallel: Parallel) -> Result<Stmt, Refusal> {
-    // 1. One level of threads.
-    let mut other = s.around(l.stmt.id()).into_iter().find(is_parallel);
-    l.stmt.walk(&mut |inner| {
-        if is_parallel(inner) {
-            other = Some(inner.clone());
-        }
-    });
-    if let Some(o) = other {
-        if o.id() == l.stmt.id() {
-            return Err(Refusal::illegal(1, "the loop is parallel already").label(o.origin().span(), "this loop"));
-        }
+/// Refuses threads and lanes around a loop that is parallel now, and threads inside.
+fn one_level(after: &Func, l: &Loop, given: &[Loop]) -> Result<(), Refusal> {
+    let mut around = tree::path(&after.body, l.stmt.id()).unwrap_or_default();
+    let marked = around.pop();
+    let inside = marked.as_ref().and_then(concurrent::threads_inside);
+    if let Some(o) = around.iter().find(|s| is_parallel(s)).cloned().or(inside) {
         let text = "threads would start threads: the loops are nested in each other";
+        let too = given.iter().any(|g| g.stmt.id() == o.id());
+        let label = if too { "this loop would be parallel too" } else { "this loop is parallel already" };
         return Err(Refusal::illegal(1, text)
-            .label(o.origin().span(), "this loop is parallel already")
+            .label(o.origin().span(), label)
             .help("merge both loops (`s.merge`), and make the result parallel"));
     }
-    if let Some(o) = s.around(l.stmt.id()).into_iter().find(concurrent::is_marked) {
-        let text = "vector lanes would start threads: the loops are nested in each other".to_string();
-        return Err(Refusal::illegal(1, text).label(o.origin().span(), "this loop is vectorised"));
-    }
-    let StmtKind::For { iter, extent, props, body } = l.stmt.kind() else { return Ok(l.stmt.clone()) };
-    let props = LoopProps { parallel: Some(parallel), ..props.clone() };
-    let marked =
-        l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
-    let after = tree::replace(s.func(), l.stmt.id(), &marked);
-    match concurrent::shared(&Dependences::inside(&after, marked.id()), &marked) {
-        Ok(shared) => Ok(concurrent::with_shared(&marked, shared)),
-        // 2. Dependences.
-        Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt))))
-        }
-        // 3. Reductions.
-        Err(o @ Obstacle::Reduction(..)) => {
-            Err(o.refusal(3, format!("iterations of `{}` reduce into one element", s.called(&l.stmt))))
+    match around.iter().find(|s| concurrent::is_marked(s)) {
+        None => Ok(()),
+        Some(o) => {
+            let text = "vector lanes would start threads: the loops are nested in each other".to_string();
+            Err(Refusal::illegal(1, text).label(o.origin().span(), "this loop is vectorised"))
         }
     }
 }

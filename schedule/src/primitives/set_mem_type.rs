@@ -97,11 +97,6 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
                 let text = format!("the shape of `{name}` does not follow from the program's sizes alone");
                 return refuse(5, text, "use \"heap\"");
             }
-            let parallel = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-            if s.around(stmt.id()).iter().any(parallel) {
-                let text = format!("`{name}` is in a parallel loop: every thread needs its own, and the arena is one");
-                return refuse(5, text, "use \"heap\" or \"stack\"");
-            }
             Ok(())
         }
         Memory::Heap => Ok(()),

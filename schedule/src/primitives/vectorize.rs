@@ -1,6 +1,6 @@
 #![doc = include_str!("vectorize.md")]
 
-use super::{Entry, Run};
+use super::{Entry, Run, mark};
 use crate::concurrent::{self, Obstacle, Variant};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -25,57 +25,49 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
-    let l = s.loop_(args.need("loop")?)?;
+    let target = args.need("loop")?;
+    let loops = mark::targets(s, target)?;
     let width = args.positive("width")?;
     if let Some(w) = width.filter(|w| !(2..=64).contains(w) || w.count_ones() != 1) {
         return Err(Refusal::value(format!("`width` is a power of two from 2 to 64, and this is {w}"))
             .at(args.get("width").map_or(taffeta_ast::Span::NONE, |a| a.span)));
     }
-    let new = check(s, &l, Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) })?;
-    let mut change = Change::new(tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id().into());
-    change.notes = access_notes(&l);
-    Ok(change)
-}
-
-/// The loop as it will be.
-fn check(s: &Schedule, l: &Loop, vector: Vectorize) -> Result<Stmt, Refusal> {
-    let StmtKind::For { iter, extent, props, body } = l.stmt.kind() else { return Ok(l.stmt.clone()) };
-    if props.vectorize.is_some() {
-        return Err(Refusal::illegal(1, "the loop is vectorised already").label(l.stmt.origin().span(), "this loop"));
-    }
-    // 1. and 4. What vector code can be made of.
-    body_fits(s.func(), &l.stmt)?;
-    let props = LoopProps { vectorize: Some(vector), ..props.clone() };
-    let marked =
-        l.stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() });
-    let after = tree::replace(s.func(), l.stmt.id(), &marked);
-    match concurrent::shared(&Dependences::inside(&after, marked.id()), &marked) {
-        Ok(shared) => {
-            let marked = concurrent::with_shared(&marked, shared);
-            atomic_around(s, l, &marked)?;
-            Ok(marked)
+    for l in &loops {
+        if matches!(l.stmt.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()) {
+            let name = s.called(&l.stmt);
+            return Err(Refusal::illegal(1, format!("the loop `{name}` is vectorised already"))
+                .label(l.stmt.origin().span(), "this loop"));
         }
+        // 1. and 4. What vector code can be made of.
+        body_fits(s.func(), &l.stmt)?;
+    }
+    let vector = Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) };
+    let with = |props: &LoopProps| LoopProps { vectorize: Some(vector), ..props.clone() };
+    let after = mark::with_marks(s.func(), &loops, &with);
+    let change = mark::proved(after, &loops, target, &|l, obstacle| match obstacle {
         // 2. Dependences.
-        Err(o @ Obstacle::Dependence(_)) => {
-            Err(o.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt))))
+        Obstacle::Dependence(_) => {
+            obstacle.refusal(2, format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt)))
         }
         // 3. Reductions.
-        Err(o @ Obstacle::Reduction(..)) => Err(o
+        Obstacle::Reduction(..) => obstacle
             .refusal(3, format!("iterations of `{}` reduce into elements that change with them", s.called(&l.stmt)))
-            .help("make the loop parallel instead: its updates are then atomic, or go into partial results")),
-    }
+            .help("make the loop parallel instead: its updates are then atomic, or go into partial results"),
+    })?;
+    atomic_around(s, &loops, &change.func)?;
+    Ok(Change { notes: loops.iter().flat_map(access_notes).collect(), ..change })
 }
 
 /// 3. What a parallel loop around updates atomically cannot be updated by lanes.
-fn atomic_around(s: &Schedule, l: &Loop, marked: &Stmt) -> Result<(), Refusal> {
-    let after = tree::replace(s.func(), l.stmt.id(), marked);
-    let dependences = Dependences::new(&after);
-    for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
-        let Some(outer) = tree::find(&after.body, outer.id()) else { continue };
-        if let Err(o) = concurrent::shared(&dependences, &outer) {
-            return Err(
-                o.refusal(3, format!("updates in `{}` are atomic in the parallel loop around it", s.called(&l.stmt)))
-            );
+fn atomic_around(s: &Schedule, loops: &[Loop], after: &Func) -> Result<(), Refusal> {
+    let mut asked = FxHashSet::default();
+    for l in loops {
+        for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
+            let Some(outer) = tree::find(&after.body, outer.id()).filter(|o| asked.insert(o.id())) else { continue };
+            if let Err(o) = concurrent::shared(&Dependences::inside(after, outer.id()), &outer) {
+                let name = s.called(&l.stmt);
+                return Err(o.refusal(3, format!("updates in `{name}` are atomic in the parallel loop around it")));
+            }
         }
     }
     Ok(())

@@ -244,7 +244,7 @@ def f(x: f32[n, m], y: inout[f32[m]]):
             call(s, "parallelize", args!["i"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (1): the loop is parallel already
+            schedule::illegal (1): the loop `i` is parallel already
               `for i in range(n):` this loop
         "#]],
     );
@@ -274,5 +274,76 @@ def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
                 if i < 3:
                     w[i] = max(w[i], 0.0)
         "#]],
+    );
+}
+
+const TWO: &str = "
+def f(x: f32[n, m], y: inout[f32[n]]) -> f64:
+    total: f64 = 0
+    for i in range(n):
+        for j in range(m):
+            y[i] += x[i, j]
+    for k in range(n):
+        total += cast(y[k], f64)
+    return total
+";
+
+#[test]
+fn marks_a_list_of_loops() {
+    check(
+        TWO,
+        |s| {
+            let marked = call(s, "parallelize", args![list(&["i", "k"]); above = 100])?;
+            assert_eq!(marked.len(), 2);
+            call(s, "vectorize", args![list(&["j"])]).map(drop)
+        },
+        expect![[r#"
+            total = empty((), f64)
+            total = 0.0
+            for i in range(n):  # parallel(above=100)
+                for j in range(m):  # vectorize, partial(y +)
+                    y[i] += x[i, j]
+            for k in range(n):  # parallel(above=100), partial(total +)
+                total += cast(y[k], f64)
+            return total
+        "#]],
+    );
+    let not = |loops: &[&str], expected| {
+        refused(TWO, |s| call(s, "parallelize", args![list(loops)]).map(drop), expected);
+    };
+    not(
+        &["i", "k", "i"],
+        expect![[r#"
+        schedule::argument (0): the loop `i` is given twice
+    "#]],
+    );
+    not(
+        &["i", "i/j"],
+        expect![[r#"
+        schedule::illegal (1): threads would start threads: the loops are nested in each other
+          `for j in range(m):` this loop would be parallel too
+          help: merge both loops (`s.merge`), and make the result parallel
+    "#]],
+    );
+    not(
+        &["j", "i"],
+        expect![[r#"
+        schedule::illegal (1): threads would start threads: the loops are nested in each other
+          `for i in range(n):` this loop would be parallel too
+          help: merge both loops (`s.merge`), and make the result parallel
+    "#]],
+    );
+    not(
+        &[],
+        expect![[r#"
+        schedule::argument (0): no loop is given
+    "#]],
+    );
+    refused(
+        TWO,
+        |s| call(s, "parallelize", args!["i"; above = 0]).map(drop),
+        expect![[r#"
+        schedule::argument (0): `above` is at least 1, and this is 0
+    "#]],
     );
 }

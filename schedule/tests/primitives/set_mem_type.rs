@@ -148,18 +148,6 @@ fn refuses() {
           help: there are "register", "stack", "heap", "arena"
     "#]],
     );
-    refused(
-        TEXT,
-        |s| {
-            call(s, "parallelize", args!["i"])?;
-            call(s, "set_mem_type", args!["w", "arena"]).map(drop)
-        },
-        expect![[r#"
-            schedule::illegal (5): `w` is in a parallel loop: every thread needs its own, and the arena is one
-              `w = zeros((n,), f32)` declared here
-              help: use "heap" or "stack"
-        "#]],
-    );
 }
 
 #[test]

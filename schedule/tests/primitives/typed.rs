@@ -2,7 +2,7 @@
 
 use crate::common::{body, entry, same};
 use expect_test::expect;
-use taffeta_ast::Distribution;
+use taffeta_ast::{Distribution, Parallel};
 use taffeta_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
 
 /// The registry is what there is; a method of each name calls that name.
@@ -82,7 +82,7 @@ def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
         s.reorder(targets!["q~i", "q~o"])?;
         s.unroll("r", Some(3))?;
         let (_, large) = s.specialize("i", "n < 4")?;
-        s.parallelize_by(&large, Distribution::Dynamic, Some(8))?;
+        s.parallelize_by(&large, Parallel { distribution: Distribution::Dynamic, chunk: Some(8), above: Some(100) })?;
         Ok(())
     };
     steps(&mut s).unwrap_or_else(|r| panic!("{r:?}"));
@@ -105,7 +105,7 @@ def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
                         if j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3 < 40:
                             y[i] += x[i, j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3] * t[(j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) // 8, (j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3) % 8 * 6 + 3]
         else:
-            for i in range(n):  # parallel(schedule=dynamic, chunk=8)
+            for i in range(n):  # parallel(schedule=dynamic, chunk=8, above=100)
                 for j_o_j_i in range(44):
                     if 0 <= j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3:
                         if j_o_j_i // 11 * 11 + j_o_j_i % 11 - 3 < 40:

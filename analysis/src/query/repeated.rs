@@ -1,0 +1,99 @@
+//! Checks of indices that are made more than once: does the program check elsewhere, in some iteration, what it checks
+//! here?
+//!
+//! ```text
+//! for e in range(m):                       for e in range(m):
+//!     t[e] = x[k[e]]      # k[e] < n           y[e] = x[k[e]] + z[e]      # k[e] < n, for the same e
+//! ```
+//!
+//! For a check, the set of all states in which it is made is taken, larger rather than smaller; for every other one of
+//! the same index and size, the states in which some instance of it has the same index, smaller rather than larger. isl
+//! subtracts the ones from the other, as for kills. An index that is read from a tensor is the same where its place in
+//! the tensor is, if nothing writes that.
+
+use super::Unproved;
+use super::depend::Dependences;
+use super::instance::{Relation, Writes};
+use super::reference::{Reference, Site, Step, Use};
+use std::sync::Arc;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, ExprKind, StmtId, Symbol, Tensor, poly};
+
+/// Checks alike of which more are not asked about.
+const MOST_ASKED: usize = 8;
+
+/// An index that is checked.
+struct Index {
+    /// The tensor that it is read from, and the types that it is cast to on the way.
+    read: Option<(Symbol, Vec<DType>)>,
+    /// Where in that; or the index itself.
+    place: Vec<Expr>,
+}
+
+impl Index {
+    fn of(e: &Expr) -> Index {
+        let (mut inner, mut casts) = (e, Vec::new());
+        while let ExprKind::Cast(of) = inner.kind() {
+            casts.push(inner.dtype());
+            inner = of;
+        }
+        match inner.kind() {
+            ExprKind::Load(t, at) => {
+                Index { read: Some((t.clone(), casts)), place: at.iter().map(|a| a.index.clone()).collect() }
+            }
+            _ => Index { read: None, place: vec![e.clone()] },
+        }
+    }
+
+    /// A reference to its place, where it is checked.
+    fn at(self, site: &Arc<Site>, guards: &[(Expr, bool)]) -> Reference {
+        // Nothing is supposed of the place: that an index is in range is what is asked about.
+        let declared = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
+        Reference {
+            site: site.clone(),
+            tensor: declared.symbol.clone(),
+            kind: Use::Read,
+            indices: Some(self.place),
+            guards: guards.to_vec(),
+            declared,
+            scope: 0,
+            place: 0,
+            class: 0,
+            broad: 0,
+        }
+    }
+}
+
+impl Dependences<'_> {
+    /// Whether an index that the statement checks is, whenever it does so, checked by one of the references too that
+    /// `by` picks, whatever the order in which they run.
+    pub fn is_checked_elsewhere(&self, stmt: StmtId, check: &Unproved, by: &dyn Fn(&Reference) -> bool) -> bool {
+        let here = |r: &&Reference| r.site.stmt.id() == stmt;
+        let Some(r) = self.of(&check.tensor).find(here) else { return false };
+        let (site, Some(size)) = (&r.site, r.declared.shape.get(check.dim)) else { return false };
+        let ours = Index::of(&check.index);
+        let body = &self.func().body;
+        if ours.read.as_ref().is_some_and(|(t, _)| Writes::default().of(body).contains(t)) {
+            return false;
+        }
+        let mut others: Vec<Reference> = Vec::new();
+        for r in self.references().iter().filter(|r| r.site.stmt.id() != stmt && by(r)) {
+            for (theirs, dim) in r.indices.iter().flatten().zip(&r.declared.shape) {
+                let index = Index::of(theirs);
+                if index.read == ours.read && poly::equal(dim, size) == Some(true) {
+                    others.push(index.at(&r.site, &r.guards));
+                }
+            }
+        }
+        // Those in the most alike loops first.
+        others.sort_by_key(|r| {
+            (r.site.loops().count().abs_diff(site.loops().count()), r.indices != Some(ours.place.clone()))
+        });
+        others.truncate(MOST_ASKED);
+        let check = ours.at(site, &[]);
+        let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
+        let of = |r: &Reference| vec![vec![Relation::Any; loops(&check.site.path[..r.site.common(&check.site)])]];
+        let asked: Vec<_> = others.iter().map(|r| (r, of(r))).collect();
+        !asked.is_empty() && self.is_met(&check, &asked, body)
+    }
+}

@@ -1,0 +1,105 @@
+//! Local arrays of symbolic size in parallel loops: each thread has a part of the arena for them.
+
+#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+
+use crate::run::compile;
+use crate::scheduled::{check, scheduled, text};
+use taffeta_ast::Value;
+use taffeta_codegen::LowerOptions;
+use taffeta_codegen::call::Context;
+
+/// A row of scratch memory in every iteration, another one while it is alive, and one after it; and an array around.
+const ROWS: &str = "
+def f(x: f64[n, m]) -> f64[n, m]:
+    y = zeros((n, m), f64)
+    scale = zeros((m,), f64)
+    for k in range(m):
+        scale[k] = cast(k, f64)
+    for i in range(n):
+        t = empty((m,), f64)
+        for k in range(m):
+            t[k] = x[i, k] + scale[k]
+        if m > 2:
+            u = empty((m, 2), f64)
+            for k in range(m):
+                u[k, 0] = t[k]
+                u[k, 1] = t[m - 1 - k]
+            for k in range(m):
+                y[i, k] += u[k, 0] * u[k, 1]
+        if m > 3:
+            v = empty((3 * m,), f64)
+            for k in range(3 * m):
+                v[k] = t[k % m]
+            for k in range(m):
+                y[i, k] += v[2 * m + k] + t[k]
+    return y
+";
+
+#[test]
+fn threads_have_parts_of_the_arena() {
+    for distribution in ["static", "dynamic"] {
+        let steps = [taffeta_schedule::Arg::from("i"), taffeta_schedule::Arg::named("schedule", distribution)];
+        let c = check(ROWS, &[("parallelize", &steps)]);
+        assert!(!c.contains("wf_heap_take"), "{c}");
+        assert!(c.contains("(double *)(arena + plan->threads_at + (size_t)wf_thread() * plan->thread_bytes"), "{c}");
+    }
+    let c = check(ROWS, &[]);
+    assert!(!c.contains("threads_at"), "{c}");
+}
+
+/// What is alive at the same time lies one after the other, what is not shares memory, for every thread once.
+#[test]
+fn parts_are_as_large_as_what_lives_in_them() {
+    let (_, after, _) = scheduled(ROWS, &[("parallelize", &[text("i")])]);
+    let compiled = compile(&after, &LowerOptions::default());
+    let x = Value::zeros(taffeta_ast::DType::F64, vec![10, 100]).expect("it fits");
+    let bytes = |elements: usize| (elements * 8).next_multiple_of(64);
+    for threads in [1, 2, 5] {
+        let mut given = [x.clone()];
+        let (_, report) = compiled.call_values(&mut Context::new(threads), &mut given, &[]).expect("it runs");
+        assert_eq!(report.memory, bytes(100) + threads * (bytes(100) + bytes(300)));
+    }
+}
+
+/// Loops that need more memory than there is say so, and nothing runs.
+#[test]
+fn parts_that_do_not_fit_are_refused() {
+    let program = "
+def f(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        t = empty((100000000 * n, 1000000 * n), f64)
+        t[i, i] = x[i]
+        y[i] = t[i, i]
+    return y
+";
+    let (_, after, _) = scheduled(program, &[("parallelize", &[text("i")])]);
+    let compiled = compile(&after, &LowerOptions::default());
+    let x = Value::zeros(taffeta_ast::DType::F64, vec![1]).expect("it fits");
+    let error = compiled.call_values(&mut Context::new(3), &mut [x], &[]).expect_err("there is no such memory");
+    assert!(error.to_string().contains("no memory for"), "{error}");
+}
+
+/// Few iterations run on one thread, with partial results or without.
+#[test]
+fn small_loops_start_no_threads() {
+    let program = "
+def f(x: f64[n, m]) -> (f64[n], f64[m]):
+    y = zeros((n,), f64)
+    z = zeros((m,), f64)
+    for i in range(n):
+        t = empty((m,), f64)
+        for k in range(m):
+            t[k] = x[i, k] * 2.0
+        for k in range(m):
+            y[i] += t[k]
+    for i in range(n - 1, -1, -2):
+        for k in range(m):
+            z[k] += x[i, k]
+    return y, z
+";
+    let above = |l: &str| [taffeta_schedule::Arg::from(l), taffeta_schedule::Arg::named("above", 5)];
+    let c = check(program, &[("parallelize", &above("i#1")), ("parallelize", &above("i#2"))]);
+    assert!(c.contains("if(wf_trips(0, n, 1) > UINT64_C(5)) num_threads(wf_threads(ctx))"), "{c}");
+    assert!(c.contains("_team = !(wf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : wf_team(ctx, "), "{c}");
+}
