@@ -417,7 +417,7 @@ fn compile_c(
         &statics_text(options),
         &format!("{:?}", options.sizes),
         &format!("{:?}", options.indices),
-        &scheduler::key(options.schedule.as_deref()).map_err(|d| Error::Program(Report::without_sources(vec![d])))?,
+        &scheduler::key(options).map_err(|d| Error::Program(Report::without_sources(vec![d])))?,
         &Toolchain::flags(&flags).join(" "),
         &identity,
     ]);

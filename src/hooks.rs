@@ -1,14 +1,15 @@
 //! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers
 //! it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_analysis::query::unwritten::{self, Element, Unwritten};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::Target;
 
 /// The compiler's answers. The last schedule that ran is kept, with its steps.
 #[derive(Default)]
@@ -18,12 +19,19 @@ pub(crate) struct Compiler {
     sizes: Option<Sizes>,
     /// Whether a budget waits.
     waits: AtomicBool,
+    /// The machine that schedule functions choose for where they ask rules.
+    target: Option<Arc<Target>>,
 }
 
 impl Compiler {
     /// With the sizes that are known; `None` if they are still to come.
     pub(crate) fn new(sizes: Option<&Sizes>) -> Compiler {
         Compiler { sizes: sizes.cloned(), ..Compiler::default() }
+    }
+
+    /// With the sizes that are known, for a machine.
+    pub(crate) fn aimed_at(target: Target, sizes: &Sizes) -> Compiler {
+        Compiler { target: Some(Arc::new(target)), ..Compiler::new(Some(sizes)) }
     }
 
     /// Whether the program has a budget of memory that could not be kept for want of sizes.
@@ -67,7 +75,7 @@ impl Hooks for Compiler {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        crate::scheduler::run(request, &self.taken)
+        crate::scheduler::run(request, self.target.clone(), &self.taken)
     }
 }
 

@@ -26,6 +26,7 @@
 //! [`ast`], [`frontend`], [`analysis`], [`schedule`], [`codegen`].
 
 pub mod array;
+mod automatic;
 mod bind;
 pub mod call;
 pub mod doctor;

@@ -4,6 +4,7 @@
 //!  .ft ── parse ──▶ syntax ── logical ──▶ Func ── lowered ──▶ Lowered ── c ──▶ CSource ──▶ (store: compile, load, call)
 //! ```
 
+use crate::automatic;
 use crate::hooks::Compiler;
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use taffeta_analysis::pass;
 use taffeta_ast::format::{Format, Level};
-use taffeta_ast::{DType, Diagnostic, Diagnostics, Func, Severity, SourceMap, Span, Tensor, validate};
+use taffeta_ast::{DType, Diagnostic, Diagnostics, Func, Severity, SourceMap, Tensor, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
@@ -65,7 +66,7 @@ pub fn scheduled(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<Schedule, Diagnostics> {
-    by(&Compiler::new(Some(&options.sizes)), program, entry, options, timings)
+    by(&Compiler::aimed_at(automatic::target(options), &options.sizes), program, entry, options, timings)
 }
 
 fn by(
@@ -83,7 +84,7 @@ fn by(
     };
     match schedule {
         None | Some("none") => Ok(Schedule::new(plain(timings)?)),
-        Some("auto") => Err(taffeta_schedule::no_automatic_schedule(Span::NONE).into()),
+        Some("auto") => automatic(plain(timings)?, options, timings),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
             let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
@@ -97,6 +98,15 @@ fn by(
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
         }
     }
+}
+
+/// A program under the schedule that rules choose for this machine.
+///
+/// Why after the gradient, where there is one: what it reads and keeps is part of what rules choose by.
+pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
+    let schedule = timings.measure("schedule", || deep(|| automatic::schedule(func, options)))?;
+    valid(schedule.func(), "a schedule")?;
+    Ok(schedule)
 }
 
 /// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that
@@ -127,7 +137,8 @@ fn noted(
         Ok(func)
     };
     let statics = &options.statics;
-    if matches!(options.schedule.as_deref(), None | Some("none")) {
+    // An automatic schedule is of the gradient.
+    if matches!(options.schedule.as_deref(), None | Some("none" | "auto")) {
         return noted(timings, statics);
     }
     let func = by(compiler, program, entry, options, timings)?.into_func();

@@ -2,6 +2,7 @@
 
 mod options;
 
+use crate::automatic;
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
@@ -155,7 +156,12 @@ impl Program {
             None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings).map_err(wrong)?;
-                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?
+                let made =
+                    pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?;
+                match automatic::is_automatic(options.schedule.as_deref()) {
+                    true => pipeline::automatic(made, options, timings).map_err(wrong)?.into_func(),
+                    false => made,
+                }
             }
         };
         pipeline::indexed(func, &options.indices).map_err(wrong)
@@ -271,6 +277,10 @@ impl Program {
     pub fn scheduled(&self, entry: &str, options: &Options) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
+        if options.gradient.is_some() && automatic::is_automatic(options.schedule.as_deref()) {
+            let gradient = self.logical(entry, &options.clone().schedule(None))?;
+            return pipeline::automatic(gradient, options, &mut timings).map_err(|d| Error::program(d, &self.sources));
+        }
         pipeline::scheduled(&self.front, entry, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
@@ -324,7 +334,12 @@ impl Program {
         // Calls with gradients of their own are noted in it.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
-        let made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
+        let mut made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
+        if automatic::is_automatic(options.schedule.as_deref()) {
+            for pass in [&mut made.forward, &mut made.backward] {
+                *pass = pipeline::automatic(pass.clone(), options, &mut timings).map_err(wrong)?.into_func();
+            }
+        }
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {
             let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "one of two passes", pass]);

@@ -1,10 +1,13 @@
 //! Schedules on the way between the front end, which runs schedule functions, and the crate that carries out their
 //! steps.
 
+use crate::automatic;
+use crate::program::Options;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
+use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
 
 /// A schedule as a schedule function sees it: handles are numbers.
@@ -14,8 +17,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    fn new(func: Func) -> Running {
-        Running { schedule: Schedule::new(func), handles: Vec::new() }
+    fn new(func: Func, target: Option<Arc<Target>>) -> Running {
+        let schedule = Schedule::new(func);
+        let schedule = match target {
+            Some(target) => schedule.aimed_at(target),
+            None => schedule,
+        };
+        Running { schedule, handles: Vec::new() }
     }
 
     fn value(&self, v: &ScheduleValue) -> Value {
@@ -68,8 +76,12 @@ impl Scheduler for Running {
 }
 
 /// Runs a schedule function on a program. What it did is kept in `taken`.
-pub(crate) fn run(request: ScheduleRequest<'_>, taken: &Mutex<Option<Schedule>>) -> Result<Func, Diagnostics> {
-    let mut running = Running::new(request.func.clone());
+pub(crate) fn run(
+    request: ScheduleRequest<'_>,
+    target: Option<Arc<Target>>,
+    taken: &Mutex<Option<Schedule>>,
+) -> Result<Func, Diagnostics> {
+    let mut running = Running::new(request.func.clone(), target);
     request.run(&mut running)?;
     let func = running.schedule.func().clone();
     *taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(running.schedule);
@@ -83,11 +95,12 @@ pub(crate) fn is_trace(schedule: &str) -> bool {
 }
 
 /// What a schedule is, for keys of caches: its name, or the text of the trace.
-pub(crate) fn key(schedule: Option<&str>) -> Result<String, Diagnostic> {
-    match schedule {
+pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
+    match options.schedule.as_deref() {
         None | Some("none") => Ok(String::new()),
         Some(file) if is_trace(file) => Ok(format!("trace {}", crate::io::read_text(Path::new(file))?)),
-        Some(name) => Ok(format!("schedule {name}")),
+        // A schedule function may ask rules too.
+        Some(name) => Ok(format!("schedule {name} for {:?}", automatic::target(options))),
     }
 }
 

@@ -47,8 +47,7 @@ impl Session {
         let directory = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string();
         let statics = statics_text(options);
         // A schedule changes nothing here, but a wrong one must be found.
-        let schedule = scheduler::key(options.schedule.as_deref())
-            .map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
+        let schedule = scheduler::key(options).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
         let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics, &schedule]);
         let found = timings.measure("cache", || store.manifest(&key));
         match found {

@@ -19,6 +19,7 @@
 //! that stops. FreeTensor, section 4.2 and Table 1; the shape of refusals and handles follows Exo and TVM.
 
 mod affine;
+pub mod auto;
 mod block;
 mod concurrent;
 mod condition;
@@ -50,12 +51,3 @@ pub use schedule::Schedule;
 pub use trace::{Argument, Recorded, Step, Trace};
 pub use typed::{Anchor, SplitBy};
 pub use value::{Arg, Handle, IndexMap, Value};
-
-use taffeta_ast::{Diagnostic, Span};
-
-/// The answer to a request for an automatic schedule, at `span`.
-pub fn no_automatic_schedule(span: Span) -> Diagnostic {
-    Diagnostic::new("schedule::unsupported", "automatic schedules are not supported yet")
-        .at(span)
-        .help("name a schedule function of the file, or run the program as it is written: `--schedule none`")
-}

@@ -1,5 +1,6 @@
 //! A program under a schedule: the steps that were taken, and where things went.
 
+use crate::auto::{Decision, Target};
 use crate::concurrent;
 use crate::marks;
 use crate::primitives::{self, Entry};
@@ -11,6 +12,7 @@ use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
@@ -64,13 +66,46 @@ pub struct Schedule {
     asked_again: FxHashSet<StmtId>,
     /// Whether nobody reads what its refusals say beyond that they are.
     trying: bool,
+    /// The machine and the sizes that rules of automatic scheduling choose for.
+    target: Arc<Target>,
+    /// What they chose.
+    decisions: Vec<Decision>,
 }
 
 impl Schedule {
     /// A program as it is written.
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
-        Schedule { func, trace, moved: FxHashMap::default(), asked_again: FxHashSet::default(), trying: false }
+        let (moved, asked_again) = (FxHashMap::default(), FxHashSet::default());
+        let target = Arc::new(Target::portable(1));
+        Schedule { func, trace, moved, asked_again, trying: false, target, decisions: Vec::new() }
+    }
+
+    /// For a machine and sizes, which rules of automatic scheduling choose by; without this, a portable one with one
+    /// thread.
+    #[must_use]
+    pub fn aimed_at(self, target: Arc<Target>) -> Schedule {
+        Schedule { target, ..self }
+    }
+
+    /// The machine and the sizes that rules of automatic scheduling choose for.
+    pub fn target(&self) -> Arc<Target> {
+        self.target.clone()
+    }
+
+    /// What rules of automatic scheduling decided, in order.
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    pub(crate) fn note(&mut self, decision: Decision) {
+        self.decisions.push(decision);
+    }
+
+    /// Takes over what was done on a copy that was made to try it.
+    pub(crate) fn become_tried(&mut self, trial: Schedule) {
+        let (trying, decisions) = (self.trying, std::mem::take(&mut self.decisions));
+        *self = Schedule { trying, decisions, ..trial };
     }
 
     /// The program as it is now.
@@ -120,7 +155,7 @@ impl Schedule {
     /// A copy to try steps on: its refusals say why, and not what would work.
     #[must_use]
     pub fn trying(&self) -> Schedule {
-        Schedule { trying: true, ..self.clone() }
+        Schedule { trying: true, decisions: Vec::new(), ..self.clone() }
     }
 
     /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be

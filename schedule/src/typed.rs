@@ -226,6 +226,29 @@ impl Schedule {
         self.one("as_lib", &[Arg::from(l.into())])
     }
 
+    // ---- rules
+
+    /// Applies all rules of automatic scheduling, for the machine and sizes of [`Schedule::aimed_at`].
+    pub fn auto(&mut self) -> Result<(), Refusal> {
+        self.call("auto", &[]).map(drop)
+    }
+
+    /// Orders nested loops so that what lies side by side is accessed one after the other, where that is estimated to
+    /// pay.
+    pub fn auto_reorder(&mut self) -> Result<(), Refusal> {
+        self.call("auto_reorder", &[]).map(drop)
+    }
+
+    /// Runs innermost loops by vector instructions, where that is estimated to pay.
+    pub fn auto_vectorize(&mut self) -> Result<(), Refusal> {
+        self.call("auto_vectorize", &[]).map(drop)
+    }
+
+    /// Runs outer loops on several threads, where that is estimated to pay.
+    pub fn auto_parallelize(&mut self) -> Result<(), Refusal> {
+        self.call("auto_parallelize", &[]).map(drop)
+    }
+
     // ---- tensors
 
     /// Copies the part of a tensor that a statement uses into a small one, which it gives.

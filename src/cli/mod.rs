@@ -12,6 +12,7 @@ mod deps;
 mod doc;
 mod doctor;
 mod explain;
+mod explain_auto;
 mod explain_loops;
 mod finite;
 mod fmt;

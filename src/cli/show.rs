@@ -23,7 +23,8 @@ pub struct Args {
     #[arg(long)]
     steps: bool,
     /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is located,
-    /// merged or searched, which coordinates are visited, and how many are expected
+    /// merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`: what was
+    /// tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
     /// With --explain: as JSON
@@ -46,6 +47,7 @@ Examples:
   taffeta show f.ft main
   taffeta show f.ft main --stage c --size n=1024
   taffeta show f.ft main --explain --size n=1024             what its loops over structured tensors do
+  taffeta show f.ft main --schedule auto --explain --size n=1024
   taffeta show f.ft main --schedule fast --steps
   taffeta show f.ft main --schedule fast --trace fast.json";
 
@@ -80,6 +82,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = program.entry(args.of.entry.as_deref())?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    if args.explain && options.schedule.as_deref() == Some("auto") {
+        let schedule = program.scheduled(&entry, &options)?;
+        let found = super::explain_auto::Decisions { entry: &entry, schedule: &schedule };
+        return if args.json { print_json(&found.json()) } else { print(&found.text()) };
+    }
     if args.explain {
         let loops = program.explained_loops(&entry, &options)?;
         let found = super::explain_loops::Loops { entry: &entry, loops: &loops, sources: program.sources() };

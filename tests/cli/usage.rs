@@ -139,9 +139,6 @@ fn later_commands_are_refused() {
         assert!(err.contains("command::unsupported") && err.contains("not supported yet"), "{args:?}: {err}");
     }
     assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
-    assert!(
-        folder.fails(&["run", "one.ft", "--schedule", "auto"]).contains("automatic schedules are not supported yet")
-    );
 }
 
 #[test]

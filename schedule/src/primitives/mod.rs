@@ -34,6 +34,7 @@ mod var_squeeze;
 mod var_unsqueeze;
 pub(crate) mod vectorize;
 
+use crate::auto::entries;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Arg, Args, Value};
@@ -91,6 +92,10 @@ const ENTRIES: &[&Entry] = &[
     &var_squeeze::ENTRY,
     &var_unsqueeze::ENTRY,
     &as_lib::ENTRY,
+    &entries::AUTO,
+    &entries::REORDER,
+    &entries::VECTORIZE,
+    &entries::PARALLELIZE,
     &queries::LOOPS,
     &queries::INNERMOST,
     &queries::WRITES,
@@ -100,7 +105,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["auto", "auto_fuse", "set_format"];
+const LATER: &[&str] = &["auto_fuse", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

@@ -4,6 +4,7 @@
 //! A failure prints its seed, the program and the steps, made small. `FIRST` and `MOST` in the environment choose other
 //! seeds.
 
+mod automatic;
 mod confirm;
 mod steps;
 mod traces;

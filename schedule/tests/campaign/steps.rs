@@ -22,10 +22,10 @@ const MAPS: [&[&[i64]]; 6] = [
     &[&[0, 0, 1, 0], &[1, 0, 0, 0], &[0, 1, 0, 0]],
 ];
 
-/// What changes programs, of everything that is registered.
+/// What changes programs, of everything that is registered; rules, which call these, have a campaign of their own.
 pub fn primitives() -> Vec<&'static str> {
     const QUERIES: [&str; 6] = ["loops", "innermost", "writes", "parent", "length", "can"];
-    documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n)).collect()
+    documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n) && !n.starts_with("auto")).collect()
 }
 
 impl Chooser {

@@ -3,6 +3,7 @@
 
 mod as_lib;
 mod assumptions;
+mod auto;
 mod blend;
 mod cache;
 mod cache_box;

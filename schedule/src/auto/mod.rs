@@ -1,0 +1,128 @@
+//! Automatic schedules: rules that take the public primitives where a model of the machine says that it pays (the rules
+//! of FreeTensor, section 4.3, with a cost model).
+//!
+//! ```text
+//!  rule: sites ─▶ options, each a few primitives ─▶ tried on a copy ─▶ estimated ─▶ the cheapest is taken
+//!                                                    └─▶ refused, with the reason      └─▶ Decision
+//! ```
+//!
+//! - A rule calls nothing but primitives, so whatever it chooses is legal, and what it chose is in the trace: `s.auto()`
+//!   itself leaves no step there.
+//! - The first option of every site is to keep what there is. Another one is taken only where its estimate is lower by
+//!   more than what estimates are wrong by for sure ([`GAIN`]).
+//! - Rules run in the order of [`RULES`], each with the reason for its place. A later rule sees what earlier ones made; no
+//!   rule undoes another one.
+//! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
+//! - Marks that the user has set stay, and what stands in marked loops is left alone.
+
+pub(crate) mod entries;
+mod log;
+mod model;
+mod parallelize;
+mod reorder;
+mod target;
+mod trips;
+mod vectorize;
+
+pub use log::{Decision, Outcome, time};
+pub use target::{LINE, Level, Prices, Target};
+pub use trips::{Estimate, Known};
+
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use model::Model;
+use taffeta_ast::StmtId;
+
+/// A step must save this part of what the outermost statement around its site takes.
+const GAIN: f64 = 0.05;
+/// Trials of one rule in one program; after these, what is left is kept. (A program of 800 statements takes fewer.)
+const MOST_TRIALS: usize = 400;
+
+/// A rule of automatic scheduling.
+struct Rule {
+    /// The method of schedules that applies it alone: `auto_reorder`.
+    pub method: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Why it comes after those before it, and before those after it.
+    pub why_here: &'static str,
+    /// Where it looks, in order.
+    pub sites: fn(&Schedule) -> Vec<StmtId>,
+    /// What could be done at a site.
+    pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Choice>,
+}
+
+/// Something that could be done.
+struct Choice {
+    /// As a schedule would have it: `reorder([i, k, j])`.
+    pub steps: String,
+    /// Does it, by calls of primitives.
+    pub take: Box<dyn Fn(&mut Schedule) -> Result<(), Refusal>>,
+}
+
+/// All rules, in the order in which they run.
+const RULES: &[&Rule] = &[&reorder::RULE, &vectorize::RULE, &parallelize::RULE];
+
+/// What is said of a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleDocumentation {
+    /// The method of schedules that applies it alone.
+    pub method: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// Why it has its place in the order.
+    pub why_here: &'static str,
+}
+
+/// All rules, in the order in which they run.
+pub fn rules() -> impl Iterator<Item = RuleDocumentation> {
+    RULES.iter().map(|r| RuleDocumentation { method: r.method, summary: r.summary, why_here: r.why_here })
+}
+
+/// Applies one rule, or all of them (`None`), for a machine. What was decided is kept with the schedule.
+pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) -> Result<(), Refusal> {
+    let target = s.target();
+    let mut model = Model::new(&target);
+    for r in RULES.iter().filter(|r| rule.is_none_or(|name| name == r.method)) {
+        run(s, r, &mut model)?;
+    }
+    Ok(())
+}
+
+fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) -> Result<(), Refusal> {
+    let mut trials = 0;
+    for site in (rule.sites)(s) {
+        // What an earlier site made may have no such statement any more.
+        let Some(stmt) = crate::tree::find(&s.func().body, site) else { continue };
+        let choices = (rule.options)(s, model, site);
+        if choices.is_empty() || trials >= MOST_TRIALS {
+            continue;
+        }
+        let keep = model.program(s.func());
+        let enough = keep - GAIN * model.part(s.func(), site);
+        let mut options = vec![Outcome { steps: "keep".into(), estimate: Ok(keep) }];
+        let mut best: Option<(f64, usize, Schedule)> = None;
+        for choice in choices {
+            trials += 1;
+            let mut trial = s.trying();
+            let outcome = match (choice.take)(&mut trial) {
+                Ok(()) => {
+                    let estimate = model.program(trial.func());
+                    if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
+                        best = Some((estimate, options.len(), trial));
+                    }
+                    Outcome { steps: choice.steps, estimate: Ok(estimate) }
+                }
+                Err(r) => Outcome::refused(choice.steps, &r),
+            };
+            options.push(outcome);
+        }
+        let taken = best.as_ref().map_or(0, |(_, k, _)| *k);
+        let site = s.called(&stmt);
+        if let Some((.., trial)) = best {
+            s.become_tried(trial);
+        }
+        s.note(Decision { rule: rule.method, site, options, taken });
+    }
+    Ok(())
+}

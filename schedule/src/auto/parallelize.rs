@@ -1,0 +1,128 @@
+//! `auto_parallelize`: loops on several threads, as far outside as it goes.
+//!
+//! The outermost loop that may is tried, then those inside of it, where it is refused or too short; two loops directly
+//! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
+//! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
+//! are. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
+
+use super::model::{Model, is_guess};
+use super::{Choice, Rule, Target};
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::Arg;
+use taffeta_ast::{Stmt, StmtId, StmtKind};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_parallelize",
+    summary: "Runs outer loops on several threads.",
+    why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
+    sites,
+    options,
+};
+
+/// Fewer iterations for each thread are worth merging two loops.
+const FEW: f64 = 4.0;
+/// Loops inside of each other that are tried.
+const MOST_DEPTH: usize = 3;
+
+/// The outermost loops, without those that have threads.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    outermost(&s.func().body, &mut out);
+    out
+}
+
+fn outermost(s: &Stmt, out: &mut Vec<StmtId>) {
+    match s.kind() {
+        StmtKind::For { .. } if Loop::of(s).is_some() => out.push(s.id()),
+        _ => s.kind().children().into_iter().for_each(|c| outermost(c, out)),
+    }
+}
+
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
+    if model.target.threads < 2 || has_threads(&root) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    inside(s, model, &root, &mut Vec::new(), &mut out);
+    out
+}
+
+fn has_threads(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some()));
+    found
+}
+
+/// The ways to run a loop on threads, or those inside of it.
+fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Choice>) {
+    let Some(l) = Loop::of(stmt) else { return };
+    let StmtKind::For { props, .. } = stmt.kind() else { return };
+    if props.vectorize.is_some() || props.library {
+        return;
+    }
+    let trips = model.trips(s.func(), around, &l);
+    let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
+    out.push(parallel(s, stmt, above));
+    let within = loops_directly_in(&l.body);
+    if let [inner] = within.as_slice()
+        && trips.value < FEW * model.target.threads as f64
+    {
+        out.push(merged(s, stmt, inner));
+    }
+    if around.len() + 1 < MOST_DEPTH {
+        around.push(stmt.clone());
+        within.iter().for_each(|inner| inside(s, model, inner, around, out));
+        around.pop();
+    }
+}
+
+/// The number of iterations above which threads pay, for a loop whose trip count is a guess: all sizes that are not
+/// known are taken to be as small as they may be. `None` if threads pay with any.
+fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
+    let mut way = around.to_vec();
+    way.push(l.stmt.clone());
+    let saved = 1.0 - 1.0 / target.threads as f64;
+    for unknown in (1..=20).map(|k| f64::from(1 << k)) {
+        let small = Target { unknown, ..target.clone() };
+        let model = Model::new(&small);
+        let trips = model.trips(s.func(), around, l).value;
+        if trips * model.once(s.func(), &way, &l.body) * saved > target.prices.region {
+            return Some(trips as i64 - 1).filter(|n| *n > 1);
+        }
+    }
+    None
+}
+
+fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
+    let id = l.id();
+    let text = above.map_or(String::new(), |n| format!(", above={n}"));
+    Choice {
+        steps: format!("parallelize(\"{}\"{text})", s.called(l)),
+        take: Box::new(move |s| {
+            let above = above.map(|n| Arg::named("above", n));
+            let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
+            s.call("parallelize", &args).map(drop)
+        }),
+    }
+}
+
+fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
+    let (a, b) = (outer.id(), inner.id());
+    Choice {
+        steps: format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner)),
+        take: Box::new(move |s| {
+            let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
+            s.call("parallelize", &[Arg::from(made)]).map(drop)
+        }),
+    }
+}
+
+/// The outermost loops in a statement.
+fn loops_directly_in(s: &Stmt) -> Vec<Stmt> {
+    match s.kind() {
+        StmtKind::For { .. } => vec![s.clone()],
+        _ => s.kind().children().into_iter().flat_map(loops_directly_in).collect(),
+    }
+}

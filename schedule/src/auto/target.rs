@@ -1,0 +1,93 @@
+//! The machine that a program is scheduled for, and the sizes that it is expected to run with.
+
+use std::collections::BTreeMap;
+
+/// The machine, as the cost model sees it, and what is expected of the program's sizes. Times are in nanoseconds, of one
+/// thread; what a vector instruction does takes as long as the scalar one unless another price is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Threads of a parallel loop.
+    pub threads: usize,
+    /// Bytes of a vector.
+    pub vector_bytes: usize,
+    /// Levels of the cache that a thread reads through, from the smallest one on; then memory, whose bytes are without
+    /// end.
+    pub levels: Vec<Level>,
+    /// What instructions and events take.
+    pub prices: Prices,
+    /// Sizes of the entry that are known, or expected.
+    pub sizes: BTreeMap<String, i64>,
+    /// What a size is taken for of which nothing is known.
+    pub unknown: f64,
+}
+
+/// A level of the cache, or memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// What fits; of a level that threads share, what one of them can count on.
+    pub bytes: f64,
+    /// Nanoseconds for a byte that comes from there.
+    pub per_byte: f64,
+    /// By how much threads together are faster than one, at most.
+    pub scales: f64,
+}
+
+/// What instructions and events take, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    /// An addition, a multiplication, a comparison: one instruction of those that a core does several of in a cycle.
+    pub simple: f64,
+    /// What a chain of additions waits for each of them.
+    pub latency: f64,
+    /// A load that the first level has.
+    pub load: f64,
+    /// A store.
+    pub store: f64,
+    /// An element that is loaded or stored at an address of its own by a vector instruction.
+    pub gather: f64,
+    /// Division and square root of floats; of a vector.
+    pub divide: [f64; 2],
+    /// `exp` and its like; of a vector.
+    pub transcendental: [f64; 2],
+    /// To enter a loop and to leave it.
+    pub enter: f64,
+    /// To start the threads of a parallel loop, and to wait for the last one.
+    pub region: f64,
+    /// An atomic update.
+    pub atomic: f64,
+}
+
+/// Bytes of a cache line.
+pub const LINE: f64 = 64.0;
+
+impl Target {
+    /// A machine like those that most people have, with so many threads: what is chosen for it is the same everywhere.
+    pub fn portable(threads: usize) -> Target {
+        let shared = threads.max(1) as f64;
+        let level = |bytes: f64, per_byte: f64, scales: f64| Level { bytes, per_byte, scales };
+        Target {
+            threads: threads.max(1),
+            vector_bytes: 32,
+            levels: vec![
+                level(32e3, 0.0, shared),
+                level(1e6, 0.015, shared),
+                level(8e6, 0.04, shared),
+                level(f64::INFINITY, 0.1, shared.min(2.5)),
+            ],
+            prices: Prices {
+                simple: 0.17,
+                latency: 1.3,
+                load: 0.17,
+                store: 0.33,
+                gather: 0.4,
+                divide: [1.4, 2.8],
+                transcendental: [6.0, 9.0],
+                enter: 1.5,
+                region: 2000.0,
+                atomic: 7.0,
+            },
+            sizes: BTreeMap::new(),
+            unknown: 1000.0,
+        }
+    }
+}

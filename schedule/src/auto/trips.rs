@@ -1,0 +1,207 @@
+//! How often loops run, as far as it can be told before a program does.
+
+use super::target::Target;
+use rustc_hash::FxHashMap;
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+
+/// The iterations of a loop whose bounds are read from a tensor, where the sizes say nothing of them.
+const READ: f64 = 64.0;
+
+/// How an estimate is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Known {
+    /// It follows from constants.
+    Fact,
+    /// From sizes that are expected.
+    Hint,
+    /// From nothing.
+    Guess,
+}
+
+/// An estimate of a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// How it is known.
+    pub known: Known,
+}
+
+/// The values of sizes, and of iterators at the middle of their loops.
+#[derive(Clone, Debug)]
+pub(super) struct Values<'t> {
+    target: &'t Target,
+    iterators: Vec<(Symbol, Estimate)>,
+    shapes: FxHashMap<Symbol, Vec<Expr>>,
+}
+
+impl<'t> Values<'t> {
+    pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
+        let mut shapes: FxHashMap<Symbol, Vec<Expr>> =
+            func.interface().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
+        func.body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
+            }
+        });
+        Values { target, iterators: Vec::new(), shapes }
+    }
+
+    /// The shape of a tensor.
+    pub fn shape(&self, tensor: &Symbol) -> &[Expr] {
+        self.shapes.get(tensor).map_or(&[], Vec::as_slice)
+    }
+
+    /// Enters a loop: its number of iterations, on average over those of the loops around.
+    pub fn enter(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3], body: &Stmt) -> Estimate {
+        let trips = match reads(begin) || reads(end) {
+            true => self.read_trips(iter, end, body),
+            false => self.trips([begin, end, step]),
+        };
+        let first = self.value(begin);
+        let middle = step.as_int().unwrap_or(1) as f64 * trips.value / 2.0;
+        let known = trips.known.max(first.known);
+        self.iterators.push((iter.clone(), Estimate { value: first.value + middle, known }));
+        trips
+    }
+
+    pub fn leave(&mut self) {
+        self.iterators.pop();
+    }
+
+    fn trips(&self, [begin, end, step]: [&Expr; 3]) -> Estimate {
+        let (first, last) = (self.value(begin), self.value(end));
+        let step = step.as_int().filter(|s| *s != 0).unwrap_or(1) as f64;
+        let known = first.known.max(last.known);
+        Estimate { value: ((last.value - first.value) / step).ceil().max(0.0), known }
+    }
+
+    /// `range(first[i], first[i + 1])`: the elements of what the iterator is an index of, shared out among as many
+    /// ranges as there are.
+    fn read_trips(&self, iter: &Symbol, end: &Expr, body: &Stmt) -> Estimate {
+        let guess = Estimate { value: READ, known: Known::Guess };
+        let mut bound = end;
+        while let ExprKind::Cast(inner) = bound.kind() {
+            bound = inner;
+        }
+        let ExprKind::Load(first, _) = bound.kind() else { return guess };
+        let mut elements = None;
+        body.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                e.walk(&mut |e| {
+                    if let ExprKind::Load(t, at) = e.kind() {
+                        let place = at.iter().position(|a| a.index == Expr::var(iter));
+                        elements = elements.take().or_else(|| self.shape(t).get(place?).cloned());
+                    }
+                });
+            }
+        });
+        match (elements, self.shape(first)) {
+            (Some(elements), [ranges, ..]) => {
+                let (elements, ranges) = (self.value(&elements), self.value(ranges));
+                if elements.known.max(ranges.known) == Known::Guess {
+                    return guess;
+                }
+                let value = elements.value / (ranges.value - 1.0).max(1.0);
+                Estimate { value, known: Known::Hint }
+            }
+            _ => guess,
+        }
+    }
+
+    /// The value of an integer.
+    pub fn value(&self, e: &Expr) -> Estimate {
+        let guess = |value| Estimate { value, known: Known::Guess };
+        match e.kind() {
+            ExprKind::Const(_) => e.as_int().map_or(guess(0.0), |v| Estimate { value: v as f64, known: Known::Fact }),
+            ExprKind::Var(s) => match self.iterators.iter().rev().find(|(i, _)| i == s) {
+                Some((_, value)) => *value,
+                None => match self.target.sizes.get(s.name()) {
+                    Some(v) => Estimate { value: *v as f64, known: Known::Hint },
+                    None => guess(self.target.unknown),
+                },
+            },
+            ExprKind::Cast(inner) => self.value(inner),
+            ExprKind::Apply(op, args) => {
+                let all: Vec<Estimate> = args.iter().map(|a| self.value(a)).collect();
+                let known = all.iter().map(|a| a.known).max().unwrap_or(Known::Fact);
+                let at = |k: usize| all.get(k).map_or(0.0, |a: &Estimate| a.value);
+                let value = match op {
+                    Op::Add => at(0) + at(1),
+                    Op::Sub => at(0) - at(1),
+                    Op::Mul => at(0) * at(1),
+                    Op::Neg => -at(0),
+                    Op::Min => at(0).min(at(1)),
+                    Op::Max => at(0).max(at(1)),
+                    Op::FloorDiv if at(1) != 0.0 => (at(0) / at(1)).floor(),
+                    Op::Mod if at(1) != 0.0 => at(0).rem_euclid(at(1)),
+                    _ => return guess(at(0)),
+                };
+                Estimate { value, known }
+            }
+            ExprKind::Load(..) | ExprKind::Measure(..) => guess(READ),
+        }
+    }
+}
+
+fn reads(e: &Expr) -> bool {
+    !taffeta_analysis::query::effects::loads(e).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+    /// The trip counts of the loops of a program, in the order of the text.
+    fn trips(text: &str, sizes: &[(&str, i64)]) -> Vec<(f64, Known)> {
+        let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+        let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+        let mut target = Target::portable(2);
+        target.sizes = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
+        let mut out = Vec::new();
+        count(&func.body, &mut Values::new(&func, &target), &mut out);
+        out
+    }
+
+    fn count(s: &Stmt, values: &mut Values<'_>, out: &mut Vec<(f64, Known)>) {
+        if let Some(l) = crate::tree::Loop::of(s) {
+            let found = values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+            out.push((found.value, found.known));
+            count(&l.body, values, out);
+            return values.leave();
+        }
+        s.kind().children().into_iter().for_each(|c| count(c, values, out));
+    }
+
+    #[test]
+    fn triangles_are_half_of_squares() {
+        let text = "
+def f(x: inout[f64[n, m]]):
+    for i in range(n):
+        for j in range(i, n):
+            x[i, j] = 0
+        for j in range(m):
+            x[i, j] = 1
+        for j in range(9, -1, -2):
+            x[i, j] = 2
+";
+        let (hint, guess) = (Known::Hint, Known::Guess);
+        assert_eq!(trips(text, &[("n", 100)]), [(100.0, hint), (50.0, hint), (1000.0, guess), (5.0, Known::Fact)]);
+    }
+
+    #[test]
+    fn rows_share_the_elements() {
+        let text = "
+def f(first: i64[n + 1], k: i32[m], v: f64[m], y: inout[f64[n]]):
+    for i in range(n):
+        for p in range(first[i], first[i + 1]):
+            y[i] += v[p]
+        for p in range(first[0]):
+            y[i] += 1
+";
+        let found = trips(text, &[("n", 100), ("m", 700)]);
+        assert_eq!(found, [(100.0, Known::Hint), (7.0, Known::Hint), (64.0, Known::Guess)]);
+    }
+}

@@ -1,0 +1,50 @@
+//! `auto_vectorize`: innermost loops by vector instructions.
+//!
+//! Sums into one element and mathematical functions are what C compilers do not do by themselves; a mark on another loop
+//! says that no check is needed. Rows of a few elements, and elements that lie apart, are left as they are: the model
+//! knows what the end of a sum and a gather take.
+
+use super::model::Model;
+use super::{Choice, Rule};
+use crate::schedule::Schedule;
+use crate::value::Arg;
+use taffeta_ast::{Stmt, StmtId, StmtKind};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_vectorize",
+    summary: "Runs innermost loops by vector instructions.",
+    why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
+               about the marked loops around it",
+    sites,
+    options,
+};
+
+/// Innermost loops that no mark is on.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    innermost(&s.func().body, &mut out);
+    out
+}
+
+fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
+    let mut inside = false;
+    for c in s.kind().children() {
+        inside |= innermost(c, out);
+    }
+    match s.kind() {
+        StmtKind::For { props, .. } => {
+            if !inside && *props == Default::default() {
+                out.push(s.id());
+            }
+            true
+        }
+        StmtKind::While { .. } => true,
+        _ => inside,
+    }
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
+    let steps = format!("vectorize(\"{}\")", s.called(&l));
+    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(drop)) }]
+}

@@ -1,0 +1,274 @@
+//! Rules of automatic scheduling, each on programs made for it, with what it decides.
+
+use crate::common::{body, entry, same};
+use expect_test::{Expect, expect};
+use std::sync::Arc;
+use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::Target;
+
+/// What a rule decides about a program, for two threads and sizes that are expected, and what it makes of it.
+fn decides(text: &str, method: &str, sizes: &[(&str, i64)], expected: Expect) {
+    let (func, _) = entry(text);
+    let mut target = Target::portable(2);
+    target.sizes = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
+    let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
+    s.call(method, &[]).unwrap_or_else(|r| panic!("{}", r.message));
+    same(&func, s.func());
+    let decisions: String = s.decisions().iter().map(ToString::to_string).collect();
+    expected.assert_eq(&format!("{decisions}{}", body(s.func())));
+}
+
+const PRODUCT: &str = "
+def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] += a[i, k] * b[k, j]
+";
+
+#[test]
+fn the_innermost_loop_goes_through_what_lies_side_by_side() {
+    decides(
+        PRODUCT,
+        "auto_reorder",
+        &[("n", 500)],
+        expect![[r#"
+        `i`
+            keep                                         360 ms
+            reorder(["j", "k", "i"])                     641 ms
+            reorder(["k", "j", "i"])                     641 ms
+          * reorder(["i", "k", "j"])                     41.0 ms
+            reorder(["k", "i", "j"])                     41.0 ms
+            reorder(["j", "i", "k"])                     360 ms
+        for i in range(n):
+            for k in range(n):
+                for j in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]],
+    );
+    // Column sums; and rows, which are right.
+    let sums = "
+def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
+    for j in range(n):
+        for i in range(n):
+            y[j] += a[i, j]
+    for i in range(n):
+        for j in range(n):
+            z[j] += a[i, j]
+";
+    decides(
+        sums,
+        "auto_reorder",
+        &[("n", 2000)],
+        expect![[r#"
+        `j#1`
+            keep                                         28.8 ms
+          * reorder(["i#1", "j#1"])                      6.41 ms
+        `i#2`
+          * keep                                         6.41 ms
+            reorder(["j#2", "i#2"])                      28.8 ms
+        for i in range(n):
+            for j in range(n):
+                y[j] += a[i, j]
+        for i in range(n):
+            for j in range(n):
+                z[j] += a[i, j]
+    "#]],
+    );
+}
+
+#[test]
+fn orders_that_a_dependence_forbids_are_refused() {
+    let text = "
+def f(a: inout[f32[n, n]]):
+    for j in range(1, n):
+        for i in range(n - 1):
+            a[i, j] = a[i + 1, j - 1] * 2
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 2000)],
+        expect![[r#"
+        `j`
+          * keep                                         51.2 ms
+            reorder(["i", "j"])                          refused: it would reverse a dependence
+        for j in range(1, n):
+            for i in range(n - 1):
+                a[i, j] = a[i + 1, j - 1] * 2.0
+    "#]],
+    );
+}
+
+#[test]
+fn sums_and_functions_are_made_of_vector_instructions() {
+    let text = "
+def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n, 3]]):
+    for i in range(n):
+        for j in range(n):
+            y[i] += a[i, j]
+        for j in range(n):
+            z[j] = exp(a[i, j])
+        for j in range(3):
+            w[i, j] += a[i, j]
+        for j in range(n):
+            y[i] += a[j, i]
+        for j in range(n):
+            y[k[j]] += a[i, j]
+";
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 1000)],
+        expect![[r#"
+        `j#1`
+            keep                                         11.4 ms
+          * vectorize("j#1")                             10.5 ms
+        `j#2`
+            keep                                         10.5 ms
+          * vectorize("j#2")                             5.18 ms
+        `j#3`
+          * keep                                         5.18 ms
+            vectorize("j#3")                             5.18 ms
+        `j#4`
+          * keep                                         5.18 ms
+            vectorize("j#4")                             5.18 ms
+        `j#5`
+          * keep                                         5.18 ms
+            vectorize("j#5")                             refused: iterations of `j#5` reduce into elements that change with them
+        for i in range(n):
+            for j in range(n):  # vectorize, partial(y +)
+                y[i] += a[i, j]
+            for j in range(n):  # vectorize
+                z[j] = exp(a[i, j])
+            for j in range(3):
+                w[i, j] += a[i, j]
+            for j in range(n):
+                y[i] += a[j, i]
+            for j in range(n):
+                y[cast(k[j], i64)] += a[i, j]
+    "#]],
+    );
+}
+
+#[test]
+fn outer_loops_run_on_threads() {
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[("n", 500)],
+        expect![[r#"
+        `i`
+            keep                                         360 ms
+          * parallelize("i")                             180 ms
+            parallelize("j")                             181 ms
+            parallelize("k")                             201 s
+        for i in range(n):  # parallel
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]],
+    );
+    // Too small; of a size that nobody knows; carried by the outer loop.
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[("n", 8)],
+        expect![[r#"
+        `i`
+          * keep                                         775 ns
+            parallelize("i")                             2.44 µs
+            parallelize("j")                             16.4 µs
+            parallelize("k")                             142 µs
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]],
+    );
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[],
+        expect![[r#"
+            `i`
+                keep                                         2.88 s
+              * parallelize("i", above=15)                   1.44 s
+                parallelize("j", above=31)                   1.44 s
+                parallelize("k", above=255)                  3203 s
+            for i in range(n):  # parallel(above=15)
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    let carried = "
+def f(a: inout[f32[t, n]]):
+    for i in range(1, t):
+        for j in range(n):
+            a[i, j] = a[i - 1, j] + 1
+";
+    decides(
+        carried,
+        "auto_parallelize",
+        &[("t", 10), ("n", 1000000)],
+        expect![[r#"
+        `i`
+            keep                                         46.1 ms
+            parallelize("i")                             refused: the loop `i` has a loop-carried dependence
+          * parallelize("j")                             23.1 ms
+        for i in range(1, t):
+            for j in range(n):  # parallel
+                a[i, j] = a[i - 1, j] + 1.0
+    "#]],
+    );
+    let few = "
+def f(a: inout[f32[3, n]]):
+    for i in range(3):
+        for j in range(n):
+            a[i, j] = exp(a[i, j])
+";
+    decides(
+        few,
+        "auto_parallelize",
+        &[("n", 1000)],
+        expect![[r#"
+        `i`
+            keep                                         19.5 µs
+            parallelize("i")                             15.0 µs
+          * parallelize(merge("i", "j"))                 11.8 µs
+            parallelize("j")                             15.8 µs
+        for i_j in range(n * 3):  # parallel
+            a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
+    "#]],
+    );
+}
+
+/// What the user has marked stays as it is.
+#[test]
+fn marks_of_users_stay() {
+    let (func, _) = entry(PRODUCT);
+    let mut target = Target::portable(2);
+    target.sizes.insert("n".into(), 500);
+    let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
+    s.parallelize("j").unwrap_or_else(|r| panic!("{}", r.message));
+    s.auto().unwrap_or_else(|r| panic!("{}", r.message));
+    expect![[r#"
+        for i in range(n):
+            for j in range(n):  # parallel
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]]
+    .assert_eq(&body(s.func()));
+}
+
+/// The manual lists the rules as they run.
+#[test]
+fn the_manual_has_all_rules() {
+    let manual = taffeta_schedule::documentation().find(|d| d.name == "auto").expect("it is registered");
+    let mut from = 0;
+    for rule in taffeta_schedule::auto::rules() {
+        let at = manual.text[from..].find(&format!("| `s.{}()` |", rule.method));
+        from += at.unwrap_or_else(|| panic!("{} is not in its place", rule.method));
+    }
+}
