@@ -1,5 +1,6 @@
 //! Conditions that are known in advance, taken out of a part of the program.
 
+use crate::affine;
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::Context;
 use taffeta_analysis::query::walk::{self, Visitor};
@@ -19,13 +20,28 @@ pub struct Eliminated {
 /// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max`
 /// that are proved to be one of their operands out of the bounds of loops in it. What could stop the program stays.
 pub fn run(func: &Func, root: StmtId) -> Eliminated {
-    let mut inside = FxHashSet::default();
+    let mut inside = statements(func, root);
+    inside.remove(&root);
+    eliminate(func, inside)
+}
+
+/// Likewise, the statement itself included.
+pub fn within(func: &Func, root: StmtId) -> Eliminated {
+    eliminate(func, statements(func, root))
+}
+
+/// A statement and those inside of it.
+fn statements(func: &Func, root: StmtId) -> FxHashSet<StmtId> {
+    let mut all = FxHashSet::default();
     if let Some(s) = crate::tree::find(&func.body, root) {
         s.walk(&mut |s| {
-            inside.insert(s.id());
+            all.insert(s.id());
         });
     }
-    inside.remove(&root);
+    all
+}
+
+fn eliminate(func: &Func, inside: FxHashSet<StmtId>) -> Eliminated {
     let mut found = Finder { inside, conditions: FxHashMap::default(), bounds: FxHashMap::default() };
     walk::walk(&func.body, &mut Context::new(func), &mut found);
     let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
@@ -84,11 +100,19 @@ pub fn conjuncts(cond: &Expr) -> Vec<Expr> {
     }
 }
 
-/// The operand of `min` or `max` that it is proved to be.
+/// The expression with the operand of `min` or `max` that it is proved to be, also in sums with such.
 fn chosen(e: &Expr, facts: &mut Context) -> Expr {
-    let ExprKind::Apply(op @ (Op::Min | Op::Max), a) = e.kind() else { return e.clone() };
+    let ExprKind::Apply(op, a) = e.kind() else { return e.clone() };
     if e.may_fail() {
         return e.clone();
+    }
+    match op {
+        Op::Min | Op::Max => {}
+        Op::Add | Op::Sub => {
+            let new = [chosen(&a[0], facts), chosen(&a[1], facts)];
+            return if new[..] == a[..] { e.clone() } else { affine::tidy(&Expr::apply(*op, new.to_vec())) };
+        }
+        _ => return e.clone(),
     }
     let (x, y) = (chosen(&a[0], facts), chosen(&a[1], facts));
     let (small, large) = (facts.prove(&x.less_eq(&y)), facts.prove(&y.less_eq(&x)));

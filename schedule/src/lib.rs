@@ -49,5 +49,5 @@ pub use primitives::{Documentation, documentation};
 pub use refusal::{Reason, Refusal};
 pub use schedule::Schedule;
 pub use trace::{Argument, Recorded, Step, Trace};
-pub use typed::{Anchor, SplitBy};
+pub use typed::{Anchor, SeparatedTiles, SplitBy};
 pub use value::{Arg, Handle, IndexMap, Value};

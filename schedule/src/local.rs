@@ -67,7 +67,7 @@ impl Local {
     pub fn in_range(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let name = &self.tensor.symbol;
         let mut out: Option<String> = None;
-        region::at_accesses(func, &self.body, name, &mut |c, indices| {
+        region::at_accesses(func, &self.body, name, &mut |c, _, indices| {
             for k in dims {
                 if out.is_none() && !c.in_range(name, *k, &indices[*k].index) {
                     out = Some(taffeta_ast::print::expr(&indices[*k].index));

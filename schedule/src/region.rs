@@ -55,7 +55,7 @@ pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Referen
         (0..tensor.ndim()).map(|k| guess(&mut facts, stmt, &bound, refs, k)).collect();
     // Where an access may be out of range of the tensor, it must be out of range of the box as well.
     let mut in_range = vec![true; tensor.ndim()];
-    at_accesses(func, stmt, &tensor.symbol, &mut |c, indices| {
+    at_accesses(func, stmt, &tensor.symbol, &mut |c, _, indices| {
         for (k, sure) in in_range.iter_mut().enumerate() {
             *sure = *sure && c.in_range(&tensor.symbol, k, &indices[k].index);
         }
@@ -70,7 +70,7 @@ pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Referen
         }
     }
     let mut proved = vec![true; tensor.ndim()];
-    at_accesses(func, stmt, &tensor.symbol, &mut |c, indices| {
+    at_accesses(func, stmt, &tensor.symbol, &mut |c, _, indices| {
         c.scoped(|c| {
             for (a, dim) in indices.iter().zip(&tensor.shape) {
                 c.assume(&Expr::int(0).less_eq(&a.index));
@@ -311,8 +311,14 @@ fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
 
 // ---- what is known at accesses
 
-/// Calls `f` at every access of a tensor inside a statement, with the facts that hold there.
-pub(crate) fn at_accesses(func: &Func, stmt: &Stmt, tensor: &Symbol, f: &mut dyn FnMut(&mut Context, &[Access])) {
+/// Calls `f` at every access of a tensor inside a statement, with the facts that hold there, and the statement that it
+/// stands in.
+pub(crate) fn at_accesses(
+    func: &Func,
+    stmt: &Stmt,
+    tensor: &Symbol,
+    f: &mut dyn FnMut(&mut Context, &Stmt, &[Access]),
+) {
     let mut ids = FxHashSet::default();
     stmt.walk(&mut |s| {
         ids.insert(s.id());
@@ -324,7 +330,7 @@ pub(crate) fn at_accesses(func: &Func, stmt: &Stmt, tensor: &Symbol, f: &mut dyn
 struct AtAccesses<'a> {
     ids: FxHashSet<StmtId>,
     tensor: &'a Symbol,
-    f: &'a mut dyn FnMut(&mut Context, &[Access]),
+    f: &'a mut dyn FnMut(&mut Context, &Stmt, &[Access]),
 }
 
 impl Visitor for AtAccesses<'_> {
@@ -333,29 +339,29 @@ impl Visitor for AtAccesses<'_> {
             && tensor == self.tensor
             && self.ids.contains(&stmt.id())
         {
-            (self.f)(facts, indices);
+            (self.f)(facts, stmt, indices);
         }
     }
 
     fn expr(&mut self, expr: &Expr, stmt: &Stmt, facts: &mut Context) {
         if self.ids.contains(&stmt.id()) && effects::loads(expr).contains(self.tensor) {
-            self.operand(expr, facts, &mut FxHashSet::default());
+            self.operand(expr, stmt, facts, &mut FxHashSet::default());
         }
     }
 }
 
 impl AtAccesses<'_> {
-    fn operand(&mut self, e: &Expr, facts: &mut Context, seen: &mut FxHashSet<usize>) {
+    fn operand(&mut self, e: &Expr, stmt: &Stmt, facts: &mut Context, seen: &mut FxHashSet<usize>) {
         if !seen.insert(e.address()) {
             return;
         }
         if let ExprKind::Apply(op, args) = e.kind()
             && op.is_lazy()
         {
-            self.operand(&args[0], facts, seen);
+            self.operand(&args[0], stmt, facts, seen);
             let mut branch = |holds: bool, e: &Expr| {
                 let guard = facts.enter_guard(&args[0], holds);
-                self.operand(e, facts, &mut FxHashSet::default());
+                self.operand(e, stmt, facts, &mut FxHashSet::default());
                 facts.leave_guard(guard);
             };
             branch(*op != Op::Or, &args[1]);
@@ -365,12 +371,12 @@ impl AtAccesses<'_> {
             return;
         }
         for c in e.children() {
-            self.operand(c, facts, seen);
+            self.operand(c, stmt, facts, seen);
         }
         if let ExprKind::Load(t, indices) = e.kind()
             && t == self.tensor
         {
-            (self.f)(facts, indices);
+            (self.f)(facts, stmt, indices);
         }
     }
 }

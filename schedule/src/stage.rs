@@ -12,7 +12,7 @@ use taffeta_analysis::query::reference::{Reference, Step, Use, references};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::poly::tidy;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Func, Origin, Span, Stmt, StmtKind, Tensor};
 
 /// A statement, a tensor that it uses, and the box of elements that it uses.
 pub(crate) struct Stage {
@@ -23,7 +23,12 @@ pub(crate) struct Stage {
     /// All accesses.
     all: Vec<Reference>,
     pub sides: Vec<Side>,
+    /// The shape of the small tensor: the sizes of the box, and what it is padded with.
+    shape: Vec<Expr>,
 }
+
+/// Padding is for vectors, cache lines and pages; more only takes memory.
+const MOST_PADDING: i64 = 4096;
 
 impl Stage {
     /// The stage for the arguments `stmt` and `tensor` of a call. Condition 1: it can be made at all.
@@ -44,7 +49,56 @@ impl Stage {
             return refuse(format!("`{name}` is not used in the statement"));
         }
         let sides = region::around(s.func(), &target, &tensor, &refs.iter().collect::<Vec<_>>());
-        Ok(Stage { target, tensor, refs, all, sides })
+        let shape = sides.iter().map(|s| s.size.clone()).collect();
+        Ok(Stage { target, tensor, refs, all, sides, shape })
+    }
+
+    /// Takes the argument `pad` of a call: the last size of the small tensor becomes a multiple of it. The padding is
+    /// never accessed. Condition `condition`: that is so by a proof, since an access out of range would not be noticed
+    /// in the padding.
+    pub fn pad(&mut self, s: &Schedule, args: &Args<'_>, condition: u32) -> Result<(), Refusal> {
+        let Some(pad) = args.positive("pad")? else { return Ok(()) };
+        if pad > MOST_PADDING {
+            let span = args.need("pad")?.span;
+            return Err(Refusal::value(format!("`pad` is at most {MOST_PADDING}, and this is {pad}")).at(span));
+        }
+        let name = &self.tensor.symbol;
+        let refuse = |text: String, at: Span, label: &str| Err(Refusal::illegal(condition, text).label(at, label));
+        let Some(last) = self.tensor.ndim().checked_sub(1) else {
+            return refuse(
+                format!("`{name}` is a scalar, and has no rows to pad"),
+                self.target.origin().span(),
+                "this statement",
+            );
+        };
+        let mut outside = None;
+        region::at_accesses(s.func(), &self.target, name, &mut |facts, stmt, indices| {
+            if outside.is_none() && !facts.in_range(name, last, &indices[last].index) {
+                outside = Some((stmt.origin().span(), indices[last].index.clone()));
+            }
+        });
+        if let Some((at, index)) = outside {
+            // As it is written.
+            let index = match index.kind() {
+                ExprKind::Cast(inner) => taffeta_ast::print::expr(inner),
+                _ => taffeta_ast::print::expr(&index),
+            };
+            let dim = taffeta_ast::print::expr(&self.tensor.shape[last]);
+            let text =
+                format!("the subscript `{index}` of `{name}` is not proved to be in range, and may meet padding");
+            return refuse(text, at, "here")
+                .map_err(|r| r.help(format!("write `assert 0 <= {index} and {index} < {dim}` before it")));
+        }
+        let mut facts = self.facts(s.func());
+        let (size, by) = (&self.shape[last], Expr::int(pad));
+        if !facts.sum_fits(&[(size, 1)], i128::from(pad) - 1) {
+            let text = format!("the padded size of `{name}` may not fit in 64 bits");
+            return refuse(text, self.target.origin().span(), "this statement");
+        }
+        if !facts.prove(&size.modulo(&by).equals(&Expr::int(0))) {
+            self.shape[last] = tree::ceil_div(size, pad).times(&by);
+        }
+        Ok(())
     }
 
     /// What is known before the statement.
@@ -115,8 +169,7 @@ impl Stage {
     ) -> (Func, Value) {
         let suffix = if step == "cache" { "cache" } else { "partial" };
         let symbol = taffeta_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
-        let shape = self.sides.iter().map(|s| s.size.clone()).collect();
-        let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, shape, Role::Workspace));
+        let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, self.shape.clone(), Role::Workspace));
         let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
         let moved = rewrite_accesses::run(&self.target, &names, &|indices| {
             let sides = indices.iter().zip(&self.sides);
@@ -129,6 +182,11 @@ impl Stage {
         (tree::replace(func, self.target.id(), &scope), value)
     }
 
+    /// The sizes of the box, without padding.
+    pub fn sizes(&self) -> Vec<Expr> {
+        self.sides.iter().map(|s| s.size.clone()).collect()
+    }
+
     /// Statements that are made have no labels and calls: they are not what those name.
     pub fn origin(&self, step: &'static str, role: &'static str) -> Origin {
         Origin::source(self.target.origin().span()).derive(step, role)
@@ -137,8 +195,7 @@ impl Stage {
     /// A statement for every element of the box that is in the tensor: `make` gets the indices in the large tensor and
     /// in the small one.
     pub fn each(&self, name: &str, origin: &Origin, make: impl FnOnce(Vec<Access>, Vec<Access>) -> StmtKind) -> Stmt {
-        let sizes: Vec<Expr> = self.sides.iter().map(|s| s.size.clone()).collect();
-        tree::over_box(&sizes, name, origin, |indices| {
+        tree::over_box(&self.sizes(), name, origin, |indices| {
             let large: Vec<Expr> = indices.iter().zip(&self.sides).map(|(k, side)| tidy(&side.lo.plus(k))).collect();
             let mut inside = Expr::bool(true);
             for ((index, side), dim) in large.iter().zip(&self.sides).zip(&self.tensor.shape) {
@@ -194,7 +251,7 @@ fn leads(step: &Step, way: &[Stmt]) -> bool {
 pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     let tensor = &declared.tensor;
     let name = &tensor.symbol;
-    let at = declared.stmt.as_ref().map_or(taffeta_ast::Span::NONE, |s| s.origin().span());
+    let at = declared.stmt.as_ref().map_or(Span::NONE, |s| s.origin().span());
     if !tensor.format.is_dense() {
         return Err(Refusal::unsupported(1, format!("`{name}` is not stored densely")).label(at, "declared here"));
     }

@@ -34,6 +34,17 @@ pub enum SplitBy {
     Parts(i64),
 }
 
+/// The loops of a nest that was cut into tiles, with full tiles apart from partial ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeparatedTiles {
+    /// The loops of tiles, outermost first.
+    pub tiles: Vec<Handle>,
+    /// The loops inside of full tiles, in the order of the text.
+    pub full: Vec<Handle>,
+    /// The loops inside of partial tiles, in the order of the text.
+    pub partial: Vec<Handle>,
+}
+
 /// Where a statement is, relative to another one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Anchor {
@@ -125,6 +136,31 @@ impl Schedule {
     pub fn tile_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
         let sizes = Arg::from(sizes.to_vec());
         self.call("tile", &[Arg::from(Value::List(loops)), sizes, Arg::named("wavefront", true)]).map(handles)
+    }
+
+    /// Cuts a nest of loops into tiles with two versions of what is inside: one for full tiles, whose loops have the
+    /// bounds of the tile and nothing else, and one for partial ones.
+    pub fn tile_separated(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<SeparatedTiles, Refusal> {
+        self.separated(loops, sizes, false)
+    }
+
+    /// Like [`Schedule::tile_separated`], with tiles that run by fronts, as in [`Schedule::tile_by_fronts`].
+    pub fn tile_separated_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<SeparatedTiles, Refusal> {
+        self.separated(loops, sizes, true)
+    }
+
+    fn separated(&mut self, loops: Vec<Value>, sizes: &[i64], wavefront: bool) -> Result<SeparatedTiles, Refusal> {
+        let mut args = vec![Arg::from(Value::List(loops)), Arg::from(sizes.to_vec()), Arg::named("separate", true)];
+        if wavefront {
+            args.push(Arg::named("wavefront", true));
+        }
+        let made = match self.call("tile", &args)? {
+            Value::List(parts) => parts,
+            one => vec![one],
+        };
+        let mut parts = made.into_iter().map(handles);
+        let mut next = || parts.next().unwrap_or_default();
+        Ok(SeparatedTiles { tiles: next(), full: next(), partial: next() })
     }
 
     /// Makes one loop of two that follow each other.
@@ -256,9 +292,29 @@ impl Schedule {
         self.one("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
     }
 
+    /// Like [`Schedule::cache`], with rows of the small tensor that begin at multiples of `pad` elements.
+    pub fn cache_padded(
+        &mut self,
+        stmt: impl Into<Value>,
+        tensor: impl Into<Value>,
+        pad: i64,
+    ) -> Result<Handle, Refusal> {
+        self.one("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into()), Arg::named("pad", pad)])
+    }
+
     /// Reduces into a small tensor first, then from there into the one that is meant. Gives the small one.
     pub fn cache_reduction(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
+    }
+
+    /// Like [`Schedule::cache_reduction`], with rows of the small tensor that begin at multiples of `pad` elements.
+    pub fn cache_reduction_padded(
+        &mut self,
+        stmt: impl Into<Value>,
+        tensor: impl Into<Value>,
+        pad: i64,
+    ) -> Result<Handle, Refusal> {
+        self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into()), Arg::named("pad", pad)])
     }
 
     /// Puts the expression that a local is filled with where it is read.

@@ -15,6 +15,10 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, 
 pub struct Made {
     /// The program.
     pub func: Func,
+    /// What took the place of the model's root.
+    pub root: StmtId,
+    /// Where each leaf went.
+    pub leaves: Vec<Vec<StmtId>>,
     /// The new loops in the order of the text, with the dimension of the order that each is of.
     pub loops: Vec<(usize, StmtId)>,
     /// Leaves that went to several places, or to none.
@@ -41,7 +45,7 @@ pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], ste
     }
     let eliminated = eliminate_guards::run(&func, new.id());
     moved.extend(eliminated.moved);
-    Some(Made { func: eliminated.func, loops, moved })
+    Some(Made { func: eliminated.func, root: new.id(), leaves: uses, loops, moved })
 }
 
 /// Whether no bound of the loops and no condition around the leaves may wrap: isl computes with mathematical integers.

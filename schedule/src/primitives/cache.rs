@@ -11,7 +11,7 @@ use taffeta_ast::{Expr, StmtKind};
 pub(crate) const ENTRY: Entry = Entry {
     name: "cache",
     signature: "t = s.cache(S, T)",
-    params: &["stmt", "tensor"],
+    params: &["stmt", "tensor", "pad"],
     summary: "Keeps the part of a tensor that a statement uses in a smaller one.",
     doc: include_str!("cache.md"),
     run: Run::Primitive(run),
@@ -31,7 +31,7 @@ struct Plan {
 
 fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
     // 1. A tensor of known shape, used in the statement.
-    let stage = Stage::of(s, args)?;
+    let mut stage = Stage::of(s, args)?;
     let mut facts = stage.facts(s.func());
     let stored = stage.refs.iter().any(|r| r.kind != Use::Read);
     let fetched = !stage.writes_all_first(s.func(), &mut facts);
@@ -45,6 +45,8 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
         .label(stage.target.origin().span(), "this statement")
         .help(format!("write all of `{name}` before it (`zeros` does), or choose a statement that does so itself")));
     }
+    // 3. Padding is never met.
+    stage.pad(s, args, 3)?;
     Ok(Plan { stage, fetched, stored })
 }
 

@@ -11,7 +11,7 @@ use taffeta_ast::{Expr, ReduceOp, StmtKind};
 pub(crate) const ENTRY: Entry = Entry {
     name: "cache_reduction",
     signature: "t = s.cache_reduction(S, T)",
-    params: &["stmt", "tensor"],
+    params: &["stmt", "tensor", "pad"],
     summary: "Reduces into a small tensor first, and that into the large one.",
     doc: include_str!("cache_reduction.md"),
     run: Run::Primitive(run),
@@ -24,7 +24,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
     // 1. A tensor of known shape, used in the statement.
-    let stage = Stage::of(s, args)?;
+    let mut stage = Stage::of(s, args)?;
     let name = &stage.tensor.symbol;
     // 2. Reductions by one operator alone.
     let first = stage.refs.iter().find_map(|r| match r.kind {
@@ -56,6 +56,8 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
             .label(stage.target.origin().span(), "this statement")
             .help(format!("write all of `{name}` before it (`zeros` does)")));
     }
+    // 4. Padding is never met.
+    stage.pad(s, args, 4)?;
     Ok((stage, op))
 }
 
@@ -69,9 +71,8 @@ fn apply(s: &Schedule, stage: &Stage, op: ReduceOp) -> Change {
         s.func(),
         "cache_reduction",
         |small| {
-            let sizes: Vec<Expr> = small.shape.clone();
             let origin = stage.origin("cache_reduction", "start");
-            Some(crate::tree::over_box(&sizes, small.symbol.name(), &origin, |indices| {
+            Some(crate::tree::over_box(&stage.sizes(), small.symbol.name(), &origin, |indices| {
                 let kind = StmtKind::Store {
                     tensor: small.symbol.clone(),
                     indices: indices.iter().cloned().map(Into::into).collect(),

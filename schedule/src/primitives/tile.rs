@@ -2,7 +2,9 @@
 
 use super::reorder::{chain, perfect};
 use super::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, in_program_terms, model, rebuild, seems_turned, turned};
+use crate::polyhedral::{
+    Edges, Made, Model, Separated, Tiles, in_program_terms, model, rebuild, seems_turned, separate, turned,
+};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -13,7 +15,7 @@ use taffeta_ast::StmtId;
 pub(crate) const ENTRY: Entry = Entry {
     name: "tile",
     signature: "s.tile([L, …], [sizes])",
-    params: &["loops", "sizes", "wavefront", "distribute"],
+    params: &["loops", "sizes", "wavefront", "distribute", "separate"],
     summary: "Cuts a nest of loops into tiles.",
     doc: include_str!("tile.md"),
     run: Run::Primitive(run),
@@ -25,6 +27,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let how = How {
         wavefront: args.flag("wavefront")?.unwrap_or(false),
         distribute: args.flag("distribute")?.unwrap_or(true),
+        separate: args.flag("separate")?.unwrap_or(false),
     };
     Ok(apply(&check(s, &loops, &sizes, how)?))
 }
@@ -50,12 +53,14 @@ fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
 struct How {
     wavefront: bool,
     distribute: bool,
+    separate: bool,
 }
 
 struct Plan {
     model: Model,
     order: Order,
     made: Made,
+    separated: Option<Separated>,
 }
 
 fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan, Refusal> {
@@ -119,7 +124,23 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let gave_up = || {
         Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest")
     };
-    Ok(Plan { made: made.ok_or_else(gave_up)?, model, order })
+    let made = made.ok_or_else(gave_up)?;
+    // 7. Bounds that are simpler in full tiles.
+    let separated = match how.separate {
+        true => {
+            let tiles = Tiles { cut: tiled.into_iter().zip(sizes.iter().copied()).collect(), wavefront: how.wavefront };
+            let nothing = || {
+                let text =
+                    "full tiles and partial ones have the same bounds and conditions inside, as far as is proved";
+                Refusal::illegal(7, text)
+                    .label(at(&nest.loops[0]), "the nest")
+                    .help("leave `separate` out: there is nothing to gain")
+            };
+            Some(separate(&model, &made, &tiles).ok_or_else(nothing)?)
+        }
+        false => None,
+    };
+    Ok(Plan { made, model, order, separated })
 }
 
 /// An order of all leaves: tiles, then the old order, with a place for the statements of the innermost body.
@@ -180,15 +201,23 @@ impl Order {
 }
 
 fn apply(plan: &Plan) -> Change {
-    let Plan { model, order, made } = plan;
-    let (outer, inner): (Vec<_>, Vec<_>) = made.loops.iter().partition(|(d, _)| *d < order.tiles);
-    let list = outer.iter().chain(&inner).map(|(_, id)| Value::from(*id)).collect();
-    let mut change = Change::new(made.func.clone(), Value::List(list));
+    let Plan { model, order, made, separated } = plan;
+    let (outer, inner): (Vec<_>, Vec<_>) = made.loops.iter().copied().partition(|(d, _)| *d < order.tiles);
+    let list = |loops: &[(usize, StmtId)]| Value::List(loops.iter().map(|(_, id)| Value::from(*id)).collect());
+    let (func, returned, inner) = match separated {
+        Some(s) => {
+            let parts = [&outer, &s.full, &s.partial].map(|loops| list(loops));
+            (&s.func, Value::List(parts.to_vec()), [&s.full[..], &s.partial].concat())
+        }
+        None => (&made.func, list(&[&outer[..], &inner].concat()), inner),
+    };
+    let mut change = Change::new(func.clone(), returned);
     let loops: &[Loop] = model.leaves.first().map_or(&[], |w| &w.loops);
     for (k, l) in loops.iter().enumerate() {
         let points: Vec<StmtId> = inner.iter().filter(|(d, _)| *d == order.points[k]).map(|(_, id)| *id).collect();
         change = change.moved(l.stmt.id(), points);
     }
     change.moved.extend(made.moved.iter().cloned());
+    change.moved.extend(separated.iter().flat_map(|s| s.moved.iter().cloned()));
     change
 }

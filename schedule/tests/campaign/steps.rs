@@ -79,6 +79,9 @@ impl Chooser {
                 if self.one_in(3) {
                     args.push(Arg::named("distribute", false));
                 }
+                if self.one_in(2) {
+                    args.push(Arg::named("separate", true));
+                }
                 args
             }
             "polyhedral" if self.one_in(4) => vec![handle(&stmt)],
@@ -137,9 +140,11 @@ impl Chooser {
             }
             "cache_reduction" if !self.one_in(4) => {
                 let (around, t) = self.reduced(&loops)?;
-                vec![handle(&around), tensor(t)]
+                vec![handle(&around), tensor(t)].into_iter().chain(self.padding()).collect()
             }
-            "cache" | "cache_reduction" => vec![handle(&stmt), self.tensor(s)?],
+            "cache" | "cache_reduction" => {
+                vec![handle(&stmt), self.tensor(s)?].into_iter().chain(self.padding()).collect()
+            }
             "set_mem_type" => {
                 let kind = self.pick(&["register", "stack", "heap", "arena"])?;
                 vec![self.tensor(s)?, Arg::from(kind)]
@@ -156,6 +161,10 @@ impl Chooser {
             _ => vec![handle(&l?)],
         };
         Some((method.to_string(), args))
+    }
+
+    fn padding(&mut self) -> Option<Arg> {
+        self.one_in(3).then(|| Arg::named("pad", self.number(1, 8)))
     }
 
     /// Some of the loops around a loop and itself, in any order.

@@ -101,11 +101,13 @@ pub fn scheduled(func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<St
     let mut wrong = None;
     for _ in 0..TRIED {
         let Some((method, args)) = choose.step(&s) else { continue };
-        let count = counts.steps.entry(method.clone()).or_default();
-        count.0 += 1;
+        // Also by what is given by a keyword: `cache pad`.
+        let named = args.iter().filter_map(|a| Some(format!("{method} {}", a.name.as_ref()?)));
+        let kinds: Vec<String> = [method.clone()].into_iter().chain(named).collect();
+        kinds.iter().for_each(|k| counts.steps.entry(k.clone()).or_default().0 += 1);
         match step(&mut s, &method, &args, seed, counts) {
             Ok(true) => {
-                counts.steps.entry(method).or_default().1 += 1;
+                kinds.into_iter().for_each(|k| counts.steps.entry(k).or_default().1 += 1);
                 wrong = fault(&runs, s.func()).or_else(|| again(&func, &s));
             }
             Ok(false) => {}

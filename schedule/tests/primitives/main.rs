@@ -8,6 +8,7 @@ mod blend;
 mod cache;
 mod cache_box;
 mod cache_examples;
+mod cache_pad;
 mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
@@ -37,6 +38,7 @@ mod subscripts;
 mod suggestions;
 mod swap;
 mod tile;
+mod tile_separate;
 mod trace;
 mod typed;
 mod unroll;

@@ -241,7 +241,8 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
             .iter()
             .flat_map(|(a, b)| {
                 let plain = vec![list(&[a, b]), Arg::from(vec![2i64, 3])];
-                [plain.clone(), [plain, vec![Arg::named("wavefront", true)]].concat()]
+                let with = |name: &str| [plain.clone(), vec![Arg::named(name, true)]].concat();
+                [plain.clone(), with("wavefront"), with("separate")]
             })
             .collect(),
         "polyhedral" => all.iter().map(|s| vec![one(s)]).collect(),
@@ -264,7 +265,8 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
         "unroll" => each(&[&[], &[Arg::named("factor", 2)]]),
         "specialize" => each(&[&[Arg::from("n > 2")], &[Arg::from("n % 2 == 0")]]),
         "cache" | "cache_reduction" => {
-            all.iter().flat_map(|s| tensors.iter().map(|t| vec![one(s), tensor(t)])).collect()
+            let plain = all.iter().flat_map(|s| tensors.iter().map(|t| vec![one(s), tensor(t)]));
+            plain.flat_map(|call| [call.clone(), [call, vec![Arg::named("pad", 4)]].concat()]).collect()
         }
         "set_mem_type" => {
             of(&["register", "stack", "heap", "arena"].map(Arg::from).each_ref().map(std::slice::from_ref))

@@ -113,3 +113,68 @@ def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
         return y
     "#]].assert_eq(&body(s.func()));
 }
+
+/// What has variants by keywords has a method for each of them.
+#[test]
+fn variants_are_methods() {
+    let (func, _) = entry(
+        "
+def f(a: f32[n, m], c: inout[f32[n, n]], d: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(i):
+            for k in range(m):
+                c[i, j] += a[i, k] * a[j, k]
+    for u in range(n):
+        for v in range(u):
+            d[u, v] = c[u, v] + c[v, u]
+",
+    );
+    let mut s = Schedule::new(func.clone());
+    let steps = |s: &mut Schedule| -> Result<(), Refusal> {
+        s.cache_padded("i", "a", 8)?;
+        s.cache_reduction_padded("k", "c", 4)?;
+        let apart = s.tile_separated_by_fronts(targets!["u", "v"], &[4, 2])?;
+        assert_eq!([apart.tiles.len(), apart.full.len(), apart.partial.len()], [2, 2, 2]);
+        s.unroll(&apart.full[1], None)?;
+        Ok(())
+    };
+    steps(&mut s).unwrap_or_else(|r| panic!("{r:?}"));
+    same(&func, s.func());
+    expect![[r#"
+        a_cache = empty((n, (m + 7) // 8 * 8), f32)
+        for a.cache.d0 in range(n):
+            for a.cache.d1 in range(m):
+                a_cache[a.cache.d0, a.cache.d1] = a[a.cache.d0, a.cache.d1]
+        for i in range(n):
+            for j in range(i):
+                c_partial = empty((1, 4), f32)
+                c_partial[0, 0] = 0.0
+                for k in range(m):
+                    c_partial[0, 0] += a_cache[i, k] * a_cache[j, k]
+                c[i, j] += c_partial[0, 0]
+        del a_cache
+        for u_w in range(n - (n + 4) // 4):
+            for v_o in range(max(0, u_w - (n + 3) // 4 + 1), min(n // 2 - 1, u_w - (u_w + 1) // 3) + 1):
+                if u_w * 4 + 4 <= n + v_o * 4 and v_o * 6 + 2 <= u_w * 4:
+                    for u_i in range(4):
+                        d[u_w * 4 - v_o * 4 + u_i, v_o * 2] = c[u_w * 4 - v_o * 4 + u_i, v_o * 2] + c[v_o * 2, u_w * 4 - v_o * 4 + u_i]
+                        d[u_w * 4 - v_o * 4 + u_i, v_o * 2 + 1] = c[u_w * 4 - v_o * 4 + u_i, v_o * 2 + 1] + c[v_o * 2 + 1, u_w * 4 - v_o * 4 + u_i]
+                else:
+                    for u_i in range(max(u_w * 4 - v_o * 4, v_o * 2 + 1), min(n - 1, u_w * 4 - v_o * 4 + 3) + 1):
+                        for v_i in range(v_o * 2, min(v_o * 2 + 1, u_i - 1) + 1):
+                            d[u_i, v_i] = c[u_i, v_i] + c[v_i, u_i]
+    "#]].assert_eq(&body(s.func()));
+    let calls: Vec<String> = s.trace().steps.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        s.cache("i", "a", pad=8)
+        s.cache_reduction("k", "c", pad=4)
+        s.tile(["u", "v"], [4, 2], separate=True, wavefront=True)
+        s.unroll("v~i")"#]]
+    .assert_eq(&calls.join("\n"));
+
+    let mut s = Schedule::new(func.clone());
+    let apart = s.tile_separated(targets!["u", "v"], &[4, 2]).unwrap_or_else(|r| panic!("{r:?}"));
+    assert!(matches!(s.length(&apart.full[0]), Ok(Some(4))));
+    assert!(matches!(s.length(&apart.partial[0]), Ok(None)));
+    same(&func, s.func());
+}

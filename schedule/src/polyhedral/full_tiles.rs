@@ -1,0 +1,249 @@
+//! Full tiles apart from partial ones: two versions of what is inside of a tile, of which the first one runs where the
+//! tile is full. Then the bounds of its loops are those of the tile, and nothing else.
+//!
+//! ```text
+//!  for i~o …:                                 for i~o …:
+//!      for i~i in range(i~o * 8,         ─▶       if i~o * 8 + 8 <= n:
+//!              min(n, i~o * 8 + 8)):                  for i~i in range(8):
+//!          A(i~i)                                         A(i~o * 8 + i~i)
+//!                                                 else:
+//!                                                     for i~i in range(i~o * 8, min(n, i~o * 8 + 8)):
+//!                                                         A(i~i)
+//! ```
+//!
+//! The condition is a *guess*: what must not be negative in the domains of leaves, by its least value in the tile.
+//! Nothing rests on it, since both versions compute the same whatever it says. What the bounds become in the first
+//! version is *proved* from it (`eliminate_guards`); a bound of which nothing is proved stays as it is. Loops that
+//! then have a constant length count from 0, so that whoever unrolls them or keeps a box of theirs finds constants.
+
+use super::extract::Model;
+use super::rebuild::Made;
+use crate::affine::Affine;
+use crate::eliminate_guards;
+use crate::tree::{self, Loop};
+use rustc_hash::FxHashMap;
+use taffeta_analysis::pass::copy::Copier;
+use taffeta_analysis::polyhedral::{Condition, Term};
+use taffeta_analysis::query::{Context, walk};
+use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
+
+/// How the tiles of a nest are numbered.
+pub struct Tiles {
+    /// The loops of the nest that are cut, with the sizes of tiles.
+    pub cut: Vec<(usize, i64)>,
+    /// Whether the first loop of tiles runs through the sums of the first two numbers.
+    pub wavefront: bool,
+}
+
+/// A program with full tiles apart.
+pub struct Separated {
+    /// The program.
+    pub func: Func,
+    /// The loops inside of full tiles in the order of the text, with the dimension of the order that each is of.
+    pub full: Vec<(usize, StmtId)>,
+    /// Those inside of partial tiles. What is in one body with neither is in both.
+    pub partial: Vec<(usize, StmtId)>,
+    /// Branches that are gone, and what took their place.
+    pub moved: Vec<(StmtId, Vec<StmtId>)>,
+}
+
+/// Makes two versions of what is inside of tiles, wherever that makes bounds simpler; `None` if it does so nowhere.
+pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> {
+    let dimension: FxHashMap<StmtId, usize> = made.loops.iter().map(|(d, id)| (*id, *d)).collect();
+    let mut bodies = Vec::new();
+    collect(&tree::find(&made.func.body, made.root)?, &dimension, tiles, &mut Vec::new(), &mut bodies);
+    let mut out = Separated { func: made.func.clone(), full: Vec::new(), partial: Vec::new(), moved: Vec::new() };
+    let mut apart = false;
+    for body in bodies {
+        let own = made.loops.iter().filter(|(_, id)| tree::find(&body.stmt, *id).is_some());
+        let Some(cond) = condition(&out.func, model, made, tiles, &body) else { continue };
+        let mut copier = Copier::new("tile", "partial");
+        let partial = copier.stmt(&body.stmt);
+        let kind = StmtKind::If { cond, then: body.stmt.clone(), otherwise: Some(partial) };
+        let branch = Stmt::new(kind, body.stmt.origin().derive("tile", "full"));
+        let eliminated = eliminate_guards::within(&tree::replace(&out.func, body.stmt.id(), &branch), body.stmt.id());
+        if eliminated.count == 0 {
+            continue;
+        }
+        apart = true;
+        out.func = own.clone().fold(eliminated.func, |func, (_, id)| from_zero(&func, *id).unwrap_or(func));
+        out.moved.extend(eliminated.moved);
+        out.partial.extend(own.filter_map(|(d, id)| Some((*d, *copier.ids.get(id)?))));
+    }
+    let is_there = |id: StmtId| tree::find(&out.func.body, id).is_some();
+    let inside = made.loops.iter().filter(|(d, id)| *d >= tiles.cut.len() && is_there(*id));
+    out.full = inside.copied().collect();
+    apart.then_some(out)
+}
+
+/// The program with a loop of constant length counting from 0, if it does not.
+fn from_zero(func: &Func, id: StmtId) -> Option<Func> {
+    let l = Loop::of(&tree::find(&func.body, id)?)?;
+    if l.step.as_int() != Some(1) || l.begin.as_int() == Some(0) {
+        return None;
+    }
+    let mut facts = walk::at(func, id)?;
+    let length = l.trip_count(&mut facts)?;
+    let length = facts.constant(&length).filter(|n| n.as_int() > Some(0))?;
+    let body = tree::substitute(&l.body, &l.iter, &l.value(&Expr::var(&l.iter)));
+    Some(tree::replace(func, id, &l.with(Expr::int(0), length, l.step.clone(), body)))
+}
+
+/// What is inside of a tile.
+struct Body {
+    stmt: Stmt,
+    /// Iterators of the loops of tiles around it, by their dimensions.
+    around: FxHashMap<usize, Symbol>,
+}
+
+/// The largest statements without loops of tiles in them.
+fn collect(
+    s: &Stmt,
+    dimension: &FxHashMap<StmtId, usize>,
+    tiles: &Tiles,
+    around: &mut Vec<(usize, Symbol)>,
+    out: &mut Vec<Body>,
+) {
+    let of_tiles = |s: &Stmt| dimension.get(&s.id()).copied().filter(|d| *d < tiles.cut.len());
+    let mut holds_tiles = false;
+    s.walk(&mut |s| holds_tiles |= of_tiles(s).is_some());
+    if !holds_tiles {
+        out.push(Body { stmt: s.clone(), around: around.iter().cloned().collect() });
+        return;
+    }
+    let entered = match (of_tiles(s), s.kind()) {
+        (Some(d), StmtKind::For { iter, .. }) => {
+            around.push((d, iter.clone()));
+            true
+        }
+        _ => false,
+    };
+    for c in s.kind().inside() {
+        collect(c, dimension, tiles, around, out);
+    }
+    if entered {
+        around.pop();
+    }
+}
+
+/// That the tile around a body is full, as far as that is neither known nor impossible.
+fn condition(func: &Func, model: &Model, made: &Made, tiles: &Tiles, body: &Body) -> Option<Expr> {
+    let range = Range::of(model, tiles, body);
+    let mut wanted: Vec<Expr> = Vec::new();
+    for (k, used) in made.leaves.iter().enumerate() {
+        if used.iter().any(|id| tree::find(&body.stmt, *id).is_some()) {
+            let statement = &model.region.statements[k];
+            range.conditions(&statement.domain, true, &mut wanted);
+        }
+    }
+    let mut facts = walk::at(func, body.stmt.id())?;
+    let chosen = facts.scoped(|facts| {
+        let mut chosen: Vec<Expr> = Vec::new();
+        for cond in wanted {
+            if !facts.prove(&cond) && !facts.refute(&cond) {
+                facts.assume(&cond);
+                chosen.push(cond);
+            }
+        }
+        chosen
+    });
+    without_implied(chosen, &mut facts).into_iter().reduce(|a, b| a.and(&b))
+}
+
+/// Without those that follow from others.
+fn without_implied(mut all: Vec<Expr>, facts: &mut Context) -> Vec<Expr> {
+    for k in (0..all.len()).rev() {
+        let follows = facts.scoped(|facts| {
+            all.iter().enumerate().filter(|(other, _)| *other != k).for_each(|(_, c)| facts.assume(c));
+            facts.prove(&all[k])
+        });
+        if follows {
+            all.remove(k);
+        }
+    }
+    all
+}
+
+/// The indices of iterations in one tile.
+struct Range<'m> {
+    model: &'m Model,
+    /// The first and the last value in the tile, for the loops of the nest of which it is known.
+    ends: FxHashMap<usize, [Expr; 2]>,
+}
+
+impl<'m> Range<'m> {
+    fn of(model: &'m Model, tiles: &Tiles, body: &Body) -> Range<'m> {
+        let iter = |d: usize| body.around.get(&d).map(Expr::var);
+        let number = |k: usize| match k {
+            0 if tiles.wavefront => Some(iter(0)?.minus(&iter(1)?)),
+            _ => iter(k),
+        };
+        let ends = |(k, (index, size)): (usize, &(usize, i64))| {
+            let first = number(k)?.times(&Expr::int(*size));
+            let last = first.plus(&Expr::int(size - 1));
+            Some((*index, [first, last]))
+        };
+        Range { model, ends: tiles.cut.iter().enumerate().filter_map(ends).collect() }
+    }
+
+    /// Adds what makes a condition hold (or not) for all iterations of the tile. What has no least value here is left
+    /// out.
+    fn conditions(&self, c: &Condition, holds: bool, out: &mut Vec<Expr>) {
+        match c {
+            Condition::All(all) if holds => all.iter().for_each(|c| self.conditions(c, holds, out)),
+            Condition::Any(all) if !holds => all.iter().for_each(|c| self.conditions(c, holds, out)),
+            Condition::Not(c) => self.conditions(c, !holds, out),
+            Condition::NotNegative(t) if mentions(t) => {
+                let least = if holds {
+                    self.extreme(t, false)
+                } else {
+                    self.extreme(t, true).map(|most| Expr::int(-1).minus(&most))
+                };
+                let cond = least.map(|least| not_negative(&least));
+                out.extend(cond.filter(|c| !out.contains(c)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The largest value of a term in the tile, or its smallest one, or a bound of it.
+    fn extreme(&self, t: &Term, largest: bool) -> Option<Expr> {
+        let joined = |all: &[Term], f: fn(&Expr, &Expr) -> Expr| {
+            let each: Option<Vec<Expr>> = all.iter().map(|t| self.extreme(t, largest)).collect();
+            each?.into_iter().reduce(|a, b| f(&a, &b))
+        };
+        match t {
+            Term::Number(n) => Some(Expr::int(*n)),
+            Term::Parameter(k) => self.model.region.parameters.get(*k).cloned(),
+            Term::Index(k) => self.ends.get(k).map(|ends| ends[usize::from(largest)].clone()),
+            Term::Sum(parts) => parts.iter().try_fold(Expr::int(0), |sum, (c, t)| {
+                Some(sum.plus(&self.extreme(t, largest == (*c >= 0))?.times(&Expr::int(*c))))
+            }),
+            Term::Quotient(t, by) => Some(self.extreme(t, largest)?.floor_div(&Expr::int(*by))),
+            Term::Least(all) => joined(all, Expr::min_with),
+            Term::Greatest(all) => joined(all, Expr::max_with),
+        }
+    }
+}
+
+/// Whether a term changes with an index.
+fn mentions(t: &Term) -> bool {
+    match t {
+        Term::Number(_) | Term::Parameter(_) => false,
+        Term::Index(_) => true,
+        Term::Sum(parts) => parts.iter().any(|(_, t)| mentions(t)),
+        Term::Quotient(t, _) => mentions(t),
+        Term::Least(all) | Term::Greatest(all) => all.iter().any(mentions),
+    }
+}
+
+/// `0 <= e`, with what is taken away on the left and what is added on the right.
+fn not_negative(e: &Expr) -> Expr {
+    let Some(sum) = Affine::of(e) else { return Expr::int(0).less_eq(e) };
+    let part = |sign: i64, constant: i64| {
+        let terms = sum.terms.iter().filter(|(_, c)| c.signum() == sign);
+        let terms = terms.map(|(e, c)| (e.clone(), c.saturating_abs())).collect();
+        Affine { terms, constant }.expr()
+    };
+    part(-1, sum.constant.min(0).saturating_neg()).less_eq(&part(1, sum.constant.max(0)))
+}
