@@ -39,9 +39,10 @@ pub struct Tiles {
 pub struct Separated {
     /// The program.
     pub func: Func,
-    /// The loops inside of full tiles in the order of the text, with the dimension of the order that each is of.
+    /// The loops inside of full tiles in the order of the text, with the dimension of the order that each is of; also
+    /// those of which there is one version, since a second one would be the same.
     pub full: Vec<(usize, StmtId)>,
-    /// Those inside of partial tiles. What is in one body with neither is in both.
+    /// Those inside of partial tiles.
     pub partial: Vec<(usize, StmtId)>,
     /// Branches that are gone, and what took their place.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
