@@ -66,20 +66,38 @@ impl Local {
     /// ones, an index out of range could become one that is in range.
     pub fn in_range(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let name = &self.tensor.symbol;
-        let mut out: Option<String> = None;
-        region::at_accesses(func, &self.body, name, &mut |c, _, indices| {
-            for k in dims {
-                if out.is_none() && !c.in_range(name, *k, &indices[*k].index) {
-                    out = Some(taffeta_ast::print::expr(&indices[*k].index));
-                }
-            }
-        });
+        let out = self.index(func, dims, &|c, k, index| !c.in_range(name, k, index));
         let Some(index) = out else { return Ok(()) };
         let text =
             format!("the index `{index}` of `{name}` is not proved to be in range, and would not be checked any more");
         Err(Refusal::illegal(condition, text)
             .label(self.stmt.origin().span(), "declared here")
             .help("assert before the access that it is in range"))
+    }
+
+    /// Refuses accesses in which computing the index in one of these dimensions may stop the program: it would not do so
+    /// any more where the index goes.
+    pub fn indices_can_go(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
+        let Some(index) = self.index(func, dims, &|c, _, index| c.may_stop(index)) else { return Ok(()) };
+        let name = &self.tensor.symbol;
+        let text =
+            format!("computing the index `{index}` of `{name}` may stop the program, and would not happen any more");
+        Err(Refusal::illegal(condition, text)
+            .label(self.stmt.origin().span(), "declared here")
+            .help("assert before the access that what it reads is in range"))
+    }
+
+    /// The first index in one of these dimensions for which that is so.
+    fn index(&self, func: &Func, dims: &[usize], is_so: &dyn Fn(&mut Context, usize, &Expr) -> bool) -> Option<String> {
+        let mut found: Option<String> = None;
+        region::at_accesses(func, &self.body, &self.tensor.symbol, &mut |c, indices| {
+            for k in dims {
+                if found.is_none() && is_so(c, *k, &indices[*k].index) {
+                    found = Some(taffeta_ast::print::expr(&indices[*k].index));
+                }
+            }
+        });
+        found
     }
 
     /// The program with another shape of the tensor and other indices. The sizes `checked` are asserted not to be

@@ -61,6 +61,9 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     // 4. No access is out of range: there would be nothing to be out of the range of.
     let dims: Vec<usize> = (0..local.tensor.ndim()).collect();
     local.in_range(func, 4, &dims)?;
+    let value = witness.value(value);
+    let gone: Vec<usize> = dims.into_iter().filter(|k| !evaluates(&value, &element[*k])).collect();
+    local.indices_can_go(func, 4, &gone)?;
     // 5. What stops the program still does.
     stops_alike(func, &local, write, &all)?;
     // 6. Every read comes after the write of its element.
@@ -76,7 +79,6 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
         return Err(Refusal::dependence(6, format!("an element of `{name}` is read before it is written"), d));
     }
     // 7. What the value reads is there, and the same, where the tensor is read.
-    let value = witness.value(value);
     let (body, made) = replaced(&local.body, &name, &element, &value);
     let readers: FxHashSet<StmtId> = all.iter().filter(|r| r.kind == Use::Read).map(|r| r.site.stmt.id()).collect();
     alive(&local, write, &value, &readers)?;
@@ -160,6 +162,15 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
         facts.prove(&here.equals(&Expr::var(iter)))
     });
     sure.then_some(witness)
+}
+
+/// Whether the iterator is evaluated whenever the expression is.
+fn evaluates(e: &Expr, iter: &Symbol) -> bool {
+    match e.kind() {
+        ExprKind::Var(s) => s == iter,
+        ExprKind::Apply(op, args) if op.is_lazy() => evaluates(&args[0], iter),
+        _ => e.children().into_iter().any(|c| evaluates(c, iter)),
+    }
 }
 
 /// Computing the value cannot stop the program, or it is surely computed right behind as well.

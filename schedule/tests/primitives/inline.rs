@@ -557,3 +557,37 @@ fn longformer() {
         "#]],
     );
 }
+
+#[test]
+fn an_index_that_stops_the_program_does_not_go() {
+    not_inlined(
+        "
+def f(k: i64[n], y: inout[f32[n]]):
+    t = empty((n,), f32)
+    for i in range(n):
+        t[i] = 2.0
+    for j in range(n):
+        y[j] = t[min(max(k[j + 1], 0), n - 1)]
+",
+        expect![[r#"
+            schedule::illegal (4): computing the index `min(max(k[j + 1], 0), n - 1)` of `t` may stop the program, and would not happen any more
+              `t = empty((n,), f32)` declared here
+              help: assert before the access that what it reads is in range
+        "#]],
+    );
+    // What the value needs is computed in any case.
+    inlined(
+        "
+def f(x: f32[n], k: i64[n], y: inout[f32[n]]):
+    t = empty((n,), f32)
+    for i in range(n):
+        t[i] = x[i]
+    for j in range(n):
+        y[j] = t[min(max(k[j + 1], 0), n - 1)]
+",
+        expect![[r#"
+            for j in range(n):
+                y[j] = x[min(max(k[j + 1], 0), n - 1)]
+        "#]],
+    );
+}

@@ -429,3 +429,23 @@ def f(x: inout[f32[n]]):
         "#]],
     );
 }
+
+/// An index that is 0 where it has a value, and that stops the program where it has none.
+#[test]
+fn an_index_that_stops_the_program_does_not_go() {
+    refused(
+        "
+def f(x: f32[n], k: i64[n], y: inout[f32[n]]):
+    t = zeros((1,), f32)
+    for i in range(n):
+        t[min(max(k[i + 1], 0), 0)] = x[i]
+        y[i] = t[0]
+",
+        |s| call(s, "var_squeeze", args!["t", 0]).map(drop),
+        expect![[r#"
+            schedule::illegal (3): computing the index `min(max(k[i + 1], 0), 0)` of `t` may stop the program, and would not happen any more
+              `t = zeros((1,), f32)` declared here
+              help: assert before the access that what it reads is in range
+        "#]],
+    );
+}
