@@ -89,6 +89,19 @@ impl System {
     }
 }
 
+/// Whether facts over integers do not stand for all of a condition.
+fn is_vague(cond: &Expr) -> bool {
+    match cond.kind() {
+        ExprKind::Apply(Op::Not, args) => is_vague(&args[0]),
+        ExprKind::Apply(Op::And | Op::BitAnd | Op::Or | Op::BitOr, args) if cond.dtype() == DType::Bool => {
+            args.iter().any(is_vague)
+        }
+        ExprKind::Apply(op, args) if op.is_comparison() => !args[0].dtype().is_int(),
+        ExprKind::Const(_) => false,
+        _ => true,
+    }
+}
+
 impl Context {
     /// A condition holds, or does not. Facts are learnt, choices are kept.
     pub(super) fn decompose(&mut self, cond: &Expr, holds: bool, assumed: &mut Assumptions) {
@@ -154,7 +167,9 @@ impl Context {
         }
         choice.iter().find_map(|(cond, holds)| {
             self.scoped(|c| {
-                let mut assumed = Assumptions { choices: rest.to_vec(), impossible: false, vague: assumed.vague };
+                // What follows from the choice, since the other one cannot be, is supposed all the same.
+                let vague = assumed.vague || is_vague(cond);
+                let mut assumed = Assumptions { choices: rest.to_vec(), impossible: false, vague };
                 c.decompose(cond, *holds, &mut assumed);
                 c.choose(mark, &assumed, first, fuel - 1)
             })

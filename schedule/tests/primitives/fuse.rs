@@ -337,3 +337,27 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
         "#]],
     );
 }
+
+/// One of two conditions holds, and one cannot: the other one follows, and is no less a comparison of floats.
+#[test]
+fn a_witness_that_rests_on_a_comparison_of_floats_is_not_exact() {
+    refused(
+        "
+def f(c: f32[n], t: inout[i64[n]], y: inout[i64[n]]):
+    for i in range(n):
+        t[i] = 1
+    for k in range(1):
+        if 9.0 < c[0] or (k * 2 + 1) % 2 == 0:
+            for j in range(k // 2, n):
+                y[j] = t[j]
+",
+        |s| call(s, "fuse", args!["i", "k"; shift = -2]).map(drop),
+        expect![[r#"
+            schedule::dependence (5): it would reverse a dependence: `k` needs later iterations of `i`
+              `t[i] = 1` first writes `t[i]` at i = 0
+              `y[j] = t[j]` then reads `t[j]` at k = 0, j = 0
+              note: flow dependence (RAW), within one iteration of the loops around both
+              note: the element is t[0] with n = 1, as far as could be found out
+        "#]],
+    );
+}
