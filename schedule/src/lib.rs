@@ -25,6 +25,7 @@ mod concurrent;
 mod condition;
 mod eliminate_guards;
 mod expand;
+mod flow;
 mod local;
 mod marks;
 mod order;

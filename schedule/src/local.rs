@@ -4,6 +4,7 @@
 use crate::refusal::Refusal;
 use crate::region;
 use crate::schedule::Schedule;
+use crate::selector::Declared;
 use crate::stage;
 use crate::tree;
 use crate::value::Args;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::format::Format;
-use taffeta_ast::stmt::{AssertKind, MessagePart};
+use taffeta_ast::stmt::{AssertKind, Memory, MessagePart};
 use taffeta_ast::{Access, Expr, Func, Stmt, StmtKind, Tensor};
 
 /// A tensor that is declared in the program.
@@ -27,8 +28,16 @@ impl Local {
     /// The local tensor that the argument `tensor` of a call names. Condition 1: there is nothing about it that forbids
     /// to change its accesses.
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Local, Refusal> {
-        let declared = s.tensor(args.need("tensor")?)?;
-        stage::usable(s.func(), &declared)?;
+        Local::declared(s, &s.tensor(args.need("tensor")?)?)
+    }
+
+    /// Likewise; of several tensors of that name it is the one that a statement uses.
+    pub fn used_in(s: &Schedule, args: &Args<'_>, stmt: &Stmt) -> Result<Local, Refusal> {
+        Local::declared(s, &s.tensor_in(stmt, args.need("tensor")?)?)
+    }
+
+    fn declared(s: &Schedule, declared: &Declared) -> Result<Local, Refusal> {
+        stage::usable(s.func(), declared)?;
         let name = declared.tensor.symbol.name().to_string();
         match declared.stmt.as_ref().map(|d| (d, d.kind())) {
             Some((stmt, StmtKind::VarDef { tensor, body })) => {
@@ -90,7 +99,7 @@ impl Local {
     /// The first index in one of these dimensions for which that is so.
     fn index(&self, func: &Func, dims: &[usize], is_so: &dyn Fn(&mut Context, usize, &Expr) -> bool) -> Option<String> {
         let mut found: Option<String> = None;
-        region::at_accesses(func, &self.body, &self.tensor.symbol, &mut |c, indices| {
+        region::at_accesses(func, &self.body, &self.tensor.symbol, &mut |c, _, indices| {
             for k in dims {
                 if found.is_none() && is_so(c, *k, &indices[*k].index) {
                     found = Some(taffeta_ast::print::expr(&indices[*k].index));
@@ -117,16 +126,23 @@ impl Local {
             &indices,
         );
         let format = Format::dense(shape.len());
-        let new = Arc::new(Tensor { shape, format, ..(**tensor).clone() });
+        // A scalar is a variable, wherever an array was to be kept.
+        let memory = if shape.is_empty() { Memory::Auto } else { tensor.memory };
+        let new = Arc::new(Tensor { shape, format, memory, ..(**tensor).clone() });
         let scope = self.stmt.with_kind(StmtKind::VarDef { tensor: new, body });
+        tree::replace(func, self.stmt.id(), &self.after_checks(func, step, checked, scope))
+    }
+
+    /// A statement that takes the declaration's place, after assertions that the sizes `checked` are not negative where
+    /// this is not proved: what the declaration said.
+    pub fn after_checks(&self, func: &Func, step: &'static str, checked: &[usize], stmt: Stmt) -> Stmt {
         let mut facts = self.facts(func);
         let asserts: Vec<Stmt> =
-            checked.iter().filter_map(|k| not_negative(&self.stmt, tensor, *k, step, &mut facts)).collect();
-        let stmt = match asserts.is_empty() {
-            true => scope,
-            false => Stmt::seq(asserts.into_iter().chain([scope]), taffeta_ast::Origin::none()),
-        };
-        tree::replace(func, self.stmt.id(), &stmt)
+            checked.iter().filter_map(|k| not_negative(&self.stmt, &self.tensor, *k, step, &mut facts)).collect();
+        match asserts.is_empty() {
+            true => stmt,
+            false => Stmt::seq(asserts.into_iter().chain([stmt]), taffeta_ast::Origin::none()),
+        }
     }
 }
 

@@ -8,12 +8,12 @@ use crate::selector;
 use crate::trace::Argument;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, IndexMap, Value};
-use taffeta_analysis::query::depend::Dependences;
-use taffeta_analysis::query::reference::Reference;
-use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind, Symbol, print};
+use taffeta_ast::{Span, Stmt, StmtId, StmtKind, Symbol, print};
 
 /// Steps that are tried for one refusal, at most.
 const MOST_TRIED: usize = 24;
+/// Tensors that are made private for one step, at most.
+const MOST_PRIVATE: usize = 3;
 
 /// The refusal with what would work, if that is found.
 pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) -> Refusal {
@@ -58,6 +58,10 @@ fn stmt(id: StmtId) -> Arg {
     Arg::from(id)
 }
 
+fn handle(tensor: &Symbol) -> Arg {
+    Arg { name: None, value: Value::Handle(Handle::Tensor(tensor.clone())), span: Span::NONE }
+}
+
 fn stmts(of: &[StmtId]) -> Arg {
     Arg::from(of.iter().map(|id| Value::from(*id)).collect::<Vec<Value>>())
 }
@@ -97,7 +101,7 @@ impl Search<'_> {
         let rest = self.args[1..].to_vec();
         let with = |id: StmtId| [&[stmt(id)], rest.as_slice()].concat();
         // A tensor that every iteration could have for itself.
-        if let Some(text) = self.private(&l, tensor) {
+        if let Some(text) = self.private(&l, tensor, &with) {
             return Some(text);
         }
         let concurrent = matches!(self.method, "parallelize" | "vectorize");
@@ -155,8 +159,7 @@ impl Search<'_> {
 
     /// Reductions into a tensor of the loop's own first.
     fn apart(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
-        let tensor = Arg { name: None, value: Value::Handle(Handle::Tensor(tensor.clone())), span: Span::NONE };
-        let method = self.method;
+        let (tensor, method) = (handle(tensor), self.method);
         let inside = loops_in(&l.body);
         inside.into_iter().chain([l.stmt.id()]).find_map(|at| {
             let mut one = self.begin();
@@ -165,30 +168,19 @@ impl Search<'_> {
         })
     }
 
-    /// A local tensor that is used in the loop alone, declared in it: each iteration then has its own.
-    fn private(&mut self, l: &Loop, tensor: &Symbol) -> Option<String> {
-        let declared = selector::tensors(self.s.func()).into_iter().find(|d| d.symbol() == tensor)?;
-        let outside = declared.stmt.filter(|d| tree::find(d, l.stmt.id()).is_some())?;
-        let StmtKind::VarDef { tensor: t, body } = outside.kind() else { return None };
-        // Every use of it is in the loop, and no iteration reads what another one left there.
-        let all = Dependences::new(self.s.func());
-        let elsewhere = |r: &Reference| r.site.stmt.id() != outside.id() && !r.site.inside(l.stmt.id());
-        if all.references().iter().any(|r| r.tensor == *tensor && elsewhere(r))
-            || all.exposed_read(tensor, &l.stmt).is_some()
-        {
-            return None;
+    /// Tensors of which every iteration could have its own: the one of the dependence, then those that are in the way
+    /// when it is not any more.
+    fn private(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
+        let (mut one, mut tensor) = (self.begin(), tensor.clone());
+        let args = with(l.stmt.id());
+        for _ in 0..MOST_PRIVATE {
+            self.take(&mut one, "privatize", &[handle(&tensor), stmt(l.stmt.id())])?;
+            match one.s.trying().call(self.method, &args) {
+                Ok(_) => return self.take(&mut one, self.method, &args).map(|_| one.said()),
+                Err(refusal) => tensor = refusal.dependence.as_ref()?.source.tensor.clone(),
+            }
         }
-        let own = outside.with_kind(StmtKind::VarDef { tensor: t.clone(), body: l.body.clone() });
-        let moved = tree::replaced(body, l.stmt.id(), &l.with_body(own));
-        let func: Func = tree::replace(self.s.func(), outside.id(), &moved);
-        self.left = self.left.checked_sub(1)?;
-        taffeta_ast::validate::logical(&func).ok()?;
-        let mut s = Schedule::new(func).trying();
-        s.call(self.method, &[&[stmt(l.stmt.id())], &self.args[1..]].concat()).ok()?;
-        Some(format!(
-            "declare `{tensor}` in the loop `{}`, so that every iteration has its own: then it is legal",
-            l.iter
-        ))
+        None
     }
 
     /// An order of two loops: after what stands beside the inner one was cut off, or skewed.

@@ -317,6 +317,16 @@ impl Schedule {
         self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into()), Arg::named("pad", pad)])
     }
 
+    /// Gives every iteration of a loop a tensor of its own, which it gives.
+    pub fn privatize(&mut self, tensor: impl Into<Value>, l: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("privatize", &[Arg::from(tensor.into()), Arg::from(l.into())])
+    }
+
+    /// Keeps of a local tensor what is alive at a time. Gives the tensor.
+    pub fn contract(&mut self, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
+        self.one("contract", &[Arg::from(tensor.into())])
+    }
+
     /// Puts the expression that a local is filled with where it is read.
     pub fn inline(&mut self, tensor: impl Into<Value>) -> Result<(), Refusal> {
         self.call("inline", &[Arg::from(tensor.into())]).map(drop)

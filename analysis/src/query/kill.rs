@@ -33,11 +33,15 @@ impl Dependences<'_> {
     ///
     /// A reduction reads the element that it combines.
     pub fn exposed_read(&self, tensor: &Symbol, within: &Stmt) -> Option<Reference> {
-        let inside = |r: &&Reference| r.tensor == *tensor && depth(r, within).is_some();
-        let writes: Vec<&Reference> =
-            self.references().iter().filter(inside).filter(|r| r.kind == Use::Write).collect();
-        let mut reads = self.references().iter().filter(inside).filter(|r| r.kind != Use::Write);
-        reads.find(|r| !self.is_killed(r, &writes, within)).cloned()
+        self.exposed_reads(tensor, within).next().cloned()
+    }
+
+    /// All of them, in the order of the text.
+    pub fn exposed_reads<'a>(&'a self, tensor: &Symbol, within: &'a Stmt) -> impl Iterator<Item = &'a Reference> + 'a {
+        let inside: Vec<&Reference> = self.of(tensor).filter(|r| depth(r, within).is_some()).collect();
+        let (writes, reads): (Vec<&Reference>, Vec<&Reference>) =
+            inside.into_iter().partition(|r| r.kind == Use::Write);
+        reads.into_iter().filter(move |r| !self.is_killed(r, &writes, within))
     }
 
     fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {

@@ -192,6 +192,11 @@ impl Reference {
         Arc::ptr_eq(&self.site, &other.site)
     }
 
+    /// Whether both are one reference of a program.
+    pub fn is(&self, other: &Reference) -> bool {
+        self.place == other.place
+    }
+
     /// How many steps of the way lead into the scope of the tensor; 0 if none does.
     pub fn scope(&self) -> usize {
         self.scope

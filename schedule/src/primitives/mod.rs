@@ -8,6 +8,7 @@ pub(crate) mod as_lib;
 mod blend;
 mod cache;
 mod cache_reduction;
+mod contract;
 mod fission;
 mod fuse;
 mod inline;
@@ -17,6 +18,7 @@ mod move_to;
 mod parallelize;
 mod permute;
 mod polyhedral;
+mod privatize;
 mod queries;
 mod reorder;
 mod reverse;
@@ -84,6 +86,8 @@ const ENTRIES: &[&Entry] = &[
     &vectorize::ENTRY,
     &cache::ENTRY,
     &cache_reduction::ENTRY,
+    &privatize::ENTRY,
+    &contract::ENTRY,
     &inline::ENTRY,
     &set_mem_type::ENTRY,
     &var_split::ENTRY,

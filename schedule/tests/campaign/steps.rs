@@ -30,7 +30,12 @@ pub fn primitives() -> Vec<&'static str> {
 
 impl Chooser {
     pub fn new(seed: u64) -> Chooser {
-        Chooser { rng: StdRng::seed_from_u64(seed), methods: primitives() }
+        Chooser::among(seed, primitives())
+    }
+
+    /// Chooses among these primitives.
+    pub fn among(seed: u64, methods: Vec<&'static str>) -> Chooser {
+        Chooser { rng: StdRng::seed_from_u64(seed), methods }
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -54,7 +59,7 @@ impl Chooser {
         let method = self.pick(&self.methods.clone())?;
         let mut all = Vec::new();
         s.func().body.walk(&mut |s| all.push(s.clone()));
-        let loops: Vec<Stmt> = all.iter().filter(|s| matches!(s.kind(), StmtKind::For { .. })).cloned().collect();
+        let loops = loops(&s.func().body);
         let l = self.pick(&loops);
         let stmt = self.pick(&all)?;
         let handle = |s: &Stmt| Arg::from(s.id());
@@ -156,7 +161,11 @@ impl Chooser {
             }
             "var_unsqueeze" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1))],
             "var_reorder" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(vec![1i64, 0])],
-            "inline" => vec![self.local(s, |_| true)?],
+            "inline" | "contract" => vec![self.local(s, |_| true)?],
+            "privatize" => {
+                let (t, l) = self.used(s)?;
+                vec![tensor(t), handle(&l)]
+            }
             "as_lib" if !self.one_in(4) => vec![handle(&self.product(&loops)?)],
             _ => vec![handle(&l?)],
         };
@@ -223,6 +232,29 @@ impl Chooser {
         self.pick(&all)
     }
 
+    /// A tensor, and a loop that uses it; most often one that is declared outside of it.
+    fn used(&mut self, s: &Schedule) -> Option<(Symbol, Stmt)> {
+        let mut all = Vec::new();
+        s.func().body.walk(&mut |d| {
+            let StmtKind::VarDef { tensor, body } = d.kind() else { return };
+            for l in loops(body) {
+                let mut used = false;
+                l.walk(&mut |s| {
+                    if let StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } = s.kind() {
+                        used |= *t == tensor.symbol;
+                    }
+                });
+                all.extend(used.then(|| (tensor.symbol.clone(), l)));
+            }
+        });
+        if all.is_empty() || self.one_in(8) {
+            let l = self.pick(&loops(&s.func().body))?;
+            let written: Vec<Symbol> = s.func().interface().map(|t| t.symbol.clone()).collect();
+            return Some((self.pick(&written)?, l));
+        }
+        self.pick(&all)
+    }
+
     /// Most often a local tensor of that kind, if there is one.
     fn local(&mut self, s: &Schedule, fits: impl Fn(&Tensor) -> bool) -> Option<Arg> {
         let mut all = Vec::new();
@@ -250,6 +282,13 @@ impl Chooser {
         });
         self.pick(&all).map(tensor)
     }
+}
+
+/// The loops in a statement, in the order of the text.
+fn loops(inside: &Stmt) -> Vec<Stmt> {
+    let mut all = Vec::new();
+    inside.walk(&mut |s| all.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
+    all
 }
 
 fn tensor(t: Symbol) -> Arg {

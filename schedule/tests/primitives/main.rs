@@ -13,6 +13,7 @@ mod cache_reduction;
 mod common;
 #[path = "../campaign/confirm.rs"]
 mod confirm;
+mod contract;
 mod ends;
 mod figures;
 mod fission;
@@ -26,6 +27,7 @@ mod names;
 mod parallelize;
 mod permute;
 mod polyhedral;
+mod privatize;
 mod reorder;
 mod reverse;
 mod separate_tail;

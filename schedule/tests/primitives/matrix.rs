@@ -275,7 +275,8 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
         "var_merge" => of(&[&[Arg::from(0)]]),
         "var_squeeze" | "var_unsqueeze" => of(&[&[Arg::from(0)], &[Arg::from(1)]]),
         "var_reorder" => of(&[&[Arg::from(vec![1i64, 0])]]),
-        "inline" => of(&[&[]]),
+        "inline" | "contract" => of(&[&[]]),
+        "privatize" => tensors.iter().flat_map(|t| loops.iter().map(|l| vec![tensor(t), one(l)])).collect(),
         _ => each(&[&[]]),
     }
 }

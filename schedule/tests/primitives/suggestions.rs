@@ -59,7 +59,24 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     proposed(
         text,
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect!["declare `t` in the loop `i`, so that every iteration has its own: then it is legal"],
+        expect![[r#"this is legal: `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
+    );
+    // Several of them, of which one is overwritten by another loop.
+    proposed(
+        "
+def f(x: f32[n, m], y: inout[f32[n, m]]):
+    t = zeros((m,), f32)
+    u = empty((), f32)
+    for i in range(n):
+        u[...] = 0
+        for j in range(m):
+            t[j] = x[i, j] * 2
+            u[...] += t[j]
+        for j in range(m):
+            y[i, j] = t[j] / u
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"this is legal: `s.privatize("u", "i")`, then `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
     );
     // What an iteration finds of the one before stays where it is.
     let kept =

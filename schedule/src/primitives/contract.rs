@@ -1,0 +1,266 @@
+#![doc = include_str!("contract.md")]
+
+use super::{Entry, Run};
+use crate::block;
+use crate::flow::Flow;
+use crate::local::Local;
+use crate::refusal::Refusal;
+use crate::region;
+use crate::schedule::{Change, Schedule};
+use crate::tree;
+use crate::value::{Args, Handle, Value};
+use std::ops::RangeInclusive;
+use taffeta_analysis::query::depend::{Dependence, Dependences};
+use taffeta_analysis::query::reference::{Reference, references};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::poly::tidy;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "contract",
+    signature: "t = s.contract(T)",
+    params: &["tensor"],
+    summary: "Keeps of a local tensor what is alive at a time.",
+    doc: include_str!("contract.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    // 1. A local tensor.
+    let local = Local::of(s, args)?;
+    Ok(apply(check(s, &local)?))
+}
+
+struct Plan {
+    /// The program with the declaration in its new place.
+    func: Func,
+    /// The tensor there.
+    local: Local,
+    /// What is kept of each dimension.
+    parts: Vec<Part>,
+}
+
+/// What is kept of a dimension.
+enum Part {
+    All,
+    /// So many elements from the first one on.
+    Box {
+        first: Expr,
+        size: Expr,
+    },
+    /// One element, and no dimension.
+    One,
+}
+
+fn check(s: &Schedule, local: &Local) -> Result<Plan, Refusal> {
+    let name = &local.tensor.symbol;
+    // 2. It is used.
+    let all = Dependences::inside(s.func(), local.stmt.id());
+    if all.of(name).len() == 0 {
+        let text = format!("`{name}` is never used");
+        return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));
+    }
+    // 3. Less of it is alive at a time.
+    let place = Place::innermost(&all, local);
+    let (func, inner) = place.declared(s.func(), local);
+    let parts = parts(&func, &inner);
+    if place.crossed == 0 && parts.iter().all(|p| matches!(p, Part::All)) {
+        return Err(place.obstacle.refusal(s, local));
+    }
+    Ok(Plan { func, local: inner, parts })
+}
+
+fn apply(plan: Plan) -> Change {
+    let Plan { func, local, parts } = plan;
+    let kept = local.tensor.shape.iter().zip(&parts).filter_map(|(dim, part)| match part {
+        Part::All => Some(dim.clone()),
+        Part::Box { size, .. } => Some(size.clone()),
+        Part::One => None,
+    });
+    let func = local.reshaped(&func, "contract", kept.collect(), &[], |indices: Vec<Access>| {
+        let inside = |(a, part): (Access, &Part)| match part {
+            Part::All => Some(a),
+            Part::Box { first, .. } => Some(a.map(&mut |k| tidy(&k.minus(first)))),
+            Part::One => None,
+        };
+        indices.into_iter().zip(&parts).filter_map(inside).collect()
+    });
+    Change::new(func, Value::Handle(Handle::Tensor(local.tensor.symbol.clone())))
+}
+
+// ---- where it is declared
+
+/// Where a declaration goes.
+struct Place {
+    /// The statement that it goes around, or into.
+    stmt: Stmt,
+    /// Of a sequence, the statements that it goes around.
+    among: Option<RangeInclusive<usize>>,
+    /// Loops on the way there.
+    crossed: usize,
+    /// Why it goes no further in.
+    obstacle: Obstacle,
+}
+
+enum Obstacle {
+    /// A value goes from one iteration of the loop to another.
+    Carried(Stmt, Box<Dependence>),
+    /// The loop is run by vector instructions, and holds no arrays.
+    Vectorised(Stmt),
+    /// The statements that use it.
+    Used(Vec<Stmt>),
+}
+
+impl Place {
+    /// The innermost block with all uses of the tensor, across loops that carry no value of it.
+    fn innermost(all: &Dependences<'_>, local: &Local) -> Place {
+        let name = &local.tensor.symbol;
+        let flow = Flow { all, tensor: name };
+        let (mut at, mut crossed) = (local.body.clone(), 0);
+        loop {
+            let within = match next(&at, name, &flow) {
+                Ok(within) => within,
+                Err((among, obstacle)) => return Place { stmt: at, among, crossed, obstacle },
+            };
+            crossed += usize::from(matches!(at.kind(), StmtKind::For { .. }));
+            at = within;
+        }
+    }
+
+    /// The program with the tensor declared there, and the tensor.
+    fn declared(&self, func: &Func, local: &Local) -> (Func, Local) {
+        let around = |body: Stmt| local.stmt.with_kind(StmtKind::VarDef { tensor: local.tensor.clone(), body });
+        let new = match (self.stmt.kind(), &self.among) {
+            (StmtKind::Seq(stmts), Some(among)) if among.clone().count() < stmts.len() => {
+                let (first, last) = (*among.start(), *among.end());
+                let origin = self.stmt.origin().derive("contract", "scope");
+                let scope = around(Stmt::seq(stmts[among.clone()].iter().cloned(), origin));
+                let parts = [&stmts[..first], &[scope], &stmts[last + 1..]].concat();
+                self.stmt.with_kind(StmtKind::Seq(parts))
+            }
+            _ => around(self.stmt.clone()),
+        };
+        let body = tree::replaced(&local.body, self.stmt.id(), &new);
+        // Where it is declared now may not be reached.
+        let sizes: Vec<usize> = (0..local.tensor.ndim()).collect();
+        let body = local.after_checks(func, "contract", &sizes, body);
+        let func = tree::replace(func, local.stmt.id(), &body);
+        let stmt = tree::find(&func.body, local.stmt.id()).unwrap_or_else(|| local.stmt.clone());
+        let body = match stmt.kind() {
+            StmtKind::VarDef { body, .. } => body.clone(),
+            _ => local.body.clone(),
+        };
+        (func, Local { tensor: local.tensor.clone(), stmt, body })
+    }
+}
+
+/// The statement directly inside that has all uses of the tensor, if it may be declared there; or which statements of a
+/// sequence have them, and what stands in the way.
+fn next(at: &Stmt, name: &Symbol, flow: &Flow<'_, '_>) -> Result<Stmt, (Option<RangeInclusive<usize>>, Obstacle)> {
+    let here = |obstacle: Obstacle| Err((None, obstacle));
+    // Bounds, conditions and shapes are evaluated before what is inside.
+    if at.kind().exprs().into_iter().any(|e| effects::loads(e).contains(name)) {
+        return here(Obstacle::Used(vec![at.clone()]));
+    }
+    match at.kind() {
+        StmtKind::Seq(stmts) => {
+            let users: Vec<usize> = (0..stmts.len()).filter(|k| block::uses(&stmts[*k], name)).collect();
+            match users.as_slice() {
+                [one] => Ok(stmts[*one].clone()),
+                [first, .., last] => {
+                    let obstacle = Obstacle::Used(users.iter().map(|k| stmts[*k].clone()).collect());
+                    Err((Some(*first..=*last), obstacle))
+                }
+                [] => here(Obstacle::Used(vec![at.clone()])),
+            }
+        }
+        StmtKind::VarDef { body, .. } => Ok(body.clone()),
+        StmtKind::If { then, otherwise, .. } => {
+            let otherwise = otherwise.as_ref().filter(|o| block::uses(o, name));
+            match (block::uses(then, name), otherwise) {
+                (true, None) => Ok(then.clone()),
+                (false, Some(o)) => Ok(o.clone()),
+                _ => here(Obstacle::Used(vec![at.clone()])),
+            }
+        }
+        StmtKind::For { props, .. } if props.vectorize.is_some() => here(Obstacle::Vectorised(at.clone())),
+        StmtKind::For { extent: Extent::Range { .. }, body, .. } => match flow.carried(at) {
+            Some(d) => here(Obstacle::Carried(at.clone(), Box::new(d))),
+            None => Ok(body.clone()),
+        },
+        _ => here(Obstacle::Used(vec![at.clone()])),
+    }
+}
+
+impl Obstacle {
+    fn refusal(self, s: &Schedule, local: &Local) -> Refusal {
+        let name = &local.tensor.symbol;
+        match self {
+            Obstacle::Carried(l, d) => {
+                let text =
+                    format!("the loop `{}` carries values of `{name}` from iteration to iteration", s.called(&l));
+                Refusal::dependence(3, text, *d)
+            }
+            Obstacle::Vectorised(l) => {
+                let text = format!("all of `{name}` is alive at once, around a loop that is vectorised already");
+                Refusal::illegal(3, text)
+                    .label(l.origin().span(), "this loop")
+                    .help("take this step first, and `vectorize` after it")
+            }
+            Obstacle::Used(stmts) => match stmts.as_slice() {
+                [first, .., last] => {
+                    let text = format!("all of `{name}` is alive at once, between statements that use it");
+                    let refusal = Refusal::illegal(3, text)
+                        .label(first.origin().span(), "first used here")
+                        .label(last.origin().span(), "last used here");
+                    match [first, last].iter().all(|s| matches!(s.kind(), StmtKind::For { .. })) {
+                        true => {
+                            refusal.help("fuse the loops that write and read it (`s.fuse`), and take this step then")
+                        }
+                        false => refusal,
+                    }
+                }
+                _ => Refusal::illegal(3, format!("`{name}` is declared where it is used, and all of it is used there"))
+                    .label(local.stmt.origin().span(), "declared here"),
+            },
+        }
+    }
+}
+
+// ---- what is kept of it
+
+/// What is used of each dimension where the tensor is declared.
+fn parts(func: &Func, local: &Local) -> Vec<Part> {
+    let (tensor, body) = (&local.tensor, &local.body);
+    let uses: Vec<Reference> = references(func).into_iter().filter(|r| r.tensor == tensor.symbol).collect();
+    let sides = region::around(func, body, tensor, &uses.iter().collect::<Vec<_>>());
+    // An index goes only where neither it nor computing it can stop the program.
+    let mut sure = vec![true; tensor.ndim()];
+    region::at_accesses(func, body, &tensor.symbol, &mut |c, _, indices| {
+        for (k, sure) in sure.iter_mut().enumerate() {
+            let index = &indices[k].index;
+            *sure = *sure && c.in_range(&tensor.symbol, k, index) && !c.may_stop(index);
+        }
+    });
+    let mut facts = walk::at(func, body.id()).unwrap_or_else(|| Context::new(func));
+    let all = sides.into_iter().zip(&tensor.shape).zip(sure);
+    all.map(|((side, dim), sure)| match side.size.as_int() {
+        Some(1) if sure => Part::One,
+        _ if is_less(func, &mut facts, &side.size, dim) => Part::Box { first: side.lo, size: side.size },
+        _ => Part::All,
+    })
+    .collect()
+}
+
+/// Whether a size is worth to be kept instead of another one: it is less, and known before the program runs, so that
+/// memory can be laid out.
+fn is_less(func: &Func, facts: &mut Context, size: &Expr, dim: &Expr) -> bool {
+    let mut known = !size.may_fail();
+    size.walk(&mut |e| match e.kind() {
+        ExprKind::Var(v) => known &= func.sizes.contains(v),
+        ExprKind::Load(..) => known = false,
+        _ => {}
+    });
+    // A box of constant size may hang over the ends of a tensor that is smaller still.
+    known && !facts.prove(&dim.less_eq(size)) && (size.as_int().is_some() || facts.prove(&size.less_eq(dim)))
+}

@@ -1,0 +1,83 @@
+#![doc = include_str!("privatize.md")]
+
+use super::{Entry, Run};
+use crate::flow::{self, Flow};
+use crate::local::Local;
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::tree::{self, Loop};
+use crate::value::{Args, Handle, Value};
+use std::sync::Arc;
+use taffeta_analysis::pass::rewrite_accesses;
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Origin, Stmt, StmtKind, Symbol, Tensor};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "privatize",
+    signature: "t = s.privatize(T, L)",
+    params: &["tensor", "loop"],
+    summary: "Gives every iteration of a loop a tensor of its own.",
+    doc: include_str!("privatize.md"),
+    run: Run::Primitive(run),
+};
+
+fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
+    let l = s.loop_(args.need("loop")?)?;
+    // 1. A local tensor.
+    let local = Local::used_in(s, args, &l.stmt)?;
+    let elsewhere = check(s, &local, &l)?;
+    Ok(apply(s, &local, &l, elsewhere))
+}
+
+/// Whether the tensor is used outside of the loop's body as well.
+fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
+    let (name, called) = (&local.tensor.symbol, s.called(&l.stmt));
+    // 2. One tensor of all iterations, which they use.
+    let refuse = |text: String| {
+        let r = Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here");
+        Err(r.label(l.stmt.origin().span(), "this loop"))
+    };
+    if tree::find(&l.body, local.stmt.id()).is_some() {
+        return refuse(format!("`{name}` is declared in the loop `{called}`: every iteration has its own"));
+    }
+    let all = Dependences::inside(s.func(), local.stmt.id());
+    if !all.of(name).any(|r| flow::in_body(r, &l.stmt)) {
+        return refuse(format!("`{name}` is not used in the body of the loop `{called}`"));
+    }
+    let flow = Flow { all: &all, tensor: name };
+    // 3. Every iteration reads what it wrote itself.
+    if let Some(d) = flow.entering(&l.stmt) {
+        let text = format!("an iteration of `{called}` may read of `{name}` what it did not write");
+        return Err(Refusal::dependence(3, text, d)
+            .help(format!("write all that an iteration reads of `{name}` in that iteration, before it reads it")));
+    }
+    // 4. Nothing else reads it.
+    if let Some(d) = flow.leaving(&l.stmt) {
+        let text = format!("what iterations of `{called}` write to `{name}` is read outside of it");
+        return Err(Refusal::dependence(4, text, d)
+            .help(format!("write what is read outside of `{called}` to another tensor than `{name}`")));
+    }
+    Ok(all.of(name).any(|r| !flow::in_body(r, &l.stmt)))
+}
+
+fn apply(s: &Schedule, local: &Local, l: &Loop, elsewhere: bool) -> Change {
+    let tensor = &local.tensor;
+    let made = |t: &Symbol| Value::Handle(Handle::Tensor(t.clone()));
+    if elsewhere {
+        let symbol = Symbol::new(format!("{}.private", tensor.symbol));
+        let own = Tensor { memory: tensor.memory, ..tensor.like(symbol, Role::Workspace) };
+        let names = [(tensor.symbol.clone(), own.symbol.clone())].into_iter().collect();
+        let body = rewrite_accesses::run(&l.body, &names, &|indices| indices);
+        let result = made(&own.symbol);
+        let origin = Origin::source(local.stmt.origin().span()).derive("privatize", "scope");
+        let scope = Stmt::new(StmtKind::VarDef { tensor: Arc::new(own), body }, origin);
+        return Change::new(tree::replace(s.func(), l.stmt.id(), &l.with_body(scope)), result);
+    }
+    let scope = local.stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: l.body.clone() });
+    let rest = tree::replaced(&local.body, l.stmt.id(), &l.with_body(scope));
+    // A loop that does not run declares nothing.
+    let sizes: Vec<usize> = (0..tensor.ndim()).collect();
+    let rest = local.after_checks(s.func(), "privatize", &sizes, rest);
+    Change::new(tree::replace(s.func(), local.stmt.id(), &rest), made(&tensor.symbol))
+}
