@@ -270,14 +270,16 @@ impl Gen {
         })
     }
 
-    /// A local tensor in every iteration.
+    /// A local tensor in every iteration, or one of all that each fills before it reads it.
     fn private(&mut self) -> Stmt {
+        // (A bit of the next number, which is still there for what comes, so that seeds make the programs they made.)
+        let one_of_all = self.rng.clone().random::<u64>() % 2 == 0;
         let over = self.sizes[0].clone();
         let float = self.inputs[0].dtype;
         let m = self.sizes[1].clone();
         let shape = if self.chance(0.5) { vec![] } else { vec![m] };
         let t = local("w", float, &shape);
-        self.nest(&[over], false, &mut Vec::new(), &mut |g, iters| {
+        let nest = self.nest(&[over], false, &mut Vec::new(), &mut |g, iters| {
             let mut inside = iters.to_vec();
             let first = g.nest(&shape, false, &mut inside, &mut |g, iters| {
                 let at: Vec<Expr> = iters[1..].iter().map(|i| i.value.clone()).collect();
@@ -286,8 +288,10 @@ impl Gen {
             g.locals.push(t.clone());
             let then = g.nest(&shape, false, &mut inside, &mut |g, iters| g.body(iters));
             g.locals.pop();
-            var_def(&t, block([first, then]))
-        })
+            let both = block([first, then]);
+            if one_of_all { both } else { var_def(&t, both) }
+        });
+        if one_of_all { var_def(&t, nest) } else { nest }
     }
 
     // ---- expressions

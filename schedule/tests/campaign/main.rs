@@ -6,25 +6,34 @@
 
 mod automatic;
 mod confirm;
+mod locals;
 mod steps;
 mod traces;
 mod tried;
 
 use rayon::prelude::*;
 use taffeta_ast::random::nest::Class;
-use tried::{Counts, random, show, small};
+use tried::{Case, Counts, random, show, small};
 
 /// Runs the seeds of a class.
 fn campaign(class: Class, most: u64) -> Counts {
+    over(&format!("{class:?}"), most, &|seed, counts| random(seed, class, counts))
+}
+
+/// Takes steps on the program of a seed: the case, and what is wrong with it, if anything is.
+type One<'a> = &'a (dyn Fn(u64, &mut Counts) -> (Case, Option<String>) + Sync);
+
+/// Runs seeds.
+fn over(name: &str, most: u64, one: One<'_>) -> Counts {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let (first, most) = (number("FIRST", 0), number("MOST", most));
     let start = std::time::Instant::now();
     let one = |seed: u64| {
         let mut counts = Counts::default();
-        let (case, wrong) = random(seed, class, &mut counts);
+        let (case, wrong) = one(seed, &mut counts);
         let failure = wrong.map(|what| {
             let (case, what) = small(&case, &what, &|_, _, _| None);
-            let text = format!("{class:?}, {}", show(&case, &what));
+            let text = format!("{name}, {}", show(&case, &what));
             // A long run says what it found when it finds it.
             println!("{text}");
             text
@@ -34,7 +43,7 @@ fn campaign(class: Class, most: u64) -> Counts {
     let all: Vec<(Option<String>, Counts)> = (first..first + most).into_par_iter().map(one).collect();
     let mut counts = Counts::default();
     all.iter().for_each(|(_, of)| counts.add(of));
-    println!("{class:?}, {most} programs in {:.0?}; {counts}", start.elapsed());
+    println!("{name}, {most} programs in {:.0?}; {counts}", start.elapsed());
     let failures: Vec<String> = all.into_iter().filter_map(|(f, _)| f).collect();
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(3)].join("\n\n"));
     counts

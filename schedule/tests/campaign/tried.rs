@@ -95,9 +95,13 @@ pub fn random(seed: u64, class: Class, counts: &mut Counts) -> (Case, Option<Str
 
 /// Takes random steps on a program.
 pub fn scheduled(func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<String>) {
+    by(Chooser::new(seed), func, seed, counts)
+}
+
+/// Takes the steps on a program that are chosen.
+pub fn by(mut choose: Chooser, func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<String>) {
     let runs = runs(&func, seed);
     let mut s = Schedule::new(func.clone());
-    let mut choose = Chooser::new(seed);
     let mut wrong = None;
     for _ in 0..TRIED {
         let Some((method, args)) = choose.step(&s) else { continue };
