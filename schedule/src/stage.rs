@@ -259,10 +259,20 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
         let text = format!("the shape of `{name}` depends on data");
         return Err(Refusal::illegal(1, text).label(at, "declared here"));
     }
-    if let Some(r) = references(func).into_iter().find(|r| r.tensor == *name && r.indices.is_none()) {
-        let printed = r.site.stmt.kind().printed().contains(&name);
+    let mut whole = None;
+    func.body.walk(&mut |s| {
+        let taken = match s.kind() {
+            StmtKind::Eval { args, .. } => args.contains(name),
+            kind => kind.printed().contains(&name),
+        };
+        if taken {
+            whole.get_or_insert_with(|| s.clone());
+        }
+    });
+    if let Some(s) = whole {
+        let printed = s.kind().printed().contains(&name);
         let what = if printed { "printed whole" } else { "given to a function outside the program" };
-        let refusal = Refusal::illegal(1, format!("`{name}` is {what}")).label(r.site.stmt.origin().span(), "here");
+        let refusal = Refusal::illegal(1, format!("`{name}` is {what}")).label(s.origin().span(), "here");
         return Err(match printed {
             true => refusal.help(format!("print a copy: declare `shown = {name} + 0` before, and print that")),
             false => refusal,

@@ -1,6 +1,7 @@
 #![doc = include_str!("privatize.md")]
 
 use super::{Entry, Run};
+use crate::block;
 use crate::flow::{self, Flow};
 use crate::local::Local;
 use crate::refusal::Refusal;
@@ -41,10 +42,10 @@ fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
     if tree::find(&l.body, local.stmt.id()).is_some() {
         return refuse(format!("`{name}` is declared in the loop `{called}`: every iteration has its own"));
     }
-    let all = Dependences::inside(s.func(), local.stmt.id());
-    if !all.of(name).any(|r| flow::in_body(r, &l.stmt)) {
+    if !block::uses(&l.body, name) {
         return refuse(format!("`{name}` is not used in the body of the loop `{called}`"));
     }
+    let all = Dependences::inside(s.func(), local.stmt.id());
     let flow = Flow { all: &all, tensor: name };
     // 3. Every iteration reads what it wrote itself.
     if let Some(d) = flow.entering(&l.stmt) {
