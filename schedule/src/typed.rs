@@ -269,6 +269,16 @@ impl Schedule {
         self.call("auto", &[]).map(drop)
     }
 
+    /// Has a library do large matrix products, where that is estimated to pay.
+    pub fn auto_use_lib(&mut self) -> Result<(), Refusal> {
+        self.call("auto_use_lib", &[]).map(drop)
+    }
+
+    /// Replaces innermost loops of a few iterations by copies of their bodies, where that is estimated to pay.
+    pub fn auto_unroll(&mut self) -> Result<(), Refusal> {
+        self.call("auto_unroll", &[]).map(drop)
+    }
+
     /// Orders nested loops so that what lies side by side is accessed one after the other, where that is estimated to
     /// pay.
     pub fn auto_reorder(&mut self) -> Result<(), Refusal> {

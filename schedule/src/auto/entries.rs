@@ -15,6 +15,15 @@ pub(crate) const AUTO: Entry = Entry {
     run: Run::Meta(|s, args| run(s, args, "s.auto()", None)),
 };
 
+pub(crate) const USE_LIB: Entry = Entry {
+    name: super::use_lib::RULE.method,
+    signature: "s.auto_use_lib()",
+    params: &[],
+    summary: super::use_lib::RULE.summary,
+    doc: "",
+    run: Run::Meta(|s, args| run(s, args, "s.auto_use_lib()", Some(super::use_lib::RULE.method))),
+};
+
 pub(crate) const REORDER: Entry = Entry {
     name: super::reorder::RULE.method,
     signature: "s.auto_reorder()",
@@ -22,6 +31,15 @@ pub(crate) const REORDER: Entry = Entry {
     summary: super::reorder::RULE.summary,
     doc: "",
     run: Run::Meta(|s, args| run(s, args, "s.auto_reorder()", Some(super::reorder::RULE.method))),
+};
+
+pub(crate) const UNROLL: Entry = Entry {
+    name: super::unroll::RULE.method,
+    signature: "s.auto_unroll()",
+    params: &[],
+    summary: super::unroll::RULE.summary,
+    doc: "",
+    run: Run::Meta(|s, args| run(s, args, "s.auto_unroll()", Some(super::unroll::RULE.method))),
 };
 
 pub(crate) const VECTORIZE: Entry = Entry {

@@ -22,6 +22,8 @@ mod parallelize;
 mod reorder;
 mod target;
 mod trips;
+mod unroll;
+mod use_lib;
 mod vectorize;
 
 pub use log::{Decision, Outcome, time};
@@ -61,7 +63,7 @@ struct Choice {
 }
 
 /// All rules, in the order in which they run.
-const RULES: &[&Rule] = &[&reorder::RULE, &vectorize::RULE, &parallelize::RULE];
+const RULES: &[&Rule] = &[&use_lib::RULE, &reorder::RULE, &unroll::RULE, &vectorize::RULE, &parallelize::RULE];
 
 /// What is said of a rule.
 #[derive(Clone, Copy, Debug)]

@@ -155,7 +155,28 @@ impl Part<'_, '_> {
         }
     }
 
+    /// A nest that a library does: its multiply-adds, on all threads where there are none around.
+    fn product(&mut self, nest: &Stmt) -> f64 {
+        let (mut updates, mut bytes) = (0.0, 4.0);
+        let entries = self.executions();
+        count(nest, self.values, 1.0, &mut |s, often| {
+            if let StmtKind::ReduceTo { value, .. } = s.kind() {
+                updates += often;
+                bytes = bytes_of(value);
+            }
+        });
+        let prices = &self.target.prices;
+        let lanes = (self.target.vector_bytes as f64 / bytes).max(1.0);
+        let alone = updates * prices.simple / lanes / prices.library;
+        let around = self.threads();
+        let threads = if around > 1.0 { 1.0 } else { (alone / prices.region).clamp(1.0, self.target.threads as f64) };
+        entries * (prices.call + alone / threads) / around
+    }
+
     fn in_loop(&mut self, l: &Loop, props: &taffeta_ast::LoopProps) -> f64 {
+        if props.library {
+            return self.product(&l.stmt);
+        }
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
         let mut events = entries * self.target.prices.enter;
@@ -196,7 +217,11 @@ impl Part<'_, '_> {
             return 0.0;
         }
         let mut updates = 0.0;
-        count_updates(body, tensors, self.values, 1.0, &mut updates);
+        count(body, self.values, 1.0, &mut |s, often| {
+            if matches!(s.kind(), StmtKind::ReduceTo { tensor, .. } if tensors.contains(tensor)) {
+                updates += often;
+            }
+        });
         self.executions() * updates * self.target.prices.atomic
     }
 
@@ -210,7 +235,7 @@ impl Part<'_, '_> {
         let mut work = Work::default();
         self.expr(value, &mut work, &mut accesses);
         if let Some((tensor, at)) = target {
-            let bytes = self.bytes_of(value);
+            let bytes = bytes_of(value);
             at.iter().for_each(|e| self.index(e, &mut work, &mut accesses));
             let touch = self.touch(tensor, at, bytes, true);
             accesses.push(touch);
@@ -295,10 +320,6 @@ impl Part<'_, '_> {
         accesses.iter().map(|a| a.footprint(&self.around, depth).min(a.all.max(LINE)) * outside).sum()
     }
 
-    fn bytes_of(&self, e: &Expr) -> f64 {
-        e.dtype().size() as f64
-    }
-
     /// Counts what an expression does.
     fn expr(&self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
         match e.kind() {
@@ -306,7 +327,7 @@ impl Part<'_, '_> {
                 let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
                 at.iter().for_each(|i| self.index(i, work, accesses));
                 if !at.is_empty() {
-                    accesses.push(self.touch(t, &at, self.bytes_of(e), false));
+                    accesses.push(self.touch(t, &at, bytes_of(e), false));
                 }
             }
             ExprKind::Apply(op, args) => {
@@ -329,7 +350,7 @@ impl Part<'_, '_> {
                 && !at.is_empty()
             {
                 let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
-                accesses.push(self.touch(t, &at, self.bytes_of(e), false));
+                accesses.push(self.touch(t, &at, bytes_of(e), false));
                 work.simple += 1.0;
             }
         });
@@ -351,6 +372,10 @@ impl Part<'_, '_> {
         let elements: f64 = self.values.shape(tensor).iter().map(|d| self.values.value(d).value.max(1.0)).product();
         Touch { growth, bytes, written, all: elements * bytes }
     }
+}
+
+fn bytes_of(e: &Expr) -> f64 {
+    e.dtype().size() as f64
 }
 
 /// How an address grows with a loop.
@@ -476,19 +501,15 @@ fn is_plain(e: &Expr, l: &Loop) -> bool {
     plain
 }
 
-/// Updates of tensors in a statement, each time that it is executed.
-fn count_updates(s: &Stmt, tensors: &[Symbol], values: &mut Values<'_>, often: f64, out: &mut f64) {
+/// Calls `f` on all statements inside of one, with how often each is executed when that is.
+fn count(s: &Stmt, values: &mut Values<'_>, often: f64, f: &mut dyn FnMut(&Stmt, f64)) {
+    f(s, often);
     if let Some(l) = Loop::of(s) {
         let trips = values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
-        count_updates(&l.body, tensors, values, often * trips.value, out);
+        count(&l.body, values, often * trips.value, f);
         return values.leave();
     }
-    if let StmtKind::ReduceTo { tensor, .. } = s.kind()
-        && tensors.contains(tensor)
-    {
-        *out += often;
-    }
-    s.kind().children().into_iter().for_each(|c| count_updates(c, tensors, values, often, out));
+    s.kind().children().into_iter().for_each(|c| count(c, values, often, f));
 }
 
 /// Whether an estimate rests on what nobody has said.

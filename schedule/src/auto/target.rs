@@ -55,6 +55,10 @@ pub struct Prices {
     pub region: f64,
     /// An atomic update.
     pub atomic: f64,
+    /// To call a library for a matrix product.
+    pub call: f64,
+    /// How fast a library is, as a part of how fast multiply-adds can be.
+    pub library: f64,
 }
 
 /// Bytes of a cache line.
@@ -85,6 +89,8 @@ impl Target {
                 enter: 1.5,
                 region: 2000.0,
                 atomic: 7.0,
+                call: 1000.0,
+                library: 0.7,
             },
             sizes: BTreeMap::new(),
             unknown: 1000.0,

@@ -77,6 +77,12 @@ fn apply(plan: &Plan) -> Change {
     change
 }
 
+/// Whether a loop is a matrix product, as far as its text says; nothing is proved.
+pub(crate) fn looks_like(s: &Schedule, l: &Loop) -> bool {
+    let called = |l: &Stmt| selector::called(s.func(), l);
+    super::require_unmarked(s.func(), 1, l).is_ok() && product(&l.stmt, &called).is_ok()
+}
+
 /// 1. to 6. The product that a nest is, if it may be a call.
 pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Product, Refusal> {
     let p = product(nest, called).map_err(refusal)?;

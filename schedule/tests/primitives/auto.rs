@@ -152,6 +152,84 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
 }
 
 #[test]
+fn large_products_are_done_by_a_library() {
+    decides(PRODUCT, "auto_use_lib", &[("n", 500)], expect![[r#"
+        `i`
+            keep                                         360 ms
+          * as_lib("i")                                  1.90 ms
+        for i in range(n):  # library
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]]);
+    decides(PRODUCT, "auto_use_lib", &[("n", 4)], expect![[r#"
+        `i`
+          * keep                                         115 ns
+            as_lib("i")                                  1.00 µs
+        `j`
+          * keep                                         115 ns
+            as_lib("j")                                  4.00 µs
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += a[i, k] * b[k, j]
+    "#]]);
+    // Not a product; and one that reads what it writes.
+    let others = "
+def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] = max(c[i, j], a[i, k] + b[k, j])
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] += c[i, k] * b[k, j]
+";
+    decides(others, "auto_use_lib", &[("n", 500)], expect![[r#"
+        `i#2`
+          * keep                                         721 ms
+            as_lib("i#2")                                refused: `c` is read in the nest that writes it
+        `j#2`
+          * keep                                         721 ms
+            as_lib("j#2")                                refused: `c` is read in the nest that writes it
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] = max(c[i, j], a[i, k] + b[k, j])
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    c[i, j] += c[i, k] * b[k, j]
+    "#]]);
+}
+
+#[test]
+fn short_innermost_loops_are_unrolled() {
+    let text = "
+def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
+    for i in range(n):
+        for j in range(3):
+            y[i] += a[i, j]
+    for i in range(n):
+        for j in range(40):
+            y[i] += b[i, j]
+";
+    decides(text, "auto_unroll", &[("n", 1000)], expect![[r#"
+        `j#1`
+            keep                                         58.9 µs
+          * unroll("j#1")                                58.3 µs
+        for i in range(n):
+            y[i] += a[i, 0]
+            y[i] += a[i, 1]
+            y[i] += a[i, 2]
+        for i in range(n):
+            for j in range(40):
+                y[i] += b[i, j]
+    "#]]);
+}
+
+#[test]
 fn outer_loops_run_on_threads() {
     decides(
         PRODUCT,

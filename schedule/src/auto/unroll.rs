@@ -1,0 +1,57 @@
+//! `auto_unroll`: innermost loops of a few iterations as copies of their bodies, so that the loop around them is the
+//! innermost one.
+
+use super::model::Model;
+use super::{Choice, Rule};
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::Arg;
+use taffeta_ast::{Stmt, StmtId, StmtKind};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_unroll",
+    summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
+    why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
+    sites,
+    options,
+};
+
+/// Iterations of which more are left as a loop.
+const MOST_TRIPS: i64 = 4;
+/// Statements of a body of which more are not copied.
+const MOST_STATEMENTS: usize = 64;
+
+/// Innermost loops of a few iterations inside of others, without marks.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    short(&s.func().body, false, &mut out);
+    out
+}
+
+fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
+    if let Some(l) = Loop::of(s) {
+        let few = l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n));
+        let plain = matches!(s.kind(), StmtKind::For { props, .. } if *props == Default::default());
+        if inside && few && plain && is_small(&l.body) {
+            out.push(s.id());
+        }
+        return short(&l.body, true, out);
+    }
+    s.kind().children().into_iter().for_each(|c| short(c, inside, out));
+}
+
+/// Whether a body has no loops, and few statements.
+fn is_small(body: &Stmt) -> bool {
+    let (mut count, mut flat) = (0, true);
+    body.walk(&mut |s| {
+        count += 1;
+        flat &= !matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Print { .. });
+    });
+    flat && count <= MOST_STATEMENTS
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let steps = format!("unroll(\"{}\")", s.called(&l));
+    vec![Choice { steps, take: Box::new(move |s| s.call("unroll", &[Arg::from(site)]).map(drop)) }]
+}
