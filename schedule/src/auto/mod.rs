@@ -58,8 +58,8 @@ struct Rule {
 struct Choice {
     /// As a schedule would have it: `reorder([i, k, j])`.
     pub steps: String,
-    /// Does it, by calls of primitives.
-    pub take: Box<dyn Fn(&mut Schedule) -> Result<(), Refusal>>,
+    /// Does it, by calls of primitives. Gives the steps that turned out to be needed before.
+    pub take: Box<dyn Fn(&mut Schedule) -> Result<Vec<String>, Refusal>>,
 }
 
 /// All rules, in the order in which they run.
@@ -108,12 +108,13 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) -> Result<(), Refus
             trials += 1;
             let mut trial = s.trying();
             let outcome = match (choice.take)(&mut trial) {
-                Ok(()) => {
+                Ok(mut before) => {
+                    before.push(choice.steps);
                     let estimate = model.program(trial.func());
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
                         best = Some((estimate, options.len(), trial));
                     }
-                    Outcome { steps: choice.steps, estimate: Ok(estimate) }
+                    Outcome { steps: before.join(", "), estimate: Ok(estimate) }
                 }
                 Err(r) => Outcome::refused(choice.steps, &r),
             };

@@ -130,7 +130,10 @@ impl Part<'_, '_> {
             },
             StmtKind::If { cond, then, otherwise } => {
                 let before = self.often;
+                // Lanes do both branches, with masks.
+                let masked = self.around.last().is_some_and(|l| l.lanes);
                 let (yes, no) = match cond.as_bool() {
+                    _ if masked => (1.0, 1.0),
                     Some(true) => (1.0, 0.0),
                     Some(false) => (0.0, 1.0),
                     None if otherwise.is_none() && is_bound(cond) => (0.9, 0.1),
@@ -141,7 +144,8 @@ impl Part<'_, '_> {
                 self.often = before * no;
                 time += otherwise.as_ref().map_or(0.0, |s| self.stmt(s));
                 self.often = before;
-                time + self.statement(None, None, cond)
+                let branch = self.target.prices.branch * self.executions() / self.threads();
+                time + branch + self.statement(None, None, cond)
             }
             StmtKind::Store { tensor, indices, value } => {
                 let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();

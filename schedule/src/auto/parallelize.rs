@@ -3,13 +3,15 @@
 //! The outermost loop that may is tried, then those inside of it, where it is refused or too short; two loops directly
 //! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
 //! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
-//! are. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
+//! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
+//! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
 
 use super::model::{Model, is_guess};
 use super::{Choice, Rule, Target};
+use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
-use crate::value::Arg;
+use crate::value::{Arg, Handle, Value};
 use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
@@ -22,6 +24,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Fewer iterations for each thread are worth merging two loops.
 const FEW: f64 = 4.0;
+/// Tensors that a loop gets of its own for the sake of threads.
+const MOST_PRIVATE: usize = 8;
 /// Loops inside of each other that are tried.
 const MOST_DEPTH: usize = 3;
 
@@ -103,8 +107,30 @@ fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
         take: Box::new(move |s| {
             let above = above.map(|n| Arg::named("above", n));
             let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
-            s.call("parallelize", &args).map(drop)
+            with_tensors_of_their_own(s, id, &args)
         }),
+    }
+}
+
+/// Runs a loop on threads, after it was given local tensors of its own where nothing else stands against it.
+fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<Vec<String>, Refusal> {
+    let mut steps = Vec::new();
+    loop {
+        let refused = match s.call("parallelize", args) {
+            Ok(_) => return Ok(steps),
+            Err(r) => r,
+        };
+        let shared = refused.dependence.as_ref().map(|d| Handle::Tensor(d.source.tensor.clone()));
+        let Some(shared) = shared.filter(|_| steps.len() < MOST_PRIVATE) else { return Err(refused) };
+        let name = match &shared {
+            Handle::Tensor(t) => t.name().to_string(),
+            Handle::Stmt(_) => return Err(refused),
+        };
+        let called = s.stmt(&Arg::from(l)).map(|l| s.called(&l)).unwrap_or_default();
+        if s.call("privatize", &[Arg::from(Value::Handle(shared)), Arg::from(l)]).is_err() {
+            return Err(refused);
+        }
+        steps.push(format!("privatize(\"{name}\", \"{called}\")"));
     }
 }
 
@@ -114,7 +140,7 @@ fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
         steps: format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner)),
         take: Box::new(move |s| {
             let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
-            s.call("parallelize", &[Arg::from(made)]).map(drop)
+            s.call("parallelize", &[Arg::from(made)]).map(|_| Vec::new())
         }),
     }
 }

@@ -5,10 +5,13 @@
 //! ```
 //!
 //! Each loop of a nest is tried as the innermost one; those around it keep their order. Where that alone does not help,
-//! each is also tried as the outermost one: what the others touch may then stay in a cache.
+//! each is also tried as the outermost one: what the others touch may then stay in a cache. Where there is more between
+//! two loops than the inner one, that is also tried with loops of its own (`fission`), so that no condition in the
+//! innermost loop says when it is its turn.
 
 use super::model::Model;
 use super::{Choice, Rule};
+use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
@@ -77,6 +80,20 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = chain(&root);
     let count = loops.len();
+    if !(2..=MOST_LOOPS).contains(&count) {
+        return Vec::new();
+    }
+    let mut out: Vec<Choice> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
+    // The innermost loops that have more between them than each other, cut out first.
+    if let Some(from) = (0..count - 1).rev().find(|k| !is_alone(&loops[*k], &loops[k + 1])) {
+        let part = &loops[from..];
+        out.extend(orders(part.len()).into_iter().map(|order| cut_out(s, part, &order)));
+    }
+    out
+}
+
+/// Orders of so many loops, but for the one that there is: each loop innermost, and with that each other one outermost.
+fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut orders: Vec<Vec<usize>> = Vec::new();
     let mut add = |order: Vec<usize>| {
         if order.iter().enumerate().any(|(k, o)| k != *o) && !orders.contains(&order) {
@@ -90,13 +107,73 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
             add([outer].into_iter().chain(around().filter(|k| *k != outer)).chain([inner]).collect());
         }
     }
-    let choice = |order: Vec<usize>| {
-        let names: Vec<String> = order.iter().map(|k| format!("\"{}\"", s.called(&loops[*k]))).collect();
-        let ids: Vec<Value> = order.iter().map(|k| loops[*k].id().into()).collect();
-        Choice {
-            steps: format!("reorder([{}])", names.join(", ")),
-            take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(drop)),
+    orders
+}
+
+fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
+    let ids: Vec<Value> = order.iter().map(|k| loops[*k].id().into()).collect();
+    Choice {
+        steps: text(s, loops, order),
+        take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Vec::new())),
+    }
+}
+
+fn text(s: &Schedule, loops: &[Stmt], order: &[usize]) -> String {
+    let names: Vec<String> = order.iter().map(|k| format!("\"{}\"", s.called(&loops[*k]))).collect();
+    format!("reorder([{}])", names.join(", "))
+}
+
+/// The same, after what stands between the loops was given loops of its own.
+fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
+    let (steps, ids) = (text(s, loops, order), loops.iter().map(Stmt::id).collect::<Vec<StmtId>>());
+    let order = order.to_vec();
+    Choice {
+        steps,
+        take: Box::new(move |s| {
+            let (mut cut, mut steps) = (Vec::new(), Vec::new());
+            let mut inner = Value::from(ids[ids.len() - 1]);
+            cut.push(inner.clone());
+            for l in ids[..ids.len() - 1].iter().rev() {
+                inner = alone(s, Value::from(*l), inner, &mut steps)?;
+                cut.insert(0, inner.clone());
+            }
+            let all = order.iter().map(|k| cut[*k].clone()).collect();
+            s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| steps)
+        }),
+    }
+}
+
+/// Gives what stands in a loop before and after another one loops of its own. The loop that has the other one alone.
+fn alone(s: &mut Schedule, outer: Value, inner: Value, steps: &mut Vec<String>) -> Result<Value, Refusal> {
+    let mut outer = outer;
+    for (side, which) in [("before", 1), ("after", 0)] {
+        let (l, at) = (s.loop_(&Arg::from(outer.clone()))?, s.loop_(&Arg::from(inner.clone()))?);
+        let (parts, here) = (parts(&l.body), at.stmt.id());
+        let Some(k) = parts.iter().position(|p| *p == here) else { continue };
+        let others = if side == "before" { k } else { parts.len() - 1 - k };
+        if others == 0 {
+            continue;
         }
-    };
-    orders.into_iter().map(choice).collect()
+        let called = (s.called(&l.stmt), s.called(&at.stmt));
+        let made = s.call("fission", &[Arg::from(outer.clone()), Arg::named(side, inner.clone())])?;
+        if let Value::List(both) = made {
+            outer = both.get(which).cloned().unwrap_or(outer);
+        }
+        steps.push(format!("fission(\"{}\", {side}=\"{}\")", called.0, called.1));
+    }
+    Ok(outer)
+}
+
+/// Whether a loop has nothing but another one in it.
+fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
+    Loop::of(outer).is_some_and(|l| parts(&l.body) == [inner.id()])
+}
+
+/// The statements of a block, without the declarations around them.
+fn parts(s: &Stmt) -> Vec<StmtId> {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().flat_map(parts).collect(),
+        StmtKind::VarDef { body, .. } => parts(body),
+        _ => vec![s.id()],
+    }
 }

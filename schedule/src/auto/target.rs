@@ -49,6 +49,8 @@ pub struct Prices {
     pub divide: [f64; 2],
     /// `exp` and its like; of a vector.
     pub transcendental: [f64; 2],
+    /// A branch.
+    pub branch: f64,
     /// To enter a loop and to leave it.
     pub enter: f64,
     /// To start the threads of a parallel loop, and to wait for the last one.
@@ -86,6 +88,7 @@ impl Target {
                 gather: 0.4,
                 divide: [1.4, 2.8],
                 transcendental: [6.0, 9.0],
+                branch: 0.6,
                 enter: 1.5,
                 region: 2000.0,
                 atomic: 7.0,

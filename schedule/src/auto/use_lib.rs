@@ -46,5 +46,5 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
-    vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(drop)) }]
+    vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Vec::new())) }]
 }

@@ -46,5 +46,5 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("vectorize(\"{}\")", s.called(&l));
-    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(drop)) }]
+    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Vec::new())) }]
 }

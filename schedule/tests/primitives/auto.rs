@@ -101,6 +101,42 @@ def f(a: inout[f32[n, n]]):
 }
 
 #[test]
+fn what_stands_between_loops_gets_loops_of_its_own() {
+    let text = "
+def f(x: f64[n, m], c: inout[f64[m, m]]):
+    for i in range(m - 1):
+        for j in range(i + 1, m):
+            c[i, j] = 0
+            for k in range(n):
+                c[i, j] += x[k, i] * x[k, j]
+            c[j, i] = c[i, j]
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 1000), ("m", 1000)],
+        expect![[r#"
+        `i`
+            keep                                         2.56 s
+            reorder(["j", "k", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+            reorder(["k", "j", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+            reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+            reorder(["k", "i", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+            reorder(["j", "i", "k"])                     refused: the nest is not perfect, and `k` may not run at all
+          * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 410 ms
+        for i in range(m - 1):
+            for j in range(i + 1, m):
+                c[i, j] = 0.0
+            for k in range(n):
+                for j in range(i + 1, m):
+                    c[i, j] += x[k, i] * x[k, j]
+            for j in range(i + 1, m):
+                c[j, i] = c[i, j]
+    "#]],
+    );
+}
+
+#[test]
 fn sums_and_functions_are_made_of_vector_instructions() {
     let text = "
 def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n, 3]]):
@@ -153,7 +189,11 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
 
 #[test]
 fn large_products_are_done_by_a_library() {
-    decides(PRODUCT, "auto_use_lib", &[("n", 500)], expect![[r#"
+    decides(
+        PRODUCT,
+        "auto_use_lib",
+        &[("n", 500)],
+        expect![[r#"
         `i`
             keep                                         360 ms
           * as_lib("i")                                  1.90 ms
@@ -161,8 +201,13 @@ fn large_products_are_done_by_a_library() {
             for j in range(n):
                 for k in range(n):
                     c[i, j] += a[i, k] * b[k, j]
-    "#]]);
-    decides(PRODUCT, "auto_use_lib", &[("n", 4)], expect![[r#"
+    "#]],
+    );
+    decides(
+        PRODUCT,
+        "auto_use_lib",
+        &[("n", 4)],
+        expect![[r#"
         `i`
           * keep                                         115 ns
             as_lib("i")                                  1.00 µs
@@ -173,7 +218,8 @@ fn large_products_are_done_by_a_library() {
             for j in range(n):
                 for k in range(n):
                     c[i, j] += a[i, k] * b[k, j]
-    "#]]);
+    "#]],
+    );
     // Not a product; and one that reads what it writes.
     let others = "
 def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
@@ -186,7 +232,11 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
             for k in range(n):
                 c[i, j] += c[i, k] * b[k, j]
 ";
-    decides(others, "auto_use_lib", &[("n", 500)], expect![[r#"
+    decides(
+        others,
+        "auto_use_lib",
+        &[("n", 500)],
+        expect![[r#"
         `i#2`
           * keep                                         721 ms
             as_lib("i#2")                                refused: `c` is read in the nest that writes it
@@ -201,7 +251,8 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
             for j in range(n):
                 for k in range(n):
                     c[i, j] += c[i, k] * b[k, j]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -215,7 +266,11 @@ def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
         for j in range(40):
             y[i] += b[i, j]
 ";
-    decides(text, "auto_unroll", &[("n", 1000)], expect![[r#"
+    decides(
+        text,
+        "auto_unroll",
+        &[("n", 1000)],
+        expect![[r#"
         `j#1`
             keep                                         58.9 µs
           * unroll("j#1")                                58.3 µs
@@ -226,7 +281,8 @@ def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
         for i in range(n):
             for j in range(40):
                 y[i] += b[i, j]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -318,6 +374,38 @@ def f(a: inout[f32[3, n]]):
             parallelize("j")                             15.8 µs
         for i_j in range(n * 3):  # parallel
             a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
+    "#]],
+    );
+}
+
+/// A row of scratch memory that all iterations share in the text.
+#[test]
+fn iterations_get_tensors_of_their_own() {
+    let text = "
+def f(a: inout[f64[n, m]]):
+    t = empty((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            t[j] = a[i, m - 1 - j]
+        for j in range(m):
+            a[i, j] = exp(t[j])
+";
+    decides(
+        text,
+        "auto_parallelize",
+        &[("n", 1000), ("m", 100)],
+        expect![[r#"
+        `i`
+            keep                                         733 µs
+          * privatize("t", "i"), parallelize("i")        370 µs
+            parallelize("j#1")                           2.69 ms
+            parallelize("j#2")                           2.41 ms
+        for i in range(n):  # parallel
+            t = empty((m,), f64)
+            for j in range(m):
+                t[j] = a[i, m - 1 - j]
+            for j in range(m):
+                a[i, j] = exp(t[j])
     "#]],
     );
 }
