@@ -23,7 +23,8 @@ pub struct EntryArgs {
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = pair)]
     pub statics: Vec<(String, String)>,
-    /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), or `none`
+    /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), `auto` (rules
+    /// choose for this machine and the sizes that are known), or `none`
     #[arg(long, value_name = "NAME|FILE.json|none")]
     pub schedule: Option<String>,
     /// The gradient with respect to these parameters in the place of the program; where it runs, seeds are ones unless

@@ -189,3 +189,31 @@ def missing(s):
     assert_eq!(shown.matches("× ").count(), 2, "{shown}");
     assert!(shown.contains("a schedule has no method `splitt`") && shown.contains("`loop` is missing"), "{shown}");
 }
+
+/// Rules choose, say what they weighed, and what they chose is a trace like any other.
+#[test]
+fn schedules_are_chosen_by_rules() {
+    let folder = folder();
+    assert_eq!(run(&folder, &["--schedule", "auto"]), run(&folder, &["--schedule", "none"]));
+    let sizes = ["--size", "n=4000", "--size", "m=4000"];
+    let shown = |more: &[&str]| {
+        let args: Vec<&str> =
+            ["show", "rows.ft", "--schedule", "auto"].iter().chain(&sizes).chain(more).copied().collect();
+        folder.succeeds(&args)
+    };
+    let text = shown(&["--explain"]);
+    for rule in ["# auto_reorder: ", "# auto_vectorize: ", "# auto_parallelize: ", "    keep ", "  * vectorize(\"j\")"]
+    {
+        assert!(text.contains(rule), "{rule}: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&shown(&["--explain", "--json"])).expect("it is JSON");
+    let decisions = json["decisions"].as_array().expect("a list");
+    assert!(decisions.iter().any(|d| d["rule"] == "auto_vectorize" && d["taken"] == 1), "{json}");
+    assert!(shown(&[]).contains("for j in range(m):  # vectorize, partial(t +)"));
+    shown(&["--trace", "chosen.json"]);
+    assert_eq!(run(&folder, &["--schedule", "chosen.json"]), run(&folder, &["--schedule", "none"]));
+    // Of a gradient, after it was made.
+    let gradient = ["--grad", "a", "--schedule", "auto"];
+    assert_eq!(run(&folder, &gradient), run(&folder, &["--grad", "a"]));
+    assert!(shown(&["--grad", "a", "--explain"]).contains("`i~b`"));
+}

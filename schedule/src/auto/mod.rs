@@ -54,12 +54,15 @@ struct Rule {
     pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Choice>,
 }
 
+/// Steps that are tried, and then taken.
+type Take = dyn Fn(&mut Schedule) -> Result<Vec<String>, Refusal>;
+
 /// Something that could be done.
 struct Choice {
     /// As a schedule would have it: `reorder([i, k, j])`.
     pub steps: String,
     /// Does it, by calls of primitives. Gives the steps that turned out to be needed before.
-    pub take: Box<dyn Fn(&mut Schedule) -> Result<Vec<String>, Refusal>>,
+    pub take: Box<Take>,
 }
 
 /// All rules, in the order in which they run.
