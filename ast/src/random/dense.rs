@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::func::Func;
 use crate::op::ReduceOp;
-use crate::stmt::{Stmt, Tensor};
+use crate::stmt::{Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,7 +91,13 @@ impl Gen {
             }
             stmts.push(self.part());
         }
-        block(stmts)
+        // A declaration reaches to the end of its block: what ends earlier has no text.
+        let reaching = |rest: Option<Stmt>, s: Stmt| match (s.kind(), rest) {
+            (_, None) => Some(s),
+            (StmtKind::VarDef { tensor, body }, Some(rest)) => Some(var_def(tensor, block([body.clone(), rest]))),
+            (_, Some(rest)) => Some(block([s, rest])),
+        };
+        stmts.into_iter().rev().fold(None, reaching).unwrap_or_else(Stmt::nop)
     }
 
     fn declared(&mut self) -> Arc<Tensor> {
