@@ -274,6 +274,16 @@ impl Schedule {
         self.call("auto_use_lib", &[]).map(drop)
     }
 
+    /// Computes cheap intermediates where they are read, where that is estimated to pay.
+    pub fn auto_inline(&mut self) -> Result<(), Refusal> {
+        self.call("auto_inline", &[]).map(drop)
+    }
+
+    /// Makes one loop of several that use the same tensors, where that is estimated to pay.
+    pub fn auto_fuse(&mut self) -> Result<(), Refusal> {
+        self.call("auto_fuse", &[]).map(drop)
+    }
+
     /// Replaces innermost loops of a few iterations by copies of their bodies, where that is estimated to pay.
     pub fn auto_unroll(&mut self) -> Result<(), Refusal> {
         self.call("auto_unroll", &[]).map(drop)

@@ -24,6 +24,24 @@ pub(crate) const USE_LIB: Entry = Entry {
     run: Run::Meta(|s, args| run(s, args, "s.auto_use_lib()", Some(super::use_lib::RULE.method))),
 };
 
+pub(crate) const INLINE: Entry = Entry {
+    name: super::inline::RULE.method,
+    signature: "s.auto_inline()",
+    params: &[],
+    summary: super::inline::RULE.summary,
+    doc: "",
+    run: Run::Meta(|s, args| run(s, args, "s.auto_inline()", Some(super::inline::RULE.method))),
+};
+
+pub(crate) const FUSE: Entry = Entry {
+    name: super::fuse::RULE.method,
+    signature: "s.auto_fuse()",
+    params: &[],
+    summary: super::fuse::RULE.summary,
+    doc: "",
+    run: Run::Meta(|s, args| run(s, args, "s.auto_fuse()", Some(super::fuse::RULE.method))),
+};
+
 pub(crate) const REORDER: Entry = Entry {
     name: super::reorder::RULE.method,
     signature: "s.auto_reorder()",
@@ -62,6 +80,6 @@ pub(crate) const PARALLELIZE: Entry = Entry {
 
 fn run(s: &mut Schedule, args: &[Arg], signature: &'static str, rule: Option<&str>) -> Result<Value, Refusal> {
     Args::bind(signature, &[], args)?;
-    apply(s, rule)?;
+    apply(s, rule);
     Ok(Value::None)
 }

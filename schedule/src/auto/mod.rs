@@ -16,6 +16,8 @@
 //! - Marks that the user has set stay, and what stands in marked loops is left alone.
 
 pub(crate) mod entries;
+mod fuse;
+mod inline;
 mod log;
 mod model;
 mod parallelize;
@@ -33,7 +35,7 @@ pub use trips::{Estimate, Known};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use model::Model;
-use taffeta_ast::StmtId;
+use taffeta_ast::{StmtId, StmtKind};
 
 /// A step must save this part of what the outermost statement around its site takes.
 const GAIN: f64 = 0.05;
@@ -48,6 +50,8 @@ struct Rule {
     pub summary: &'static str,
     /// Why it comes after those before it, and before those after it.
     pub why_here: &'static str,
+    /// How often it looks at all sites, as long as it finds something.
+    pub rounds: usize,
     /// Where it looks, in order.
     pub sites: fn(&Schedule) -> Vec<StmtId>,
     /// What could be done at a site.
@@ -55,18 +59,26 @@ struct Rule {
 }
 
 /// Steps that are tried, and then taken.
-type Take = dyn Fn(&mut Schedule) -> Result<Vec<String>, Refusal>;
+type Take = dyn Fn(&mut Schedule) -> Result<Others, Refusal>;
+
+/// The steps before those that a choice is named by, and after them.
+#[derive(Default)]
+struct Others {
+    before: Vec<String>,
+    after: Vec<String>,
+}
 
 /// Something that could be done.
 struct Choice {
     /// As a schedule would have it: `reorder([i, k, j])`.
     pub steps: String,
-    /// Does it, by calls of primitives. Gives the steps that turned out to be needed before.
+    /// Does it, by calls of primitives. Gives the steps that turned out to be needed before, and that followed.
     pub take: Box<Take>,
 }
 
 /// All rules, in the order in which they run.
-const RULES: &[&Rule] = &[&use_lib::RULE, &reorder::RULE, &unroll::RULE, &vectorize::RULE, &parallelize::RULE];
+const RULES: &[&Rule] =
+    &[&use_lib::RULE, &inline::RULE, &fuse::RULE, &reorder::RULE, &unroll::RULE, &vectorize::RULE, &parallelize::RULE];
 
 /// What is said of a rule.
 #[derive(Clone, Copy, Debug)]
@@ -85,22 +97,31 @@ pub fn rules() -> impl Iterator<Item = RuleDocumentation> {
 }
 
 /// Applies one rule, or all of them (`None`), for a machine. What was decided is kept with the schedule.
-pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();
     let mut model = Model::new(&target);
     for r in RULES.iter().filter(|r| rule.is_none_or(|name| name == r.method)) {
-        run(s, r, &mut model)?;
+        run(s, r, &mut model);
     }
-    Ok(())
 }
 
-fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) -> Result<(), Refusal> {
+fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) {
     let mut trials = 0;
+    for _ in 0..rule.rounds {
+        let steps = s.trace().steps.len();
+        round(s, rule, model, &mut trials);
+        if s.trace().steps.len() == steps {
+            break;
+        }
+    }
+}
+
+fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
     for site in (rule.sites)(s) {
         // What an earlier site made may have no such statement any more.
         let Some(stmt) = crate::tree::find(&s.func().body, site) else { continue };
         let choices = (rule.options)(s, model, site);
-        if choices.is_empty() || trials >= MOST_TRIALS {
+        if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
         let keep = model.program(s.func());
@@ -108,27 +129,29 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) -> Result<(), Refus
         let mut options = vec![Outcome { steps: "keep".into(), estimate: Ok(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {
-            trials += 1;
+            *trials += 1;
             let mut trial = s.trying();
             let outcome = match (choice.take)(&mut trial) {
-                Ok(mut before) => {
-                    before.push(choice.steps);
+                Ok(Others { before, after }) => {
+                    let steps: Vec<String> = before.into_iter().chain([choice.steps]).chain(after).collect();
                     let estimate = model.program(trial.func());
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
                         best = Some((estimate, options.len(), trial));
                     }
-                    Outcome { steps: before.join(", "), estimate: Ok(estimate) }
+                    Outcome { steps: steps.join(", "), estimate: Ok(estimate) }
                 }
                 Err(r) => Outcome::refused(choice.steps, &r),
             };
             options.push(outcome);
         }
         let taken = best.as_ref().map_or(0, |(_, k, _)| *k);
-        let site = s.called(&stmt);
+        let site = match stmt.kind() {
+            StmtKind::VarDef { tensor, .. } => tensor.symbol.name().to_string(),
+            _ => s.called(&stmt),
+        };
         if let Some((.., trial)) = best {
             s.become_tried(trial);
         }
         s.note(Decision { rule: rule.method, site, options, taken });
     }
-    Ok(())
 }

@@ -15,6 +15,9 @@
 //!   trip counts of the loops that its index grows with, in whole cache lines where it does not grow by one;
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
 //!
+//! What a statement touches that another one of the same iteration has touched before costs nothing again. Where all
+//! tensors of the program fit a level, nothing comes from behind it.
+//!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
 //! (`trips`); a branch that is not known is taken half of the time.
 //!
@@ -76,7 +79,8 @@ impl<'t> Model<'t> {
                 Some((node, known)) if node.same_node(s) => *known,
                 _ => {
                     let values = values.get_or_insert_with(|| Values::new(func, self.target));
-                    let time = Part { target: self.target, values, around: Vec::new(), often: 1.0 }.stmt(s);
+                    let time =
+                        Part { target: self.target, values, around: Vec::new(), often: 1.0, seen: Vec::new() }.stmt(s);
                     self.known.insert(s.id(), (s.clone(), time));
                     time
                 }
@@ -90,7 +94,7 @@ impl<'t> Model<'t> {
         for l in around.iter().filter_map(Loop::of) {
             values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         }
-        Part { target: self.target, values: &mut values, around: Vec::new(), often: 1.0 }.stmt(stmt)
+        Part { target: self.target, values: &mut values, around: Vec::new(), often: 1.0, seen: Vec::new() }.stmt(stmt)
     }
 
     /// The trip count of a loop, in the loops around it.
@@ -119,6 +123,8 @@ struct Part<'a, 't> {
     around: Vec<Around>,
     /// How often the present place is reached in one iteration of the loops around.
     often: f64,
+    /// Elements that statements of the present iteration have touched: they are in registers, or close.
+    seen: Vec<(Symbol, Vec<Expr>)>,
 }
 
 impl Part<'_, '_> {
@@ -204,7 +210,9 @@ impl Part<'_, '_> {
             lanes: props.vectorize.is_some(),
             by_itself: vectorised_by_compilers(l),
         });
+        let seen = std::mem::take(&mut self.seen);
         let time = self.stmt(&l.body) + self.atomic_updates(&l.body, &atomic);
+        self.seen = seen;
         self.around.pop();
         self.values.leave();
         time + events
@@ -241,8 +249,9 @@ impl Part<'_, '_> {
         if let Some((tensor, at)) = target {
             let bytes = bytes_of(value);
             at.iter().for_each(|e| self.index(e, &mut work, &mut accesses));
-            let touch = self.touch(tensor, at, bytes, true);
-            accesses.push(touch);
+            // A store is one however often the element was touched.
+            self.see(tensor, at);
+            accesses.push(self.touch(tensor, at, bytes, true));
             work.simple += if into.is_some() { 1.0 } else { 0.0 };
         }
         let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
@@ -316,6 +325,10 @@ impl Part<'_, '_> {
 
     /// Bytes that do not come from a level, but from behind it.
     fn bytes_behind(&self, accesses: &[Touch], level: &Level) -> f64 {
+        // What one statement has brought in, the next one finds there, where there is room for everything.
+        if self.values.bytes() <= level.bytes {
+            return 0.0;
+        }
         let depths = self.around.len();
         // The outermost part of which all that it touches fits.
         let fits = |depth: usize| accesses.iter().map(|a| a.footprint(&self.around, depth)).sum::<f64>() <= level.bytes;
@@ -325,12 +338,12 @@ impl Part<'_, '_> {
     }
 
     /// Counts what an expression does.
-    fn expr(&self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
+    fn expr(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
         match e.kind() {
             ExprKind::Load(t, at) => {
                 let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
                 at.iter().for_each(|i| self.index(i, work, accesses));
-                if !at.is_empty() {
+                if !at.is_empty() && self.see(t, &at) {
                     accesses.push(self.touch(t, &at, bytes_of(e), false));
                 }
             }
@@ -348,16 +361,27 @@ impl Part<'_, '_> {
     }
 
     /// What an index reads; its arithmetic is moved out of the loop, or done beside.
-    fn index(&self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
-        e.walk(&mut |e| {
-            if let ExprKind::Load(t, at) = e.kind()
-                && !at.is_empty()
-            {
-                let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
-                accesses.push(self.touch(t, &at, bytes_of(e), false));
+    fn index(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
+        let mut loads = Vec::new();
+        e.walk(&mut |e| loads.extend(matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()).then(|| e.clone())));
+        for e in loads {
+            let ExprKind::Load(t, at) = e.kind() else { continue };
+            let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
+            if self.see(t, &at) {
+                accesses.push(self.touch(t, &at, bytes_of(&e), false));
                 work.simple += 1.0;
             }
-        });
+        }
+    }
+
+    /// Notes that an element is touched. Whether it is for the first time in this iteration.
+    fn see(&mut self, tensor: &Symbol, at: &[&Expr]) -> bool {
+        let known = |(t, known): &(Symbol, Vec<Expr>)| t == tensor && known.iter().eq(at.iter().copied());
+        if self.seen.iter().any(known) {
+            return false;
+        }
+        self.seen.push((tensor.clone(), at.iter().map(|e| (*e).clone()).collect()));
+        true
     }
 
     fn touch(&self, tensor: &Symbol, at: &[&Expr], bytes: f64, written: bool) -> Touch {

@@ -7,7 +7,7 @@
 //! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
 
 use super::model::{Model, is_guess};
-use super::{Choice, Rule, Target};
+use super::{Choice, Others, Rule, Target};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -18,6 +18,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
+    rounds: 1,
     sites,
     options,
 };
@@ -113,11 +114,11 @@ fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
 }
 
 /// Runs a loop on threads, after it was given local tensors of its own where nothing else stands against it.
-fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<Vec<String>, Refusal> {
+fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<Others, Refusal> {
     let mut steps = Vec::new();
     loop {
         let refused = match s.call("parallelize", args) {
-            Ok(_) => return Ok(steps),
+            Ok(_) => return Ok(Others { before: steps, ..Others::default() }),
             Err(r) => r,
         };
         let shared = refused.dependence.as_ref().map(|d| Handle::Tensor(d.source.tensor.clone()));
@@ -140,7 +141,7 @@ fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
         steps: format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner)),
         take: Box::new(move |s| {
             let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
-            s.call("parallelize", &[Arg::from(made)]).map(|_| Vec::new())
+            s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
         }),
     }
 }

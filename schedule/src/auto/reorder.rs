@@ -10,7 +10,7 @@
 //! innermost loop says when it is its turn.
 
 use super::model::Model;
-use super::{Choice, Rule};
+use super::{Choice, Others, Rule};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -21,6 +21,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
+    rounds: 1,
     sites,
     options,
 };
@@ -114,7 +115,7 @@ fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     let ids: Vec<Value> = order.iter().map(|k| loops[*k].id().into()).collect();
     Choice {
         steps: text(s, loops, order),
-        take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Vec::new())),
+        take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())),
     }
 }
 
@@ -138,7 +139,7 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
                 cut.insert(0, inner.clone());
             }
             let all = order.iter().map(|k| cut[*k].clone()).collect();
-            s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| steps)
+            s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| Others { before: steps, ..Others::default() })
         }),
     }
 }

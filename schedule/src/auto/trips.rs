@@ -2,8 +2,9 @@
 
 use super::target::Target;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// The iterations of a loop whose bounds are read from a tensor, where the sizes say nothing of them.
 const READ: f64 = 64.0;
@@ -34,18 +35,28 @@ pub(super) struct Values<'t> {
     target: &'t Target,
     iterators: Vec<(Symbol, Estimate)>,
     shapes: FxHashMap<Symbol, Vec<Expr>>,
+    /// Of all tensors.
+    bytes: f64,
 }
 
 impl<'t> Values<'t> {
     pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
-        let mut shapes: FxHashMap<Symbol, Vec<Expr>> =
-            func.interface().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
+        let mut tensors: Vec<Arc<Tensor>> = func.interface().cloned().collect();
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
-                shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
+                tensors.push(tensor.clone());
             }
         });
-        Values { target, iterators: Vec::new(), shapes }
+        let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
+        let mut values = Values { target, iterators: Vec::new(), shapes, bytes: 0.0 };
+        let elements = |t: &Tensor| t.shape.iter().map(|d| values.value(d).value.max(1.0)).product::<f64>();
+        values.bytes = tensors.iter().map(|t| elements(t) * t.dtype.size() as f64).sum();
+        values
+    }
+
+    /// The bytes of all tensors of the program.
+    pub fn bytes(&self) -> f64 {
+        self.bytes
     }
 
     /// The shape of a tensor.

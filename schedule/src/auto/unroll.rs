@@ -2,7 +2,7 @@
 //! innermost one.
 
 use super::model::Model;
-use super::{Choice, Rule};
+use super::{Choice, Others, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_unroll",
     summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
     why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
+    rounds: 1,
     sites,
     options,
 };
@@ -53,5 +54,5 @@ fn is_small(body: &Stmt) -> bool {
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("unroll(\"{}\")", s.called(&l));
-    vec![Choice { steps, take: Box::new(move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Vec::new())) }]
+    vec![Choice { steps, take: Box::new(move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Others::default())) }]
 }

@@ -3,7 +3,7 @@
 //! The primitive decides what is a product, the model whether it is large enough for a call.
 
 use super::model::Model;
-use super::{Choice, Rule};
+use super::{Choice, Others, Rule};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
     summary: "Has a library do large matrix products.",
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
+    rounds: 1,
     sites,
     options,
 };
@@ -46,5 +47,5 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
-    vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Vec::new())) }]
+    vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default())) }]
 }

@@ -5,7 +5,7 @@
 //! knows what the end of a sum and a gather take.
 
 use super::model::Model;
-use super::{Choice, Rule};
+use super::{Choice, Others, Rule};
 use crate::schedule::Schedule;
 use crate::value::Arg;
 use taffeta_ast::{Stmt, StmtId, StmtKind};
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs innermost loops by vector instructions.",
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
+    rounds: 1,
     sites,
     options,
 };
@@ -46,5 +47,5 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("vectorize(\"{}\")", s.called(&l));
-    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Vec::new())) }]
+    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default())) }]
 }

@@ -98,6 +98,8 @@ const ENTRIES: &[&Entry] = &[
     &as_lib::ENTRY,
     &entries::AUTO,
     &entries::USE_LIB,
+    &entries::INLINE,
+    &entries::FUSE,
     &entries::REORDER,
     &entries::UNROLL,
     &entries::VECTORIZE,
@@ -111,7 +113,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["auto_fuse", "set_format"];
+const LATER: &[&str] = &["auto_tile", "auto_mem_type", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

@@ -157,33 +157,33 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
         "auto_vectorize",
         &[("n", 1000)],
         expect![[r#"
-        `j#1`
-            keep                                         11.4 ms
-          * vectorize("j#1")                             10.5 ms
-        `j#2`
-            keep                                         10.5 ms
-          * vectorize("j#2")                             5.18 ms
-        `j#3`
-          * keep                                         5.18 ms
-            vectorize("j#3")                             5.18 ms
-        `j#4`
-          * keep                                         5.18 ms
-            vectorize("j#4")                             5.18 ms
-        `j#5`
-          * keep                                         5.18 ms
-            vectorize("j#5")                             refused: iterations of `j#5` reduce into elements that change with them
-        for i in range(n):
-            for j in range(n):  # vectorize, partial(y +)
-                y[i] += a[i, j]
-            for j in range(n):  # vectorize
-                z[j] = exp(a[i, j])
-            for j in range(3):
-                w[i, j] += a[i, j]
-            for j in range(n):
-                y[i] += a[j, i]
-            for j in range(n):
-                y[cast(k[j], i64)] += a[i, j]
-    "#]],
+            `j#1`
+                keep                                         11.4 ms
+              * vectorize("j#1")                             10.3 ms
+            `j#2`
+                keep                                         10.3 ms
+              * vectorize("j#2")                             4.94 ms
+            `j#3`
+              * keep                                         4.94 ms
+                vectorize("j#3")                             4.94 ms
+            `j#4`
+              * keep                                         4.94 ms
+                vectorize("j#4")                             4.94 ms
+            `j#5`
+              * keep                                         4.94 ms
+                vectorize("j#5")                             refused: iterations of `j#5` reduce into elements that change with them
+            for i in range(n):
+                for j in range(n):  # vectorize, partial(y +)
+                    y[i] += a[i, j]
+                for j in range(n):  # vectorize
+                    z[j] = exp(a[i, j])
+                for j in range(3):
+                    w[i, j] += a[i, j]
+                for j in range(n):
+                    y[i] += a[j, i]
+                for j in range(n):
+                    y[cast(k[j], i64)] += a[i, j]
+        "#]],
     );
 }
 
@@ -256,6 +256,95 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
 }
 
 #[test]
+fn cheap_intermediates_are_computed_where_they_are_read() {
+    let text = "
+def f(x: f32[n, m]) -> f32[n, m]:
+    t = empty((n, m), f32)
+    u = empty((n, m), f32)
+    y = empty((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            t[i, j] = x[i, j] * 2
+    for i in range(n):
+        for j in range(m):
+            u[i, j] = exp(t[i, j])
+    for i in range(n):
+        for j in range(m):
+            y[i, j] = u[i, j] + u[i, m - 1 - j]
+    return y
+";
+    decides(text, "auto_inline", &[("n", 3000), ("m", 3000)], expect![[r#"
+        `t`
+            keep                                         91.6 ms
+          * inline("t")                                  86.0 ms
+        y = empty((n, m), f32)
+        u = empty((n, m), f32)
+        for i in range(n):
+            for j in range(m):
+                u[i, j] = exp(x[i, j] * 2.0)
+        for i in range(n):
+            for j in range(m):
+                y[i, j] = u[i, j] + u[i, m - 1 - j]
+        return y
+    "#]]);
+}
+
+#[test]
+fn loops_that_use_the_same_tensors_are_one() {
+    let text = "
+def f(x: f32[n, m]) -> f32[n, m]:
+    t = empty((n, m), f32)
+    y = empty((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            t[i, j] = x[i, j] * 2
+    for i in range(n):
+        for j in range(m):
+            y[i, j] = t[i, j] + x[i, j]
+    return y
+";
+    decides(
+        text,
+        "auto_fuse",
+        &[("n", 3000), ("m", 3000)],
+        expect![[r#"
+        `i#1`
+            keep                                         33.1 ms
+          * fuse("i#1", "i#2"), fuse("j#1", "j#2"), contract("t") 7.22 ms
+        y = empty((n, m), f32)
+        for i in range(n):
+            for j in range(m):
+                t = empty((), f32)
+                t = x[i, j] * 2.0
+                y[i, j] = t + x[i, j]
+        return y
+    "#]],
+    );
+    // Each could run on threads, and together they could not.
+    let text = "
+def f(x: f32[n], a: inout[f32[n]], b: inout[f32[n]]):
+    for i in range(n):
+        a[i] = x[i] * 2
+    for i in range(n):
+        b[i] = a[max(i - 1, 0)]
+";
+    decides(
+        text,
+        "auto_fuse",
+        &[("n", 3000000)],
+        expect![[r#"
+        `i#1`
+          * keep                                         76.8 ms
+            fuse("i#1", "i#2")                           refused: the loop could not run on threads any more
+        for i in range(n):
+            a[i] = x[i] * 2.0
+        for i in range(n):
+            b[i] = a[max(i - 1, 0)]
+    "#]],
+    );
+}
+
+#[test]
 fn short_innermost_loops_are_unrolled() {
     let text = "
 def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
@@ -271,17 +360,17 @@ def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
         "auto_unroll",
         &[("n", 1000)],
         expect![[r#"
-        `j#1`
-            keep                                         58.9 µs
-          * unroll("j#1")                                58.3 µs
-        for i in range(n):
-            y[i] += a[i, 0]
-            y[i] += a[i, 1]
-            y[i] += a[i, 2]
-        for i in range(n):
-            for j in range(40):
-                y[i] += b[i, j]
-    "#]],
+            `j#1`
+                keep                                         58.9 µs
+              * unroll("j#1")                                55.5 µs
+            for i in range(n):
+                y[i] += a[i, 0]
+                y[i] += a[i, 1]
+                y[i] += a[i, 2]
+            for i in range(n):
+                for j in range(40):
+                    y[i] += b[i, j]
+        "#]],
     );
 }
 
@@ -328,8 +417,8 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         2.88 s
               * parallelize("i", above=15)                   1.44 s
-                parallelize("j", above=31)                   1.44 s
-                parallelize("k", above=255)                  3203 s
+                parallelize("j", above=63)                   1.44 s
+                parallelize("k", above=1023)                 2.88 s
             for i in range(n):  # parallel(above=15)
                 for j in range(n):
                     for k in range(n):
@@ -395,18 +484,18 @@ def f(a: inout[f64[n, m]]):
         "auto_parallelize",
         &[("n", 1000), ("m", 100)],
         expect![[r#"
-        `i`
-            keep                                         733 µs
-          * privatize("t", "i"), parallelize("i")        370 µs
-            parallelize("j#1")                           2.69 ms
-            parallelize("j#2")                           2.41 ms
-        for i in range(n):  # parallel
-            t = empty((m,), f64)
-            for j in range(m):
-                t[j] = a[i, m - 1 - j]
-            for j in range(m):
-                a[i, j] = exp(t[j])
-    "#]],
+            `i`
+                keep                                         677 µs
+              * privatize("t", "i"), parallelize("i")        342 µs
+                parallelize("j#1")                           2.67 ms
+                parallelize("j#2")                           2.35 ms
+            for i in range(n):  # parallel
+                t = empty((m,), f64)
+                for j in range(m):
+                    t[j] = a[i, m - 1 - j]
+                for j in range(m):
+                    a[i, j] = exp(t[j])
+        "#]],
     );
 }
 

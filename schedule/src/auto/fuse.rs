@@ -1,0 +1,133 @@
+//! `auto_fuse`: loops that follow each other as one, where the second one uses what the first one has just touched, and
+//! what is left of the tensors between them (`contract`).
+//!
+//! ```text
+//! for i: t[i] = f(x[i])                    for i:
+//! for i: y[i] = g(t[i])         ─▶             t = f(x[i])
+//!                                              y[i] = g(t)
+//! ```
+//!
+//! Loops inside are fused too, as far as they use each other's tensors. Loops of different lengths stay apart, and so do
+//! those that could run on threads each by itself and not together.
+
+use super::model::Model;
+use super::{Choice, Others, Rule};
+use crate::block::Block;
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Handle, Value};
+use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol, poly};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_fuse",
+    summary: "Makes one loop of several that use the same tensors, and keeps less of what is between them.",
+    why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
+               later rules look at",
+    rounds: 4,
+    sites,
+    options,
+};
+
+/// Loops that another one follows.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    blocks(&s.func().body, &mut out);
+    out
+}
+
+fn blocks(s: &Stmt, out: &mut Vec<StmtId>) {
+    let block = Block::of(s);
+    for pair in block.items.windows(2) {
+        if neighbours(&pair[0], &pair[1]) {
+            out.push(pair[0].id());
+        }
+    }
+    for item in &block.items {
+        item.kind().children().into_iter().for_each(|c| blocks(c, out));
+    }
+}
+
+/// Whether two statements are loops of one length, without marks, one of which uses what the other one touches.
+fn neighbours(a: &Stmt, b: &Stmt) -> bool {
+    let plain = |s: &Stmt| matches!(s.kind(), StmtKind::For { props, .. } if *props == Default::default());
+    let (Some(one), Some(two)) = (Loop::of(a), Loop::of(b)) else { return false };
+    let same = match (one.length(), two.length()) {
+        (Some(m), Some(n)) => poly::equal(&m, &n) == Some(true),
+        _ => false,
+    };
+    plain(a) && plain(b) && same && !touched(a).is_disjoint(&touched(b))
+}
+
+/// The arrays that a statement reads or writes.
+fn touched(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = effects::writes(s);
+    s.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| out.extend(effects::loads(e))));
+    out
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(first) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let Some(second) = next(s, site).filter(|n| neighbours(&first, n)) else { return Vec::new() };
+    let (a, b) = (first.id(), second.id());
+    vec![Choice {
+        steps: format!("fuse(\"{}\", \"{}\")", s.called(&first), s.called(&second)),
+        take: Box::new(move |s| {
+            let mut after = Vec::new();
+            fuse(s, a.into(), b.into(), &mut after)?;
+            Ok(Others { after, ..Others::default() })
+        }),
+    }]
+}
+
+/// The statement that follows in the same block.
+fn next(s: &Schedule, id: StmtId) -> Option<Stmt> {
+    let block = Block::around(s.func(), id)?;
+    let at = block.items.iter().position(|i| i.id() == id)?;
+    block.items.get(at + 1).cloned()
+}
+
+/// Fuses two loops, those inside of them that use the same tensors, and contracts what is then used in one iteration.
+fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result<(), Refusal> {
+    let free = |s: &Schedule, l: &Value| s.trying().call("parallelize", &[Arg::from(l.clone())]).is_ok();
+    let before = free(s, &a) && free(s, &b);
+    let made = s.call("fuse", &[Arg::from(a), Arg::from(b)])?;
+    if before && !free(s, &made) {
+        return Err(Refusal::illegal(0, "the loop could not run on threads any more"));
+    }
+    let l = s.loop_(&Arg::from(made.clone()))?;
+    for pair in Block::of(&l.body).items.windows(2) {
+        if neighbours(&pair[0], &pair[1]) {
+            // One that cannot be fused stays as it is.
+            let (mut inner, mut more) = (s.trying(), Vec::new());
+            let text = format!("fuse(\"{}\", \"{}\")", s.called(&pair[0]), s.called(&pair[1]));
+            if fuse(&mut inner, pair[0].id().into(), pair[1].id().into(), &mut more).is_ok() {
+                s.become_tried(inner);
+                steps.extend([text].into_iter().chain(more));
+                break;
+            }
+        }
+    }
+    let Ok(l) = s.loop_(&Arg::from(made)) else { return Ok(()) };
+    let written = effects::writes(&l.stmt);
+    for t in declared_around(s, l.stmt.id()).into_iter().filter(|t| written.contains(t)) {
+        // What is alive beyond an iteration stays as it is.
+        let name = t.name().to_string();
+        if s.call("contract", &[Arg::from(Value::Handle(Handle::Tensor(t)))]).is_ok() {
+            steps.push(format!("contract(\"{name}\")"));
+        }
+    }
+    Ok(())
+}
+
+/// The local tensors that are alive at a statement.
+fn declared_around(s: &Schedule, id: StmtId) -> Vec<Symbol> {
+    let way = tree::path(&s.func().body, id).unwrap_or_default();
+    let declared = way.iter().filter_map(|s| match s.kind() {
+        StmtKind::VarDef { tensor, .. } => Some(tensor.symbol.clone()),
+        _ => None,
+    });
+    declared.collect()
+}

@@ -1,0 +1,73 @@
+//! `auto_inline`: what a local tensor holds is computed where it is read, where that is cheaper than to keep it.
+
+use super::model::Model;
+use super::{Choice, Others, Rule};
+use crate::schedule::Schedule;
+use crate::tree;
+use crate::value::{Arg, Handle, Value};
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_inline",
+    summary: "Computes cheap intermediates where they are read.",
+    why_here: "before loops are fused, which then have fewer tensors between them",
+    rounds: 1,
+    sites,
+    options,
+};
+
+/// What an expression that is computed again may take, in additions of floats.
+const MOST_COST: u32 = 4;
+
+/// Declarations of arrays that one statement writes, by a store of a cheap expression.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    s.func().body.walk(&mut |d| {
+        if let StmtKind::VarDef { tensor, body } = d.kind()
+            && tensor.ndim() > 0
+            && is_cheap(body, &tensor.symbol)
+        {
+            out.push(d.id());
+        }
+    });
+    out
+}
+
+fn is_cheap(body: &Stmt, tensor: &Symbol) -> bool {
+    let (mut stores, mut cheap) = (0, true);
+    body.walk(&mut |s| match s.kind() {
+        StmtKind::Store { tensor: t, value, .. } if t == tensor => {
+            stores += 1;
+            cheap &= cost(value).is_some_and(|c| c <= MOST_COST);
+        }
+        StmtKind::ReduceTo { tensor: t, .. } if t == tensor => cheap = false,
+        _ => {}
+    });
+    cheap && stores == 1
+}
+
+/// What an expression takes; nothing is said of one that reads at indices which are read.
+fn cost(e: &Expr) -> Option<u32> {
+    match e.kind() {
+        ExprKind::Load(_, at) => {
+            let mut gathers = false;
+            at.iter().for_each(|a| a.index.walk(&mut |i| gathers |= matches!(i.kind(), ExprKind::Load(..))));
+            (!gathers).then_some(0)
+        }
+        ExprKind::Apply(Op::Select, _) => None,
+        ExprKind::Apply(op, args) => args.iter().try_fold(op.info().cost, |sum, a| Some(sum + cost(a)?)),
+        ExprKind::Cast(inner) => cost(inner),
+        ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => Some(0),
+    }
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(declaration) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let StmtKind::VarDef { tensor, .. } = declaration.kind() else { return Vec::new() };
+    let handle = Value::Handle(Handle::Tensor(tensor.symbol.clone()));
+    vec![Choice {
+        steps: format!("inline(\"{}\")", tensor.symbol.name()),
+        take: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| Others::default())),
+    }]
+}
