@@ -10,6 +10,7 @@ use taffeta::{Backend, Error, Function, Options, Signature, StaticValue};
 use taffeta_ast::Value;
 
 /// An entry with its inputs.
+#[derive(Clone)]
 pub struct Case<'p> {
     /// The program.
     pub program: &'p Program,

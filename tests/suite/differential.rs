@@ -1,6 +1,6 @@
 //! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the
-//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes, and CPython with NumPy give the same
-//! results.
+//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes (as it is written, and as rules schedule
+//! it), and CPython with NumPy give the same results.
 
 use crate::case::{Case, Named, differences, save};
 use crate::{programs, python};
@@ -38,6 +38,10 @@ fn interpreter_compiled_c_and_numpy_agree() {
         };
         let mut faults = compare(case, "C", &expected, case.run(Backend::C, false));
         faults.extend(compare(case, "C for all sizes", &expected, case.run(Backend::C, true)));
+        if case.schedule.is_none() {
+            let automatic = Case { schedule: Some("auto".into()), ..(*case).clone() };
+            faults.extend(compare(case, "C under `--schedule auto`", &expected, automatic.run(Backend::C, true)));
+        }
         (Some(manifest(case, &folder.path().join(k.to_string()), &expected)), faults)
     });
 

@@ -273,7 +273,11 @@ def f(x: f32[n, m]) -> f32[n, m]:
             y[i, j] = u[i, j] + u[i, m - 1 - j]
     return y
 ";
-    decides(text, "auto_inline", &[("n", 3000), ("m", 3000)], expect![[r#"
+    decides(
+        text,
+        "auto_inline",
+        &[("n", 3000), ("m", 3000)],
+        expect![[r#"
         `t`
             keep                                         91.6 ms
           * inline("t")                                  86.0 ms
@@ -286,7 +290,8 @@ def f(x: f32[n, m]) -> f32[n, m]:
             for j in range(m):
                 y[i, j] = u[i, j] + u[i, m - 1 - j]
         return y
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
