@@ -22,6 +22,7 @@ mod log;
 mod model;
 mod parallelize;
 mod reorder;
+mod structured;
 mod target;
 mod trips;
 mod unroll;

@@ -7,6 +7,7 @@
 //! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
 
 use super::model::{Model, is_guess};
+use super::structured::traverses;
 use super::{Choice, Others, Rule, Target};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -67,11 +68,15 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if props.vectorize.is_some() || props.library {
         return;
     }
+    if traverses(s.func(), stmt) {
+        return;
+    }
     let trips = model.trips(s.func(), around, &l);
     let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
     out.push(parallel(s, stmt, above));
     let within = loops_directly_in(&l.body);
     if let [inner] = within.as_slice()
+        && !traverses(s.func(), inner)
         && trips.value < FEW * model.target.threads as f64
     {
         out.push(merged(s, stmt, inner));

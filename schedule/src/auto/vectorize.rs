@@ -5,6 +5,7 @@
 //! knows what the end of a sum and a gather take.
 
 use super::model::Model;
+use super::structured::traverses;
 use super::{Choice, Others, Rule};
 use crate::schedule::Schedule;
 use crate::value::Arg;
@@ -46,6 +47,9 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
+    if traverses(s.func(), &l) {
+        return Vec::new();
+    }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
     vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default())) }]
 }

@@ -472,6 +472,46 @@ def f(a: inout[f32[3, n]]):
     );
 }
 
+/// Rows are shared out; what is stored of a row is not.
+#[test]
+fn loops_over_what_is_stored_are_left_alone() {
+    let text = "
+def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += a[i, j] * x[j]
+    return y
+";
+    decides(text, "auto_vectorize", &[("n", 100000)], expect![[r#"
+        `y.d0`
+          * keep                                         76.8 s
+            vectorize("y.d0")                            76.8 s
+        y = empty((n,), f64)
+        for y.d0 in range(n):
+            y[y.d0] = 0.0
+        for i in range(n):
+            for j in range(n):
+                y[i] += a[i, j] * x[j]
+        return y
+    "#]]);
+    decides(text, "auto_parallelize", &[("n", 100000)], expect![[r#"
+        `y.d0`
+            keep                                         76.8 s
+          * parallelize("y.d0")                          76.8 s
+        `i`
+            keep                                         76.8 s
+          * parallelize("i")                             38.4 s
+        y = empty((n,), f64)
+        for y.d0 in range(n):  # parallel
+            y[y.d0] = 0.0
+        for i in range(n):  # parallel
+            for j in range(n):
+                y[i] += a[i, j] * x[j]
+        return y
+    "#]]);
+}
+
 /// A row of scratch memory that all iterations share in the text.
 #[test]
 fn iterations_get_tensors_of_their_own() {
