@@ -483,7 +483,11 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
             y[i] += a[i, j] * x[j]
     return y
 ";
-    decides(text, "auto_vectorize", &[("n", 100000)], expect![[r#"
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 100000)],
+        expect![[r#"
         `y.d0`
           * keep                                         76.8 s
             vectorize("y.d0")                            76.8 s
@@ -494,8 +498,13 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
             for j in range(n):
                 y[i] += a[i, j] * x[j]
         return y
-    "#]]);
-    decides(text, "auto_parallelize", &[("n", 100000)], expect![[r#"
+    "#]],
+    );
+    decides(
+        text,
+        "auto_parallelize",
+        &[("n", 100000)],
+        expect![[r#"
         `y.d0`
             keep                                         76.8 s
           * parallelize("y.d0")                          76.8 s
@@ -509,7 +518,8 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
             for j in range(n):
                 y[i] += a[i, j] * x[j]
         return y
-    "#]]);
+    "#]],
+    );
 }
 
 /// A row of scratch memory that all iterations share in the text.
