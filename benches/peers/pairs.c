@@ -1,8 +1,8 @@
 /* Dot products and sums of two sparse vectors as one writes them by hand: a merge of what each of them is made of.
  *
- * Formats that list elements (LIST, BYTEMAP) go from point to point, those that have elements in a row (DENSE, BAND, RAGGED, VBL, RLE,
- * PACKBITS) from piece to piece; BITMAP and HASHED are asked. All is inlined, so that each pair has loops of its own, and the branches on
- * formats are none. */
+ * Formats that list elements (LIST, BYTEMAP) go from point to point, those that have elements in a row (DENSE, BAND,
+ * RAGGED, VBL, RLE, PACKBITS) from piece to piece; BITMAP and HASHED are asked. All is inlined, so that each pair has
+ * loops of its own, and the branches on formats are none. */
 #include <stdbool.h>
 #include <stdint.h>
 

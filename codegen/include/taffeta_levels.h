@@ -1,9 +1,10 @@
 /*
- * taffeta_levels.h: structured arguments of generated code. Included by generated C alone, where an entry has structured
- * parameters.
+ * taffeta_levels.h: structured arguments of generated code. Included by generated C alone, where an entry has
+ * structured parameters.
  *
- * The kernel of such an entry takes arrays. What is here takes the arrays out of the levels of `taffeta_tensor`, and checks
- * that they are what the levels promise, since the kernel trusts that: everything in time proportional to what is stored.
+ * The kernel of such an entry takes arrays. What is here takes the arrays out of the levels of `taffeta_tensor`, and
+ * checks that they are what the levels promise, since the kernel trusts that: everything in time proportional to what
+ * is stored.
  */
 #ifndef TAFFETA_LEVELS_H
 #define TAFFETA_LEVELS_H

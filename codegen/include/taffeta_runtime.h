@@ -342,7 +342,8 @@ static inline TAFFETA_UNUSED size_t wf_put(size_t start, const int64_t *dims, in
 /* Puts a part of `bytes` for each thread of a parallel loop at `start` of the arena. Where the last one ends. */
 static inline TAFFETA_UNUSED size_t wf_put_threads(const taffeta_ctx *ctx, size_t start, size_t bytes) {
     size_t all, end;
-    if (__builtin_mul_overflow((size_t)wf_threads(ctx), bytes, &all) || __builtin_add_overflow(start, all, &end)) return SIZE_MAX;
+    if (__builtin_mul_overflow((size_t)wf_threads(ctx), bytes, &all)) return SIZE_MAX;
+    if (__builtin_add_overflow(start, all, &end)) return SIZE_MAX;
     return end;
 }
 

@@ -61,8 +61,8 @@ impl Flow<'_, '_> {
         self.first(&|r| r.kind.writes() && in_body(r, l), &outside, &|_| Relation::Any)
     }
 
-    /// The dependence of one of the reads on a write in the body of `l`, in an earlier iteration of `by`: `l`, or a loop
-    /// around it.
+    /// The dependence of one of the reads on a write in the body of `l`, in an earlier iteration of `by`: `l`, or a
+    /// loop around it.
     fn between(&self, l: &Stmt, by: &Stmt, reads: &[&Reference]) -> Option<Dependence> {
         let around = order::around(self.all.func(), by.id());
         self.first(&|r| r.kind.writes() && in_body(r, l), reads, &|s| match s.id() {

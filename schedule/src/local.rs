@@ -84,8 +84,8 @@ impl Local {
             .help("assert before the access that it is in range"))
     }
 
-    /// Refuses accesses in which computing the index in one of these dimensions may stop the program: it would not do so
-    /// any more where the index goes.
+    /// Refuses accesses in which computing the index in one of these dimensions may stop the program: it would not do
+    /// so any more where the index goes.
     pub fn indices_can_go(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let Some(index) = self.index(func, dims, &|c, _, index| c.may_stop(index)) else { return Ok(()) };
         let name = &self.tensor.symbol;

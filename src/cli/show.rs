@@ -22,9 +22,9 @@ pub struct Args {
     /// The program after each step of the schedule, and what the step changed
     #[arg(long)]
     steps: bool,
-    /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is located,
-    /// merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`: what was
-    /// tried, estimated, refused and taken
+    /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is
+    /// located, merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`:
+    /// what was tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
     /// With --explain: as JSON

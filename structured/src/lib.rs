@@ -22,9 +22,10 @@
 //!
 //! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
 //! something where nothing is stored, it runs over the coordinates in between besides. Several fibres are merged by a
-//! `while`, or one leads and the others are searched. An element at a coordinate that no loop counts in the order of its
-//! level is searched, with a warning; levels that have a table find it there. What a format promises is written down as
-//! `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks each of them.
+//! `while`, or one leads and the others are searched. An element at a coordinate that no loop counts in the order of
+//! its level is searched, with a warning; levels that have a table find it there. What a format promises is written
+//! down as `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks each of
+//! them.
 //!
 //! Not there yet, and refused: merges in loops that are parallel or vectorised.
 

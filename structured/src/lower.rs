@@ -217,7 +217,8 @@ impl Lower {
         }
         self.refuse_races(s, iter, props, body);
         let body = self.located(body, &inside);
-        // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is none.
+        // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is
+        // none.
         let found = self.indexed(&body, iter, bound);
         let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &Expr::bool(true), bound)).collect();
         let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
@@ -296,7 +297,8 @@ impl Lower {
         out
     }
 
-    /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of them.
+    /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of
+    /// them.
     fn checks(&mut self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
         let mut out = Vec::new();
         for e in access::exprs(s) {
@@ -453,8 +455,8 @@ fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     f(e, guard);
 }
 
-/// Calls `f` on every expression of a statement and those inside, with the condition under which its statement evaluates
-/// it, and whether that statement is always executed.
+/// Calls `f` on every expression of a statement and those inside, with the condition under which its statement
+/// evaluates it, and whether that statement is always executed.
 fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
     for e in access::exprs(s) {
         guarded(&e, &Expr::bool(true), &mut |e, guard| f(e, guard, always));

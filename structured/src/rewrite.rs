@@ -111,8 +111,8 @@ pub(crate) fn run(
     rewriter.stmt(s)
 }
 
-/// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is where
-/// these expressions are elements that are not stored.
+/// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
+/// where these expressions are elements that are not stored.
 pub(crate) fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     rest: &[Stmt],

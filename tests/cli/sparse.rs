@@ -254,8 +254,8 @@ fn formats_that_have_no_room_are_refused() {
     }
 }
 
-/// Warnings of loops come once, on standard error, whether the program was compiled now or before, and whatever runs it;
-/// with `--json` they are in the document.
+/// Warnings of loops come once, on standard error, whether the program was compiled now or before, and whatever runs
+/// it; with `--json` they are in the document.
 #[test]
 fn runs_warn_of_loops() {
     let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j])\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";

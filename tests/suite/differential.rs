@@ -1,6 +1,6 @@
 //! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the
-//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes (as it is written, and as rules schedule
-//! it), and CPython with NumPy give the same results.
+//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes (as it is written, and as rules
+//! schedule it), and CPython with NumPy give the same results.
 
 use crate::case::{Case, Named, differences, save};
 use crate::{programs, python};

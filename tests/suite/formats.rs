@@ -1,5 +1,5 @@
-//! Random programs on structured tensors by NumPy, which knows nothing of formats: a fixed batch, on finite values, gives
-//! what the interpreter gives.
+//! Random programs on structured tensors by NumPy, which knows nothing of formats: a fixed batch, on finite values,
+//! gives what the interpreter gives.
 
 use crate::case::{Named, save};
 use crate::cases::program::Kind;

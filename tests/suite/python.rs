@@ -45,8 +45,8 @@ pub fn available(module: &str) -> Option<()> {
     go_on(why, skip).unwrap_or_else(|why| panic!("{why}")).then_some(())
 }
 
-/// Runs a script of the repository that needs NumPy and SciPy; gives what it prints, or `None` if they may be absent and
-/// are.
+/// Runs a script of the repository that needs NumPy and SciPy; gives what it prints, or `None` if they may be absent
+/// and are.
 pub fn run(script: &str, arguments: &[&Path]) -> Option<String> {
     available("numpy")?;
     available("scipy")?;

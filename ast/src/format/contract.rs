@@ -80,7 +80,8 @@ pub enum Rule {
         /// Segments leave no coordinate out, and each has one position, or one for each coordinate.
         full: bool,
     },
-    /// `map` has, for each position of the level above, a number for each coordinate: not 0 for those that the list has.
+    /// `map` has, for each position of the level above, a number for each coordinate: not 0 for those that the list
+    /// has.
     Map {
         /// The list's parts: a partition.
         pos: usize,

@@ -1,6 +1,6 @@
-//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element that
-//! is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors, unless
-//! they would leave it as it is. Where the parameter stores one value for several elements, so do they.
+//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element
+//! that is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors,
+//! unless they would leave it as it is. Where the parameter stores one value for several elements, so do they.
 
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};

@@ -9,8 +9,8 @@
 //! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
 //! expressions need both, and not the interpreter.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written and have a pattern of
-//! their own, loops over the reals, library calls.
+//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written and have a pattern
+//! of their own, loops over the reals, library calls.
 
 mod error;
 mod fill;

@@ -2,9 +2,9 @@
 //!
 //! [`logical`] checks a program as the front end, gradients and schedules make it, [`dense`] one whose structured
 //! tensors have become arrays, [`lowered`] one that C can be printed from. [`stage`] asks for the first of them between
-//! two stages of the compiler in every build, [`dense_stage`] for the second, and [`dense_pass`] and [`pass`] after each
-//! pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler,
-//! never in the user's program: it is reported as `internal::tree`, which names the pass.
+//! two stages of the compiler in every build, [`dense_stage`] for the second, and [`dense_pass`] and [`pass`] after
+//! each pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler, never in the
+//! user's program: it is reported as `internal::tree`, which names the pass.
 
 mod checker;
 mod dense;

@@ -1,4 +1,5 @@
-//! Scalar promotion: an element that a loop reduces into under conditions is kept in a local scalar while the loop runs.
+//! Scalar promotion: an element that a loop reduces into under conditions is kept in a local scalar while the loop
+//! runs.
 //!
 //! *does*, for each loop that runs in order: an element whose indices do not change in it, to which all accesses of its
 //! tensor in the loop are, is loaded before the loop and stored after it. Compilers do the same where every iteration
@@ -205,8 +206,8 @@ fn declares(s: &Stmt, symbol: &Symbol) -> bool {
     }
 }
 
-/// The elements to which a statement surely gives a value. `around`: the iterators of loops over all of a dimension, and
-/// its size.
+/// The elements to which a statement surely gives a value. `around`: the iterators of loops over all of a dimension,
+/// and its size.
 fn filled(s: &Stmt, tensors: &Tensors, around: &mut Vec<(Symbol, Expr)>, out: &mut Vec<(Symbol, Option<Vec<Access>>)>) {
     match s.kind() {
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => {

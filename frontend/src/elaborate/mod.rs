@@ -5,8 +5,8 @@
 //!
 //! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
 //! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`,
-//! `write`, `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole
-//! programs), `schedule`, `limits`.
+//! `write`, `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry`
+//! (whole programs), `schedule`, `limits`.
 //!
 //! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
 //! report comes of it), and elaboration goes on with the next statement.

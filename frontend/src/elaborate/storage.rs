@@ -278,8 +278,8 @@ impl Elab<'_> {
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
     }
 
-    /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given, writes
-    /// elsewhere vanish, as they do in derivatives.
+    /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given,
+    /// writes elsewhere vanish, as they do in derivatives.
     pub(crate) fn pattern_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let help = "write `pattern(A)`, with the name of a structured parameter";
         let (mut of, mut drops) = (None, false);

@@ -7,8 +7,8 @@
 //!                                              y[i] = g(t)
 //! ```
 //!
-//! Loops inside are fused too, as far as they use each other's tensors. Loops of different lengths stay apart, and so do
-//! those that could run on threads each by itself and not together.
+//! Loops inside are fused too, as far as they use each other's tensors. Loops of different lengths stay apart, and so
+//! do those that could run on threads each by itself and not together.
 
 use super::model::Model;
 use super::{Choice, Others, Rule};

@@ -6,12 +6,12 @@
 //!                                                    └─▶ refused, with the reason      └─▶ Decision
 //! ```
 //!
-//! - A rule calls nothing but primitives, so whatever it chooses is legal, and what it chose is in the trace: `s.auto()`
-//!   itself leaves no step there.
+//! - A rule calls nothing but primitives, so whatever it chooses is legal, and what it chose is in the trace:
+//!   `s.auto()` itself leaves no step there.
 //! - The first option of every site is to keep what there is. Another one is taken only where its estimate is lower by
 //!   a part of what the outermost statement takes (`GAIN`).
-//! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees what earlier ones made; no
-//!   rule undoes another one.
+//! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees what earlier ones made;
+//!   no rule undoes another one.
 //! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
 //! - Marks that the user has set stay, and what stands in marked loops is left alone.
 

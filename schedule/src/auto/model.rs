@@ -6,13 +6,14 @@
 //! max(compute, chain, levels) · executions + events
 //! ```
 //!
-//! - *compute*: what its operations, loads and stores take, divided by the lanes of the innermost loop where that is made
-//!   of vector instructions: it is marked so, or C compilers do it by themselves;
+//! - *compute*: what its operations, loads and stores take, divided by the lanes of the innermost loop where that is
+//!   made of vector instructions: it is marked so, or C compilers do it by themselves;
 //! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
 //!   of other lanes;
-//! - *levels*: for every level of the cache, the bytes that come from behind it. What a part of the nest touches is loaded
-//!   once while the part runs if all of it fits the level: the footprint of an access in that part is the product of the
-//!   trip counts of the loops that its index grows with, in whole cache lines where it does not grow by one;
+//! - *levels*: for every level of the cache, the bytes that come from behind it. What a part of the nest touches is
+//!   loaded once while the part runs if all of it fits the level: the footprint of an access in that part is the
+//!   product of the trip counts of the loops that its index grows with, in whole cache lines where it does not grow by
+//!   one;
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
 //!
 //! What a statement touches that another one of the same iteration has touched before costs nothing again. Where all

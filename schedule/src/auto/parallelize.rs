@@ -4,7 +4,8 @@
 //! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
 //! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
 //! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
-//! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from which it pays.
+//! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from
+//! which it pays.
 
 use super::model::{Model, is_guess};
 use super::structured::traverses;

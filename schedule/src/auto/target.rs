@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The machine, as the cost model sees it, and what is expected of the program's sizes. Times are in nanoseconds, of one
-/// thread; what a vector instruction does takes as long as the scalar one unless another price is given.
+/// The machine, as the cost model sees it, and what is expected of the program's sizes. Times are in nanoseconds, of
+/// one thread; what a vector instruction does takes as long as the scalar one unless another price is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Threads of a parallel loop.

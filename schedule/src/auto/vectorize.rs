@@ -1,8 +1,8 @@
 //! `auto_vectorize`: innermost loops by vector instructions.
 //!
-//! Sums into one element and mathematical functions are what C compilers do not do by themselves; a mark on another loop
-//! says that no check is needed. Rows of a few elements, and elements that lie apart, are left as they are: the model
-//! knows what the end of a sum and a gather take.
+//! Sums into one element and mathematical functions are what C compilers do not do by themselves; a mark on another
+//! loop says that no check is needed. Rows of a few elements, and elements that lie apart, are left as they are: the
+//! model knows what the end of a sum and a gather take.
 
 use super::model::Model;
 use super::structured::traverses;

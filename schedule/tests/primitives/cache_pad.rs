@@ -186,7 +186,8 @@ fn later_steps_know_the_padded_shape() {
                     y[i] += x_cache_cache[0, j] * x_cache_cache[0, m - 1 - j]
         "#]],
     );
-    // Data decides which elements of the small tensor are read: it would be fetched whole, and its padding holds nothing.
+    // Data decides which elements of the small tensor are read: it would be fetched whole, and its padding holds
+    // nothing.
     refused(
         "
 def f(x: f32[n, 6], k: i32[m], y: inout[f32[m]]):

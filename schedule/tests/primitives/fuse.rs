@@ -338,7 +338,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
     );
 }
 
-/// One of two conditions holds, and one cannot: the other one follows, and is no less a comparison of floats.
+/// One of two conditions holds, and one cannot: the other one follows, and is a comparison of floats too.
 #[test]
 fn a_witness_that_rests_on_a_comparison_of_floats_is_not_exact() {
     refused(

@@ -1,5 +1,6 @@
 //! Scalars that stand for one value each, which may be of the fill by an element that is searched: what comes after
-//! them in their block is lowered for both cases, if it makes a difference (`0.0 * inf` is 0 where the 0 is the fill's).
+//! them in their block is lowered for both cases, if it makes a difference (`0.0 * inf` is 0 where the 0 is the
+//! fill's).
 //!
 //! ```text
 //! t = A[k]                      if A stores k:

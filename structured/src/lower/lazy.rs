@@ -23,7 +23,8 @@ impl Lower {
         s.kind().exprs().into_iter().find_map(|e| self.lazy_in(s, e, None, false, bound))
     }
 
-    /// The same in an expression inside of that operator; `asks`: whether a condition around it reads what is structured.
+    /// The same in an expression inside of that operator; `asks`: whether a condition around it reads what is
+    /// structured.
     fn lazy_in(&self, s: &Stmt, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Scope) -> Option<Expr> {
         if let ExprKind::Apply(Op::And | Op::Or | Op::Select, args) = e.kind() {
             let asking = asks || self.has_access(&args[0]);

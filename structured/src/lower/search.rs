@@ -1,8 +1,8 @@
 //! Positions that are searched: where a traversal begins in the middle of a dimension, and what is asked for at one
 //! coordinate.
 //!
-//! A search goes on from where it is, in steps that double, and then halves the last of them: from one coordinate to the
-//! next it takes the logarithm of the distance.
+//! A search goes on from where it is, in steps that double, and then halves the last of them: from one coordinate to
+//! the next it takes the logarithm of the distance.
 //!
 //! ```text
 //! top = end; probe = p; by = 1

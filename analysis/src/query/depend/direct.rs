@@ -9,8 +9,8 @@
 //! References to one element that are executed in the same iterations, because loops, conditions and subscripts are
 //! the same but for the names of iterators, and only say what nothing in the program writes, are a *family*. The
 //! members of a family that follow each other and do not conflict (reads; reductions of one operator) are an *epoch*.
-//! Each epoch conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those of all
-//! later ones, in the same iterations of the loops around both.
+//! Each epoch conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those
+//! of all later ones, in the same iterations of the loops around both.
 //!
 //! - **Within one iteration** of the loops around `a` and `b`, their dependence follows from `a -> … -> c` and `c ->
 //!   b`, where `c` is of a later epoch of `a`'s family, comes before `b`, conflicts with it, and has the same loops in
