@@ -35,6 +35,7 @@ typedef void wf_gemv_fn_f64(int, int, int, int, double, const double *, int, con
 
 typedef struct wf_blas {
     int known; /* 1 once it was looked for */
+    int used; /* 1 once it has done a product */
     const char *name; /* NULL if there is none */
     wf_gemm_fn_f32 *gemm_f32;
     wf_gemm_fn_f64 *gemm_f64;
@@ -82,31 +83,46 @@ static TAFFETA_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
     return true;
 }
 
-/* The library, which the first product looks for; its name is NULL if there is none. */
-static TAFFETA_UNUSED const wf_blas *wf_blas_get(void) {
+/* What is known of the library by now. */
+static TAFFETA_UNUSED wf_blas *wf_blas_known(void) {
     static wf_blas blas;
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so",
-                                        "libblis.so.4", "libcblas.so.3", "libblas.so.3", "libopenblas.dylib"};
-    if (__atomic_load_n(&blas.known, __ATOMIC_ACQUIRE)) return &blas;
-#pragma omp critical(wf_blas)
-    if (!blas.known) {
-        const char *wish = getenv("TAFFETA_BLAS");
-        if (wish != NULL) {
-            if (strcmp(wish, "none") != 0 && wf_blas_open(&blas, wish)) blas.name = wish;
-        } else {
-            for (size_t k = 0; k < sizeof names / sizeof *names && blas.name == NULL; k++)
-                if (wf_blas_open(&blas, names[k])) blas.name = names[k];
-        }
-        __atomic_store_n(&blas.known, 1, __ATOMIC_RELEASE);
-    }
     return &blas;
 }
 
-/* What does the matrix products, for people: the library's name, or an empty text. */
+/* The library, which the first product for it looks for; its name is NULL if there is none. */
+static TAFFETA_UNUSED wf_blas *wf_blas_get(void) {
+    wf_blas *blas = wf_blas_known();
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so",
+                                        "libblis.so.4", "libcblas.so.3", "libblas.so.3", "libopenblas.dylib"};
+    if (__atomic_load_n(&blas->known, __ATOMIC_ACQUIRE)) return blas;
+#pragma omp critical(wf_blas)
+    if (!blas->known) {
+        const char *wish = getenv("TAFFETA_BLAS");
+        if (wish != NULL) {
+            if (strcmp(wish, "none") != 0 && wf_blas_open(blas, wish)) blas->name = wish;
+        } else {
+            for (size_t k = 0; k < sizeof names / sizeof *names && blas->name == NULL; k++)
+                if (wf_blas_open(blas, names[k])) blas->name = names[k];
+        }
+        __atomic_store_n(&blas->known, 1, __ATOMIC_RELEASE);
+    }
+    return blas;
+}
+
+/* What has done matrix products, for people: the library's name, or an empty text. */
 __attribute__((weak)) const char *taffeta_products(void);
 __attribute__((weak)) const char *taffeta_products(void) {
-    const char *name = wf_blas_get()->name;
-    return name != NULL ? name : "";
+    const wf_blas *blas = wf_blas_known();
+    return __atomic_load_n(&blas->used, __ATOMIC_RELAXED) ? blas->name : "";
+}
+
+/* Products of less work than this are done by our own kernel, on the threads that this program has already: those of a
+ * library would be started, and wait for cores that ours still look for work on. */
+#define WF_WORTH_LIBRARY (640.0 * 640.0 * 640.0)
+
+/* Whether a library is to do a product of so many multiply-adds: one that was asked for does all of them. */
+static inline TAFFETA_UNUSED bool wf_for_library(double work) {
+    return work >= WF_WORTH_LIBRARY || getenv("TAFFETA_BLAS") != NULL;
 }
 
 /* Whether threads of ours run already: then a product is one of many, and done by the thread that asks for it. */
@@ -175,7 +191,8 @@ typedef WF_T WF_(unaligned) __attribute__((vector_size(WF_VECTOR), aligned(sizeo
 static TAFFETA_UNUSED bool WF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
                                   WF_(matrix) c) {
     if (wf_in_parallel() || m > INT_MAX || n > INT_MAX || k > INT_MAX) return false;
-    const wf_blas *blas = wf_blas_get();
+    if (!wf_for_library((double)m * (double)n * (double)k)) return false;
+    wf_blas *blas = wf_blas_get();
     if (blas->name == NULL) return false;
     /* Rows of C lie next to each other, and so do those of one of A's and B's dimensions each. */
     bool turn_a = a.columns != 1 && k > 1, turn_b = b.columns != 1 && n > 1;
@@ -186,6 +203,7 @@ static TAFFETA_UNUSED bool WF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t 
     if (n == 1) {
         int64_t step_b = b.rows, step_c = c.rows;
         if (!wf_leading(&step_b, k, 1) || !wf_leading(&step_c, m, 1)) return false;
+        __atomic_store_n(&blas->used, 1, __ATOMIC_RELAXED);
         if (blas->set_threads != NULL) blas->set_threads(wf_threads(ctx));
         blas->WF_GEMV(WF_ROW_MAJOR, trans_a, (int)(turn_a ? k : m), (int)(turn_a ? m : k), alpha, a.at, (int)lead_a, b.at,
                       (int)step_b, 1, c.at, (int)step_c);
@@ -194,6 +212,7 @@ static TAFFETA_UNUSED bool WF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t 
     if (c.columns != 1 || (turn_b && b.rows != 1 && k > 1)) return false;
     int64_t lead_b = turn_b ? b.columns : b.rows, lead_c = c.rows;
     if (!wf_leading(&lead_b, turn_b ? n : k, turn_b ? k : n) || !wf_leading(&lead_c, m, n)) return false;
+    __atomic_store_n(&blas->used, 1, __ATOMIC_RELAXED);
     if (blas->set_threads != NULL) blas->set_threads(wf_threads(ctx));
     blas->WF_GEMM(WF_ROW_MAJOR, trans_a, turn_b ? WF_TRANSPOSED : WF_PLAIN, (int)m, (int)n, (int)k, alpha, a.at, (int)lead_a, b.at,
                   (int)lead_b, 1, c.at, (int)lead_c);

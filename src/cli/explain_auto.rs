@@ -22,22 +22,16 @@ impl Decisions<'_> {
                 out += &format!("{decision}\n");
             }
         }
-        let taken: Vec<String> = self.taken().collect();
-        match taken.len() {
+        let steps = &self.schedule.trace().steps;
+        match steps.len() {
             0 => out += "nothing is changed\n",
             1 => out += "1 step:\n",
             n => out += &format!("{n} steps:\n"),
         }
-        for steps in taken {
-            out += &format!("  {steps}\n");
+        for step in steps {
+            out += &format!("  {step}\n");
         }
         out
-    }
-
-    /// The options that were taken, in order.
-    fn taken(&self) -> impl Iterator<Item = String> {
-        let taken = self.schedule.decisions().iter().filter(|d| d.taken > 0);
-        taken.filter_map(|d| d.options.get(d.taken)).map(|o| format!("s.{}", o.steps))
     }
 
     /// The same as data; times in nanoseconds.
@@ -50,7 +44,7 @@ impl Decisions<'_> {
             let options: Vec<Json> = d.options.iter().map(option).collect();
             json!({"rule": d.rule, "site": d.site, "options": options, "taken": d.taken})
         });
-        let steps: Vec<String> = self.taken().collect();
+        let steps: Vec<String> = self.schedule.trace().steps.iter().map(ToString::to_string).collect();
         json!({"entry": self.entry, "decisions": decisions.collect::<Vec<_>>(), "steps": steps})
     }
 }

@@ -23,8 +23,8 @@ pub struct Args {
     #[arg(long)]
     steps: bool,
     /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is
-    /// located, merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`:
-    /// what was tried, estimated, refused and taken
+    /// located, merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`,
+    /// or a schedule that asks rules: what was tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
     /// With --explain: as JSON
@@ -82,10 +82,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = program.entry(args.of.entry.as_deref())?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
-    if args.explain && options.schedule.as_deref() == Some("auto") {
+    if args.explain && options.schedule.is_some() {
         let schedule = program.scheduled(&entry, &options)?;
-        let found = super::explain_auto::Decisions { entry: &entry, schedule: &schedule };
-        return if args.json { print_json(&found.json()) } else { print(&found.text()) };
+        // A schedule of the file may ask rules too.
+        if options.schedule.as_deref() == Some("auto") || !schedule.decisions().is_empty() {
+            let found = super::explain_auto::Decisions { entry: &entry, schedule: &schedule };
+            return if args.json { print_json(&found.json()) } else { print(&found.text()) };
+        }
     }
     if args.explain {
         let loops = program.explained_loops(&entry, &options)?;

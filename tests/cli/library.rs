@@ -12,8 +12,8 @@ def lib(s):
 ";
 
 /// Runs the product with a value of `TAFFETA_BLAS`: the result, and what the run says of who did it.
-fn product(folder: &Folder, schedule: &str, blas: Option<&str>) -> (Vec<u8>, serde_json::Value) {
-    let sizes = ["n=70", "p=45", "m=33"].map(|s| ["--size", s]).concat();
+fn product(folder: &Folder, sizes: [&str; 3], schedule: &str, blas: Option<&str>) -> (Vec<u8>, serde_json::Value) {
+    let sizes = sizes.map(|s| ["--size", s]).concat();
     let mut args = vec!["run", "mm.ft", "--in", "a=randint(-4,5)", "--in", "b=randint(-4,5)", "--schedule", schedule];
     args.extend(sizes);
     args.extend(["--out", "out=y.npy", "--json"]);
@@ -31,22 +31,25 @@ fn product(folder: &Folder, schedule: &str, blas: Option<&str>) -> (Vec<u8>, ser
 #[test]
 fn products_are_the_same_with_and_without_a_library() {
     let folder = Folder::new(&[("mm.ft", PROGRAM)]);
-    let (expected, none) = product(&folder, "none", None);
+    let small = ["n=70", "p=45", "m=33"];
+    let (expected, none) = product(&folder, small, "none", None);
     assert_eq!(none, serde_json::Value::Null);
-    let (own, kernel) = product(&folder, "lib", Some("none"));
-    assert_eq!((&own, kernel.as_str()), (&expected, Some("own kernel")));
-    // A library that is not there.
-    let (own, kernel) = product(&folder, "lib", Some("libno-such-blas.so.7"));
-    assert_eq!((&own, kernel.as_str()), (&expected, Some("own kernel")));
+    // A library that nobody wants, that is not there, or that the product is too small for.
+    for blas in [Some("none"), Some("libno-such-blas.so.7"), None] {
+        let (own, kernel) = product(&folder, small, "lib", blas);
+        assert_eq!((&own, kernel.as_str()), (&expected, Some("own kernel")), "{blas:?}");
+    }
     // Whatever this machine has: the numbers are exact in any order.
-    let (found, library) = product(&folder, "lib", None);
-    assert_eq!(found, expected, "{library}");
+    let large = ["n=700", "p=650", "m=640"];
+    let (expected_of_large, _) = product(&folder, large, "none", None);
+    let (found, library) = product(&folder, large, "lib", None);
+    assert!(found == expected_of_large, "{library}");
     if library == "own kernel" {
         println!("skipped: there is no BLAS on this machine (apt-get install libopenblas0-pthread)");
     } else {
-        // By its name it is the same one.
+        // By its name it does all of them.
         let name = library.as_str().expect("a name");
-        let (named, again) = product(&folder, "lib", Some(name));
+        let (named, again) = product(&folder, small, "lib", Some(name));
         assert_eq!((named, again.as_str()), (expected, Some(name)));
     }
 }

@@ -5,6 +5,7 @@
 
 mod checks;
 mod flatten;
+mod guards;
 mod in_order;
 mod invariants;
 mod lanes;
@@ -145,6 +146,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly
     // invariants leave too, which brings locals that still need a place.
     let func = valid("hoist", taffeta_analysis::pass::hoist::run(&func))?;
+
+    // What checks proved from guards is proved; without them loops are straight.
+    let func = valid("guards", guards::run(&func))?;
 
     // Checks have left; what is computed under none of them may leave vectorised loops too.
     let func = valid("invariants", invariants::run(&func))?;

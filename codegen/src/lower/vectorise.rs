@@ -1,11 +1,9 @@
-//! Loops that become vector code: their bodies have no way out, and no guard that could be a bound.
+//! Loops that become vector code: their bodies have no way out.
 //!
-//! *does*, for each vectorised loop:
-//! - conditions around the whole body that are affine in the iterator become bounds of the loop, where that is proved
-//!   to be the same;
-//! - assertions in it move into a loop of their own before it, with the branches and the local scalars that they need.
+//! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and the
+//! local scalars that they need.
 //!
-//! *requires*: `checks` and `hoist`; the schedule has seen to it that assertions do not depend on what the loop writes.
+//! *requires*: `checks`, `hoist` and `guards`; the schedule has seen to it that assertions do not depend on what the loop writes.
 //! *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop has written
 //! anything.
 //!
@@ -21,11 +19,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_analysis::query::stride::constant_stride;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::LoopProps;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body, &mut Context::new(func)))
@@ -35,7 +32,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     if let StmtKind::For { extent: Extent::Range { .. }, props, .. } = s.kind()
         && props.vectorize.is_some()
     {
-        let new = checked_before(&bounded(s, facts));
+        let new = checked_before(s);
         facts.after(s);
         return new;
     }
@@ -43,101 +40,6 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     facts.after(s);
     new
 }
-
-// ---- guards
-
-/// The loop with guards around its whole body as bounds.
-fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
-    let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else {
-        return s.clone();
-    };
-    let StmtKind::If { cond, then, otherwise: None } = body.kind() else { return s.clone() };
-    if step.as_int() != Some(1) {
-        return s.clone();
-    }
-    let (mut first, mut last, mut rest) = (begin.clone(), end.clone(), Expr::bool(true));
-    for part in conjuncts(cond) {
-        let found = bound(&part, iter).filter(|b| {
-            // Integers wrap; so it must be proved that both say the same.
-            let i = Expr::var(iter);
-            let inside = match b {
-                Bound::Below(e) => i.less(e),
-                Bound::From(e) => e.less_eq(&i),
-            };
-            facts.scoped(|c| {
-                c.enter_loop(iter, &Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() }, body);
-                let mark = c.mark();
-                c.assume(&part);
-                let there = c.prove(&inside);
-                c.pop(mark);
-                c.assume_not(&part);
-                there && c.refute(&inside)
-            })
-        });
-        match found {
-            Some(Bound::Below(e)) => last = Expr::apply(Op::Min, vec![last, e]),
-            Some(Bound::From(e)) => first = Expr::apply(Op::Max, vec![first, e]),
-            None => rest = rest.and(&part),
-        }
-    }
-    if rest == *cond {
-        return s.clone();
-    }
-    let inner = match rest.as_bool() {
-        Some(true) => then.clone(),
-        _ => body.with_kind(StmtKind::If { cond: rest, then: then.clone(), otherwise: None }),
-    };
-    let extent = Extent::Range { begin: first, end: last, step: step.clone() };
-    let new = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: inner });
-    // A guard inside the guard.
-    bounded(&new, facts)
-}
-
-fn conjuncts(e: &Expr) -> Vec<Expr> {
-    match e.kind() {
-        ExprKind::Apply(Op::And, args) => args.iter().flat_map(conjuncts).collect(),
-        _ => vec![e.clone()],
-    }
-}
-
-enum Bound {
-    /// `i < e`
-    Below(Expr),
-    /// `e <= i`
-    From(Expr),
-}
-
-/// A comparison of integers as a bound of the iterator, which it mentions with the coefficient 1 or -1.
-fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
-    let ExprKind::Apply(op, args) = cond.kind() else { return None };
-    let (small, large, or_equal) = match op {
-        Op::Lt => (&args[0], &args[1], 0),
-        Op::Le => (&args[0], &args[1], 1),
-        Op::Gt => (&args[1], &args[0], 0),
-        Op::Ge => (&args[1], &args[0], 1),
-        _ => return None,
-    };
-    if small.dtype() != taffeta_ast::DType::I64 {
-        return None;
-    }
-    // `0 < large - small (+ 1)`
-    let room = large.minus(small).plus(&Expr::int(or_equal));
-    // Bounds are computed whether or not there are iterations, and before what the loop writes.
-    let rest = room.rewrite(&mut |e| match e.kind() {
-        ExprKind::Var(v) if v == iter => Expr::int(0),
-        _ => e,
-    });
-    if rest.may_fail() || !effects::loads(&rest).is_empty() {
-        return None;
-    }
-    match constant_stride(&room, iter)? {
-        -1 => Some(Bound::Below(rest)),
-        1 => Some(Bound::From(Expr::int(1).minus(&rest))),
-        _ => None,
-    }
-}
-
-// ---- checks
 
 /// The loop, after a loop with the assertions in it.
 fn checked_before(s: &Stmt) -> Stmt {

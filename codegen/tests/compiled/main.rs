@@ -8,6 +8,7 @@ mod campaign;
 mod confirm;
 mod driver;
 mod ends;
+mod guards;
 mod half;
 mod operators;
 mod parallel;

@@ -11,7 +11,7 @@
 //! do those that could run on threads each by itself and not together.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Choice, Others, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -52,13 +52,12 @@ fn blocks(s: &Stmt, out: &mut Vec<StmtId>) {
 
 /// Whether two statements are loops of one length, without marks, one of which uses what the other one touches.
 fn neighbours(a: &Stmt, b: &Stmt) -> bool {
-    let plain = |s: &Stmt| matches!(s.kind(), StmtKind::For { props, .. } if *props == Default::default());
     let (Some(one), Some(two)) = (Loop::of(a), Loop::of(b)) else { return false };
     let same = match (one.length(), two.length()) {
         (Some(m), Some(n)) => poly::equal(&m, &n) == Some(true),
         _ => false,
     };
-    plain(a) && plain(b) && same && !touched(a).is_disjoint(&touched(b))
+    nest::is_unmarked(a) && nest::is_unmarked(b) && same && !touched(a).is_disjoint(&touched(b))
 }
 
 /// The arrays that a statement reads or writes.

@@ -15,15 +15,18 @@
 //! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
 //! - Marks that the user has set stay, and what stands in marked loops is left alone.
 
+mod accumulate;
 pub(crate) mod entries;
 mod fuse;
 mod inline;
 mod log;
 mod model;
+mod nest;
 mod parallelize;
 mod reorder;
 mod structured;
 mod target;
+mod tile;
 mod trips;
 mod unroll;
 mod use_lib;
@@ -78,8 +81,17 @@ struct Choice {
 }
 
 /// All rules, in the order in which they run.
-const RULES: &[&Rule] =
-    &[&use_lib::RULE, &inline::RULE, &fuse::RULE, &reorder::RULE, &unroll::RULE, &vectorize::RULE, &parallelize::RULE];
+const RULES: &[&Rule] = &[
+    &use_lib::RULE,
+    &inline::RULE,
+    &fuse::RULE,
+    &reorder::RULE,
+    &tile::RULE,
+    &accumulate::RULE,
+    &unroll::RULE,
+    &vectorize::RULE,
+    &parallelize::RULE,
+];
 
 /// What is said of a rule.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +113,9 @@ pub fn rules() -> impl Iterator<Item = RuleDocumentation> {
 pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();
     let mut model = Model::new(&target);
-    for r in RULES.iter().filter(|r| rule.is_none_or(|name| name == r.method)) {
+    let lanes = RULES.iter().position(|r| r.method == vectorize::RULE.method);
+    for (k, r) in RULES.iter().enumerate().filter(|(_, r)| rule.is_none_or(|name| name == r.method)) {
+        model.expect_lanes(lanes.is_some_and(|lanes| k < lanes));
         run(s, r, &mut model);
     }
 }

@@ -9,7 +9,7 @@
 
 use super::model::{Model, is_guess};
 use super::structured::traverses;
-use super::{Choice, Others, Rule, Target};
+use super::{Choice, Others, Rule, Target, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -75,7 +75,7 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     let trips = model.trips(s.func(), around, &l);
     let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
     out.push(parallel(s, stmt, above));
-    let within = loops_directly_in(&l.body);
+    let within = nest::loops_in(&l.body);
     if let [inner] = within.as_slice()
         && !traverses(s.func(), inner)
         && trips.value < FEW * model.target.threads as f64
@@ -149,13 +149,5 @@ fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
             let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
             s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
         }),
-    }
-}
-
-/// The outermost loops in a statement.
-fn loops_directly_in(s: &Stmt) -> Vec<Stmt> {
-    match s.kind() {
-        StmtKind::For { .. } => vec![s.clone()],
-        _ => s.kind().children().into_iter().flat_map(loops_directly_in).collect(),
     }
 }

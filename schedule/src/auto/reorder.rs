@@ -10,12 +10,13 @@
 //! innermost loop says when it is its turn.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Choice, Others, Rule, nest};
+use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
-use crate::tree::{self, Loop};
+use crate::tree;
 use crate::value::{Arg, Value};
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{Stmt, StmtId};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
@@ -31,62 +32,19 @@ const MOST_LOOPS: usize = 5;
 
 /// The outermost loops of nests of two and more.
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    let mut out = Vec::new();
-    nests(&s.func().body, &mut out);
-    out
-}
-
-fn nests(s: &Stmt, out: &mut Vec<StmtId>) {
-    if matches!(s.kind(), StmtKind::For { .. }) {
-        let chain = chain(s);
-        if (2..=MOST_LOOPS).contains(&chain.len()) {
-            out.push(s.id());
-        }
-        // What stands in the last loop of the chain may be nests again.
-        if let Some(StmtKind::For { body, .. }) = chain.last().map(Stmt::kind) {
-            nests(body, out);
-        }
-        return;
-    }
-    s.kind().children().into_iter().for_each(|c| nests(c, out));
-}
-
-/// A loop and those inside of it, each the only loop of the one before, without marks.
-fn chain(s: &Stmt) -> Vec<Stmt> {
-    let mut out = Vec::new();
-    let mut next = Some(s.clone());
-    while let Some(l) = next.take() {
-        let StmtKind::For { props, body, .. } = l.kind() else { break };
-        if *props != Default::default() || Loop::of(&l).is_none() {
-            break;
-        }
-        let mut inside = Vec::new();
-        loops_in(body, &mut inside);
-        if let [one] = inside.as_slice() {
-            next = Some(one.clone());
-        }
-        out.push(l);
-    }
-    out
-}
-
-fn loops_in(s: &Stmt, out: &mut Vec<Stmt>) {
-    match s.kind() {
-        StmtKind::For { .. } => out.push(s.clone()),
-        _ => s.kind().children().into_iter().for_each(|c| loops_in(c, out)),
-    }
+    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
-    let loops = chain(&root);
+    let loops = nest::chain(&root);
     let count = loops.len();
     if !(2..=MOST_LOOPS).contains(&count) {
         return Vec::new();
     }
     let mut out: Vec<Choice> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
     // The innermost loops that have more between them than each other, cut out first.
-    if let Some(from) = (0..count - 1).rev().find(|k| !is_alone(&loops[*k], &loops[k + 1])) {
+    if let Some(from) = (0..count - 1).rev().find(|k| !nest::is_alone(&loops[*k], &loops[k + 1])) {
         let part = &loops[from..];
         out.extend(orders(part.len()).into_iter().map(|order| cut_out(s, part, &order)));
     }
@@ -149,9 +107,9 @@ fn alone(s: &mut Schedule, outer: Value, inner: Value, steps: &mut Vec<String>) 
     let mut outer = outer;
     for (side, which) in [("before", 1), ("after", 0)] {
         let (l, at) = (s.loop_(&Arg::from(outer.clone()))?, s.loop_(&Arg::from(inner.clone()))?);
-        let (parts, here) = (parts(&l.body), at.stmt.id());
-        let Some(k) = parts.iter().position(|p| *p == here) else { continue };
-        let others = if side == "before" { k } else { parts.len() - 1 - k };
+        let (items, here) = (Block::of(&l.body).items, at.stmt.id());
+        let Some(k) = items.iter().position(|i| i.id() == here) else { continue };
+        let others = if side == "before" { k } else { items.len() - 1 - k };
         if others == 0 {
             continue;
         }
@@ -163,18 +121,4 @@ fn alone(s: &mut Schedule, outer: Value, inner: Value, steps: &mut Vec<String>) 
         steps.push(format!("fission(\"{}\", {side}=\"{}\")", called.0, called.1));
     }
     Ok(outer)
-}
-
-/// Whether a loop has nothing but another one in it.
-fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
-    Loop::of(outer).is_some_and(|l| parts(&l.body) == [inner.id()])
-}
-
-/// The statements of a block, without the declarations around them.
-fn parts(s: &Stmt) -> Vec<StmtId> {
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().flat_map(parts).collect(),
-        StmtKind::VarDef { body, .. } => parts(body),
-        _ => vec![s.id()],
-    }
 }

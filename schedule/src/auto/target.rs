@@ -67,6 +67,11 @@ pub struct Prices {
 pub const LINE: f64 = 64.0;
 
 impl Target {
+    /// Registers of a vector that loops can keep values in; the others are for what is loaded meanwhile.
+    pub(super) fn registers(&self) -> f64 {
+        if self.vector_bytes >= 64 { 24.0 } else { 12.0 }
+    }
+
     /// A machine like those that most people have, with so many threads: what is chosen for it is the same everywhere.
     pub fn portable(threads: usize) -> Target {
         let shared = threads.max(1) as f64;

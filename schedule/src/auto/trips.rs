@@ -1,7 +1,7 @@
 //! How often loops run, as far as it can be told before a program does.
 
 use super::target::Target;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
@@ -37,18 +37,26 @@ pub(super) struct Values<'t> {
     shapes: FxHashMap<Symbol, Vec<Expr>>,
     /// Of all tensors.
     bytes: f64,
+    /// Local arrays that fit into registers.
+    few: FxHashSet<Symbol>,
 }
 
 impl<'t> Values<'t> {
     pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
         let mut tensors: Vec<Arc<Tensor>> = func.interface().cloned().collect();
+        let mut few = FxHashSet::default();
+        let room = target.registers() * target.vector_bytes as f64;
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                let elements = tensor.shape.iter().map(Expr::as_int).try_fold(1, |n, d| Some(n * d?.max(0)));
+                if elements.is_some_and(|n| n as f64 * tensor.dtype.size() as f64 <= room) {
+                    few.insert(tensor.symbol.clone());
+                }
                 tensors.push(tensor.clone());
             }
         });
         let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
-        let mut values = Values { target, iterators: Vec::new(), shapes, bytes: 0.0 };
+        let mut values = Values { target, iterators: Vec::new(), shapes, bytes: 0.0, few };
         let elements = |t: &Tensor| t.shape.iter().map(|d| values.value(d).value.max(1.0)).product::<f64>();
         values.bytes = tensors.iter().map(|t| elements(t) * t.dtype.size() as f64).sum();
         values
@@ -57,6 +65,11 @@ impl<'t> Values<'t> {
     /// The bytes of all tensors of the program.
     pub fn bytes(&self) -> f64 {
         self.bytes
+    }
+
+    /// Whether a tensor is a local array of so few elements that registers may hold all of them.
+    pub fn may_be_in_registers(&self, tensor: &Symbol) -> bool {
+        self.few.contains(tensor)
     }
 
     /// The shape of a tensor.

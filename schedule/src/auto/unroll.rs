@@ -2,7 +2,7 @@
 //! innermost one.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Choice, Others, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -32,8 +32,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     if let Some(l) = Loop::of(s) {
         let few = l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n));
-        let plain = matches!(s.kind(), StmtKind::For { props, .. } if *props == Default::default());
-        if inside && few && plain && is_small(&l.body) {
+        if inside && few && nest::is_unmarked(s) && is_small(&l.body) {
             out.push(s.id());
         }
         return short(&l.body, true, out);

@@ -1,13 +1,15 @@
 //! `auto_use_lib`: matrix products by a library, or by our own kernel where there is none.
 //!
-//! The primitive decides what is a product, the model whether it is large enough for a call.
+//! The primitive decides what is a product of matrices, and cuts off what stands beside it; the model decides whether it
+//! is large enough for a call.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Choice, Others, Rule, nest};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
+use taffeta_analysis::query::product::{Operand, Product};
 use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,13 +21,16 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
+/// Rows, columns and sums that are not worth a call.
+const SHORT: f64 = 8.0;
+
 /// Loops with another one inside, outermost first.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
-        if let StmtKind::For { body, props, .. } = l.kind()
-            && *props == Default::default()
-            && has_loop(body)
+        if let StmtKind::For { body, .. } = l.kind()
+            && nest::is_unmarked(l)
+            && nest::has_loop(body)
         {
             out.push(l.id());
         }
@@ -33,19 +38,35 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn has_loop(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. }));
-    found
-}
-
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let marked = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.library);
     let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
     // Inside of a product that a library does already there is none.
-    if s.around(site).iter().any(marked) || !as_lib::looks_like(s, &l) {
+    let pays = |p: &Product| is_for_libraries(p) && is_large(s, model, site, p);
+    if s.around(site).iter().any(marked) || !as_lib::sketch(s, &l).is_some_and(|p| pays(&p)) {
         return Vec::new();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
     vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default())) }]
+}
+
+/// Whether libraries have something for a product: it is one of matrices (one with a vector reads every element once,
+/// and a loop does so as fast), in which rows or columns lie side by side.
+fn is_for_libraries(p: &Product) -> bool {
+    let (Some(row), Some(column)) = (p.row, p.column) else { return false };
+    let beside = |o: &Operand, loops: [usize; 2]| {
+        o.factors.last().is_some_and(|by| loops.iter().any(|l| by[*l].as_int().is_some_and(|f| f.abs() == 1)))
+    };
+    beside(&p.c, [row, column]) && beside(&p.a, [row, p.sum]) && beside(&p.b, [p.sum, column])
+}
+
+/// Whether no dimension of a product is so short that its blocks would be mostly ends.
+fn is_large(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> bool {
+    let mut around = s.around(site);
+    around.extend(p.loops.iter().map(|l| l.stmt.clone()));
+    let trips = |l: usize| {
+        let within = around.len() - p.loops.len() + l;
+        Loop::of(&p.loops[l].stmt).map_or(0.0, |own| model.trips(s.func(), &around[..within], &own).value)
+    };
+    [p.row, p.column, Some(p.sum)].into_iter().flatten().all(|l| trips(l) >= SHORT)
 }

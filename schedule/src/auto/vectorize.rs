@@ -6,7 +6,7 @@
 
 use super::model::Model;
 use super::structured::traverses;
-use super::{Choice, Others, Rule};
+use super::{Choice, Others, Rule, nest};
 use crate::schedule::Schedule;
 use crate::value::Arg;
 use taffeta_ast::{Stmt, StmtId, StmtKind};
@@ -34,8 +34,8 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
         inside |= innermost(c, out);
     }
     match s.kind() {
-        StmtKind::For { props, .. } => {
-            if !inside && *props == Default::default() {
+        StmtKind::For { .. } => {
+            if !inside && nest::is_unmarked(s) {
                 out.push(s.id());
             }
             true

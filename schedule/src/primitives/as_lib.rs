@@ -77,10 +77,24 @@ fn apply(plan: &Plan) -> Change {
     change
 }
 
-/// Whether a loop is a matrix product, as far as its text says; nothing is proved.
-pub(crate) fn looks_like(s: &Schedule, l: &Loop) -> bool {
-    let called = |l: &Stmt| selector::called(s.func(), l);
-    super::require_unmarked(s.func(), 1, l).is_ok() && product(&l.stmt, &called).is_ok()
+/// The matrix product that a loop is when what stands beside the sum is cut off, as far as its text says; nothing is
+/// proved.
+pub(crate) fn sketch(s: &Schedule, l: &Loop) -> Option<Product> {
+    super::require_unmarked(s.func(), 1, l).ok()?;
+    product(&main(&l.stmt), &|l| selector::called(s.func(), l)).ok()
+}
+
+/// A nest without what stands beside the sum.
+fn main(s: &Stmt) -> Stmt {
+    match s.kind() {
+        StmtKind::For { iter, extent, props, body } => {
+            let (iter, extent, props, body) = (iter.clone(), extent.clone(), props.clone(), main(body));
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
+        StmtKind::VarDef { body, .. } => main(body),
+        StmtKind::Seq(_) => beside(s).map_or_else(|| s.clone(), |(_, sum)| main(&sum)),
+        _ => s.clone(),
+    }
 }
 
 /// 1. to 6. The product that a nest is, if it may be a call.

@@ -101,6 +101,8 @@ const ENTRIES: &[&Entry] = &[
     &entries::INLINE,
     &entries::FUSE,
     &entries::REORDER,
+    &entries::TILE,
+    &entries::ACCUMULATE,
     &entries::UNROLL,
     &entries::VECTORIZE,
     &entries::PARALLELIZE,
@@ -113,7 +115,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["auto_tile", "auto_mem_type", "set_format"];
+const LATER: &[&str] = &["auto_mem_type", "set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

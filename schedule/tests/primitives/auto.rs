@@ -33,18 +33,18 @@ fn the_innermost_loop_goes_through_what_lies_side_by_side() {
         "auto_reorder",
         &[("n", 500)],
         expect![[r#"
-        `i`
-            keep                                         360 ms
-            reorder(["j", "k", "i"])                     641 ms
-            reorder(["k", "j", "i"])                     641 ms
-          * reorder(["i", "k", "j"])                     41.0 ms
-            reorder(["k", "i", "j"])                     41.0 ms
-            reorder(["j", "i", "k"])                     360 ms
-        for i in range(n):
-            for k in range(n):
-                for j in range(n):
-                    c[i, j] += a[i, k] * b[k, j]
-    "#]],
+            `i`
+                keep                                         128 ms
+                reorder(["j", "k", "i"])                     241 ms
+                reorder(["k", "j", "i"])                     241 ms
+              * reorder(["i", "k", "j"])                     20.5 ms
+                reorder(["k", "i", "j"])                     21.1 ms
+                reorder(["j", "i", "k"])                     128 ms
+            for i in range(n):
+                for k in range(n):
+                    for j in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
     );
     // Column sums; and rows, which are right.
     let sums = "
@@ -61,19 +61,19 @@ def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
         "auto_reorder",
         &[("n", 2000)],
         expect![[r#"
-        `j#1`
-            keep                                         28.8 ms
-          * reorder(["i#1", "j#1"])                      6.41 ms
-        `i#2`
-          * keep                                         6.41 ms
-            reorder(["j#2", "i#2"])                      28.8 ms
-        for i in range(n):
-            for j in range(n):
-                y[j] += a[i, j]
-        for i in range(n):
-            for j in range(n):
-                z[j] += a[i, j]
-    "#]],
+            `j#1`
+                keep                                         5.45 ms
+              * reorder(["i#1", "j#1"])                      3.21 ms
+            `i#2`
+              * keep                                         3.21 ms
+                reorder(["j#2", "i#2"])                      5.45 ms
+            for i in range(n):
+                for j in range(n):
+                    y[j] += a[i, j]
+            for i in range(n):
+                for j in range(n):
+                    z[j] += a[i, j]
+        "#]],
     );
 }
 
@@ -90,13 +90,13 @@ def f(a: inout[f32[n, n]]):
         "auto_reorder",
         &[("n", 2000)],
         expect![[r#"
-        `j`
-          * keep                                         51.2 ms
-            reorder(["i", "j"])                          refused: it would reverse a dependence
-        for j in range(1, n):
-            for i in range(n - 1):
-                a[i, j] = a[i + 1, j - 1] * 2.0
-    "#]],
+            `j`
+              * keep                                         7.68 ms
+                reorder(["i", "j"])                          refused: it would reverse a dependence
+            for j in range(1, n):
+                for i in range(n - 1):
+                    a[i, j] = a[i + 1, j - 1] * 2.0
+        "#]],
     );
 }
 
@@ -116,23 +116,23 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
         "auto_reorder",
         &[("n", 1000), ("m", 1000)],
         expect![[r#"
-        `i`
-            keep                                         2.56 s
-            reorder(["j", "k", "i"])                     refused: the nest is not perfect, and `k` may not run at all
-            reorder(["k", "j", "i"])                     refused: the nest is not perfect, and `k` may not run at all
-            reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
-            reorder(["k", "i", "j"])                     refused: the nest is not perfect, and `k` may not run at all
-            reorder(["j", "i", "k"])                     refused: the nest is not perfect, and `k` may not run at all
-          * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 410 ms
-        for i in range(m - 1):
-            for j in range(i + 1, m):
-                c[i, j] = 0.0
-            for k in range(n):
+            `i`
+                keep                                         961 ms
+                reorder(["j", "k", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["k", "j", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["k", "i", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["j", "i", "k"])                     refused: the nest is not perfect, and `k` may not run at all
+              * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 165 ms
+            for i in range(m - 1):
                 for j in range(i + 1, m):
-                    c[i, j] += x[k, i] * x[k, j]
-            for j in range(i + 1, m):
-                c[j, i] = c[i, j]
-    "#]],
+                    c[i, j] = 0.0
+                for k in range(n):
+                    for j in range(i + 1, m):
+                        c[i, j] += x[k, i] * x[k, j]
+                for j in range(i + 1, m):
+                    c[j, i] = c[i, j]
+        "#]],
     );
 }
 
@@ -158,19 +158,19 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
         &[("n", 1000)],
         expect![[r#"
             `j#1`
-                keep                                         11.4 ms
-              * vectorize("j#1")                             10.3 ms
+                keep                                         10.1 ms
+              * vectorize("j#1")                             8.99 ms
             `j#2`
-                keep                                         10.3 ms
-              * vectorize("j#2")                             4.94 ms
+                keep                                         8.99 ms
+              * vectorize("j#2")                             3.68 ms
             `j#3`
-              * keep                                         4.94 ms
-                vectorize("j#3")                             4.94 ms
+              * keep                                         3.68 ms
+                vectorize("j#3")                             3.68 ms
             `j#4`
-              * keep                                         4.94 ms
-                vectorize("j#4")                             4.94 ms
+                keep                                         3.68 ms
+              * vectorize("j#4")                             3.34 ms
             `j#5`
-              * keep                                         4.94 ms
+              * keep                                         3.34 ms
                 vectorize("j#5")                             refused: iterations of `j#5` reduce into elements that change with them
             for i in range(n):
                 for j in range(n):  # vectorize, partial(y +)
@@ -179,7 +179,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
                     z[j] = exp(a[i, j])
                 for j in range(3):
                     w[i, j] += a[i, j]
-                for j in range(n):
+                for j in range(n):  # vectorize, partial(y +)
                     y[i] += a[j, i]
                 for j in range(n):
                     y[cast(k[j], i64)] += a[i, j]
@@ -194,31 +194,25 @@ fn large_products_are_done_by_a_library() {
         "auto_use_lib",
         &[("n", 500)],
         expect![[r#"
-        `i`
-            keep                                         360 ms
-          * as_lib("i")                                  1.90 ms
-        for i in range(n):  # library
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] += a[i, k] * b[k, j]
-    "#]],
+            `i`
+                keep                                         128 ms
+              * as_lib("i")                                  2.09 ms
+            for i in range(n):  # library
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
     );
     decides(
         PRODUCT,
         "auto_use_lib",
         &[("n", 4)],
         expect![[r#"
-        `i`
-          * keep                                         115 ns
-            as_lib("i")                                  1.00 µs
-        `j`
-          * keep                                         115 ns
-            as_lib("j")                                  4.00 µs
-        for i in range(n):
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] += a[i, k] * b[k, j]
-    "#]],
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
     );
     // Not a product; and one that reads what it writes.
     let others = "
@@ -237,21 +231,18 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
         "auto_use_lib",
         &[("n", 500)],
         expect![[r#"
-        `i#2`
-          * keep                                         721 ms
-            as_lib("i#2")                                refused: `c` is read in the nest that writes it
-        `j#2`
-          * keep                                         721 ms
-            as_lib("j#2")                                refused: `c` is read in the nest that writes it
-        for i in range(n):
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] = max(c[i, j], a[i, k] + b[k, j])
-        for i in range(n):
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] += c[i, k] * b[k, j]
-    "#]],
+            `i#2`
+              * keep                                         291 ms
+                as_lib("i#2")                                refused: `c` is read in the nest that writes it
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] = max(c[i, j], a[i, k] + b[k, j])
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += c[i, k] * b[k, j]
+        "#]],
     );
 }
 
@@ -278,19 +269,19 @@ def f(x: f32[n, m]) -> f32[n, m]:
         "auto_inline",
         &[("n", 3000), ("m", 3000)],
         expect![[r#"
-        `t`
-            keep                                         91.6 ms
-          * inline("t")                                  86.0 ms
-        y = empty((n, m), f32)
-        u = empty((n, m), f32)
-        for i in range(n):
-            for j in range(m):
-                u[i, j] = exp(x[i, j] * 2.0)
-        for i in range(n):
-            for j in range(m):
-                y[i, j] = u[i, j] + u[i, m - 1 - j]
-        return y
-    "#]],
+            `t`
+                keep                                         28.7 ms
+              * inline("t")                                  21.7 ms
+            y = empty((n, m), f32)
+            u = empty((n, m), f32)
+            for i in range(n):
+                for j in range(m):
+                    u[i, j] = exp(x[i, j] * 2.0)
+            for i in range(n):
+                for j in range(m):
+                    y[i, j] = u[i, j] + u[i, m - 1 - j]
+            return y
+        "#]],
     );
 }
 
@@ -313,17 +304,17 @@ def f(x: f32[n, m]) -> f32[n, m]:
         "auto_fuse",
         &[("n", 3000), ("m", 3000)],
         expect![[r#"
-        `i#1`
-            keep                                         33.1 ms
-          * fuse("i#1", "i#2"), fuse("j#1", "j#2"), contract("t") 7.22 ms
-        y = empty((n, m), f32)
-        for i in range(n):
-            for j in range(m):
-                t = empty((), f32)
-                t = x[i, j] * 2.0
-                y[i, j] = t + x[i, j]
-        return y
-    "#]],
+            `i#1`
+                keep                                         18.0 ms
+              * fuse("i#1", "i#2"), fuse("j#1", "j#2"), contract("t") 7.20 ms
+            y = empty((n, m), f32)
+            for i in range(n):
+                for j in range(m):
+                    t = empty((), f32)
+                    t = x[i, j] * 2.0
+                    y[i, j] = t + x[i, j]
+            return y
+        "#]],
     );
     // Each could run on threads, and together they could not.
     let text = "
@@ -338,14 +329,113 @@ def f(x: f32[n], a: inout[f32[n]], b: inout[f32[n]]):
         "auto_fuse",
         &[("n", 3000000)],
         expect![[r#"
-        `i#1`
-          * keep                                         76.8 ms
-            fuse("i#1", "i#2")                           refused: the loop could not run on threads any more
-        for i in range(n):
-            a[i] = x[i] * 2.0
-        for i in range(n):
-            b[i] = a[max(i - 1, 0)]
+            `i#1`
+              * keep                                         4.80 ms
+                fuse("i#1", "i#2")                           refused: the loop could not run on threads any more
+            for i in range(n):
+                a[i] = x[i] * 2.0
+            for i in range(n):
+                b[i] = a[max(i - 1, 0)]
+        "#]],
+    );
+}
+
+/// A convolution: no library knows it, blocks of channels and columns share what is loaded.
+#[test]
+fn contractions_are_summed_in_blocks() {
+    let text = "
+def f(x: f32[8, n + 2], w: f32[48, 8, 3], y: inout[f32[48, n]]):
+    for o in range(48):
+        for c in range(8):
+            for a in range(3):
+                for i in range(n):
+                    y[o, i] += x[c, i + a] * w[o, c, a]
+";
+    decides(
+        text,
+        "auto_tile",
+        &[("n", 1000)],
+        expect![[r#"
+        `o`
+            keep                                         98.2 µs
+            blocks of "o" 4, "i" 16 in registers         47.9 µs
+            blocks of "o" 6, "i" 16 in registers         45.8 µs
+          * blocks of "o" 4, "i" 24 in registers         44.7 µs
+            blocks of "o" 3, "i" 32 in registers         46.1 µs
+            blocks of "o" 2, "i" 32 in registers         50.3 µs
+        for o_o in range(12):
+            for i_o in range(n // 24):
+                y_partial = empty((4, 24), f32)
+                for y.partial.d0 in range(4):
+                    for y.partial.d1 in range(24):
+                        y_partial[y.partial.d0, y.partial.d1] = 0.0
+                for c in range(8):
+                    for a in range(3):
+                        for i_i in range(24):  # vectorize
+                            y_partial[0, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4, c, a]
+                            y_partial[1, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 1, c, a]
+                            y_partial[2, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 2, c, a]
+                            y_partial[3, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 3, c, a]
+                for y.partial.back.d0 in range(4):
+                    for y.partial.back.d1 in range(24):
+                        y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+            for i_o in range(n // 24, (n + 23) // 24):
+                y_partial = empty((4, 24), f32)
+                for y.partial.d0 in range(4):
+                    for y.partial.d1 in range(24):
+                        y_partial[y.partial.d0, y.partial.d1] = 0.0
+                for c in range(8):
+                    for a in range(3):
+                        for i_i in range(24):  # vectorize
+                            if i_o * 24 + i_i < n:
+                                y_partial[0, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4, c, a]
+                            if i_o * 24 + i_i < n:
+                                y_partial[1, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 1, c, a]
+                            if i_o * 24 + i_i < n:
+                                y_partial[2, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 2, c, a]
+                            if i_o * 24 + i_i < n:
+                                y_partial[3, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 3, c, a]
+                for y.partial.back.d0 in range(4):
+                    for y.partial.back.d1 in range(24):
+                        if i_o * 24 + y.partial.back.d1 < n:
+                            y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
     "#]],
+    );
+}
+
+/// Sums of 16 columns in registers; those of all columns are too many.
+#[test]
+fn sums_of_a_few_elements_are_in_registers() {
+    let text = "
+def f(w: f32[n], h: f32[n, 16], y: inout[f32[16]], g: f32[n, m], z: inout[f32[m]]):
+    for k in range(n):
+        for j in range(16):
+            y[j] += w[k] * h[k, j]
+    for k in range(n):
+        for j in range(m):
+            z[j] += w[k] * g[k, j]
+";
+    decides(
+        text,
+        "auto_accumulate",
+        &[("n", 1000), ("m", 20)],
+        expect![[r#"
+            `k#1`
+                keep                                         8.12 µs
+              * cache_reduction("k#1", "y"), vectorize("j#1") 6.82 µs
+            y_partial = empty((16,), f32)
+            for y.partial.d0 in range(16):
+                y_partial[y.partial.d0] = 0.0
+            for k in range(n):
+                for j in range(16):  # vectorize
+                    y_partial[j] += w[k] * h[k, j]
+            for y.partial.back.d0 in range(16):
+                y[y.partial.back.d0] += y_partial[y.partial.back.d0]
+            del y_partial
+            for k in range(n):
+                for j in range(m):
+                    z[j] += w[k] * g[k, j]
+        "#]],
     );
 }
 
@@ -366,8 +456,8 @@ def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
         &[("n", 1000)],
         expect![[r#"
             `j#1`
-                keep                                         58.9 µs
-              * unroll("j#1")                                55.5 µs
+                keep                                         19.7 µs
+              * unroll("j#1")                                17.1 µs
             for i in range(n):
                 y[i] += a[i, 0]
                 y[i] += a[i, 1]
@@ -386,16 +476,16 @@ fn outer_loops_run_on_threads() {
         "auto_parallelize",
         &[("n", 500)],
         expect![[r#"
-        `i`
-            keep                                         360 ms
-          * parallelize("i")                             180 ms
-            parallelize("j")                             181 ms
-            parallelize("k")                             201 s
-        for i in range(n):  # parallel
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] += a[i, k] * b[k, j]
-    "#]],
+            `i`
+                keep                                         163 ms
+              * parallelize("i")                             81.4 ms
+                parallelize("j")                             82.4 ms
+                parallelize("k")                             201 s
+            for i in range(n):  # parallel
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
     );
     // Too small; of a size that nobody knows; carried by the outer loop.
     decides(
@@ -403,16 +493,16 @@ fn outer_loops_run_on_threads() {
         "auto_parallelize",
         &[("n", 8)],
         expect![[r#"
-        `i`
-          * keep                                         775 ns
-            parallelize("i")                             2.44 µs
-            parallelize("j")                             16.4 µs
-            parallelize("k")                             142 µs
-        for i in range(n):
-            for j in range(n):
-                for k in range(n):
-                    c[i, j] += a[i, k] * b[k, j]
-    "#]],
+            `i`
+              * keep                                         775 ns
+                parallelize("i")                             2.39 µs
+                parallelize("j")                             16.4 µs
+                parallelize("k")                             142 µs
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
     );
     decides(
         PRODUCT,
@@ -420,10 +510,10 @@ fn outer_loops_run_on_threads() {
         &[],
         expect![[r#"
             `i`
-                keep                                         2.88 s
-              * parallelize("i", above=15)                   1.44 s
-                parallelize("j", above=63)                   1.44 s
-                parallelize("k", above=1023)                 2.88 s
+                keep                                         1.30 s
+              * parallelize("i", above=15)                   651 ms
+                parallelize("j", above=63)                   653 ms
+                parallelize("k", above=1023)                 1.30 s
             for i in range(n):  # parallel(above=15)
                 for j in range(n):
                     for k in range(n):
@@ -441,14 +531,14 @@ def f(a: inout[f32[t, n]]):
         "auto_parallelize",
         &[("t", 10), ("n", 1000000)],
         expect![[r#"
-        `i`
-            keep                                         46.1 ms
-            parallelize("i")                             refused: the loop `i` has a loop-carried dependence
-          * parallelize("j")                             23.1 ms
-        for i in range(1, t):
-            for j in range(n):  # parallel
-                a[i, j] = a[i - 1, j] + 1.0
-    "#]],
+            `i`
+                keep                                         7.20 ms
+                parallelize("i")                             refused: the loop `i` has a loop-carried dependence
+              * parallelize("j")                             3.62 ms
+            for i in range(1, t):
+                for j in range(n):  # parallel
+                    a[i, j] = a[i - 1, j] + 1.0
+        "#]],
     );
     let few = "
 def f(a: inout[f32[3, n]]):
@@ -488,37 +578,37 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
         "auto_vectorize",
         &[("n", 100000)],
         expect![[r#"
-        `y.d0`
-          * keep                                         76.8 s
-            vectorize("y.d0")                            76.8 s
-        y = empty((n,), f64)
-        for y.d0 in range(n):
-            y[y.d0] = 0.0
-        for i in range(n):
-            for j in range(n):
-                y[i] += a[i, j] * x[j]
-        return y
-    "#]],
+            `y.d0`
+              * keep                                         13.0 s
+                vectorize("y.d0")                            13.0 s
+            y = empty((n,), f64)
+            for y.d0 in range(n):
+                y[y.d0] = 0.0
+            for i in range(n):
+                for j in range(n):
+                    y[i] += a[i, j] * x[j]
+            return y
+        "#]],
     );
     decides(
         text,
         "auto_parallelize",
         &[("n", 100000)],
         expect![[r#"
-        `y.d0`
-            keep                                         76.8 s
-          * parallelize("y.d0")                          76.8 s
-        `i`
-            keep                                         76.8 s
-          * parallelize("i")                             38.4 s
-        y = empty((n,), f64)
-        for y.d0 in range(n):  # parallel
-            y[y.d0] = 0.0
-        for i in range(n):  # parallel
-            for j in range(n):
-                y[i] += a[i, j] * x[j]
-        return y
-    "#]],
+            `y.d0`
+                keep                                         13.0 s
+              * parallelize("y.d0")                          13.0 s
+            `i`
+                keep                                         13.0 s
+              * parallelize("i")                             6.50 s
+            y = empty((n,), f64)
+            for y.d0 in range(n):  # parallel
+                y[y.d0] = 0.0
+            for i in range(n):  # parallel
+                for j in range(n):
+                    y[i] += a[i, j] * x[j]
+            return y
+        "#]],
     );
 }
 
@@ -540,10 +630,10 @@ def f(a: inout[f64[n, m]]):
         &[("n", 1000), ("m", 100)],
         expect![[r#"
             `i`
-                keep                                         677 µs
-              * privatize("t", "i"), parallelize("i")        342 µs
-                parallelize("j#1")                           2.67 ms
-                parallelize("j#2")                           2.35 ms
+                keep                                         666 µs
+              * privatize("t", "i"), parallelize("i")        335 µs
+                parallelize("j#1")                           2.66 ms
+                parallelize("j#2")                           2.34 ms
             for i in range(n):  # parallel
                 t = empty((m,), f64)
                 for j in range(m):
@@ -566,7 +656,7 @@ fn marks_of_users_stay() {
     expect![[r#"
         for i in range(n):
             for j in range(n):  # parallel
-                for k in range(n):
+                for k in range(n):  # vectorize, partial(c +)
                     c[i, j] += a[i, k] * b[k, j]
     "#]]
     .assert_eq(&body(s.func()));

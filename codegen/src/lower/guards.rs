@@ -1,0 +1,158 @@
+//! Guards on a loop's own iterator become its bounds.
+//!
+//! *does*, for loops in steps of 1: a comparison of integers that grows by 1 or -1 with the iterator, and under which
+//! everything in the loop stands, cuts the range of the loop instead of being asked in each iteration.
+//!
+//! *requires*: checks, so that bounds do not have to be proved from the guards. *ensures*: ids and origins are kept; the
+//! same statements run in the same order, where that is proved.
+//!
+//! ```text
+//! for j in range(16):                      for j in range(min(16, n - i * 16)):
+//!     if i * 16 + j < n:            ─▶         x[i * 16 + j] = 0.0
+//!         x[i * 16 + j] = 0.0                  y[i * 16 + j] = 0.0
+//!     if i * 16 + j < n:
+//!         y[i * 16 + j] = 0.0
+//! ```
+//!
+//! Vectorised loops are what it is for: compilers make vectors of a loop without branches, and of one whose length is a
+//! constant straight code.
+//!
+//! *leaves alone*: conditions that read, loops that are to be unrolled.
+
+use taffeta_analysis::query::stride::constant_stride;
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol};
+
+pub(super) fn run(func: &Func) -> Func {
+    func.with_body(stmt(&func.body, &mut Context::new(func)))
+}
+
+fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
+    let new = walk::map(&bounded(s, facts), facts, &mut stmt);
+    facts.after(s);
+    new
+}
+
+/// A loop with the guards of all that is in it as bounds.
+fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
+    let StmtKind::For { iter, extent, props, body } = s.kind() else { return s.clone() };
+    let Extent::Range { begin, end, step } = extent else { return s.clone() };
+    if step.as_int() != Some(1) || props.unroll {
+        return s.clone();
+    }
+    let (mut first, mut last, mut rest) = (begin.clone(), end.clone(), body.clone());
+    for guard in guards(body) {
+        match bound(&guard, iter).filter(|b| says_the_same(b, &guard, s, facts)) {
+            Some(Bound::Below(e)) => last = Expr::apply(Op::Min, vec![last, e]),
+            Some(Bound::From(e)) => first = Expr::apply(Op::Max, vec![first, e]),
+            None => continue,
+        }
+        rest = without(&rest, &guard);
+    }
+    let extent = Extent::Range { begin: first, end: last, step: step.clone() };
+    s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: rest })
+}
+
+/// Whether a bound is proved to hold exactly where a guard does: integers wrap.
+fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool {
+    let StmtKind::For { iter, extent, body, .. } = l.kind() else { return false };
+    let i = Expr::var(iter);
+    let inside = match b {
+        Bound::Below(e) => i.less(e),
+        Bound::From(e) => e.less_eq(&i),
+    };
+    facts.scoped(|c| {
+        c.enter_loop(iter, extent, body);
+        let mark = c.mark();
+        c.assume(guard);
+        let there = c.prove(&inside);
+        c.pop(mark);
+        c.assume_not(guard);
+        there && c.refute(&inside)
+    })
+}
+
+/// The conditions under which everything in a statement stands, and that can be asked before: they read nothing, and
+/// cannot stop the program.
+fn guards(s: &Stmt) -> Vec<Expr> {
+    match s.kind() {
+        StmtKind::If { cond, then, otherwise: None } => {
+            let mut all: Vec<Expr> = conjuncts(cond).into_iter().filter(is_plain).collect();
+            all.extend(guards(then));
+            all
+        }
+        StmtKind::Seq(parts) => {
+            let mut parts = parts.iter().map(guards);
+            let first = parts.next().unwrap_or_default();
+            parts.fold(first, |mut all, own| {
+                all.retain(|g| own.contains(g));
+                all
+            })
+        }
+        StmtKind::VarDef { body, .. } => guards(body),
+        _ => Vec::new(),
+    }
+}
+
+fn conjuncts(cond: &Expr) -> Vec<Expr> {
+    match cond.kind() {
+        ExprKind::Apply(Op::And, both) => both.iter().flat_map(conjuncts).collect(),
+        _ => vec![cond.clone()],
+    }
+}
+
+fn is_plain(e: &Expr) -> bool {
+    !e.may_fail() && effects::loads(e).is_empty()
+}
+
+/// A statement without a guard of all that is in it.
+fn without(s: &Stmt, guard: &Expr) -> Stmt {
+    match s.kind() {
+        StmtKind::If { cond, then, otherwise: None } => {
+            let left: Vec<Expr> = conjuncts(cond).into_iter().filter(|c| c != guard).collect();
+            let then = without(then, guard);
+            match left.into_iter().reduce(|a, b| a.and(&b)) {
+                Some(cond) => s.with_kind(StmtKind::If { cond, then, otherwise: None }),
+                None => then,
+            }
+        }
+        StmtKind::Seq(parts) => s.with_kind(StmtKind::Seq(parts.iter().map(|p| without(p, guard)).collect())),
+        StmtKind::VarDef { tensor, body } => {
+            s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: without(body, guard) })
+        }
+        _ => s.clone(),
+    }
+}
+
+enum Bound {
+    /// `i < e`
+    Below(Expr),
+    /// `e <= i`
+    From(Expr),
+}
+
+/// A comparison of integers as a bound of the iterator, which it mentions with the coefficient 1 or -1.
+fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
+    let ExprKind::Apply(op, args) = cond.kind() else { return None };
+    let (small, large, or_equal) = match op {
+        Op::Lt => (&args[0], &args[1], 0),
+        Op::Le => (&args[0], &args[1], 1),
+        Op::Gt => (&args[1], &args[0], 0),
+        Op::Ge => (&args[1], &args[0], 1),
+        _ => return None,
+    };
+    if small.dtype() != DType::I64 {
+        return None;
+    }
+    // `0 < large - small (+ 1)`
+    let room = large.minus(small).plus(&Expr::int(or_equal));
+    let rest = room.rewrite(&mut |e| match e.kind() {
+        ExprKind::Var(v) if v == iter => Expr::int(0),
+        _ => e,
+    });
+    match constant_stride(&room, iter)? {
+        -1 => Some(Bound::Below(rest)),
+        1 => Some(Bound::From(Expr::int(1).minus(&rest))),
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! `auto_accumulate`: what a loop adds up is summed in registers, and added to its place once.
+//!
+//! ```text
+//! for k in range(n):                       sums of 32 elements in registers
+//!     for j in range(32):                  for k in range(n):
+//!         y[i, j] += w[k] * h[k, j]   ─▶       for j in range(32):
+//!                                                  sums[j] += w[k] * h[k, j]
+//!                                          y[i, :] += sums
+//! ```
+//!
+//! For loops of a constant length inside of the one that sums; more of them than registers hold stay as they are.
+
+use super::model::Model;
+use super::{Choice, Others, Rule, nest};
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Handle, Value};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_accumulate",
+    summary: "Keeps what loops add up in registers.",
+    why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
+    rounds: 1,
+    sites,
+    options,
+};
+
+/// Elements of which more are not registers.
+const MOST_ELEMENTS: i64 = 256;
+
+/// Loops with another one inside, outermost first, without marks.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    s.func().body.walk(&mut |l| {
+        if nest::is_unmarked(l) && Loop::of(l).is_some_and(|l| nest::has_loop(&l.body)) {
+            out.push(l.id());
+        }
+    });
+    out
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
+    sums(&l)
+        .into_iter()
+        .map(|t| {
+            let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
+            let lanes = rows(&l.body, &t);
+            let tensor = Value::Handle(Handle::Tensor(t));
+            Choice {
+                steps,
+                take: Box::new(move |s| {
+                    s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
+                    let mut after = Vec::new();
+                    for l in &lanes {
+                        let mut marked = s.trying();
+                        if marked.call("vectorize", &[Arg::from(*l)]).is_ok() {
+                            after.extend(s.stmt(&Arg::from(*l)).map(|l| format!("vectorize(\"{}\")", s.called(&l))));
+                            s.become_tried(marked);
+                        }
+                    }
+                    Ok(Others { after, ..Others::default() })
+                }),
+            }
+        })
+        .collect()
+}
+
+/// The arrays that a loop adds to, at the same few elements in each of its iterations.
+fn sums(l: &Loop) -> Vec<Symbol> {
+    let mut out: Vec<Symbol> = Vec::new();
+    gather(&l.body, &l.iter, &mut Vec::new(), &mut out);
+    out
+}
+
+fn gather(s: &Stmt, iter: &Symbol, inside: &mut Vec<Loop>, out: &mut Vec<Symbol>) {
+    if let StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
+        && !indices.is_empty()
+        && !inside.is_empty()
+        && !out.contains(tensor)
+        && !indices.iter().any(|a| effects::mentions(&a.index, &[iter]) || !effects::loads(&a.index).is_empty())
+        && elements(indices.iter().map(|a| &a.index), inside).is_some_and(|n| (2..=MOST_ELEMENTS).contains(&n))
+    {
+        out.push(tensor.clone());
+    }
+    match Loop::of(s) {
+        Some(l) => {
+            let body = l.body.clone();
+            inside.push(l);
+            gather(&body, iter, inside, out);
+            inside.pop();
+        }
+        None => s.kind().children().into_iter().for_each(|c| gather(c, iter, inside, out)),
+    }
+}
+
+/// The innermost loops in which a tensor is added to: registers hold vectors of it where these have lanes.
+fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    s.walk(&mut |l| {
+        if let Some(own) = Loop::of(l).filter(|own| nest::is_unmarked(l) && !nest::has_loop(&own.body)) {
+            let adds = |s: &Stmt| matches!(s.kind(), StmtKind::ReduceTo { tensor: t, .. } if t == tensor);
+            let mut found = false;
+            own.body.walk(&mut |s| found |= adds(s));
+            out.extend(found.then(|| l.id()));
+        }
+    });
+    out
+}
+
+/// How many elements loops go over with an access, if that is a constant.
+fn elements<'e>(at: impl Iterator<Item = &'e taffeta_ast::Expr>, inside: &[Loop]) -> Option<i64> {
+    let at: Vec<_> = at.collect();
+    let own = inside.iter().filter(|l| at.iter().any(|e| effects::mentions(e, &[&l.iter])));
+    own.map(Loop::constant_trip_count).try_fold(1i64, |n, trips| n.checked_mul(trips?))
+}

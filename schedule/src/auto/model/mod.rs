@@ -1,0 +1,151 @@
+//! What a program takes, estimated: the cost model by which rules choose.
+//!
+//! The statements directly in a loop take, all together,
+//!
+//! ```text
+//! max(Σ compute, max chain, Σ levels) · executions + events
+//! ```
+//!
+//! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made of
+//!   vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
+//! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
+//!   of other lanes; the chains of several elements run beside each other;
+//! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
+//!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop touches
+//!   while it runs, each cache line once, windows that overlap as one (`touch`);
+//! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
+//!
+//! What a statement touches that another one of the same iteration has touched before costs nothing again, and what stays
+//! the same in the innermost loop is in a register, as long as there are registers. So are local arrays of a few elements
+//! whose indices are constants once loops are unrolled. Where all tensors of the program fit a level, nothing comes from
+//! behind it.
+//!
+//! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
+//! (`trips`); a branch that is not known is taken half of the time.
+//!
+//! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop takes what it
+//! would take with lanes, where it may have them (`Model::expect_lanes`).
+//!
+//! The parts of a program are added up, so an estimate is a sum over its outermost statements, each of which is
+//! remembered as long as it stays the same node.
+
+mod compilers;
+mod part;
+pub(super) mod touch;
+
+use super::target::Target;
+use super::trips::{Estimate, Known, Values};
+use crate::tree::{self, Loop};
+use part::Part;
+use rustc_hash::FxHashMap;
+use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol};
+
+/// Estimates programs for a machine.
+pub(super) struct Model<'t> {
+    pub target: &'t Target,
+    /// Whether innermost loops are taken to get lanes where that pays and they may.
+    expect_lanes: bool,
+    /// What outermost statements took when they were asked about, with the node that this is true of.
+    known: FxHashMap<StmtId, (Stmt, f64)>,
+}
+
+/// A loop around a statement.
+#[derive(Clone)]
+struct Around {
+    iter: Symbol,
+    trips: Estimate,
+    threads: bool,
+    lanes: bool,
+    /// Whether C compilers make it of vector instructions without being asked.
+    by_itself: bool,
+    /// Elements of four bytes that lanes take at once.
+    width: f64,
+}
+
+/// Iterations of a loop of which C compilers make straight code, and vectors.
+const UNROLLED: [f64; 2] = [16.0, 8.0];
+
+impl Around {
+    /// Whether C compilers replace it by its iterations.
+    fn is_unrolled(&self) -> bool {
+        let [scalars, vectors] = UNROLLED;
+        let most = if self.lanes || self.by_itself { scalars.max(vectors * self.width) } else { scalars };
+        self.trips.known == Known::Fact && self.trips.value <= most
+    }
+}
+
+impl<'t> Model<'t> {
+    pub fn new(target: &'t Target) -> Model<'t> {
+        Model { target, expect_lanes: false, known: FxHashMap::default() }
+    }
+
+    /// Whether innermost loops are taken to get lanes: as long as none are marked.
+    pub fn expect_lanes(&mut self, expect: bool) {
+        if self.expect_lanes != expect {
+            self.known.clear();
+            self.expect_lanes = expect;
+        }
+    }
+
+    /// What a program takes, in nanoseconds.
+    pub fn program(&mut self, func: &Func) -> f64 {
+        self.parts(func, &|_| true)
+    }
+
+    /// What the outermost statement around another one takes.
+    pub fn part(&mut self, func: &Func, inside: StmtId) -> f64 {
+        self.parts(func, &|s| tree::find(s, inside).is_some())
+    }
+
+    fn parts(&mut self, func: &Func, which: &dyn Fn(&Stmt) -> bool) -> f64 {
+        let mut parts = Vec::new();
+        outermost(&func.body, &mut parts);
+        let mut values = None;
+        parts
+            .into_iter()
+            .filter(|s| which(s))
+            .map(|s| match self.known.get(&s.id()) {
+                Some((node, known)) if node.same_node(s) => *known,
+                _ => {
+                    let values = values.get_or_insert_with(|| Values::new(func, self.target));
+                    let time = Part::new(self.target, values, self.expect_lanes).whole(s);
+                    self.known.insert(s.id(), (s.clone(), time));
+                    time
+                }
+            })
+            .sum()
+    }
+
+    /// What a statement takes each time that it is executed.
+    pub fn once(&self, func: &Func, around: &[Stmt], stmt: &Stmt) -> f64 {
+        let mut values = self.inside(func, around);
+        Part::new(self.target, &mut values, self.expect_lanes).whole(stmt)
+    }
+
+    /// The trip count of a loop, in the loops around it.
+    pub fn trips(&self, func: &Func, around: &[Stmt], l: &Loop) -> Estimate {
+        self.inside(func, around).enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body)
+    }
+
+    fn inside(&self, func: &Func, around: &[Stmt]) -> Values<'t> {
+        let mut values = Values::new(func, self.target);
+        for l in around.iter().filter_map(Loop::of) {
+            values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+        }
+        values
+    }
+}
+
+/// The statements that a program consists of, without the declarations around them.
+fn outermost<'s>(s: &'s Stmt, out: &mut Vec<&'s Stmt>) {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().for_each(|s| outermost(s, out)),
+        StmtKind::VarDef { body, .. } => outermost(body, out),
+        _ => out.push(s),
+    }
+}
+
+/// Whether an estimate rests on what nobody has said.
+pub(super) fn is_guess(e: Estimate) -> bool {
+    e.known == Known::Guess
+}

@@ -1,0 +1,441 @@
+//! What one outermost statement of a program takes.
+
+use super::Around;
+use super::compilers::{may_take_lanes, vectorised_by_compilers};
+use super::touch::{Growth, Touch};
+use crate::auto::target::{Level, Target};
+use crate::auto::trips::Values;
+use crate::tree::Loop;
+use taffeta_analysis::query::product::product;
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
+
+/// How often a branch is taken of which nothing is known.
+const HALF: f64 = 0.5;
+/// A dimension of matrices with which a library is half as fast as with large ones.
+const SMALL: f64 = 16.0;
+
+/// How much longer an addition waits for one whose sum is in memory.
+const FORWARDED: f64 = 2.0;
+
+/// An element: a tensor and its indices.
+type Element = (Symbol, Vec<Expr>);
+
+/// A part of a program that is estimated.
+pub(super) struct Part<'a, 't> {
+    target: &'t Target,
+    values: &'a mut Values<'t>,
+    expect_lanes: bool,
+    around: Vec<Around>,
+    /// How often the present place is reached in one iteration of the loops around.
+    often: f64,
+    /// Elements that statements of the present iteration have touched: they are in registers, or close.
+    seen: Vec<Element>,
+    /// Those that were written.
+    stored: Vec<Element>,
+    /// What the statements directly in the present loop take.
+    direct: Direct,
+}
+
+/// What the statements directly in a loop take, with all that it is executed.
+#[derive(Default)]
+struct Direct {
+    compute: f64,
+    /// What reductions into elements that stay the same wait for.
+    chains: Vec<(Element, f64)>,
+    /// What the bytes take.
+    levels: f64,
+    /// Registers for what stays the same in the innermost loop.
+    held: f64,
+    /// What a load in every iteration would take, for one that has no register.
+    reload: f64,
+}
+
+impl Direct {
+    fn time(&self, registers: f64) -> f64 {
+        let chain = self.chains.iter().map(|(_, t)| *t).fold(0.0, f64::max);
+        let spilled = (self.held - registers).max(0.0) * self.reload;
+        (self.compute + spilled).max(chain).max(self.levels)
+    }
+}
+
+/// Operations of a statement.
+#[derive(Default)]
+struct Work {
+    simple: f64,
+    divide: f64,
+    transcendental: f64,
+}
+
+impl<'a, 't> Part<'a, 't> {
+    pub fn new(target: &'t Target, values: &'a mut Values<'t>, expect_lanes: bool) -> Part<'a, 't> {
+        Part {
+            target,
+            values,
+            expect_lanes,
+            around: Vec::new(),
+            often: 1.0,
+            seen: Vec::new(),
+            stored: Vec::new(),
+            direct: Direct::default(),
+        }
+    }
+
+    /// What a statement takes.
+    pub fn whole(mut self, s: &Stmt) -> f64 {
+        let time = self.stmt(s);
+        time + self.direct.time(self.target.registers())
+    }
+
+    /// What the loops of a statement take, and its branches; what else it does is added to what the loop around does.
+    fn stmt(&mut self, s: &Stmt) -> f64 {
+        match s.kind() {
+            StmtKind::For { props, .. } => match Loop::of(s) {
+                Some(l) => self.in_loop(&l, props),
+                None => s.kind().children().into_iter().map(|c| self.stmt(c)).sum(),
+            },
+            StmtKind::If { cond, then, otherwise } => {
+                let before = self.often;
+                // Lanes do both branches, with masks.
+                let masked = self.around.last().is_some_and(|l| l.lanes);
+                let (yes, no) = match cond.as_bool() {
+                    _ if masked => (1.0, 1.0),
+                    Some(true) => (1.0, 0.0),
+                    Some(false) => (0.0, 1.0),
+                    None if otherwise.is_none() && is_bound(cond) => (0.9, 0.1),
+                    None => (HALF, 1.0 - HALF),
+                };
+                self.often = before * yes;
+                let mut time = self.stmt(then);
+                self.often = before * no;
+                time += otherwise.as_ref().map_or(0.0, |s| self.stmt(s));
+                self.often = before;
+                self.statement(None, None, cond);
+                let each = if masked { self.target.prices.simple / self.lanes(4.0) } else { self.target.prices.branch };
+                time + each * self.executions() / self.threads()
+            }
+            StmtKind::Store { tensor, indices, value } => {
+                let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
+                self.statement(Some((tensor, &at)), None, value);
+                0.0
+            }
+            StmtKind::ReduceTo { tensor, indices, value, .. } => {
+                let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
+                self.statement(Some((tensor, &at)), Some(tensor), value);
+                0.0
+            }
+            _ => s.kind().children().into_iter().map(|c| self.stmt(c)).sum(),
+        }
+    }
+
+    /// A nest that a library does: its multiply-adds, on all threads where there are none around. Of small matrices much
+    /// of the time goes into the ends of blocks.
+    fn product(&mut self, nest: &Stmt) -> f64 {
+        let entries = self.executions();
+        let Ok(p) = product(nest, &|_| String::new()) else { return 0.0 };
+        let trips: Vec<f64> = p.loops.iter().map(|l| self.values.value(&l.count).value.max(0.0)).collect();
+        let own = [p.row, p.column, Some(p.sum)].into_iter().flatten();
+        let whole: f64 = own.map(|l| trips[l] / (trips[l] + SMALL)).product();
+        let calls = entries * p.around().into_iter().map(|l| trips[l]).product::<f64>();
+        let prices = &self.target.prices;
+        let lanes = (self.target.vector_bytes as f64 / p.dtype.size() as f64).max(1.0);
+        let updates = entries * trips.iter().product::<f64>();
+        let alone = updates * prices.simple / lanes / (prices.library * whole).max(1e-3);
+        let around = self.threads();
+        let worth = alone / calls.max(1.0) / prices.region;
+        let threads = if around > 1.0 { 1.0 } else { worth.clamp(1.0, self.target.threads as f64) };
+        (calls * prices.call + alone / threads) / around
+    }
+
+    fn in_loop(&mut self, l: &Loop, props: &LoopProps) -> f64 {
+        if props.library {
+            return self.product(&l.stmt);
+        }
+        let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+        let entries = self.executions();
+        let parallel = props.parallel.is_some_and(|p| p.above.is_none_or(|n| trips.value > n as f64));
+        let around = Around {
+            iter: l.iter.clone(),
+            trips,
+            threads: parallel,
+            lanes: props.vectorize.is_some(),
+            by_itself: vectorised_by_compilers(l),
+            width: self.target.vector_bytes as f64 / 4.0,
+        };
+        let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
+        let mut events = entries * enter / self.threads();
+        if parallel {
+            events += entries * self.start(props);
+        }
+        let may_get_lanes = self.expect_lanes && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
+        let mut time = self.body(l, props, around.clone());
+        if may_get_lanes && may_take_lanes(l) {
+            time = time.min(self.body(l, props, Around { lanes: true, ..around }));
+        }
+        self.values.leave();
+        time + events
+    }
+
+    /// What the iterations of a loop take.
+    fn body(&mut self, l: &Loop, props: &LoopProps, around: Around) -> f64 {
+        let atomic: Vec<Symbol> =
+            props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic).map(|r| r.tensor.clone()).collect();
+        self.around.push(around);
+        let (seen, stored) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stored));
+        let outside = std::mem::take(&mut self.direct);
+        let inside = self.stmt(&l.body) + self.atomic_updates(&l.body, &atomic);
+        let direct = std::mem::replace(&mut self.direct, outside);
+        (self.seen, self.stored) = (seen, stored);
+        self.around.pop();
+        inside + direct.time(self.target.registers())
+    }
+
+    /// What it takes to start threads and to wait for them, and to add up what they have summed each for itself.
+    fn start(&self, props: &LoopProps) -> f64 {
+        let memory = self.target.levels.last().map_or(0.0, |l| l.per_byte);
+        let copies = props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| {
+            let elements: f64 = self.values.shape(&r.tensor).iter().map(|d| self.values.value(d).value).product();
+            elements * 8.0 * 2.0 * memory * self.target.threads as f64
+        });
+        self.target.prices.region + copies.sum::<f64>()
+    }
+
+    /// How often the present place is executed.
+    fn executions(&self) -> f64 {
+        self.around.iter().map(|l| l.trips.value).product::<f64>() * self.often
+    }
+
+    /// What the atomic updates in the body of a loop take. (Conditions around them are left out.)
+    fn atomic_updates(&mut self, body: &Stmt, tensors: &[Symbol]) -> f64 {
+        if tensors.is_empty() {
+            return 0.0;
+        }
+        let mut updates = 0.0;
+        count(body, self.values, 1.0, &mut |s, often| {
+            if matches!(s.kind(), StmtKind::ReduceTo { tensor, .. } if tensors.contains(tensor)) {
+                updates += often;
+            }
+        });
+        self.executions() * updates * self.target.prices.atomic
+    }
+
+    /// One statement: a store or reduction (`into`: the tensor again), or a condition.
+    fn statement(&mut self, target: Option<(&Symbol, &[&Expr])>, into: Option<&Symbol>, value: &Expr) {
+        let executions = self.executions();
+        if executions <= 0.0 {
+            return;
+        }
+        let mut accesses: Vec<Touch> = Vec::new();
+        let mut work = Work::default();
+        self.expr(value, &mut work, &mut accesses);
+        let mut sum = None;
+        if let Some((tensor, at)) = target {
+            let bytes = bytes_of(value);
+            at.iter().for_each(|e| self.index(e, &mut work, &mut accesses));
+            note(&mut self.seen, tensor, at);
+            let touch = Touch::new(self.values, &self.around, tensor, at, bytes).written();
+            if into.is_some() {
+                // A multiply-add is one instruction.
+                work.simple += if is_product(value) { 0.0 } else { 1.0 };
+                let lanes = self.lanes(bytes.max(4.0));
+                sum = self.chain(&touch, lanes).map(|additions| (element(tensor, at), additions));
+            }
+            // Of several stores to an element in an iteration the last one counts.
+            if note(&mut self.stored, tensor, at) {
+                accesses.push(touch);
+            }
+        }
+        let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
+        let lanes = self.lanes(widest);
+        let per_thread = executions / self.threads();
+        self.direct.compute += self.compute(&work, &accesses, lanes) * per_thread;
+        self.direct.levels += self.levels(&accesses, self.threads());
+        self.direct.reload = self.target.prices.load * per_thread / lanes;
+        self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
+        if let Some((element, additions)) = sum {
+            let wait = self.target.prices.latency * additions * per_thread;
+            match self.direct.chains.iter_mut().find(|(e, _)| *e == element) {
+                Some((_, t)) => *t += wait,
+                None => self.direct.chains.push((element, wait)),
+            }
+        }
+    }
+
+    /// The additions of a reduction that wait for each other, as a part of all. `None` if the innermost loop goes from
+    /// element to element.
+    fn chain(&self, touch: &Touch, lanes: f64) -> Option<f64> {
+        let last = self.around.last()?;
+        if touch.stays() {
+            return Some(1.0 / lanes + lanes.log2() * 2.0 / last.trips.value.max(1.0));
+        }
+        // Loops inside go over so few elements that an iteration of the loop around meets what the one before it added to.
+        let own = || self.around.iter().zip(touch.growth()).filter(|(_, g)| *g != Growth::None).map(|(l, _)| l);
+        let again = touch.growth().any(|g| g == Growth::None) && own().all(Around::is_unrolled);
+        let through = if touch.in_registers { 1.0 } else { FORWARDED };
+        again.then(|| through / own().map(|l| l.trips.value.max(1.0)).product::<f64>())
+    }
+
+    /// The registers that an access takes for as long as the innermost loop runs.
+    fn registers(&self, a: &Touch) -> f64 {
+        match a.in_registers {
+            true => {
+                let lanes = (self.target.vector_bytes as f64 / a.bytes).max(1.0);
+                let row = |(l, g): (&Around, Growth)| if g == Growth::None { 1.0 } else { l.trips.value.max(1.0) };
+                (self.around.iter().zip(a.growth()).map(row).product::<f64>() / lanes).max(1.0)
+            }
+            false => f64::from(u8::from(a.stays() && !self.around.last().is_some_and(Around::is_unrolled))),
+        }
+    }
+
+    /// By how much threads divide the work.
+    fn threads(&self) -> f64 {
+        let p = self.target.threads as f64;
+        let shares = |l: &Around| {
+            let trips = l.trips.value.max(1.0);
+            trips / (trips / p).ceil()
+        };
+        self.around.iter().filter(|l| l.threads).map(shares).fold(1.0, f64::max)
+    }
+
+    /// Iterations at once of the innermost loop, on average.
+    fn lanes(&self, bytes: f64) -> f64 {
+        let Some(l) = self.around.last() else { return 1.0 };
+        if !(l.lanes || l.by_itself) {
+            return 1.0;
+        }
+        let width = (self.target.vector_bytes as f64 / bytes).max(1.0);
+        let trips = l.trips.value.max(1.0);
+        // Whole vectors, then what is left one by one.
+        let (whole, rest) = ((trips / width).floor(), trips % width);
+        (trips / (whole + rest)).max(1.0)
+    }
+
+    fn compute(&self, work: &Work, accesses: &[Touch], lanes: f64) -> f64 {
+        let prices = &self.target.prices;
+        let vector = usize::from(lanes > 1.0);
+        let mut time = work.simple * prices.simple / lanes;
+        time += work.divide * prices.divide[vector] / lanes;
+        time += work.transcendental * prices.transcendental[vector] / lanes;
+        for a in accesses.iter().filter(|a| !a.in_registers) {
+            let price = if a.written { prices.store } else { prices.load };
+            time += match (a.last(), self.around.last()) {
+                // It is loaded before the loop: of straight code, each time.
+                (Some(Growth::None), Some(l)) if l.is_unrolled() => price / l.trips.value.max(1.0),
+                (Some(Growth::None), _) => 0.0,
+                (Some(Growth::One) | None, _) => price / lanes,
+                _ if lanes > 1.0 => prices.gather.max(price),
+                _ => price,
+            };
+        }
+        time
+    }
+
+    /// What the bytes take that come from behind each level.
+    fn levels(&self, accesses: &[Touch], threads: f64) -> f64 {
+        let mut worst = 0.0f64;
+        for pair in self.target.levels.windows(2) {
+            let [fits, behind] = pair else { continue };
+            worst = worst.max(self.bytes_behind(accesses, fits) * behind.per_byte / threads.min(behind.scales));
+        }
+        worst
+    }
+
+    /// Bytes that do not come from a level, but from behind it.
+    fn bytes_behind(&self, accesses: &[Touch], level: &Level) -> f64 {
+        // What one statement has brought in, the next one finds there, where there is room for everything.
+        if self.values.bytes() <= level.bytes {
+            return 0.0;
+        }
+        let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers).collect();
+        let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth)).sum::<f64>();
+        // The outermost loop of which an iteration finds what the one before it has touched.
+        let depths = self.around.len();
+        let depth = (0..=depths).find(|d| touched(*d) <= level.bytes).unwrap_or(depths).saturating_sub(1);
+        let outside: f64 = self.around[..depth].iter().map(|l| l.trips.value).product::<f64>() * self.often;
+        touched(depth) * outside
+    }
+
+    /// Counts what an expression does.
+    fn expr(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
+        match e.kind() {
+            ExprKind::Load(t, at) => {
+                let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
+                at.iter().for_each(|i| self.index(i, work, accesses));
+                if !at.is_empty() && note(&mut self.seen, t, &at) {
+                    accesses.push(Touch::new(self.values, &self.around, t, &at, bytes_of(e)));
+                }
+            }
+            ExprKind::Apply(op, args) => {
+                match op {
+                    Op::Div | Op::Sqrt | Op::Rsqrt | Op::FloorDiv | Op::Mod => work.divide += 1.0,
+                    op if op.info().function.is_some() && op.info().cost > 4 => work.transcendental += 1.0,
+                    Op::Add | Op::Sub if args.iter().any(is_product) => {}
+                    _ => work.simple += 1.0,
+                }
+                args.iter().for_each(|a| self.expr(a, work, accesses));
+            }
+            ExprKind::Cast(inner) => self.expr(inner, work, accesses),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => {}
+        }
+    }
+
+    /// What an index reads; its arithmetic is moved out of the loop, or done beside.
+    fn index(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
+        let mut loads = Vec::new();
+        e.walk(&mut |e| loads.extend(matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()).then(|| e.clone())));
+        for e in loads {
+            let ExprKind::Load(t, at) = e.kind() else { continue };
+            let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
+            if note(&mut self.seen, t, &at) {
+                accesses.push(Touch::new(self.values, &self.around, t, &at, bytes_of(&e)));
+                work.simple += 1.0;
+            }
+        }
+    }
+}
+
+fn bytes_of(e: &Expr) -> f64 {
+    e.dtype().size() as f64
+}
+
+fn is_product(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Apply(Op::Mul, _)) && e.dtype().is_float()
+}
+
+fn element(tensor: &Symbol, at: &[&Expr]) -> Element {
+    (tensor.clone(), at.iter().map(|e| (*e).clone()).collect())
+}
+
+/// Notes that an element is touched. Whether it is for the first time.
+fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
+    let is_known = |(t, known): &Element| t == tensor && known.iter().eq(at.iter().copied());
+    if known.iter().any(is_known) {
+        return false;
+    }
+    known.push(element(tensor, at));
+    true
+}
+
+/// A condition on integers: a bound, mostly true.
+fn is_bound(cond: &Expr) -> bool {
+    let mut read = false;
+    cond.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(..)));
+    !read
+}
+
+fn is_innermost(l: &Loop) -> bool {
+    let mut inner = false;
+    l.body.walk(&mut |s| inner |= matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
+    !inner
+}
+
+/// Calls `f` on all statements inside of one, with how often each is executed when that is.
+fn count(s: &Stmt, values: &mut Values<'_>, often: f64, f: &mut dyn FnMut(&Stmt, f64)) {
+    f(s, often);
+    if let Some(l) = Loop::of(s) {
+        let trips = values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+        count(&l.body, values, often * trips.value, f);
+        return values.leave();
+    }
+    s.kind().children().into_iter().for_each(|c| count(c, values, often, f));
+}

@@ -1,0 +1,174 @@
+//! Accesses: how an address grows with the loops around it, and the bytes that are touched.
+
+use super::{Around, Values};
+use crate::auto::target::LINE;
+use taffeta_analysis::query::stride::strides;
+use taffeta_ast::{Expr, ExprKind, Symbol};
+
+/// How an address grows with a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::auto) enum Growth {
+    /// It does not.
+    None,
+    /// By one element.
+    One,
+    /// By so few that a cache line has several.
+    Near,
+    /// By whole rows.
+    Far,
+    /// By what a tensor says.
+    Gather,
+}
+
+/// The growth of an index in each loop.
+pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<Growth> {
+    let mut read = false;
+    index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
+    match strides(index, iters) {
+        Ok(by) => by
+            .iter()
+            .map(|by| match by.as_int().map(i64::abs) {
+                Some(0) => Growth::None,
+                Some(1) => Growth::One,
+                Some(k) if k < 8 => Growth::Near,
+                _ => Growth::Far,
+            })
+            .collect(),
+        Err(_) => {
+            let mentions = |i: &&Symbol| taffeta_analysis::query::effects::mentions(index, &[*i]);
+            let how = if read { Growth::Gather } else { Growth::Far };
+            iters.iter().map(|i| if mentions(i) { how } else { Growth::None }).collect()
+        }
+    }
+}
+
+/// The growth of an element's address in each loop.
+pub(in crate::auto) fn growth<'e>(at: impl ExactSizeIterator<Item = &'e Expr>, iters: &[&Symbol]) -> Vec<Growth> {
+    let mut growth = vec![Growth::None; iters.len()];
+    let count = at.len();
+    for (k, index) in at.enumerate() {
+        let last = k + 1 == count;
+        for (g, own) in growth.iter_mut().zip(grows(index, iters)) {
+            *g = match (own, last) {
+                (Growth::None, _) => *g,
+                (Growth::One, false) => Growth::Far,
+                (own, _) => own.max(*g),
+            };
+        }
+    }
+    growth
+}
+
+/// By how much an address grows with a loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// By so many bytes.
+    Bytes(f64),
+    /// By what a tensor says.
+    Gather,
+}
+
+/// An access to a tensor.
+pub(super) struct Touch {
+    /// By how much its address grows with each loop around, outermost first.
+    steps: Vec<Step>,
+    /// Of an element.
+    pub bytes: f64,
+    pub written: bool,
+    /// Whether it is an element of an array that stays in registers.
+    pub in_registers: bool,
+    /// The bytes of the whole tensor.
+    pub all: f64,
+}
+
+impl Touch {
+    pub fn new(values: &Values<'_>, around: &[Around], tensor: &Symbol, at: &[&Expr], bytes: f64) -> Touch {
+        let iters: Vec<&Symbol> = around.iter().map(|l| &l.iter).collect();
+        let sizes: Vec<f64> = values.shape(tensor).iter().map(|d| values.value(d).value.max(1.0)).collect();
+        let mut steps = vec![Step::Bytes(0.0); iters.len()];
+        for (k, index) in at.iter().enumerate() {
+            let inside = sizes.iter().skip(k + 1).product::<f64>() * bytes;
+            add(&mut steps, index, &iters, inside, values);
+        }
+        // Its elements have names of their own once loops of constant trip counts are unrolled.
+        let unrolled = |(l, step): (&Around, &Step)| *step == Step::Bytes(0.0) || l.is_unrolled();
+        let in_registers = values.may_be_in_registers(tensor) && around.iter().zip(&steps).all(unrolled);
+        Touch { steps, bytes, written: false, in_registers, all: sizes.iter().product::<f64>() * bytes }
+    }
+
+    pub fn written(mut self) -> Touch {
+        self.written = true;
+        self
+    }
+
+    /// The growth with each loop.
+    pub fn growth(&self) -> impl Iterator<Item = Growth> {
+        self.steps.iter().map(|step| match step {
+            Step::Gather => Growth::Gather,
+            Step::Bytes(0.0) => Growth::None,
+            Step::Bytes(by) if by.abs() <= self.bytes => Growth::One,
+            Step::Bytes(by) if by.abs() < LINE => Growth::Near,
+            Step::Bytes(_) => Growth::Far,
+        })
+    }
+
+    /// The growth with the innermost loop.
+    pub fn last(&self) -> Option<Growth> {
+        self.growth().last()
+    }
+
+    /// Whether it is the same element in all iterations of the innermost loop.
+    pub fn stays(&self) -> bool {
+        self.last() == Some(Growth::None)
+    }
+
+    /// Bytes that the loops from this depth on touch, in whole cache lines.
+    pub fn footprint(&self, around: &[Around], depth: usize) -> f64 {
+        let (mut steps, mut apart): (Vec<(f64, f64)>, f64) = (Vec::new(), 1.0);
+        for (l, step) in around.iter().zip(&self.steps).skip(depth) {
+            let trips = l.trips.value.max(1.0);
+            match step {
+                Step::Gather => apart *= trips,
+                Step::Bytes(0.0) => {}
+                // Windows that overlap: `x[i + k]`.
+                Step::Bytes(by) => match steps.iter_mut().find(|(known, _)| *known == by.abs()) {
+                    Some((_, known)) => *known += trips - 1.0,
+                    None => steps.push((by.abs(), trips)),
+                },
+            }
+        }
+        steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut piece = self.bytes;
+        for (by, trips) in steps {
+            // Steps into what is touched already, or into the next line.
+            if by <= piece.max(LINE) {
+                piece += by * (trips - 1.0);
+            } else {
+                apart *= trips;
+            }
+        }
+        (apart * piece.max(LINE)).min(self.all.max(LINE))
+    }
+}
+
+/// Adds what one index contributes to the growth of an address.
+fn add(steps: &mut [Step], index: &Expr, iters: &[&Symbol], inside: f64, values: &Values<'_>) {
+    match strides(index, iters) {
+        Ok(by) => {
+            for (step, by) in steps.iter_mut().zip(by) {
+                if let Step::Bytes(known) = step {
+                    *known += values.value(&by).value * inside;
+                }
+            }
+        }
+        Err(_) => {
+            let mut read = false;
+            index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
+            for (step, iter) in steps.iter_mut().zip(iters) {
+                if taffeta_analysis::query::effects::mentions(index, &[*iter]) {
+                    *step = if read { Step::Gather } else { Step::Bytes(LINE.max(inside)) };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What rules ask about nests of loops.
+
+use crate::block::Block;
+use crate::tree::Loop;
+use taffeta_ast::{LoopProps, Stmt, StmtKind};
+
+/// Whether a statement is a counted loop without marks.
+pub(super) fn is_unmarked(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::For { props, .. } if *props == LoopProps::default()) && Loop::of(s).is_some()
+}
+
+/// Whether there is a loop in a statement, or it is one.
+pub(super) fn has_loop(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
+    found
+}
+
+/// The outermost loops in a statement, itself if it is one.
+pub(super) fn loops_in(s: &Stmt) -> Vec<Stmt> {
+    match s.kind() {
+        StmtKind::For { .. } => vec![s.clone()],
+        _ => s.kind().children().into_iter().flat_map(loops_in).collect(),
+    }
+}
+
+/// A loop and those inside of it, each the only loop of the one before, without marks.
+pub(super) fn chain(s: &Stmt) -> Vec<Stmt> {
+    let mut out = Vec::new();
+    let mut next = Some(s.clone());
+    while let Some(l) = next.take().filter(is_unmarked) {
+        let StmtKind::For { body, .. } = l.kind() else { break };
+        if let [one] = loops_in(body).as_slice() {
+            next = Some(one.clone());
+        }
+        out.push(l);
+    }
+    out
+}
+
+/// The outermost loops of chains of so many loops; what stands in the last loop of a chain may be chains again.
+pub(super) fn chains(s: &Stmt, lengths: std::ops::RangeInclusive<usize>) -> Vec<Stmt> {
+    let mut out = Vec::new();
+    gather_chains(s, &lengths, &mut out);
+    out
+}
+
+fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut Vec<Stmt>) {
+    if let StmtKind::For { body, .. } = s.kind() {
+        let chain = chain(s);
+        if lengths.contains(&chain.len()) {
+            out.push(s.clone());
+        }
+        let rest = chain.last().and_then(Loop::of).map_or_else(|| body.clone(), |l| l.body);
+        return gather_chains(&rest, lengths, out);
+    }
+    s.kind().children().into_iter().for_each(|c| gather_chains(c, lengths, out));
+}
+
+/// Whether a loop has nothing but another statement in it, beside declarations.
+pub(super) fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
+    Loop::of(outer).is_some_and(|l| matches!(Block::of(&l.body).items.as_slice(), [one] if one.id() == inner.id()))
+}
