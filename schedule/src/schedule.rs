@@ -1,6 +1,6 @@
 //! A program under a schedule: the steps that were taken, and where things went.
 
-use crate::auto::{Decision, Target};
+use crate::auto::{Aim, Decision, Target};
 use crate::concurrent;
 use crate::marks;
 use crate::primitives::{self, Entry};
@@ -67,7 +67,7 @@ pub struct Schedule {
     /// Whether nobody reads what its refusals say beyond that they are.
     trying: bool,
     /// The machine and the sizes that rules of automatic scheduling choose for.
-    target: Arc<Target>,
+    aim: Aim,
     /// What they chose.
     decisions: Vec<Decision>,
 }
@@ -77,20 +77,20 @@ impl Schedule {
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
         let (moved, asked_again) = (FxHashMap::default(), FxHashSet::default());
-        let target = Arc::new(Target::portable(1));
-        Schedule { func, trace, moved, asked_again, trying: false, target, decisions: Vec::new() }
+        let aim = Aim::at(|| Target::portable(1));
+        Schedule { func, trace, moved, asked_again, trying: false, aim, decisions: Vec::new() }
     }
 
     /// For a machine and sizes, which rules of automatic scheduling choose by; without this, a portable one with one
     /// thread.
     #[must_use]
-    pub fn aimed_at(self, target: Arc<Target>) -> Schedule {
-        Schedule { target, ..self }
+    pub fn aimed_at(self, aim: impl Into<Aim>) -> Schedule {
+        Schedule { aim: aim.into(), ..self }
     }
 
     /// The machine and the sizes that rules of automatic scheduling choose for.
     pub fn target(&self) -> Arc<Target> {
-        self.target.clone()
+        self.aim.target()
     }
 
     /// What rules of automatic scheduling decided, in order.

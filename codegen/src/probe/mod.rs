@@ -11,9 +11,11 @@
 
 mod checks;
 mod facts;
+mod machine;
 
 pub use checks::Wrong;
 pub use facts::{Facts, facts};
+pub use machine::{Areas, Measured, measure, program_key};
 
 use crate::cache::{self, Cache};
 use crate::toolchain::{CompileOptions, Toolchain};

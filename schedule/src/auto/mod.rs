@@ -13,7 +13,8 @@
 //! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees what earlier ones made;
 //!   no rule undoes another one.
 //! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
-//! - Marks that the user has set stay, and what stands in marked loops is left alone.
+//! - Marks that the user has set stay, and what stands in marked loops is left alone. So are loops that print: their
+//!   lines come in the order in which they are written.
 
 mod accumulate;
 pub(crate) mod entries;
@@ -33,13 +34,13 @@ mod use_lib;
 mod vectorize;
 
 pub use log::{Decision, Outcome, time};
-pub use target::{LINE, Level, Prices, Target};
+pub use target::{Aim, LINE, Level, Prices, Target};
 pub use trips::{Estimate, Known};
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use model::Model;
-use taffeta_ast::{StmtId, StmtKind};
+use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 /// A step must save this part of what the outermost statement around its site takes.
 const GAIN: f64 = 0.05;
@@ -131,10 +132,22 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) {
     }
 }
 
+/// Whether a loop prints: primitives may change the order of lines, and nobody has asked for that here.
+fn prints(s: &Stmt) -> bool {
+    let mut found = false;
+    if matches!(s.kind(), StmtKind::For { .. }) {
+        s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::Print { .. }));
+    }
+    found
+}
+
 fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
     for site in (rule.sites)(s) {
         // What an earlier site made may have no such statement any more.
         let Some(stmt) = crate::tree::find(&s.func().body, site) else { continue };
+        if prints(&stmt) {
+            continue;
+        }
         let choices = (rule.options)(s, model, site);
         if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;

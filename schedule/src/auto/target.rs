@@ -1,6 +1,8 @@
 //! The machine that a program is scheduled for, and the sizes that it is expected to run with.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 /// The machine, as the cost model sees it, and what is expected of the program's sizes. Times are in nanoseconds, of
 /// one thread; what a vector instruction does takes as long as the scalar one unless another price is given.
@@ -61,6 +63,34 @@ pub struct Prices {
     pub call: f64,
     /// How fast a library is, as a part of how fast multiply-adds can be.
     pub library: f64,
+}
+
+/// A [`Target`] that is made when a rule first chooses by it: what asks no rule needs to know nothing of the machine.
+#[derive(Clone)]
+pub struct Aim(Arc<LazyLock<Arc<Target>, Box<dyn FnOnce() -> Arc<Target> + Send>>>);
+
+impl Aim {
+    /// The target that `make` gives when it is first asked for.
+    pub fn at(make: impl FnOnce() -> Target + Send + 'static) -> Aim {
+        Aim(Arc::new(LazyLock::new(Box::new(move || Arc::new(make())))))
+    }
+
+    /// The target.
+    pub fn target(&self) -> Arc<Target> {
+        LazyLock::force(&self.0).clone()
+    }
+}
+
+impl From<Arc<Target>> for Aim {
+    fn from(target: Arc<Target>) -> Aim {
+        Aim(Arc::new(LazyLock::new(Box::new(move || target))))
+    }
+}
+
+impl fmt::Debug for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Aim")
+    }
 }
 
 /// Bytes of a cache line.

@@ -3,8 +3,9 @@
 use super::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// The iterations of a loop whose bounds are read from a tensor, where the sizes say nothing of them.
 const READ: f64 = 64.0;
@@ -35,6 +36,8 @@ pub(super) struct Values<'t> {
     target: &'t Target,
     iterators: Vec<(Symbol, Estimate)>,
     shapes: FxHashMap<Symbol, Vec<Expr>>,
+    /// Structured tensors, and how many elements they store.
+    stored: FxHashMap<Symbol, (Format, Estimate)>,
     /// Of all tensors.
     bytes: f64,
     /// Local arrays that fit into registers.
@@ -56,8 +59,19 @@ impl<'t> Values<'t> {
             }
         });
         let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
-        let mut values = Values { target, iterators: Vec::new(), shapes, bytes: 0.0, few };
-        let elements = |t: &Tensor| t.shape.iter().map(|d| values.value(d).value.max(1.0)).product::<f64>();
+        let stored = FxHashMap::default();
+        let mut values = Values { target, iterators: Vec::new(), shapes, stored, bytes: 0.0, few };
+        for t in tensors.iter().filter(|t| !t.format.is_dense()) {
+            let elements = match target.sizes.get(&format!("{}.stored", t.symbol.name())) {
+                Some(n) => Estimate { value: *n as f64, known: Known::Hint },
+                None => Estimate { value: values.guessed(t), known: Known::Guess },
+            };
+            values.stored.insert(t.symbol.clone(), (t.format.clone(), elements));
+        }
+        let elements = |t: &Tensor| match values.stored.get(&t.symbol) {
+            Some((_, elements)) => elements.value,
+            None => t.shape.iter().map(|d| values.value(d).value.max(1.0)).product::<f64>(),
+        };
         values.bytes = tensors.iter().map(|t| elements(t) * t.dtype.size() as f64).sum();
         values
     }
@@ -83,6 +97,13 @@ impl<'t> Values<'t> {
             true => self.read_trips(iter, end, body),
             false => self.trips([begin, end, step]),
         };
+        let trips = match self.stored.is_empty() {
+            true => trips,
+            false => {
+                let part = self.part_stored(iter, body);
+                Estimate { value: trips.value * part.value, known: trips.known.max(part.known) }
+            }
+        };
         let first = self.value(begin);
         let middle = step.as_int().unwrap_or(1) as f64 * trips.value / 2.0;
         let known = trips.known.max(first.known);
@@ -99,6 +120,66 @@ impl<'t> Values<'t> {
         let step = step.as_int().filter(|s| *s != 0).unwrap_or(1) as f64;
         let known = first.known.max(last.known);
         Estimate { value: ((last.value - first.value) / step).ceil().max(0.0), known }
+    }
+
+    /// How many elements a structured tensor is taken to store: a few in each of its innermost fibres.
+    fn guessed(&self, t: &Tensor) -> f64 {
+        let extent = |d: &Expr| self.value(d).value.max(1.0);
+        let last = t.format.coords.last();
+        let of = |(k, d): (usize, &Expr)| if last == Some(&Coord::Dim(k)) { extent(d).min(READ) } else { extent(d) };
+        t.shape.iter().enumerate().map(of).product()
+    }
+
+    /// What part of a loop's coordinates is visited, where its body does nothing at those that are not stored: all that
+    /// it does is to reduce what it loads at its coordinate from structured tensors, or to write into them.
+    fn part_stored(&self, iter: &Symbol, body: &Stmt) -> Estimate {
+        let all = Estimate { value: 1.0, known: Known::Fact };
+        let mut most: Option<Estimate> = None;
+        body.walk(&mut |s| {
+            let (target, value) = match s.kind() {
+                StmtKind::ReduceTo { tensor, indices, value, .. } => ((tensor, indices), Some(value)),
+                StmtKind::Store { tensor, indices, .. } => ((tensor, indices), None),
+                _ => return,
+            };
+            let mut part = self.part_of(iter, target.0, target.1).unwrap_or(all);
+            if let Some(value) = value {
+                value.walk(&mut |e| {
+                    if let ExprKind::Load(tensor, at) = e.kind() {
+                        let own = self.part_of(iter, tensor, at).filter(|own| own.value < part.value);
+                        part = own.unwrap_or(part);
+                    }
+                });
+            }
+            most = most.filter(|m| m.value >= part.value).or(Some(part));
+        });
+        most.unwrap_or(all)
+    }
+
+    /// What part of a loop's coordinates has something of what a tensor stores, if the loop goes through one of its
+    /// levels, which it does inside of those of the levels before: elements are in the fibres of the innermost level,
+    /// and in as many of those outside as there may be.
+    fn part_of(&self, iter: &Symbol, tensor: &Symbol, at: &[Access]) -> Option<Estimate> {
+        let (format, elements) = self.stored.get(tensor)?;
+        let dim = |j: usize| match format.coords.get(j) {
+            Some(Coord::Dim(k)) => Some(*k),
+            _ => None,
+        };
+        let sparse = |j: &usize| format.levels[*j].kind != LevelKind::Dense;
+        let is_own = |j: &usize| dim(*j).and_then(|k| at.get(k)).is_some_and(|a| a.index == Expr::var(iter));
+        let own = (0..format.levels.len()).find(is_own).filter(sparse)?;
+        let known = |k: usize| match at.get(k).map(|a| a.index.kind()) {
+            Some(ExprKind::Var(s)) => self.iterators.iter().any(|(i, _)| i == s),
+            index => index.is_some(),
+        };
+        if !(0..own).filter_map(dim).all(known) {
+            return None;
+        }
+        let extent =
+            |j: usize| dim(j).and_then(|k| self.shape(tensor).get(k)).map_or(1.0, |d| self.value(d).value.max(1.0));
+        let visited = |j: usize| if sparse(&j) { extent(j).min(elements.value) } else { extent(j) };
+        let innermost = !(own + 1..format.levels.len()).any(|j| sparse(&j));
+        let fibres: f64 = if innermost { (0..own).map(visited).product() } else { 1.0 };
+        Some(Estimate { value: (elements.value / (fibres * extent(own))).min(1.0), known: elements.known })
     }
 
     /// `range(first[i], first[i + 1])`: the elements of what the iterator is an index of, shared out among as many
@@ -213,6 +294,30 @@ def f(x: inout[f64[n, m]]):
 ";
         let (hint, guess) = (Known::Hint, Known::Guess);
         assert_eq!(trips(text, &[("n", 100)]), [(100.0, hint), (50.0, hint), (1000.0, guess), (5.0, Known::Fact)]);
+    }
+
+    #[test]
+    fn loops_visit_what_is_stored() {
+        let text = "
+def f(A: f64[n, m] @ csr, B: f64[n, m] @ format(compressed, compressed), x: f64[m], y: inout[f64[n]], z: inout[f64[n, m]]):
+    for i in range(n):
+        for j in range(m):
+            y[i] += A[i, j] * x[j]
+    for i in range(n):
+        for j in range(m):
+            y[i] += B[i, j] * x[j]
+    for i in range(n):
+        for j in range(m):
+            z[i, j] = A[i, j]
+    for j in range(m):
+        for i in range(n):
+            y[i] += A[i, j] * x[j]
+";
+        let sizes = [("n", 100), ("m", 1000), ("A.stored", 700), ("B.stored", 50)];
+        let found: Vec<f64> = trips(text, &sizes).into_iter().map(|(value, _)| value).collect();
+        assert_eq!(found, [100.0, 7.0, 50.0, 1.0, 100.0, 1000.0, 1000.0, 100.0]);
+        let found: Vec<f64> = trips(text, &sizes[..2]).into_iter().map(|(value, _)| value).collect();
+        assert_eq!(found, [100.0, 64.0, 100.0, 64.0, 100.0, 1000.0, 1000.0, 100.0]);
     }
 
     #[test]
