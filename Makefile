@@ -36,7 +36,7 @@ TAFFETA_PEERS ?= $(abspath .venv-peers/bin/python)
 
 bench:
 	@tools/setup.sh
-	$(CARGO) bench --workspace
+	TAFFETA_MACHINE=this $(CARGO) bench --workspace
 	@if [ -x "$(TAFFETA_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
 
 # ONLY=sgemm races those whose name has it in it.

@@ -211,7 +211,7 @@ fn compiling(load: &dyn Fn() -> Result<Program, taffeta::Error>, entry: &str) ->
     let once = |_| {
         let start = Instant::now();
         let program = load().unwrap_or_else(|e| panic!("{e}"));
-        let source = program.c_source(entry, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let source = program.c_source(entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}"));
         assert!(!source.code.is_empty());
         start.elapsed().as_secs_f64() * 1e3
     };

@@ -1,30 +1,110 @@
 //! Automatic schedules: the machine that rules choose for, and when they are asked.
 
-use crate::program::Options;
-use std::sync::Arc;
-use taffeta_ast::{Diagnostics, Func, Span};
+mod calibrate;
+mod machine;
+
+use crate::program::{Backend, Options};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_schedule::Schedule;
-use taffeta_schedule::auto::Target;
+use taffeta_schedule::auto::{Aim, Target};
 
-/// Whether a schedule is the automatic one.
-pub(crate) fn is_automatic(schedule: Option<&str>) -> bool {
-    schedule == Some("auto")
+/// The schedule that rules choose.
+pub(crate) const AUTO: &str = "auto";
+/// The variable of the environment that says which machine rules choose for.
+const MACHINE: &str = "TAFFETA_MACHINE";
+/// The most threads that are reckoned with.
+const MOST_THREADS: usize = crate::MAX_THREADS as usize;
+
+/// Whether rules choose how the program runs. The interpreter runs it as it is written: it has nothing to gain.
+pub(crate) fn is_automatic(options: &Options) -> bool {
+    options.schedule.as_deref() == Some(AUTO) && options.backend != Backend::Interp
 }
 
-/// This machine, and the sizes that are known. With `--portable` one like those that most people have.
-pub(crate) fn target(options: &Options) -> Target {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut target = Target::portable(threads);
-    if !options.portable {
-        target.vector_bytes = taffeta_codegen::lower::vector_bytes(false);
+/// The machine that rules choose for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Machine {
+    /// One like those that most people have.
+    Portable,
+    /// This one.
+    This,
+}
+
+fn machine(options: &Options) -> Result<Machine, Diagnostic> {
+    match std::env::var(MACHINE).unwrap_or_default().trim() {
+        "portable" => Ok(Machine::Portable),
+        "" | "this" if options.portable => Ok(Machine::Portable),
+        "" | "this" => Ok(Machine::This),
+        other => {
+            let what = format!("the environment variable {MACHINE} is `{other}`");
+            Err(Diagnostic::new("schedule::machine", what).help("`this` and `portable` are what it can be"))
+        }
     }
-    target.sizes = options.sizes.clone();
-    target
 }
 
-/// A program under the schedule that rules choose.
+/// Threads of a parallel loop: as OpenMP is told, or as many as there are processors.
+fn threads() -> usize {
+    let told = std::env::var("OMP_NUM_THREADS").ok();
+    let told = told.as_deref().and_then(|t| t.split(',').next()?.trim().parse().ok()).filter(|n: &usize| *n > 0);
+    told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
+}
+
+/// The machine and the sizes that rules choose for, as part of a key. Nothing is measured for it.
+pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
+    let threads = threads();
+    let machine = match machine(options)? {
+        Machine::Portable => format!("portable {threads}"),
+        Machine::This => calibrate::identity(threads),
+    };
+    Ok(format!("{machine} {:?} {:?}", options.sizes, options.rounded_hints()))
+}
+
+/// The machine and the sizes that rules choose for: this machine, which is measured when a rule first asks, and never
+/// before.
+pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
+    let machine = machine(options)?;
+    let sizes = options.rounded_hints().into_iter().chain(options.sizes.clone()).collect();
+    Ok(Aim::at(move || {
+        let target = match machine {
+            Machine::Portable => Target::portable(threads()),
+            Machine::This => calibrate::target(threads()),
+        };
+        Target { sizes, ..target }
+    }))
+}
+
+/// Whether compiling with these options must measure this machine first, which takes a second.
+pub fn must_measure(options: &Options) -> bool {
+    is_automatic(options) && machine(options) == Ok(Machine::This) && !calibrate::is_known(threads())
+}
+
+/// Measures this machine, if nobody has. What automatic schedules choose by is kept in the cache of compiled programs,
+/// so that they choose the same the next time; where it cannot be measured, they choose for a machine like others.
+pub fn measure() {
+    calibrate::target(threads());
+}
+
+/// A program under the schedule that rules choose. One in which they go wrong runs as it is written.
 pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
-    let mut schedule = Schedule::new(func).aimed_at(Arc::new(target(options)));
-    schedule.auto().map_err(|r| r.diagnostic("auto", Span::NONE))?;
-    Ok(schedule)
+    let mut schedule = Schedule::new(func.clone()).aimed_at(aim(options)?);
+    let refused = match schedule.auto() {
+        Ok(()) => unfit(&schedule),
+        Err(r) => Some(r.diagnostic(AUTO, Span::NONE).into()),
+    };
+    let Some(why) = refused else { return Ok(schedule) };
+    tracing::warn!("`{}` runs as it is written: {why}", func.name);
+    Ok(Schedule::new(func))
+}
+
+/// What stands against running what rules chose, if anything: a mistake of theirs.
+fn unfit(schedule: &Schedule) -> Option<Diagnostics> {
+    let func = schedule.func();
+    if schedule.trace().steps.is_empty() {
+        return None;
+    }
+    if let Err(wrong) = taffeta_ast::validate::stage(func, "an automatic schedule") {
+        return Some(wrong.into());
+    }
+    // Loops over structured tensors have traversals for most orders, not for all.
+    let structured = func.interface().any(|t| !t.format.is_dense());
+    structured.then(|| taffeta_structured::lower(func).err()).flatten()
 }

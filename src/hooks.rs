@@ -9,32 +9,38 @@ use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
-use taffeta_schedule::auto::Target;
+use taffeta_schedule::auto::{Aim, Target};
 
 /// The compiler's answers. The last schedule that ran is kept, with its steps.
-#[derive(Default)]
 pub(crate) struct Compiler {
     pub(crate) taken: Mutex<Option<Schedule>>,
     /// Sizes of the entry, for budgets of memory. Where they are still to come (`None`), budgets wait too.
     sizes: Option<Sizes>,
-    /// Whether a budget waits.
-    waits: AtomicBool,
+    /// Whether a budget waits, or a schedule that asks rules.
+    waits: Arc<AtomicBool>,
     /// The machine that schedule functions choose for where they ask rules.
-    target: Option<Arc<Target>>,
+    aim: Aim,
 }
 
 impl Compiler {
-    /// With the sizes that are known; `None` if they are still to come.
-    pub(crate) fn new(sizes: Option<&Sizes>) -> Compiler {
-        Compiler { sizes: sizes.cloned(), ..Compiler::default() }
+    /// Before sizes are known. What rules choose for is not known either.
+    pub(crate) fn unsized_yet() -> Compiler {
+        let waits = Arc::new(AtomicBool::new(false));
+        let asked = waits.clone();
+        let aim = Aim::at(move || {
+            asked.store(true, Ordering::Relaxed);
+            Target::portable(1)
+        });
+        Compiler { taken: Mutex::default(), sizes: None, waits, aim }
     }
 
     /// With the sizes that are known, for a machine.
-    pub(crate) fn aimed_at(target: Target, sizes: &Sizes) -> Compiler {
-        Compiler { target: Some(Arc::new(target)), ..Compiler::new(Some(sizes)) }
+    pub(crate) fn aimed_at(aim: Aim, sizes: &Sizes) -> Compiler {
+        Compiler { sizes: Some(sizes.clone()), aim, ..Compiler::unsized_yet() }
     }
 
-    /// Whether the program has a budget of memory that could not be kept for want of sizes.
+    /// Whether the program has a budget of memory that could not be kept for want of sizes, or a schedule whose choices
+    /// depend on them.
     pub(crate) fn waits(&self) -> bool {
         self.waits.load(Ordering::Relaxed)
     }
@@ -75,7 +81,7 @@ impl Hooks for Compiler {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        crate::scheduler::run(request, self.target.clone(), &self.taken)
+        crate::scheduler::run(request, self.aim.clone(), &self.taken)
     }
 }
 

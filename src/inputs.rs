@@ -125,6 +125,16 @@ pub fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
     signature.params().zip(values).filter_map(|(t, v)| integer(t, v)).collect()
 }
 
+/// How many elements structured parameters store that are given as lists of elements, by the names of
+/// [`crate::Options::hints`].
+pub fn stored(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
+    let listed = |(t, v): (&TensorSig, &Value)| {
+        let listed = t.storage.is_some() && v.places().is_some();
+        listed.then(|| (format!("{}.stored", t.name), v.data().len() as i64))
+    };
+    signature.params().zip(values).filter_map(listed).collect()
+}
+
 fn integer(t: &TensorSig, v: &Value) -> Option<(String, i64)> {
     let single = t.shape.is_empty() && t.passing == Passing::In;
     let number = single.then(|| v.data().get_int(0))??;

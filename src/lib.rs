@@ -54,6 +54,7 @@ mod store;
 pub mod timing;
 
 pub use array::Element;
+pub use automatic::{measure, must_measure};
 pub use call::{Call, Outputs};
 pub use error::{Error, Report};
 pub use function::{Function, MAX_THREADS, Ran, Usage};

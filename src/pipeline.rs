@@ -37,7 +37,8 @@ pub fn parse(main: Source, timings: &mut Timings) -> Program {
 ///
 /// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works
 /// on loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved
-/// about; the front end asks for them through its hooks. `None` and `"none"` run the program as it is written.
+/// about; the front end asks for them through its hooks. `None` and `"none"` run the program as it is written; so does
+/// `"auto"` here, which [`chosen`] is about.
 pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
     Ok(scheduled(program, entry, options, timings)?.into_func())
 }
@@ -50,7 +51,7 @@ pub fn unsized_logical(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<(Func, bool), Diagnostics> {
-    let compiler = Compiler::new(None);
+    let compiler = Compiler::unsized_yet();
     let func = match options.gradient {
         Some(_) => noted(&compiler, program, entry, options, timings)?,
         None => by(&compiler, program, entry, options, timings)?.into_func(),
@@ -66,7 +67,7 @@ pub fn scheduled(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<Schedule, Diagnostics> {
-    by(&Compiler::aimed_at(automatic::target(options), &options.sizes), program, entry, options, timings)
+    by(&Compiler::aimed_at(automatic::aim(options)?, &options.sizes), program, entry, options, timings)
 }
 
 fn by(
@@ -83,8 +84,7 @@ fn by(
         Ok(func)
     };
     match schedule {
-        None | Some("none") => Ok(Schedule::new(plain(timings)?)),
-        Some("auto") => automatic(plain(timings)?, options, timings),
+        None | Some("none" | automatic::AUTO) => Ok(Schedule::new(plain(timings)?)),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
             let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
@@ -104,9 +104,15 @@ fn by(
 ///
 /// Why after the gradient, where there is one: what it reads and keeps is part of what rules choose by.
 pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
-    let schedule = timings.measure("schedule", || deep(|| automatic::schedule(func, options)))?;
-    valid(schedule.func(), "a schedule")?;
-    Ok(schedule)
+    timings.measure("schedule", || deep(|| automatic::schedule(func, options)))
+}
+
+/// The logical program, or its gradient, as it is to run: what rules choose, if they are to.
+pub fn chosen(func: Func, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
+    match automatic::is_automatic(options) {
+        true => Ok(automatic(func, options, timings)?.into_func()),
+        false => Ok(func),
+    }
 }
 
 /// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that
@@ -121,7 +127,7 @@ pub fn differentiable(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<Func, Diagnostics> {
-    noted(&Compiler::new(Some(&options.sizes)), program, entry, options, timings)
+    noted(&Compiler::aimed_at(automatic::aim(options)?, &options.sizes), program, entry, options, timings)
 }
 
 fn noted(
@@ -138,7 +144,7 @@ fn noted(
     };
     let statics = &options.statics;
     // An automatic schedule is of the gradient.
-    if matches!(options.schedule.as_deref(), None | Some("none" | "auto")) {
+    if matches!(options.schedule.as_deref(), None | Some("none" | automatic::AUTO)) {
         return noted(timings, statics);
     }
     let func = by(compiler, program, entry, options, timings)?.into_func();
@@ -329,7 +335,7 @@ pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSour
 
 /// What is wrong with a program, entry by entry.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
-    let compiler = Compiler::default();
+    let compiler = Compiler::unsized_yet();
     let mut found = program.check(&compiler);
     if !found.iter().any(Diagnostic::is_error) {
         let structured = |e: &EntryInfo| e.params.iter().any(|p| p.annotation.contains('@'));

@@ -139,7 +139,8 @@ impl Program {
         choose_entry(&self.entries(), name).map_err(|d| Error::program(d.into(), &self.sources))
     }
 
-    /// The logical program of an entry: what it means, without any decision on how it runs.
+    /// The logical program of an entry: what it means, without any decision on how it runs but those of a schedule
+    /// that is named. What `auto` chooses is in [`Program::scheduled`].
     ///
     /// # Errors
     ///
@@ -156,15 +157,16 @@ impl Program {
             None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings).map_err(wrong)?;
-                let made =
-                    pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?;
-                match automatic::is_automatic(options.schedule.as_deref()) {
-                    true => pipeline::automatic(made, options, timings).map_err(wrong)?.into_func(),
-                    false => made,
-                }
+                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?
             }
         };
         pipeline::indexed(func, &options.indices).map_err(wrong)
+    }
+
+    /// The program of an entry as it is to run: the logical program, under what rules choose if they are to.
+    pub(crate) fn to_run(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
+        let func = self.timed_logical(entry, options, timings)?;
+        pipeline::chosen(func, options, timings).map_err(|d| Error::program(d, &self.sources))
     }
 
     /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory
@@ -213,13 +215,13 @@ impl Program {
         Ok(options)
     }
 
-    /// The logical program with its sizes compiled in.
+    /// The program as it is to run, with its sizes compiled in.
     ///
     /// # Errors
     ///
     /// As [`Program::logical`].
     pub fn sized(&self, entry: &str, options: &Options) -> Result<Func, Error> {
-        let func = self.logical(entry, options)?;
+        let func = self.to_run(entry, options, &mut Timings::default())?;
         if options.sizes.is_empty() {
             return Ok(func);
         }
@@ -250,7 +252,8 @@ impl Program {
         let options = Options { gradient: Some(gradient.clone()), ..options.clone() };
         let function = Function::new(&texts, entry, &options, self.timings.clone(), |timings| {
             let func = self.timed_logical(entry, &Options { gradient: None, ..options.clone() }, timings)?;
-            let func = pipeline::gradient(&func, &gradient, &options.sizes, timings).map(|(f, _)| f);
+            let func = pipeline::gradient(&func, &gradient, &options.sizes, timings);
+            let func = func.and_then(|(func, _)| pipeline::chosen(func, &options, timings));
             Ok((self.sources.clone(), func.map_err(|d| Error::program(d, &self.sources))?))
         })?;
         Ok(function.with_sources(&self.sources))
@@ -277,9 +280,9 @@ impl Program {
     pub fn scheduled(&self, entry: &str, options: &Options) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
-        if options.gradient.is_some() && automatic::is_automatic(options.schedule.as_deref()) {
-            let gradient = self.logical(entry, &options.clone().schedule(None))?;
-            return pipeline::automatic(gradient, options, &mut timings).map_err(|d| Error::program(d, &self.sources));
+        if automatic::is_automatic(options) {
+            let func = self.logical(entry, options)?;
+            return pipeline::automatic(func, options, &mut timings).map_err(|d| Error::program(d, &self.sources));
         }
         pipeline::scheduled(&self.front, entry, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
@@ -309,7 +312,7 @@ impl Program {
         // Also where the cache has the library: a wrong name is a wrong name.
         self.entry(Some(entry))?;
         let function = Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
-            Ok((self.sources.clone(), self.timed_logical(entry, options, timings)?))
+            Ok((self.sources.clone(), self.to_run(entry, options, timings)?))
         })?;
         Ok(function.with_sources(&self.sources))
     }
@@ -335,10 +338,8 @@ impl Program {
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
         let mut made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
-        if automatic::is_automatic(options.schedule.as_deref()) {
-            for pass in [&mut made.forward, &mut made.backward] {
-                *pass = pipeline::automatic(pass.clone(), options, &mut timings).map_err(wrong)?.into_func();
-            }
+        for pass in [&mut made.forward, &mut made.backward] {
+            *pass = pipeline::chosen(pass.clone(), options, &mut timings).map_err(wrong)?;
         }
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {
@@ -360,12 +361,13 @@ impl Program {
     ///     for i in range(n):
     ///         x[i] = a * x[i]
     /// ")?;
-    /// let mut s = program.scheduled("scale", &Options::default())?;
+    /// let by_hand = Options::default().schedule(None);
+    /// let mut s = program.scheduled("scale", &by_hand)?;
     /// let (outer, inner) = s.split("i", SplitBy::Factor(256)).expect("is always legal");
     /// s.parallelize(&outer).expect("iterations are independent");
     /// let refused = s.reorder(taffeta::schedule::targets![&outer, &outer]).unwrap_err();
     /// assert_eq!(refused.message, "the loop `i~o` is given twice");
-    /// let scale = program.compile_scheduled(&s, &Options::default())?;
+    /// let scale = program.compile_scheduled(&s, &by_hand)?;
     /// let mut x = ndarray::arr1(&[1.0f32, 2.0, 3.0]);
     /// scale.call().inout("x", x.view_mut()).scalar("a", 2.0f32).run()?;
     /// assert_eq!(x, ndarray::arr1(&[2.0, 4.0, 6.0]));
@@ -403,7 +405,7 @@ impl Program {
     /// Everything that is wrong with the entry.
     pub fn lowered(&self, entry: &str, options: &Options) -> Result<Lowered, Error> {
         let mut timings = Timings::default();
-        let func = self.timed_logical(entry, options, &mut timings)?;
+        let func = self.to_run(entry, options, &mut timings)?;
         pipeline::lowered(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
@@ -414,7 +416,7 @@ impl Program {
     /// Everything that is wrong with the entry; what has no rule in structured lowering yet.
     pub fn structured(&self, entry: &str, options: &Options) -> Result<Func, Error> {
         let mut timings = Timings::default();
-        let func = self.timed_logical(entry, options, &mut timings)?;
+        let func = self.to_run(entry, options, &mut timings)?;
         let lowered =
             pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))?;
         Ok(lowered.func)
@@ -442,7 +444,7 @@ impl Program {
     /// As [`Program::structured`].
     pub fn explained_loops(&self, entry: &str, options: &Options) -> Result<Vec<Explained>, Error> {
         let mut timings = Timings::default();
-        let func = self.timed_logical(entry, options, &mut timings)?;
+        let func = self.to_run(entry, options, &mut timings)?;
         let lowered =
             pipeline::structured(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))?;
         Ok(lowered.explained)

@@ -4,10 +4,10 @@
 use crate::automatic;
 use crate::program::Options;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
-use taffeta_schedule::auto::Target;
+use taffeta_schedule::auto::Aim;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
 
 /// A schedule as a schedule function sees it: handles are numbers.
@@ -17,13 +17,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    fn new(func: Func, target: Option<Arc<Target>>) -> Running {
-        let schedule = Schedule::new(func);
-        let schedule = match target {
-            Some(target) => schedule.aimed_at(target),
-            None => schedule,
-        };
-        Running { schedule, handles: Vec::new() }
+    fn new(func: Func, aim: Aim) -> Running {
+        Running { schedule: Schedule::new(func).aimed_at(aim), handles: Vec::new() }
     }
 
     fn value(&self, v: &ScheduleValue) -> Value {
@@ -78,10 +73,10 @@ impl Scheduler for Running {
 /// Runs a schedule function on a program. What it did is kept in `taken`.
 pub(crate) fn run(
     request: ScheduleRequest<'_>,
-    target: Option<Arc<Target>>,
+    aim: Aim,
     taken: &Mutex<Option<Schedule>>,
 ) -> Result<Func, Diagnostics> {
-    let mut running = Running::new(request.func.clone(), target);
+    let mut running = Running::new(request.func.clone(), aim);
     request.run(&mut running)?;
     let func = running.schedule.func().clone();
     *taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(running.schedule);
@@ -100,7 +95,7 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
         None | Some("none") => Ok(String::new()),
         Some(file) if is_trace(file) => Ok(format!("trace {}", crate::io::read_text(Path::new(file))?)),
         // A schedule function may ask rules too.
-        Some(name) => Ok(format!("schedule {name} for {:?}", automatic::target(options))),
+        Some(name) => Ok(format!("schedule {name} for {}", automatic::key(options)?)),
     }
 }
 

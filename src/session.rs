@@ -159,6 +159,16 @@ impl Session {
         }
     }
 
+    /// What is expected of sizes that are not compiled in, and of what tensors store ([`Options::hints`]).
+    pub fn expect(&mut self, hints: impl IntoIterator<Item = (String, i64)>) {
+        self.options.hints.extend(hints);
+    }
+
+    /// Whether this machine must be measured first ([`crate::must_measure`]).
+    pub fn must_measure(&self) -> bool {
+        crate::must_measure(&self.options)
+    }
+
     /// Compiles; `sizes` are those to compile in.
     ///
     /// # Errors
@@ -169,13 +179,14 @@ impl Session {
         let timings = std::mem::take(&mut self.timings);
         let (file, entry) = (&self.file, &self.entry);
         match &self.front {
-            Some((sources, func)) => {
-                Function::new(&self.texts, entry, &options, timings, |_| Ok((sources.clone(), func.clone())))
-            }
+            Some((sources, func)) => Function::new(&self.texts, entry, &options, timings, |timings| {
+                let func = pipeline::chosen(func.clone(), &options, timings);
+                Ok((sources.clone(), func.map_err(|d| Error::program(d, sources))?))
+            }),
             None => Function::new(&self.texts, entry, &options, timings, |timings| {
                 let program = Program::load(file)?;
                 timings.extend(program.timings());
-                let func = program.timed_logical(entry, &options, timings)?;
+                let func = program.to_run(entry, &options, timings)?;
                 Ok((program.sources().clone(), func))
             }),
         }

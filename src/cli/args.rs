@@ -24,8 +24,9 @@ pub struct EntryArgs {
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = pair)]
     pub statics: Vec<(String, String)>,
     /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), `auto` (rules
-    /// choose for this machine and the sizes that are known), or `none`
-    #[arg(long, value_name = "NAME|FILE.json|none")]
+    /// choose for this machine and the sizes that are known), or `none`. What runs or is built in C is scheduled by
+    /// `auto` unless it is said here; everything else is shown as it is written
+    #[arg(long, value_name = "NAME|FILE|auto|none")]
     pub schedule: Option<String>,
     /// The gradient with respect to these parameters in the place of the program; where it runs, seeds are ones unless
     /// `--in y.grad=…` gives others

@@ -47,8 +47,12 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.of.file)?;
     let entry = program.entry(args.of.entry.as_deref())?;
-    let options = session::options(&args.of)?.portable(args.portable);
+    let schedule = args.of.schedule.as_deref().unwrap_or(session::AUTO);
+    let options = session::options(&args.of)?.schedule(schedule).portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    if taffeta::must_measure(&options) {
+        super::progress::while_measuring(taffeta::measure);
+    }
     let source = program.c_source(&entry, &options)?;
     if source.signature.logical.is_some() && !source.levels {
         let text = format!("`{entry}` has a structured parameter whose arrays cannot be given from outside yet");

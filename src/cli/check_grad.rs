@@ -42,7 +42,8 @@ const KEEP: &str = "keep the command line, the program, its inputs and what was 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.program.of.file)?;
     let entry = program.entry(args.program.of.entry.as_deref())?;
-    let options = session::run_options(&args.program, None)?;
+    let schedule = args.program.of.schedule.as_deref();
+    let options = session::run_options(&args.program, None)?.schedule(schedule);
     let func = program.logical(&entry, &options)?;
     let signature = Signature::of(&func, &Default::default());
     let made = made(&signature, args);

@@ -68,6 +68,13 @@ pub fn while_reading<T>(inputs: &[(String, String)], f: impl FnOnce() -> T) -> T
     result
 }
 
+/// Measures this machine.
+pub fn while_measuring(measure: impl FnOnce()) {
+    let work = Work::new("measuring this machine, once");
+    measure();
+    drop(work);
+}
+
 fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }

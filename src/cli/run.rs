@@ -53,12 +53,19 @@ Examples:
 pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = progress::Work::new("compiling");
     let gradient = || args.program.of.gradient();
-    let options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
+    let mut options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
+    if args.check_finite {
+        // Which statement is the first one is said of the program as it is written.
+        options = options.schedule(args.program.of.schedule.as_deref());
+    }
     let mut session = session::open_with(&args.program, options)?;
     let signature = session.signature().clone();
     let targets = targets(&signature, args)?;
     let mut files = Timings::default();
     let inputs = progress.aside(|| files.measure("read inputs", || session::read(&args.program.of, &mut session)))?;
+    if session.must_measure() {
+        progress.aside(|| progress::while_measuring(taffeta::measure));
+    }
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     let warnings = progress.aside(|| session::warnings(&session, &args.program))?;
 

@@ -9,6 +9,9 @@ use taffeta::ast::Diagnostic;
 use taffeta::inputs::Inputs;
 use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue, render};
 
+/// The schedule that rules choose.
+pub const AUTO: &str = "auto";
+
 /// Prints what is said of the program that is not an error; with `--json` it is part of the document.
 pub fn warnings(session: &Session, args: &ProgramArgs) -> Result<serde_json::Value, Failure> {
     let report = session.warnings()?;
@@ -42,13 +45,15 @@ pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
     Ok(Options::default().statics(statics).schedule(schedule.as_deref()).gradient(args.gradient()))
 }
 
-/// The same, of what runs.
+/// The same, of what runs: where nothing else is said, under the schedule that rules choose. The interpreter runs the
+/// program as it is written.
 pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
-    let backend = match args.backend {
-        Backend::C => taffeta::Backend::C,
-        Backend::Interp => taffeta::Backend::Interp,
+    let (backend, usual) = match args.backend {
+        Backend::C => (taffeta::Backend::C, Some(AUTO)),
+        Backend::Interp => (taffeta::Backend::Interp, None),
     };
-    Ok(options(&args.of)?.backend(backend).gradient(gradient))
+    let schedule = args.of.schedule.as_deref().or(usual);
+    Ok(options(&args.of)?.backend(backend).schedule(schedule).gradient(gradient))
 }
 
 /// Opens the program's entry, or its gradient.
@@ -82,14 +87,24 @@ pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> 
         .map_err(|faults| Failure::Report(session.report(faults)))?;
     taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
     session.assume(taffeta::inputs::integers(&signature, &inputs.values));
+    session.expect(taffeta::inputs::stored(&signature, &inputs.values));
     Ok(inputs)
 }
 
-/// Compiles for these sizes, or for all with `--generic`.
+/// Compiles for these sizes, or for all with `--generic`; then these are what is expected.
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
+    if session.must_measure() {
+        progress::while_measuring(taffeta::measure);
+    }
     let names = session.signature().sizes.iter().map(|s| s.name.clone());
-    let known: Vec<(String, i64)> = if args.generic { Vec::new() } else { names.zip(sizes.iter().copied()).collect() };
-    let function = session.compile(&known)?;
+    let sizes: Vec<(String, i64)> = names.zip(sizes.iter().copied()).collect();
+    let function = match args.generic {
+        true => {
+            session.expect(sizes);
+            session.compile(&[])?
+        }
+        false => session.compile(&sizes)?,
+    };
     // What a program prints stays out of the document on standard output.
     let beside = |line: &str| {
         let _ = writeln!(std::io::stderr().lock(), "{line}");

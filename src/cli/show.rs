@@ -82,10 +82,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = program.entry(args.of.entry.as_deref())?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
+    if taffeta::must_measure(&options) {
+        super::progress::while_measuring(taffeta::measure);
+    }
     if args.explain && options.schedule.is_some() {
         let schedule = program.scheduled(&entry, &options)?;
         // A schedule of the file may ask rules too.
-        if options.schedule.as_deref() == Some("auto") || !schedule.decisions().is_empty() {
+        if options.schedule.as_deref() == Some(session::AUTO) || !schedule.decisions().is_empty() {
             let found = super::explain_auto::Decisions { entry: &entry, schedule: &schedule };
             return if args.json { print_json(&found.json()) } else { print(&found.text()) };
         }
@@ -117,7 +120,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         // With `--grad`, the gradient of the scheduled program.
         Stage::Grad | Stage::Scheduled => {
             let gradient = options.gradient.clone().unwrap_or_default();
-            listing(&program.logical(&entry, &options.gradient(gradient))?)
+            let options = options.gradient(gradient);
+            match options.schedule.as_deref() {
+                // Rules choose for the gradient, after it was made.
+                Some(session::AUTO) => listing(program.scheduled(&entry, &options)?.func()),
+                _ => listing(&program.logical(&entry, &options)?),
+            }
         }
         Stage::Structured => listing(&program.structured(&entry, &options)?),
         Stage::Lowered => taffeta::ast::print::func(program.lowered(&entry, &options)?.func()),

@@ -97,7 +97,7 @@ impl Gradient {
 /// let options = Options::default().size("n", 1000).schedule("fast").gradient(Gradient::default().wrt(["w"]));
 /// assert_eq!(options.backend, Backend::C);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// What runs it.
@@ -106,10 +106,15 @@ pub struct Options {
     pub statics: BTreeMap<String, StaticValue>,
     /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
     pub sizes: BTreeMap<String, i64>,
+    /// What is expected of sizes that stay symbolic, and of how many elements a structured parameter stores
+    /// (`A.stored`): automatic schedules choose by it, and are right for all others. A power of two is as good as its
+    /// neighbours.
+    pub hints: BTreeMap<String, i64>,
     /// Types of the index arrays of structured parameters, of levels whose format says none: `i32` unless it is here.
     pub indices: BTreeMap<String, DType>,
-    /// The schedule: the name of a schedule function of the file, or a file with a trace (`*.json`). `None` and
-    /// `"none"` run the program as it is written.
+    /// The schedule: `"auto"`, which is the default (rules choose for this machine and the sizes that are known), the
+    /// name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run the program
+    /// as it is written, and the interpreter does so under `"auto"` too.
     pub schedule: Option<String>,
     /// The gradient in the place of the program: its results are those of the program, then the gradients.
     pub gradient: Option<Gradient>,
@@ -117,6 +122,22 @@ pub struct Options {
     pub portable: bool,
     /// Stop where a statement makes a NaN or an infinity of finite numbers, and say which (`run::nonfinite`).
     pub check_finite: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            backend: Backend::default(),
+            statics: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            hints: BTreeMap::new(),
+            indices: BTreeMap::new(),
+            schedule: Some(crate::automatic::AUTO.to_string()),
+            gradient: None,
+            portable: false,
+            check_finite: false,
+        }
+    }
 }
 
 impl Options {
@@ -148,6 +169,25 @@ impl Options {
         self
     }
 
+    /// Says what is expected of a size that stays symbolic, or of the elements that a structured parameter stores.
+    ///
+    /// ```
+    /// let options = taffeta::Options::default().hint("n", 4000).hint("A.stored", 100_000);
+    /// assert!(options.sizes.is_empty());
+    /// ```
+    #[must_use]
+    pub fn hint(mut self, name: &str, value: i64) -> Options {
+        self.hints.insert(name.to_string(), value);
+        self
+    }
+
+    /// The hints for what is not known, each the nearest power of two: neighbours get the same program.
+    pub(crate) fn rounded_hints(&self) -> BTreeMap<String, i64> {
+        let rounded = |v: i64| if v > 0 { (v as f64).log2().round().exp2() as i64 } else { v };
+        let open = self.hints.iter().filter(|(name, _)| !self.sizes.contains_key(*name));
+        open.map(|(name, value)| (name.clone(), rounded(*value))).collect()
+    }
+
     /// Compiles for index arrays of that type (`u8`, `u16`, `i32`, `i64`) of a structured parameter, in levels whose
     /// format does not say one itself.
     ///
@@ -174,7 +214,8 @@ impl Options {
         self
     }
 
-    /// Runs the program under a schedule: the name of a schedule function, a file with a trace, or `None`.
+    /// Runs the program under a schedule: the name of a schedule function, a file with a trace, `"auto"`, or as it is
+    /// written (`None`).
     #[must_use]
     pub fn schedule<'s>(mut self, name: impl Into<Option<&'s str>>) -> Options {
         self.schedule = name.into().map(str::to_string);

@@ -138,3 +138,23 @@ fn a_rust_program_uses_it() {
     "#]]
     .assert_eq(&out);
 }
+
+/// The first program of the README needs no schedule: rules find threads and vectors for it.
+#[test]
+fn the_first_program_is_parallel_and_vectorised() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("it is there");
+    let program = readme.split("```").nth(1).and_then(|block| block.strip_prefix("python\n")).expect("a program");
+    let folder = Folder::new(&[("subdivnet.ft", program)]);
+    let kernel = |more: &[&str]| {
+        let args = [&["build", "subdivnet.ft", "circular_diff", "-o", "out", "--static"][..], more].concat();
+        let (status, _, err) = finish(folder.command(&args).env("OMP_NUM_THREADS", "2"));
+        assert_eq!((status, err.as_str()), (0, ""));
+        std::fs::read_to_string(folder.path().join("out/taffeta_circular_diff.c")).expect("C")
+    };
+    for sizes in [&["--size", "n_faces=40000", "--size", "feats=64"][..], &[]] {
+        let c = kernel(sizes);
+        assert!(c.contains("#pragma omp parallel for") && c.contains("#pragma omp simd"), "{c}");
+    }
+    let plain = kernel(&["--schedule", "none"]);
+    assert!(!plain.contains("#pragma omp parallel for"), "{plain}");
+}

@@ -26,10 +26,13 @@ fn a_second_run_skips_the_pipeline() {
     let second = steps(&folder, &args);
     assert!(!second.contains(&"parse".to_string()) && !second.contains(&"elaborate".to_string()), "{second:?}");
     assert!(!compiles(&args));
-    // Another size is another program; without sizes one program serves all.
+    // Another size is another program; without sizes one program serves all. Rules choose by powers of two.
     assert!(compiles(&["run", "f.ft", "--in", "x=[1, 2, 3]"]));
-    assert!(compiles(&["run", "f.ft", "--in", "x=[1, 2]", "--generic"]));
-    assert!(!compiles(&["run", "f.ft", "--in", "x=[1, 2, 3]", "--generic"]));
+    for (schedule, others) in [("none", [false, false]), ("auto", [false, true])] {
+        let generic = |x: &str| compiles(&["run", "f.ft", "--in", x, "--generic", "--schedule", schedule]);
+        assert!(generic("x=[1, 2, 3]"));
+        assert_eq!(["x=[1, 2, 3, 4, 5]", "x=[1, 2, 3, 4, 5, 6]"].map(generic), others, "{schedule}");
+    }
     // A change in an imported file is a change.
     folder.write("other.ft", b"def twice(x):\n    return x + x + 0.0\n");
     assert!(compiles(&args));
@@ -259,4 +262,67 @@ fn a_cache_keeps_to_its_size() {
     let (status, _, err) = run("plenty", 5);
     assert_eq!(status, 1);
     assert!(err.contains("cache::size") && err.contains("TAFFETA_CACHE_SIZE"), "{err}");
+}
+
+/// The machine is measured when a rule first asks, once, and never for a schedule by hand.
+#[test]
+fn the_machine_is_measured_once() {
+    let program = "
+def f(x: f32[n, m], y: inout[f32[n]]):
+    for i in range(n):
+        for j in range(m):
+            y[i] += x[i, j]
+
+@schedule(f)
+def by_hand(s):
+    s.parallelize(\"i\")
+
+@schedule(f)
+def by_a_rule(s):
+    s.auto_vectorize()
+";
+    let folder = Folder::new(&[("f.ft", program)]);
+    let run = |schedule: &str, sizes: [&str; 2], machine: &str| {
+        let inputs = ["--in", "x=ones", "--in", "y=zeros"];
+        let sizes = ["--size", sizes[0], "--size", sizes[1]];
+        let args = [&["run", "f.ft", "f", "--schedule", schedule][..], &inputs, &sizes].concat();
+        let mut command = folder.command(&args);
+        command.env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TAFFETA_MACHINE", machine);
+        finish(command.env("TAFFETA_LOG", "debug"))
+    };
+    let measures = |schedule: &str, sizes: [&str; 2], machine: &str| {
+        let (status, _, err) = run(schedule, sizes, machine);
+        assert_eq!(status, 0, "{err}");
+        assert!(!err.contains("cannot be measured"), "{err}");
+        err.contains("measured this machine")
+    };
+    let small = ["n=2", "m=3"];
+    assert!(!measures("none", small, "this"));
+    assert!(!measures("by_hand", small, "this"));
+    assert!(!measures("auto", small, "portable"));
+    assert!(measures("by_a_rule", small, "this"));
+    for schedule in ["by_a_rule", "auto"] {
+        assert!(!measures(schedule, small, "this"));
+        assert!(!measures(schedule, ["n=5", "m=3"], "this"));
+    }
+    let (status, _, err) = run("auto", small, "that");
+    assert_eq!(status, 1);
+    assert!(err.contains("schedule::machine") && err.contains("`this` and `portable`"), "{err}");
+}
+
+/// Where the machine cannot be measured, programs are scheduled for one like others, and run.
+#[test]
+fn a_machine_that_cannot_be_measured_is_like_others() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    // A compiler that takes everything but the program that measures.
+    let cc = "#!/bin/sh\ncase \"$*\" in *machine.c*) exit 1;; esac\nexec cc \"$@\"\n";
+    folder.write("some-cc", cc.as_bytes());
+    let path = folder.path().join("some-cc");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1, 2]", "--schedule", "auto"]);
+    command.env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TAFFETA_MACHINE", "this").env("CC", &path);
+    let (status, out, err) = finish(&mut command);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.starts_with("y: i64[2]\n  [1, 4]\n"), "{out}");
+    assert!(err.contains("this machine cannot be measured, and is taken for one like others"), "{err}");
 }

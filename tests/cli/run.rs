@@ -213,6 +213,7 @@ fn memory_is_what_the_program_declares() {
     let memory = |entry: &str, n: usize, generic: bool| -> [u64; 3] {
         let size = format!("n={n}");
         let mut args = vec!["run", "declared.ft", entry, "--in", "x=ones", "--size", &size, "--json"];
+        args.extend(["--schedule", "none"]);
         args.extend(if entry == "fused" { &["--in", "a=2"][..] } else { &[] });
         args.extend(generic.then_some("--generic"));
         let json: Json = serde_json::from_str(&folder.succeeds(&args)).expect("JSON");
@@ -233,7 +234,8 @@ fn memory_is_what_the_program_declares() {
     // arrays, which are two.
     let attention = |entry: &str| {
         let file = programs::root().join("examples/longformer/longformer.ft").display().to_string();
-        let inputs = ["--in", "q=rand", "--in", "k=rand", "--in", "v=rand", "--set", "w=3", "--json"];
+        let inputs =
+            ["--in", "q=rand", "--in", "k=rand", "--in", "v=rand", "--set", "w=3", "--json", "--schedule", "none"];
         let sizes = ["--size", "heads=2", "--size", "n=640", "--size", "d=16"];
         let json: Json =
             serde_json::from_str(&folder.succeeds(&[&["run", &file, entry], &inputs[..], &sizes[..]].concat()))
@@ -244,7 +246,8 @@ fn memory_is_what_the_program_declares() {
     assert_eq!(attention("attention_staged"), Some(2 * 2 * 640 * 7 * 4));
     // Of tensors that are made in turn, in memory of their own, the last is the largest.
     assert_eq!(memory("ragged", 50, true), [400, 400, 50 * 64]);
-    let time = folder.succeeds(&["run", "declared.ft", "together", "--in", "x=ones", "--size", "n=6400", "--time"]);
+    let args = ["run", "declared.ft", "together", "--in", "x=ones", "--size", "n=6400", "--time", "--schedule", "none"];
+    let time = folder.succeeds(&args);
     let line = time.lines().find(|l| l.contains("memory, scratch")).expect("it is listed");
     assert!(line.trim_end().ends_with("153.60 kB"), "{time}");
 }

@@ -10,7 +10,7 @@ const MOST: usize = 400;
 
 /// The lines of an entry's loops in C: from the first function of its own to the entries that callers use.
 fn lines(program: &Program, entry: &str) -> Result<usize, String> {
-    let source = program.c_source(entry, &Options::default()).map_err(|e| e.to_string())?;
+    let source = program.c_source(entry, &Options::default().schedule(None)).map_err(|e| e.to_string())?;
     let code = source.code;
     let end =
         ["int wf_arrays_", "int taffeta_"].iter().filter_map(|n| code.find(&format!("{n}{entry}_plan(taffeta_ctx")));
