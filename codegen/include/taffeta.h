@@ -16,7 +16,8 @@
  * the planned one.
  *
  * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of
- * the source. Nothing here exits, keeps global state, or prints but what the program itself prints. One `taffeta_ctx`
+ * the source. Nothing here exits, prints but what the program itself prints, or keeps state, but for this: how parallel
+ * loops that a thread called fared of late, so that they run on fewer threads where cores are taken. One `taffeta_ctx`
  * serves one call at a time; different contexts may be used by different threads at once.
  */
 #ifndef TAFFETA_H

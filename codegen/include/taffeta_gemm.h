@@ -287,8 +287,10 @@ static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, 
     char *memory = (char *)wf_heap_take(ctx, bytes);
     if (memory == NULL) return false;
     WF_T *panel_b = (WF_T *)(memory + (size_t)threads * bytes_a);
-#pragma omp parallel num_threads(threads) if (threads > 1)
+    wf_region region = wf_fork(threads);
+#pragma omp parallel num_threads(region.threads)
     {
+        wf_enter(&region);
         WF_T *panel_a = (WF_T *)(memory + (size_t)(threads > 1 ? wf_thread() : 0) * bytes_a);
         for (int64_t j = 0; j < n; j += width) {
             const int64_t columns = wf_least(width, n - j);
@@ -311,7 +313,9 @@ static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, 
                 }
             }
         }
+        wf_leave(&region);
     }
+    wf_join(&region);
     wf_heap_give(ctx, memory, bytes);
     return true;
 }
@@ -321,35 +325,41 @@ static TAFFETA_UNUSED TAFFETA_KERNEL void WF_(own_column)(const taffeta_ctx *ctx
                                                   WF_(matrix) b, WF_(matrix) c) {
     const int threads = wf_in_parallel() || (double)m * (double)k < WF_WORTH_THREADS ? 1 : wf_threads(ctx);
     const bool along_rows = llabs(a.columns) <= llabs(a.rows);
-    (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-    for (int64_t i = 0; i < m; i += WF_HEIGHT) {
-        const int64_t rows = wf_least(WF_HEIGHT, m - i);
-        WF_T sums[WF_HEIGHT] = {0};
-        const WF_T *at = a.at + i * a.rows;
-        if (along_rows) {
-            for (int64_t r = 0; r < rows; r++, at += a.rows) {
-                WF_T sum = 0;
-                if (a.columns == 1 && b.rows == 1) {
+    wf_region region = wf_fork(threads);
+#pragma omp parallel num_threads(region.threads)
+    {
+        wf_enter(&region);
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < m; i += WF_HEIGHT) {
+            const int64_t rows = wf_least(WF_HEIGHT, m - i);
+            WF_T sums[WF_HEIGHT] = {0};
+            const WF_T *at = a.at + i * a.rows;
+            if (along_rows) {
+                for (int64_t r = 0; r < rows; r++, at += a.rows) {
+                    WF_T sum = 0;
+                    if (a.columns == 1 && b.rows == 1) {
 #pragma omp simd reduction(+ : sum)
-                    for (int64_t p = 0; p < k; p++) sum += at[p] * b.at[p];
-                } else {
-                    for (int64_t p = 0; p < k; p++) sum += at[p * a.columns] * b.at[p * b.rows];
+                        for (int64_t p = 0; p < k; p++) sum += at[p] * b.at[p];
+                    } else {
+                        for (int64_t p = 0; p < k; p++) sum += at[p * a.columns] * b.at[p * b.rows];
+                    }
+                    sums[r] = sum;
                 }
-                sums[r] = sum;
-            }
-        } else {
-            for (int64_t p = 0; p < k; p++, at += a.columns) {
-                const WF_T x = b.at[p * b.rows];
-                if (a.rows == 1) {
-                    for (int64_t r = 0; r < rows; r++) sums[r] += at[r] * x;
-                } else {
-                    for (int64_t r = 0; r < rows; r++) sums[r] += at[r * a.rows] * x;
+            } else {
+                for (int64_t p = 0; p < k; p++, at += a.columns) {
+                    const WF_T x = b.at[p * b.rows];
+                    if (a.rows == 1) {
+                        for (int64_t r = 0; r < rows; r++) sums[r] += at[r] * x;
+                    } else {
+                        for (int64_t r = 0; r < rows; r++) sums[r] += at[r * a.rows] * x;
+                    }
                 }
             }
+            for (int64_t r = 0; r < rows; r++) c.at[(i + r) * c.rows] += alpha * sums[r];
         }
-        for (int64_t r = 0; r < rows; r++) c.at[(i + r) * c.rows] += alpha * sums[r];
+        wf_leave(&region);
     }
+    wf_join(&region);
 }
 
 /* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done, and nothing

@@ -132,6 +132,123 @@ static inline TAFFETA_UNUSED int wf_team_size(void) {
 #endif
 }
 
+/* Parallel regions where threads do not get their cores.
+
+   The threads of a team begin and end every region together, and wait for each other by looking again and again, for
+   milliseconds. Where something else takes cores (another program, another library's pool of threads), one that the system puts
+   off holds up all others, and two that were put on one core hold up each other, a time slice of some 4 ms at each turn: loops
+   of microseconds take a hundred times as long. So every region says how long it stood still: until the last thread had come,
+   and from when the last one had done its part until all went on. How even the work is does not enter into that. Where
+   regions stand still for longer than threads are worth, those that follow have half as many, until after a pause the others
+   are tried again. Partial results do not depend on it (`wf_part`). */
+typedef struct wf_region {
+    int threads;     /* that run it */
+    double forked;   /* when they were called (seconds); 0: nobody asks */
+    double last_in;  /* when the last thread came, if one came late */
+    double last_out; /* when the last one had done its part, unless that was soon */
+} wf_region;
+
+#ifdef _OPENMP
+/* What the regions that a thread opened have shown; in seconds. */
+typedef struct wf_crowd {
+    int halvings;        /* how often the number of threads was halved */
+    double lost;         /* time lost of late, less what threads gained */
+    double pause, until; /* how long fewer threads run, and until when */
+} wf_crowd;
+static __thread wf_crowd wf_crowded TAFFETA_UNUSED;
+
+/* Later than a thread that was asleep, or is new. */
+#define WF_LATE 0.2e-3
+/* So much is lost before there are fewer threads. */
+#define WF_PATIENCE 5e-3
+/* A region gains so many times the time in which it runs; what was gained covers at most so much of later losses. */
+#define WF_GAIN 3.0
+#define WF_MOST_GAINED 10e-3
+/* The first pause is so many times what was lost; each further one is twice as long, up to this. */
+#define WF_FIRST_PAUSE 8.0
+#define WF_LONGEST_PAUSE 0.5
+
+/* A region for at most so many threads. */
+static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
+    wf_region region = {threads, 0, 0, 0};
+    if (threads <= 1 || omp_in_parallel()) return region;
+    wf_crowd *crowd = &wf_crowded;
+    const double now = omp_get_wtime();
+    if (crowd->halvings > 0) {
+        if (now >= crowd->until) {
+            /* On trial: whatever is lost next is too much. */
+            crowd->halvings--;
+            crowd->lost = WF_PATIENCE;
+            crowd->until = now + crowd->pause;
+        }
+        region.threads = threads >> crowd->halvings > 1 ? threads >> crowd->halvings : 1;
+    }
+    if (region.threads > 1) region.forked = now;
+    return region;
+}
+
+static inline TAFFETA_UNUSED void wf_latest(double *at, double now) {
+    double seen;
+    __atomic_load(at, &seen, __ATOMIC_RELAXED);
+    while (seen < now && !__atomic_compare_exchange(at, &seen, &now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* A thread begins with its part. */
+static inline TAFFETA_UNUSED void wf_enter(wf_region *region) {
+    if (region->forked == 0) return;
+    const double now = omp_get_wtime();
+    if (now - region->forked > WF_LATE) wf_latest(&region->last_in, now);
+}
+
+/* A thread has done its part. */
+static inline TAFFETA_UNUSED void wf_leave(wf_region *region) {
+    if (region->forked == 0) return;
+    const double now = omp_get_wtime();
+    if (now - region->forked > WF_LATE) wf_latest(&region->last_out, now);
+}
+
+/* All threads have. */
+static inline TAFFETA_UNUSED void wf_join(const wf_region *region) {
+    if (region->forked == 0) return;
+    wf_crowd *crowd = &wf_crowded;
+    const double now = omp_get_wtime(), all = now - region->forked;
+    double still = 0;
+    if (region->last_in != 0) still += region->last_in - region->forked;
+    if (region->last_out != 0) still += now - region->last_out;
+    if (still > all) still = all;
+    crowd->lost += still - WF_GAIN * (all - still);
+    if (crowd->lost < 0) crowd->pause = 0;
+    if (crowd->lost < -WF_MOST_GAINED) crowd->lost = -WF_MOST_GAINED;
+    if (still <= WF_LATE || crowd->lost <= WF_PATIENCE) return;
+    crowd->pause = crowd->pause == 0 ? WF_FIRST_PAUSE * still : 2 * crowd->pause;
+    if (crowd->pause > WF_LONGEST_PAUSE) crowd->pause = WF_LONGEST_PAUSE;
+    crowd->until = now + crowd->pause;
+    crowd->halvings++;
+    crowd->lost = 0;
+}
+#else
+static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
+    wf_region region = {threads, 0, 0, 0};
+    return region;
+}
+static inline TAFFETA_UNUSED void wf_enter(wf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void wf_leave(wf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void wf_join(const wf_region *region) { (void)region; }
+#endif
+
+/* A region for exactly so many threads, on whose number its results depend. */
+static inline TAFFETA_UNUSED wf_region wf_fork_all(int threads) {
+    wf_region region = {threads, 0, 0, 0};
+    return region;
+}
+
+/* Where part `k` of `parts` of so many iterations begins: the first ones have one more where they cannot be equal. */
+static inline TAFFETA_UNUSED int64_t wf_part(int64_t iterations, int k, int parts) {
+    const int64_t each = iterations / parts, more = iterations % parts;
+    return each * k + (k < more ? k : more);
+}
+
 /* Iterations of range(begin, end, step), for a step that is not 0. */
 static inline TAFFETA_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;

@@ -1,35 +1,49 @@
 //! Loops: one after the other, on threads, and on vector lanes.
 //!
 //! ```text
-//! #pragma omp parallel for schedule(dynamic, 4) reduction(wf_add_all_f32: total) num_threads(wf_threads(ctx))
-//! for (int64_t i = 0; i < n; i++) f_i(x, y, i);
+//! wf_region i_region = wf_fork(wf_threads(ctx));
+//! #pragma omp parallel num_threads(i_region.threads)
+//! {
+//!     wf_enter(&i_region);
+//! #pragma omp for schedule(dynamic, 4) nowait
+//!     for (int64_t i = 0; i < n; i++) f_i(x, y, i);
+//!     wf_leave(&i_region);
+//! }
+//! wf_join(&i_region);
 //! ```
 //!
-//! The body of a parallel loop is a function of its own (see `outline`).
+//! The body of a parallel loop is a function of its own (see `outline`). Where threads do not get their cores, a region
+//! runs on fewer of them (`wf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`wf_fork_all`).
 //!
-//! Arrays of partial results: the first thread reduces into the array itself, each of the others into a copy.
+//! Arrays of partial results: the iterations are cut into parts, one for each thread that there may be. The first part
+//! reduces into the array itself, each of the others into a copy, whichever thread runs it.
 //!
 //! ```text
 //! const size_t i_bytes = (sizeof(float) * (size_t)m + 63) / 64 * 64;
 //! int i_team = wf_team(ctx, i_bytes);
 //! char *i_copies = …
-//! #pragma omp parallel num_threads(i_team)
+//! wf_region i_region = wf_fork(i_team);
+//! #pragma omp parallel num_threads(i_region.threads)
 //! {
-//!     float *y_own = wf_thread() == 0 ? y : (float *)(i_copies + …);
-//!     …
-//! #pragma omp for schedule(static)
-//!     for (int64_t i = 0; i < n; i++) { … y_own[j] += …; }
+//! #pragma omp for schedule(static, 1)
+//!     for (int i_part = 0; i_part < i_team; i_part++) {
+//!         float *y_own = i_part == 0 ? y : (float *)(i_copies + …);
+//!         …
+//!         for (int64_t i = wf_part(n, i_part, i_team); i < …; i++) { … y_own[j] += …; }
+//!     }
 //! #pragma omp for schedule(static)
 //!     for (int64_t k = 0; k < m; k++) …
 //! }
 //! ```
+//!
+//! Where a schedule says which thread has which iterations, parts are what threads have.
 
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
 use super::outline::Outer;
 pub(super) use super::reduce::Shared;
 use super::types;
-use taffeta_ast::stmt::{LoopProps, Parallel};
+use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
 
 /// A loop over integers.
@@ -65,25 +79,52 @@ struct Team {
     /// That with the memory of the copies.
     copies: String,
     arrays: Vec<Copied>,
+    /// Parts of the iterations, which any thread may run.
+    parts: Option<Parts>,
+}
+
+impl Team {
+    /// The number of the part or thread.
+    fn number(&self) -> &str {
+        self.parts.as_ref().map_or("wf_thread()", |p| &p.number)
+    }
+}
+
+/// Parts of a loop's iterations.
+struct Parts {
+    /// The variable with a part's number.
+    number: String,
+    /// Those with its first iterator and with that after the last.
+    begin: String,
+    end: String,
+    /// Those with the first iterator of all and with the number of all.
+    first: String,
+    count: String,
 }
 
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
         let i = self.names.get(l.iter);
         self.scope.insert(i.clone(), Outer::value(format!("int64_t {i}")));
-        let (header, first) = self.header(&i, l);
-        let worth = self.worth_threads(l);
-        let team = if l.props.parallel.is_some() { self.copied(&i, l) } else { None };
+        let parallel = l.props.parallel.is_some();
+        let team = if parallel { self.copied(&i, l) } else { None };
+        let (header, first) = match team.as_ref().and_then(|t| t.parts.as_ref()) {
+            Some(Parts { begin, end, .. }) => (format!("int64_t {i} = {begin}; {i} < {end}; {i}++"), None),
+            None => self.header(&i, l),
+        };
         let before = self.shared.clone();
-        if l.props.parallel.is_some() {
+        if parallel {
             for r in l.props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic) {
                 self.shared.insert((r.tensor.clone(), r.op), Shared::Atomic);
             }
         }
+        let region = parallel.then(|| self.open_region(&i, l, team.as_ref()));
         if let Some(team) = &team {
-            self.open_team(team, worth.as_deref());
+            self.open_copies(team);
         }
-        self.loop_pragma(l, team.is_some(), worth.as_deref());
+        if team.as_ref().is_none_or(|t| t.parts.is_none()) {
+            self.loop_pragma(l, team.is_none());
+        }
         self.out.open(format!("for ({header}) {{"));
         if let Some(first) = first {
             self.out.line(first);
@@ -102,7 +143,15 @@ impl Emitter<'_> {
         self.vectorised = vectorised;
         self.out.close("}");
         if let Some(team) = &team {
-            self.close_team(team);
+            self.combine_copies(team);
+        }
+        if let Some(region) = &region {
+            self.out.line(format!("wf_leave(&{region});"));
+            self.out.close("}");
+            self.out.line(format!("wf_join(&{region});"));
+        }
+        if let Some(Team { copies, .. }) = &team {
+            self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
         }
         self.shared = before;
         if may_fail {
@@ -110,6 +159,28 @@ impl Emitter<'_> {
             self.leave_failed();
             self.out.close("}");
         }
+    }
+
+    /// Calls the threads. The variable with the region.
+    fn open_region(&mut self, i: &str, l: &Loop<'_>, team: Option<&Team>) -> String {
+        let region = self.names.fresh(&format!("{i}_region"));
+        let threads = match (team, self.worth_threads(l)) {
+            (Some(team), _) => team.threads.clone(),
+            (None, Some(worth)) => format!("{worth} ? wf_threads(ctx) : 1"),
+            (None, None) => "wf_threads(ctx)".to_string(),
+        };
+        // Sums of floats are rounded otherwise where other iterations meet in one of them.
+        let rounded = |r: &Reduction| {
+            let is_float = self.dtypes.get(&r.tensor).is_some_and(|d| d.is_float());
+            let copied = self.counts.contains_key(&r.tensor) && team.is_some_and(|t| t.parts.is_some());
+            r.sharing == Sharing::Partial && is_float && matches!(r.op, ReduceOp::Add | ReduceOp::Mul) && !copied
+        };
+        let fork = if l.props.reductions.iter().any(rounded) { "wf_fork_all" } else { "wf_fork" };
+        self.out.line(format!("wf_region {region} = {fork}({threads});"));
+        self.out.pragma(&format!("omp parallel num_threads({region}.threads)"));
+        self.out.open("{");
+        self.out.line(format!("wf_enter(&{region});"));
+        region
     }
 
     /// The head of a loop, and what its body starts with.
@@ -178,11 +249,11 @@ impl Emitter<'_> {
         Some(format!("wf_trips({begin}, {end}, {step}) > UINT64_C({above})"))
     }
 
-    /// `inside`: of a team of threads that runs already; `worth`: when threads are started.
-    fn loop_pragma(&mut self, l: &Loop<'_>, inside: bool, worth: Option<&str>) {
+    /// `last`: nothing comes after the loop in its parallel region.
+    fn loop_pragma(&mut self, l: &Loop<'_>, last: bool) {
         let mut text = String::from("omp");
         if l.props.parallel.is_some() {
-            text.push_str(if inside { " for" } else { " parallel for" });
+            text.push_str(" for");
         }
         if l.props.vectorize.is_some() {
             text.push_str(" simd");
@@ -197,11 +268,8 @@ impl Emitter<'_> {
             for clause in self.clauses(&l.props.reductions) {
                 text.push_str(&format!(" {clause}"));
             }
-            if l.props.parallel.is_some() && !inside {
-                if let Some(worth) = worth {
-                    text.push_str(&format!(" if({worth})"));
-                }
-                text.push_str(" num_threads(wf_threads(ctx))");
+            if l.props.parallel.is_some() && last {
+                text.push_str(" nowait");
             }
             return self.out.pragma(&text);
         }
@@ -277,55 +345,87 @@ impl Emitter<'_> {
         }
         self.out.line(format!("const size_t {bytes} = {offset};"));
         let (threads, copies) = (self.names.fresh(&format!("{i}_team")), self.names.fresh(&format!("{i}_copies")));
-        Some(Team { bytes, threads, copies, arrays })
-    }
-
-    /// Starts the threads, each with its copies.
-    fn open_team(&mut self, team: &Team, worth: Option<&str>) {
-        let Team { bytes, threads: team, copies, arrays } = team;
-        let alone = worth.map_or(String::new(), |worth| format!("!({worth}) ? 1 : "));
-        self.out.line(format!("int {team} = {alone}wf_team(ctx, {bytes});"));
+        let alone = self.worth_threads(l).map_or(String::new(), |worth| format!("!({worth}) ? 1 : "));
+        self.out.line(format!("int {threads} = {alone}wf_team(ctx, {bytes});"));
         self.out.line(format!(
-            "char *{copies} = {team} > 1 ? (char *)wf_heap_take(ctx, (size_t)({team} - 1) * {bytes}) : NULL;"
+            "char *{copies} = {threads} > 1 ? (char *)wf_heap_take(ctx, (size_t)({threads} - 1) * {bytes}) : NULL;"
         ));
         // Without memory for copies one thread does it all.
-        self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? (size_t)({team} - 1) * {bytes} : 0;"));
-        self.out.line(format!("if ({copies} == NULL) {team} = 1;"));
-        self.out.pragma(&format!("omp parallel num_threads({team})"));
-        self.out.open("{");
+        let size = format!("(size_t)({threads} - 1) * {bytes}");
+        self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
+        self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
+        let parts = self.parts(i, l);
+        Some(Team { bytes, threads, copies, arrays, parts })
+    }
+
+    /// Parts of a loop that counts by ones, where no schedule says which thread has which iterations and each of its
+    /// partial results is an array.
+    fn parts(&mut self, i: &str, l: &Loop<'_>) -> Option<Parts> {
+        let plain = l.props.parallel.is_some_and(|p| p.distribution == Distribution::Static && p.chunk.is_none());
+        let arrays = |r: &Reduction| r.sharing != Sharing::Partial || self.counts.contains_key(&r.tensor);
+        let [begin, end, step] = l.bounds;
+        if !plain || l.props.vectorize.is_some() || step.as_int() != Some(1) || !l.props.reductions.iter().all(arrays) {
+            return None;
+        }
+        let mut name = |what: &str| self.names.fresh(&format!("{i}_{what}"));
+        let [number, first, count] = ["part", "first", "count"].map(&mut name);
+        let [from, to] = ["begin", "end"].map(name);
+        let (begin_text, end_text) = (self.expr(begin), self.expr(end));
+        self.out.line(format!("const int64_t {first} = {begin_text};"));
+        self.out.line(format!("const int64_t {count} = (int64_t)wf_trips({first}, {end_text}, 1);"));
+        self.ranges.iterator(l.iter, begin, end, 1);
+        Some(Parts { number, begin: from, end: to, first, count })
+    }
+
+    /// The copies of a thread, or of a part.
+    fn open_copies(&mut self, team: &Team) {
+        let Team { bytes, threads, copies, arrays, parts } = team;
+        if let Some(Parts { number, .. }) = parts {
+            self.out.pragma("omp for schedule(static, 1)");
+            self.out.open(format!("for (int {number} = 0; {number} < {threads}; {number}++) {{"));
+        }
+        let number = team.number();
         for c in arrays {
             let Copied { tensor, op, dtype, name, own, count, offset } = c;
             let t = types::stored(*dtype);
-            let at = format!("{copies} + (size_t)(wf_thread() - 1) * {bytes} + {offset}");
-            self.out.line(format!("{t} *{own} = wf_thread() == 0 ? {name} : ({t} *)({at});"));
+            let at = format!("{copies} + (size_t)({number} - 1) * {bytes} + {offset}");
+            self.out.line(format!("{t} *{own} = {number} == 0 ? {name} : ({t} *)({at});"));
             let k = self.names.fresh("k");
             let start = self.neutral(*op, *dtype);
-            self.out.line(format!(
-                "if (wf_thread() > 0) for (int64_t {k} = 0; {k} < {count}; {k}++) {own}[{k}] = {start};"
-            ));
+            self.out
+                .line(format!("if ({number} > 0) for (int64_t {k} = 0; {k} < {count}; {k}++) {own}[{k}] = {start};"));
             self.scope.insert(own.clone(), Outer::value(format!("{t} *restrict {own}")));
             self.shared.insert((tensor.clone(), *op), Shared::Copy(own.clone()));
         }
+        if let Some(Parts { number, begin, end, first, count }) = parts {
+            self.out.line(format!("const int64_t {begin} = {first} + wf_part({count}, {number}, {threads});"));
+            self.out.line(format!("const int64_t {end} = {first} + wf_part({count}, {number} + 1, {threads});"));
+        }
     }
 
-    /// Combines the copies, in the order of the threads.
-    fn close_team(&mut self, team: &Team) {
-        let Team { bytes, copies, arrays, .. } = team;
-        for c in arrays {
+    /// Combines the copies, in the order of threads or parts.
+    fn combine_copies(&mut self, team: &Team) {
+        let Team { bytes, threads, copies, arrays, parts } = team;
+        let many = if parts.is_some() {
+            self.out.close("}");
+            threads.as_str()
+        } else {
+            "wf_team_size()"
+        };
+        for (n, c) in arrays.iter().enumerate() {
             let Copied { op, dtype, name, count, offset, .. } = c;
             let t = types::stored(*dtype);
-            let (k, thread) = (self.names.fresh("k"), self.names.fresh("thread"));
-            self.out.pragma("omp for schedule(static)");
+            let (k, other) = (self.names.fresh("k"), self.names.fresh(if parts.is_some() { "part" } else { "thread" }));
+            let last = if n + 1 == arrays.len() { " nowait" } else { "" };
+            self.out.pragma(&format!("omp for schedule(static){last}"));
             self.out.open(format!("for (int64_t {k} = 0; {k} < {count}; {k}++) {{"));
-            self.out.open(format!("for (int {thread} = 1; {thread} < wf_team_size(); {thread}++) {{"));
-            let other = format!("(({t} *)({copies} + (size_t)({thread} - 1) * {bytes} + {offset}))[{k}]");
-            let text = self.combine(*op, *dtype, &format!("{name}[{k}]"), &other);
+            self.out.open(format!("for (int {other} = 1; {other} < {many}; {other}++) {{"));
+            let element = format!("(({t} *)({copies} + (size_t)({other} - 1) * {bytes} + {offset}))[{k}]");
+            let text = self.combine(*op, *dtype, &format!("{name}[{k}]"), &element);
             self.out.line(text);
             self.out.close("}");
             self.out.close("}");
         }
-        self.out.close("}");
-        self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
     }
 }
 

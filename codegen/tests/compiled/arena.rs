@@ -100,6 +100,6 @@ def f(x: f64[n, m]) -> (f64[n], f64[m]):
 ";
     let above = |l: &str| [taffeta_schedule::Arg::from(l), taffeta_schedule::Arg::named("above", 5)];
     let c = check(program, &[("parallelize", &above("i#1")), ("parallelize", &above("i#2"))]);
-    assert!(c.contains("if(wf_trips(0, n, 1) > UINT64_C(5)) num_threads(wf_threads(ctx))"), "{c}");
+    assert!(c.contains("wf_fork(wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)"), "{c}");
     assert!(c.contains("_team = !(wf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : wf_team(ctx, "), "{c}");
 }

@@ -59,9 +59,14 @@ int main(void) {
 fn no_more_threads_than_openmp_bears() {
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
-    let pragmas: Vec<&str> = source.code.lines().filter(|l| l.contains("#pragma omp parallel")).collect();
-    assert!(!pragmas.is_empty(), "{}", source.code);
-    assert!(pragmas.iter().all(|l| l.contains("num_threads(wf_threads(ctx))")), "{pragmas:?}");
+    let lines = |what: &str| source.code.lines().filter(|l| l.contains(what)).map(str::trim).collect::<Vec<_>>();
+    assert_eq!(lines("wf_fork"), ["wf_region i_region = wf_fork(wf_threads(ctx));"], "{}", source.code);
+    assert_eq!(
+        lines("#pragma omp parallel"),
+        ["#pragma omp parallel num_threads(i_region.threads)"],
+        "{}",
+        source.code
+    );
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "matmul").expect("the directory can be written");
     let main = dir.join("main.c");
@@ -74,6 +79,117 @@ fn no_more_threads_than_openmp_bears() {
     let expected = "0: 1024, 1024\n3: 3, 3\n1024: 1024, 1024\n1025: 1024, 1024\n1000000: 1024, 1024\n\
                     2147483647: 1024, 1024\n";
     assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What regions make of their cores being taken: those that a program reports, at times that it makes up.
+const CROWDED: &str = r#"
+#include "taffeta_runtime.h"
+
+/* A region of four threads that took so many milliseconds: until the last one came, until the last one was done, and until all
+   went on. Then the number of threads that the next one has, when the pause is over or long before that. */
+static int region(double came, double done, double on, bool over) {
+    wf_region r = {4, omp_get_wtime() - on * 1e-3, 0, 0};
+    if (came > 0) r.last_in = r.forked + came * 1e-3;
+    if (done > 0) r.last_out = r.forked + done * 1e-3;
+    wf_join(&r);
+    wf_crowded.until = over ? 0 : 1e9;
+    return wf_fork(4).threads;
+}
+
+int main(void) {
+    /* However long they are, and however uneven the work of their threads is: nothing stands still. */
+    for (int k = 0; k < 50; k++) printf("%d", region(0, 400, 400, true));
+    /* Now and then one that waits for a core gains less than threads do. */
+    for (int k = 0; k < 50; k++) printf("%d", region(k % 5 == 0 ? 4 : 0, 9, 9, true));
+    /* Wherever the time is lost, there are fewer. */
+    printf(" %d", region(8000, 8001, 8001, false));
+    printf("%d", region(0, 1, 8000, false));
+    printf("%d", wf_fork(2).threads);
+    printf("%d", wf_fork_all(4).threads);
+    /* After the pause twice as many are on trial: whatever is lost is too much, and the next pause longer. */
+    wf_crowded.until = 0;
+    wf_crowded.pause = 0.1;
+    printf(" %d", wf_fork(4).threads);
+    printf("%d", region(4, 5, 5, false));
+    printf("%d", wf_crowded.pause == 0.2);
+    /* Where nothing is, the next ones follow, up to all. */
+    printf(" %d", region(0, 100, 100, true));
+    printf("%d", region(0, 100, 100, true));
+    printf("%d", wf_crowded.pause == 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn fewer_threads_where_they_do_not_get_their_cores() {
+    let dir = scratch_dir();
+    let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
+    let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
+    Toolchain::write(&source, &dir, "matmul").expect("the directory can be written");
+    let main = dir.join("main.c");
+    std::fs::write(&main, CROWDED).expect("the directory can be written");
+    let compiler = Toolchain::find().expect("a C compiler");
+    let program = compiler.executable(&dir, "matmul", &[main], &CompileOptions::default());
+    let output = std::process::Command::new(program.unwrap_or_else(|d| panic!("{d:?}"))).output();
+    let text = String::from_utf8(output.expect("it can be run").stdout).expect("digits");
+    let all = "4".repeat(100);
+    assert_eq!(text, format!("{all} 2114 211 241"));
+}
+
+/// Sums that are rounded otherwise in every other order: of four threads, on those that are left, and of three.
+const ROUNDED: &str = r#"
+#include "sums.c"
+
+int main(void) {
+    enum { N = 1003, M = 5 };
+    static double x[N][M], y[2][M], z[2];
+    int64_t of_x[2] = {N, M}, of_y[1] = {M};
+    for (int k = 0; k < N * M; k++) x[0][k] = sin(k) * pow(10, k % 17);
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    for (int halvings = 0; halvings < 4; halvings++) {
+        ctx.threads = halvings < 3 ? 4 : 3;
+        wf_crowded.halvings = halvings;
+        wf_crowded.until = 1e9;
+        const int threads = wf_fork(4).threads;
+        double *into = y[halvings > 0];
+        for (int j = 0; j < M; j++) into[j] = 0;
+        taffeta_tensor args[3] = {{.dtype = TAFFETA_F64, .ndim = 2, .shape = of_x, .data = x},
+                                  {.dtype = TAFFETA_F64, .ndim = 1, .shape = of_y, .data = into},
+                                  {.dtype = TAFFETA_F64, .ndim = 0, .data = &z[halvings > 0]}};
+        const int status = taffeta_sums(&ctx, args, 3, NULL);
+        printf("%d %d %d\n", status, threads, memcmp(y[0], into, sizeof *y) != 0);
+    }
+    taffeta_ctx_release(&ctx);
+    return 0;
+}
+"#;
+
+#[test]
+fn results_do_not_depend_on_who_else_takes_cores() {
+    let program = "
+def sums(x: f64[n, m], y: inout[f64[m]]) -> f64:
+    z = 0.0
+    for i in range(n):
+        for j in range(m):
+            y[j] += x[i, j]
+    for i in range(n):
+        z += x[i, 0]
+    return z
+";
+    let on_threads = |l: &str| [taffeta_schedule::Arg::from(l)];
+    let steps: [(&str, &[taffeta_schedule::Arg]); 2] =
+        [("parallelize", &on_threads("i#1")), ("parallelize", &on_threads("i#2"))];
+    let (_, func, program) = crate::scheduled::scheduled(program, &steps);
+    let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), program.sources());
+    assert!(source.code.contains("= wf_fork(i_team)") && source.code.contains("= wf_fork_all(wf_threads(ctx))"));
+    let dir = scratch_dir();
+    Toolchain::write(&source, &dir, "sums").expect("the directory can be written");
+    std::fs::write(dir.join("main.c"), ROUNDED).expect("the directory can be written");
+    let compiler = Toolchain::find().expect("a C compiler");
+    let program = compiler.executable(&dir, "main", &[], &CompileOptions::default());
+    let output = std::process::Command::new(program.unwrap_or_else(|d| panic!("{d:?}"))).output();
+    let text = String::from_utf8(output.expect("it can be run").stdout).expect("digits");
+    assert_eq!(text, "0 4 0\n0 2 0\n0 1 0\n0 1 1\n");
 }
 
 #[test]
