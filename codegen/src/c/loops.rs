@@ -15,8 +15,9 @@
 //! The body of a parallel loop is a function of its own (see `outline`). Where threads do not get their cores, a region
 //! runs on fewer of them (`wf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`wf_fork_all`).
 //!
-//! Arrays of partial results: the iterations are cut into parts, one for each thread that there may be. The first part
-//! reduces into the array itself, each of the others into a copy, whichever thread runs it.
+//! Partial results: the iterations are cut into parts, one for each thread that there may be. The first part reduces
+//! into an array itself, each of the others into a copy, and each part into a scalar of its own, whichever thread runs
+//! it.
 //!
 //! ```text
 //! const size_t i_bytes = (sizeof(float) * (size_t)m + 63) / 64 * 64;
@@ -29,14 +30,18 @@
 //!     for (int i_part = 0; i_part < i_team; i_part++) {
 //!         float *y_own = i_part == 0 ? y : (float *)(i_copies + …);
 //!         …
-//!         for (int64_t i = wf_part(n, i_part, i_team); i < …; i++) { … y_own[j] += …; }
+//!         double total = -0.0;
+//!         for (int64_t i = wf_part(n, i_part, i_team); i < …; i++) { … y_own[j] += …; total += …; }
+//!         total_parts[i_part] = total;
 //!     }
 //! #pragma omp for schedule(static)
 //!     for (int64_t k = 0; k < m; k++) …
 //! }
+//! for (int part = 0; part < i_team; part++) total += total_parts[part];
 //! ```
 //!
-//! Where a schedule says which thread has which iterations, parts are what threads have.
+//! Where a schedule says which thread has which iterations, parts are what threads have. Scalars alone, whatever their
+//! order, are OpenMP's (`reduction`).
 
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
@@ -70,7 +75,16 @@ struct Copied {
     offset: String,
 }
 
-/// Threads with copies of arrays.
+/// A scalar of which every part has its own.
+struct Scalar {
+    op: ReduceOp,
+    dtype: DType,
+    name: String,
+    /// The array of what parts left in it.
+    parts: String,
+}
+
+/// Threads with partial results of their own.
 struct Team {
     /// The variable with the bytes that each thread but the first needs.
     bytes: String,
@@ -79,6 +93,7 @@ struct Team {
     /// That with the memory of the copies.
     copies: String,
     arrays: Vec<Copied>,
+    scalars: Vec<Scalar>,
     /// Parts of the iterations, which any thread may run.
     parts: Option<Parts>,
 }
@@ -87,6 +102,14 @@ impl Team {
     /// The number of the part or thread.
     fn number(&self) -> &str {
         self.parts.as_ref().map_or("wf_thread()", |p| &p.number)
+    }
+}
+
+impl Parts {
+    /// Whether a loop counts by ones, and no schedule says which thread has which iterations.
+    fn may_be(l: &Loop<'_>) -> bool {
+        let plain = |p: &Parallel| p.distribution == Distribution::Static && p.chunk.is_none();
+        l.props.parallel.as_ref().is_some_and(plain) && l.bounds[2].as_int() == Some(1)
     }
 }
 
@@ -122,9 +145,7 @@ impl Emitter<'_> {
         if let Some(team) = &team {
             self.open_copies(team);
         }
-        if team.as_ref().is_none_or(|t| t.parts.is_none()) {
-            self.loop_pragma(l, team.is_none());
-        }
+        self.loop_pragma(l, team.as_ref());
         self.out.open(format!("for ({header}) {{"));
         if let Some(first) = first {
             self.out.line(first);
@@ -150,8 +171,8 @@ impl Emitter<'_> {
             self.out.close("}");
             self.out.line(format!("wf_join(&{region});"));
         }
-        if let Some(Team { copies, .. }) = &team {
-            self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
+        if let Some(team) = &team {
+            self.close_team(team);
         }
         self.shared = before;
         if may_fail {
@@ -169,18 +190,20 @@ impl Emitter<'_> {
             (None, Some(worth)) => format!("{worth} ? wf_threads(ctx) : 1"),
             (None, None) => "wf_threads(ctx)".to_string(),
         };
-        // Sums of floats are rounded otherwise where other iterations meet in one of them.
-        let rounded = |r: &Reduction| {
-            let is_float = self.dtypes.get(&r.tensor).is_some_and(|d| d.is_float());
-            let copied = self.counts.contains_key(&r.tensor) && team.is_some_and(|t| t.parts.is_some());
-            r.sharing == Sharing::Partial && is_float && matches!(r.op, ReduceOp::Add | ReduceOp::Mul) && !copied
-        };
-        let fork = if l.props.reductions.iter().any(rounded) { "wf_fork_all" } else { "wf_fork" };
+        let of_threads = team.is_none_or(|t| t.parts.is_none());
+        let shows = of_threads && l.props.reductions.iter().any(|r| self.is_rounded(r));
+        let fork = if shows { "wf_fork_all" } else { "wf_fork" };
         self.out.line(format!("wf_region {region} = {fork}({threads});"));
         self.out.pragma(&format!("omp parallel num_threads({region}.threads)"));
         self.out.open("{");
         self.out.line(format!("wf_enter(&{region});"));
         region
+    }
+
+    /// Whether partial results are rounded otherwise where other iterations meet in one of them.
+    fn is_rounded(&self, r: &Reduction) -> bool {
+        let is_float = self.dtypes.get(&r.tensor).is_some_and(|d| d.is_float());
+        r.sharing == Sharing::Partial && is_float && matches!(r.op, ReduceOp::Add | ReduceOp::Mul)
     }
 
     /// The head of a loop, and what its body starts with.
@@ -249,16 +272,20 @@ impl Emitter<'_> {
         Some(format!("wf_trips({begin}, {end}, {step}) > UINT64_C({above})"))
     }
 
-    /// `last`: nothing comes after the loop in its parallel region.
-    fn loop_pragma(&mut self, l: &Loop<'_>, last: bool) {
+    fn loop_pragma(&mut self, l: &Loop<'_>, team: Option<&Team>) {
+        // Of a loop in parts only its lanes are OpenMP's.
+        let parallel = l.props.parallel.filter(|_| team.is_none_or(|t| t.parts.is_none()));
+        if l.props.parallel.is_some() && parallel.is_none() && l.props.vectorize.is_none() {
+            return;
+        }
         let mut text = String::from("omp");
-        if l.props.parallel.is_some() {
+        if parallel.is_some() {
             text.push_str(" for");
         }
         if l.props.vectorize.is_some() {
             text.push_str(" simd");
         }
-        if let Some(parallel) = &l.props.parallel {
+        if let Some(parallel) = &parallel {
             text.push_str(&format!(" {}", schedule(parallel)));
         }
         if let Some(width) = l.props.vectorize.and_then(|v| v.width) {
@@ -268,7 +295,7 @@ impl Emitter<'_> {
             for clause in self.clauses(&l.props.reductions) {
                 text.push_str(&format!(" {clause}"));
             }
-            if l.props.parallel.is_some() && last {
+            if parallel.is_some() && team.is_none() {
                 text.push_str(" nowait");
             }
             return self.out.pragma(&text);
@@ -317,14 +344,20 @@ impl Emitter<'_> {
         may_fail
     }
 
-    /// The arrays of which every thread needs a copy, with the bytes of all.
+    /// The arrays of which every thread needs a copy, with the bytes of all, and the scalars of which every part has its
+    /// own.
     fn copied(&mut self, i: &str, l: &Loop<'_>) -> Option<Team> {
         let mut arrays: Vec<Copied> = Vec::new();
         let bytes = self.names.fresh(&format!("{i}_bytes"));
         let mut offset = "0".to_string();
+        let mut scalars: Vec<Scalar> = Vec::new();
         for r in l.props.reductions.iter().filter(|r| r.sharing == Sharing::Partial) {
-            let (Some(count), Some(dtype)) = (self.counts.get(&r.tensor).cloned(), self.dtypes.get(&r.tensor).copied())
-            else {
+            let Some(dtype) = self.dtypes.get(&r.tensor).copied() else {
+                unreachable!("Scope: `{}` is not declared", r.tensor)
+            };
+            let Some(count) = self.counts.get(&r.tensor).cloned() else {
+                let name = self.names.get(&r.tensor);
+                scalars.push(Scalar { op: r.op, dtype, parts: String::new(), name });
                 continue;
             };
             let name = self.names.get(&r.tensor);
@@ -340,33 +373,38 @@ impl Emitter<'_> {
             arrays.push(Copied { tensor, op, dtype, name, own, count: count_name, offset });
             offset = end;
         }
-        if arrays.is_empty() {
+        let in_parts =
+            Parts::may_be(l) && (!arrays.is_empty() || l.props.reductions.iter().any(|r| self.is_rounded(r)));
+        if arrays.is_empty() && !in_parts {
             return None;
         }
-        self.out.line(format!("const size_t {bytes} = {offset};"));
         let (threads, copies) = (self.names.fresh(&format!("{i}_team")), self.names.fresh(&format!("{i}_copies")));
         let alone = self.worth_threads(l).map_or(String::new(), |worth| format!("!({worth}) ? 1 : "));
-        self.out.line(format!("int {threads} = {alone}wf_team(ctx, {bytes});"));
-        self.out.line(format!(
-            "char *{copies} = {threads} > 1 ? (char *)wf_heap_take(ctx, (size_t)({threads} - 1) * {bytes}) : NULL;"
-        ));
-        // Without memory for copies one thread does it all.
-        let size = format!("(size_t)({threads} - 1) * {bytes}");
-        self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
-        self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
-        let parts = self.parts(i, l);
-        Some(Team { bytes, threads, copies, arrays, parts })
+        if arrays.is_empty() {
+            self.out.line(format!("const int {threads} = {alone}wf_threads(ctx);"));
+        } else {
+            self.out.line(format!("const size_t {bytes} = {offset};"));
+            self.out.line(format!("int {threads} = {alone}wf_team(ctx, {bytes});"));
+            let size = format!("(size_t)({threads} - 1) * {bytes}");
+            self.out.line(format!("char *{copies} = {threads} > 1 ? (char *)wf_heap_take(ctx, {size}) : NULL;"));
+            // Without memory for copies one thread does it all.
+            self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
+            self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
+        }
+        let parts = if in_parts { Some(self.parts(i, l)) } else { None };
+        if parts.is_none() {
+            scalars.clear();
+        }
+        for s in &mut scalars {
+            s.parts = self.names.fresh(&format!("{}_parts", s.name));
+            self.out.line(format!("{} {}[TAFFETA_MAX_THREADS];", types::stored(s.dtype), s.parts));
+        }
+        Some(Team { bytes, threads, copies, arrays, scalars, parts })
     }
 
-    /// Parts of a loop that counts by ones, where no schedule says which thread has which iterations and each of its
-    /// partial results is an array.
-    fn parts(&mut self, i: &str, l: &Loop<'_>) -> Option<Parts> {
-        let plain = l.props.parallel.is_some_and(|p| p.distribution == Distribution::Static && p.chunk.is_none());
-        let arrays = |r: &Reduction| r.sharing != Sharing::Partial || self.counts.contains_key(&r.tensor);
-        let [begin, end, step] = l.bounds;
-        if !plain || l.props.vectorize.is_some() || step.as_int() != Some(1) || !l.props.reductions.iter().all(arrays) {
-            return None;
-        }
+    /// Cuts the iterations of a loop into parts.
+    fn parts(&mut self, i: &str, l: &Loop<'_>) -> Parts {
+        let [begin, end, _] = l.bounds;
         let mut name = |what: &str| self.names.fresh(&format!("{i}_{what}"));
         let [number, first, count] = ["part", "first", "count"].map(&mut name);
         let [from, to] = ["begin", "end"].map(name);
@@ -374,14 +412,15 @@ impl Emitter<'_> {
         self.out.line(format!("const int64_t {first} = {begin_text};"));
         self.out.line(format!("const int64_t {count} = (int64_t)wf_trips({first}, {end_text}, 1);"));
         self.ranges.iterator(l.iter, begin, end, 1);
-        Some(Parts { number, begin: from, end: to, first, count })
+        Parts { number, begin: from, end: to, first, count }
     }
 
     /// The copies of a thread, or of a part.
     fn open_copies(&mut self, team: &Team) {
-        let Team { bytes, threads, copies, arrays, parts } = team;
+        let Team { bytes, threads, copies, arrays, scalars, parts } = team;
         if let Some(Parts { number, .. }) = parts {
-            self.out.pragma("omp for schedule(static, 1)");
+            let last = if arrays.is_empty() { " nowait" } else { "" };
+            self.out.pragma(&format!("omp for schedule(static, 1){last}"));
             self.out.open(format!("for (int {number} = 0; {number} < {threads}; {number}++) {{"));
         }
         let number = team.number();
@@ -397,6 +436,10 @@ impl Emitter<'_> {
             self.scope.insert(own.clone(), Outer::value(format!("{t} *restrict {own}")));
             self.shared.insert((tensor.clone(), *op), Shared::Copy(own.clone()));
         }
+        for Scalar { op, dtype, name, .. } in scalars {
+            let start = self.neutral(*op, *dtype);
+            self.out.line(format!("{} {name} = {start};", types::stored(*dtype)));
+        }
         if let Some(Parts { number, begin, end, first, count }) = parts {
             self.out.line(format!("const int64_t {begin} = {first} + wf_part({count}, {number}, {threads});"));
             self.out.line(format!("const int64_t {end} = {first} + wf_part({count}, {number} + 1, {threads});"));
@@ -405,13 +448,15 @@ impl Emitter<'_> {
 
     /// Combines the copies, in the order of threads or parts.
     fn combine_copies(&mut self, team: &Team) {
-        let Team { bytes, threads, copies, arrays, parts } = team;
-        let many = if parts.is_some() {
+        let Team { bytes, threads, copies, arrays, scalars, parts } = team;
+        let mut many = "wf_team_size()";
+        if let Some(Parts { number, .. }) = parts {
+            for Scalar { name, parts, .. } in scalars {
+                self.out.line(format!("{parts}[{number}] = {name};"));
+            }
             self.out.close("}");
-            threads.as_str()
-        } else {
-            "wf_team_size()"
-        };
+            many = threads;
+        }
         for (n, c) in arrays.iter().enumerate() {
             let Copied { op, dtype, name, count, offset, .. } = c;
             let t = types::stored(*dtype);
@@ -425,6 +470,21 @@ impl Emitter<'_> {
             self.out.line(text);
             self.out.close("}");
             self.out.close("}");
+        }
+    }
+
+    /// Combines the scalars of all parts, in their order, and gives the memory of copies back.
+    fn close_team(&mut self, team: &Team) {
+        let Team { threads, copies, arrays, scalars, .. } = team;
+        for Scalar { op, dtype, name, parts } in scalars {
+            let part = self.names.fresh("part");
+            self.out.open(format!("for (int {part} = 0; {part} < {threads}; {part}++) {{"));
+            let text = self.combine(*op, *dtype, name, &format!("{parts}[{part}]"));
+            self.out.line(text);
+            self.out.close("}");
+        }
+        if !arrays.is_empty() {
+            self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
         }
     }
 }

@@ -121,11 +121,16 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
     y[...] += total
     return count
 ";
-    for args in [&[text("i")][..], &[text("i"), Arg::named("schedule", "dynamic"), Arg::named("chunk", 4)][..]] {
-        let code = check(program, &[("parallelize", args)]);
-        assert!(code.contains("reduction(wf_add_all_f32: total)"), "{code}");
-        assert!(code.contains("reduction(+: count_part)"), "{code}");
-        assert!(code.contains("reduction(wf_max_all_f32: y_part)"), "{code}");
+    let code = check(program, &[("parallelize", &[text("i")])]);
+    for line in
+        ["total += total_parts[", "count_part += count_part_parts[", "y_part = wf_max_f32(y_part, y_part_parts["]
+    {
+        assert!(code.contains(line), "{code}");
+    }
+    let shares = [text("i"), Arg::named("schedule", "dynamic"), Arg::named("chunk", 4)];
+    let code = check(program, &[("parallelize", &shares)]);
+    for clause in ["wf_add_all_f32: total", "+: count_part", "wf_max_all_f32: y_part"] {
+        assert!(code.contains(&format!("reduction({clause})")), "{code}");
     }
 }
 
@@ -569,6 +574,16 @@ def f(x: f32[n], y: inout[f32[n]]) -> (f32, i32):
     let code =
         check_vector(both, &[("parallelize", &[text("i")]), ("vectorize", &[text("i"), Arg::named("width", 16)])]);
     assert!(code.contains("omp for simd schedule(static) simdlen(16)"), "{code}");
+    let sum = "
+def f(x: f32[n]) -> f64:
+    total = 0.0
+    for i in range(n):
+        total += cast(x[i], f64)
+    return total
+";
+    let code = check_vector(sum, &[("parallelize", &[text("i")]), ("vectorize", &[text("i")])]);
+    assert!(code.contains("omp simd reduction(wf_add_all_f64: total"), "{code}");
+    assert!(code.contains("wf_fork(i_team)"), "{code}");
 }
 
 /// Tiles in time of stencils, by fronts on several threads.
