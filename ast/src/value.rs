@@ -5,6 +5,7 @@ use crate::coordinates;
 use crate::dtype::DType;
 use crate::expr::Literal;
 use crate::half_precision::{to_bf16, to_f16};
+use half::vec::HalfBitsVecExt as _;
 use half::{bf16, f16};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -63,8 +64,10 @@ impl Buffer {
             DType::U16 => Buffer::U16(vec![0; len]),
             DType::U32 => Buffer::U32(vec![0; len]),
             DType::U64 => Buffer::U64(vec![0; len]),
-            DType::F16 => Buffer::F16(vec![f16::ZERO; len]),
-            DType::Bf16 => Buffer::Bf16(vec![bf16::ZERO; len]),
+            // As integers, so that the system makes the zeros, as for all other types: nobody writes memory before the
+            // threads that compute with it do.
+            DType::F16 => Buffer::F16(vec![0u16; len].reinterpret_into()),
+            DType::Bf16 => Buffer::Bf16(vec![0u16; len].reinterpret_into()),
             DType::F32 => Buffer::F32(vec![0.0; len]),
             DType::F64 => Buffer::F64(vec![0.0; len]),
         }
