@@ -11,7 +11,16 @@ use taffeta_codegen::signature::{Signature, Size, SizeOp, TensorSig};
 /// Sizes that are known so far, with where they are known from.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
-    values: Vec<Option<(i64, String)>>,
+    values: Vec<Option<(i64, Origin)>>,
+}
+
+/// Where a size is known from. Texts are made when there is something to say: every call comes through here.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// It was given by name.
+    Given,
+    /// A dimension of the parameter at this position.
+    Dimension(usize, usize),
 }
 
 impl Sizes {
@@ -29,7 +38,7 @@ impl Sizes {
                         "size::mismatch",
                         format!("size `{name}` is given as {before} and as {value}"),
                     )),
-                    _ => sizes.values[k] = Some((*value, format!("`--size {name}={value}`"))),
+                    _ => sizes.values[k] = Some((*value, Origin::Given)),
                 },
             }
         }
@@ -38,11 +47,11 @@ impl Sizes {
 
     /// Adds what the inputs' shapes say. `shapes` holds one for each parameter, `None` where it is not known yet.
     pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Fault>> {
-        let mut known: Vec<(&TensorSig, &Vec<usize>)> = Vec::new();
+        let mut known: Vec<Known<'_>> = Vec::new();
         let mut errors = Vec::new();
-        for (param, shape) in signature.params().zip(shapes) {
+        for (position, (param, shape)) in signature.params().zip(shapes).enumerate() {
             match shape {
-                Some(shape) if shape.len() == param.shape.len() => known.push((param, shape)),
+                Some(shape) if shape.len() == param.shape.len() => known.push(Known { position, param, shape }),
                 Some(shape) => {
                     let (expected, found) = (param.shape.len(), shape.len());
                     let (expected, found) = (crate::io::dimensions(expected), crate::io::dimensions(found));
@@ -57,17 +66,18 @@ impl Sizes {
         for only_alone in [true, false] {
             while self.solve_once(&known, |s| alone(s) || !only_alone) {}
         }
-        for (param, shape) in &known {
+        let filled = self.filled();
+        for Known { param, shape, .. } in &known {
             for (d, found) in shape.iter().enumerate() {
-                errors.extend(self.compare(signature, param, d, *found));
+                errors.extend(self.compare(signature, &filled, param, d, *found));
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn solve_once(&mut self, known: &[(&TensorSig, &Vec<usize>)], admit: impl Fn(&Size) -> bool) -> bool {
+    fn solve_once(&mut self, known: &[Known<'_>], admit: impl Fn(&Size) -> bool) -> bool {
         let mut progress = false;
-        for (param, shape) in known {
+        for Known { position, param, shape } in known {
             for (d, found) in shape.iter().enumerate() {
                 let Some(size) = param.shape[d].value.as_ref().filter(|s| admit(s)) else { continue };
                 let Some(Linear { unknown: Some((k, factor)), constant }) = linear(size, &self.values) else {
@@ -75,7 +85,7 @@ impl Sizes {
                 };
                 let Some(rest) = i64::try_from(*found).ok().and_then(|f| f.checked_sub(constant)) else { continue };
                 if factor != 0 && rest.checked_rem(factor) == Some(0) && rest / factor >= 0 {
-                    self.values[k] = Some((rest / factor, format!("dimension {d} of `{}`", param.name)));
+                    self.values[k] = Some((rest / factor, Origin::Dimension(*position, d)));
                     progress = true;
                 }
             }
@@ -83,14 +93,20 @@ impl Sizes {
         progress
     }
 
-    fn compare(&self, signature: &Signature, param: &TensorSig, d: usize, found: usize) -> Option<Fault> {
+    fn compare(
+        &self,
+        signature: &Signature,
+        filled: &[i64],
+        param: &TensorSig,
+        d: usize,
+        found: usize,
+    ) -> Option<Fault> {
         let dim = &param.shape[d];
         let size = dim.value.as_ref()?;
-        let values: Option<Vec<i64>> = sizes_in(size).map(|k| self.values.get(k)?.as_ref().map(|v| v.0)).collect();
-        let expected = match values {
-            Some(_) => size.eval(&self.filled())?,
+        let expected = match self.knows(size) {
+            true => size.eval(filled)?,
             // A size that stays unknown here has no value that gives this dimension, or is asked for later.
-            None => {
+            false => {
                 let Linear { unknown: Some((_, factor)), constant } = linear(size, &self.values)? else { return None };
                 let rest = i64::try_from(found).ok()?.checked_sub(constant)?;
                 if factor != 0 && rest.checked_rem(factor) == Some(0) && rest / factor >= 0 {
@@ -112,7 +128,15 @@ impl Sizes {
         let mut diagnostic = Diagnostic::new("size::mismatch", message);
         for k in sizes_in(size) {
             if let Some((value, origin)) = &self.values[k] {
-                diagnostic = diagnostic.note(format!("`{}` is {value} by {origin}", signature.sizes[k].name));
+                let name = &signature.sizes[k].name;
+                let origin = match origin {
+                    Origin::Given => format!("`--size {name}={value}`"),
+                    Origin::Dimension(p, d) => {
+                        let param = signature.params().nth(*p).map_or("", |p| p.name.as_str());
+                        format!("dimension {d} of `{param}`")
+                    }
+                };
+                diagnostic = diagnostic.note(format!("`{name}` is {value} by {origin}"));
             }
         }
         diagnostic.notes.dedup();
@@ -126,10 +150,15 @@ impl Sizes {
 
     /// The value of a dimension's size, if all that it mentions is known.
     pub fn eval(&self, size: &Size) -> Option<i64> {
-        if sizes_in(size).all(|k| self.values.get(k).is_some_and(Option::is_some)) {
-            size.eval(&self.filled())
-        } else {
-            None
+        if self.knows(size) { size.eval(&self.filled()) } else { None }
+    }
+
+    /// Whether all that a dimension's size mentions is known.
+    fn knows(&self, size: &Size) -> bool {
+        match size {
+            Size::Const(_) => true,
+            Size::Param(k) => self.values.get(*k).is_some_and(Option::is_some),
+            Size::Apply(_, args) => args.iter().all(|a| self.knows(a)),
         }
     }
 
@@ -159,6 +188,14 @@ impl Sizes {
             .collect();
         if missing.is_empty() { Ok(self.filled()) } else { Err(unfixed(&missing)) }
     }
+}
+
+/// A parameter whose shape is known.
+struct Known<'s> {
+    /// Which one it is.
+    position: usize,
+    param: &'s TensorSig,
+    shape: &'s [usize],
 }
 
 /// Sizes that no input fixes.
@@ -197,7 +234,7 @@ struct Linear {
 }
 
 /// An expression with at most one unknown size, linear in it.
-fn linear(size: &Size, values: &[Option<(i64, String)>]) -> Option<Linear> {
+fn linear(size: &Size, values: &[Option<(i64, Origin)>]) -> Option<Linear> {
     let constant = |constant| Some(Linear { unknown: None, constant });
     match size {
         Size::Const(v) => constant(*v),

@@ -285,8 +285,8 @@ pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<
             }
         }
         if let Some(shape) = &shape {
-            let what = format!("result `{}` of shape {}", t.name, shape_text(shape));
-            match memory::check_tensor(t.dtype, shape, &what) {
+            let what = || format!("result `{}` of shape {}", t.name, shape_text(shape));
+            match memory::check_named(t.dtype, shape, what) {
                 Ok(b) => bytes += b as u128,
                 Err(d) => errors.push(d),
             }

@@ -6,14 +6,21 @@ use taffeta_ast::{DType, Diagnostic};
 
 /// Bytes of a tensor, if it can be allocated.
 pub fn check_tensor(dtype: DType, shape: &[usize], what: &str) -> Result<usize, Diagnostic> {
+    check_named(dtype, shape, || what.to_string())
+}
+
+/// Likewise, of one whose name is made only if there is something to say.
+pub fn check_named(dtype: DType, shape: &[usize], what: impl Fn() -> String) -> Result<usize, Diagnostic> {
     let bytes = element_count(shape).and_then(|n| n.checked_mul(dtype.size())).filter(|b| *b <= isize::MAX as usize);
     let Some(bytes) = bytes else {
         return Err(Diagnostic::new(
             "data::too_large",
-            format!("{what}: the number of bytes of {dtype}{} overflows", super::shape_text(shape)),
+            format!("{}: the number of bytes of {dtype}{} overflows", what(), super::shape_text(shape)),
         ));
     };
-    check_bytes(bytes as u128, what)?;
+    if !fit(bytes as u128) {
+        check_bytes(bytes as u128, &what())?;
+    }
     Ok(bytes)
 }
 
