@@ -32,33 +32,33 @@ const MOST_PRIVATE: usize = 8;
 /// Loops inside of each other that are tried.
 const MOST_DEPTH: usize = 3;
 
-/// The outermost loops, without those that have threads.
+/// All loops, outermost first.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
-    outermost(&s.func().body, &mut out);
+    s.func().body.walk(&mut |l| out.extend(Loop::of(l).map(|l| l.stmt.id())));
     out
 }
 
-fn outermost(s: &Stmt, out: &mut Vec<StmtId>) {
-    match s.kind() {
-        StmtKind::For { .. } if Loop::of(s).is_some() => out.push(s.id()),
-        _ => s.kind().children().into_iter().for_each(|c| outermost(c, out)),
-    }
-}
-
+/// What is inside of an outermost loop is tried with it; once threads run a part of that, the other parts are tried too.
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
-    let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
-    if model.target.threads < 2 || has_threads(&root) {
+    let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let mut around = s.around(site);
+    let others = around.first().is_none_or(has_threads);
+    if model.target.threads < 2 || has_threads(&l) || !others || around.iter().any(is_on_threads) {
         return Vec::new();
     }
     let mut out = Vec::new();
-    inside(s, model, &root, &mut Vec::new(), &mut out);
+    inside(s, model, &l, &mut around, &mut out);
     out
+}
+
+fn is_on_threads(l: &Stmt) -> bool {
+    matches!(l.kind(), StmtKind::For { props, .. } if props.parallel.is_some())
 }
 
 fn has_threads(s: &Stmt) -> bool {
     let mut found = false;
-    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some()));
+    s.walk(&mut |s| found |= is_on_threads(s));
     found
 }
 
