@@ -17,6 +17,7 @@
 //!   lines come in the order in which they are written.
 
 mod accumulate;
+mod cut;
 pub(crate) mod entries;
 mod fuse;
 mod inline;

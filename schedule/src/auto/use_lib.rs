@@ -1,10 +1,10 @@
 //! `auto_use_lib`: matrix products by a library, or by our own kernel where there is none.
 //!
 //! The primitive decides what is a product of matrices, and cuts off what stands beside it; the model decides whether it
-//! is large enough for a call.
+//! is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Choice, Others, Rule, cut, nest};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
 /// Rows, columns and sums that are not worth a call.
 const SHORT: f64 = 8.0;
 
-/// Loops with another one inside, outermost first.
+/// Loops with another one inside, outermost first, then sums.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
@@ -35,15 +35,17 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
             out.push(l.id());
         }
     });
+    out.extend(cut::sums(s));
     out
 }
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
-    let marked = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.library);
-    let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
+    let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
+    let Some(l) = Loop::of(&stmt) else { return cut::option(s, site, &pays).into_iter().collect() };
     // Inside of a product that a library does already there is none.
-    let pays = |p: &Product| is_for_libraries(p) && is_large(s, model, site, p);
-    if s.around(site).iter().any(marked) || !as_lib::sketch(s, &l).is_some_and(|p| pays(&p)) {
+    let marked = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.library);
+    if s.around(site).iter().any(marked) || !as_lib::sketch(s, &l).is_some_and(|p| pays(site, &p)) {
         return Vec::new();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));

@@ -1,0 +1,112 @@
+//! Matrix products that stand among other statements of a loop: cut out, so that a library can do them for all
+//! iterations at once.
+//!
+//! ```text
+//! for i:                                       for i: t[i, :] = …
+//!     t = …                                    for i: for k: for j: y[i, k] += t[i, j] * w[j, k]    # library
+//!     for k: for j: y[i, k] += t[j] * w[j, k]  for i: use y[i, :]
+//!     use y[i, :]                       ─▶
+//! ```
+//!
+//! Local tensors that an iteration has of its own get a place for each of them where they are used on both sides
+//! (`fission`); what that takes is in the estimate.
+
+use super::{Choice, Others, nest};
+use crate::primitives::as_lib;
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Value};
+use taffeta_analysis::query::product::Product;
+use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
+
+/// The sums in loops.
+pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    s.func().body.walk(&mut |u| {
+        if matches!(u.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. }) {
+            out.push(u.id());
+        }
+    });
+    out
+}
+
+/// A sum's product in the loops from one of those around it on, the outermost with which `pays` takes it.
+pub(super) fn option(s: &Schedule, sum: StmtId, pays: &dyn Fn(StmtId, &Product) -> bool) -> Option<Choice> {
+    let way = tree::path(&s.func().body, sum)?;
+    let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
+    if loops().any(|(_, l)| !nest::is_unmarked(l)) {
+        return None;
+    }
+    let found = loops().find(|(k, l)| {
+        let whole = Loop::of(&alone(&way[*k..])).and_then(|l| as_lib::sketch(s, &l));
+        whole.is_some_and(|p| pays(l.id(), &p))
+    });
+    let (at, outer) = found?;
+    let sides = [is_end(&way[at..], true), is_end(&way[at..], false)];
+    if sides == [true, true] {
+        // It stands alone already.
+        return None;
+    }
+    let (called, id) = (s.called(outer), outer.id());
+    let steps = format!("as_lib of the product in \"{called}\", cut out");
+    Some(Choice { steps, take: Box::new(move |s| take(s, id, sum, sides)) })
+}
+
+/// Cuts off what comes before the sum and after it, and has a library do the rest.
+fn take(s: &mut Schedule, outer: StmtId, sum: StmtId, [first, last]: [bool; 2]) -> Result<Others, Refusal> {
+    let mut nest = Value::from(outer);
+    for (side, is_end, which) in [("before", first, 1), ("after", last, 0)] {
+        if !is_end {
+            let made = s.call("fission", &[Arg::from(nest), Arg::named(side, sum)])?;
+            let Value::List(both) = made else { return Err(Refusal::target("the loop was not cut into two")) };
+            nest = both.get(which).cloned().ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
+        }
+    }
+    s.call("as_lib", &[Arg::from(nest)]).map(|_| Others::default())
+}
+
+/// The loops on the way to a sum, with nothing else in them. Local tensors of their iterations have a place for each.
+fn alone(way: &[Stmt]) -> Stmt {
+    let (mut iters, mut own): (Vec<Expr>, Vec<(Symbol, Vec<Expr>)>) = (Vec::new(), Vec::new());
+    for s in way {
+        match s.kind() {
+            StmtKind::For { iter, .. } => iters.push(Expr::var(iter)),
+            StmtKind::VarDef { tensor, .. } => own.push((tensor.symbol.clone(), iters.clone())),
+            _ => {}
+        }
+    }
+    let placed = |t: &Symbol, at: &[Access]| -> Vec<Access> {
+        let around = own.iter().find(|(o, _)| o == t).map_or(&[][..], |(_, i)| i.as_slice());
+        around.iter().cloned().map(Access::from).chain(at.iter().cloned()).collect()
+    };
+    let value = |e: &Expr| {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Load(t, at) => Expr::load(t, placed(t, at), e.dtype()),
+            _ => e,
+        })
+    };
+    let mut parts = way.iter().rev();
+    let Some(sum) = parts.next() else { return way[0].clone() };
+    let StmtKind::ReduceTo { tensor, indices, op, value: v } = sum.kind() else { return sum.clone() };
+    let (tensor, indices) = (tensor.clone(), placed(tensor, indices));
+    let update = sum.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value(v) });
+    parts.fold(update, |body, s| match s.kind() {
+        StmtKind::For { iter, extent, props, .. } => {
+            s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
+        }
+        _ => body,
+    })
+}
+
+/// Whether nothing comes before a sum in the loops on the way to it (`first`), or after it.
+fn is_end(way: &[Stmt], first: bool) -> bool {
+    way.windows(2).all(|pair| match pair[0].kind() {
+        StmtKind::Seq(all) => {
+            let end = if first { all.first() } else { all.last() };
+            end.is_some_and(|s| s.id() == pair[1].id())
+        }
+        StmtKind::If { .. } => false,
+        _ => true,
+    })
+}
