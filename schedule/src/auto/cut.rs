@@ -20,10 +20,17 @@ use crate::value::{Arg, Value};
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
+/// Whether a product, in the loops from this one on, is worth a call.
+pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;
+
 /// The sums in loops.
 pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
+    sums_in(&s.func().body)
+}
+
+fn sums_in(s: &Stmt) -> Vec<StmtId> {
     let mut out = Vec::new();
-    s.func().body.walk(&mut |u| {
+    s.walk(&mut |u| {
         if matches!(u.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. }) {
             out.push(u.id());
         }
@@ -32,38 +39,72 @@ pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
 }
 
 /// A sum's product in the loops from one of those around it on, the outermost with which `pays` takes it.
-pub(super) fn option(s: &Schedule, sum: StmtId, pays: &dyn Fn(StmtId, &Product) -> bool) -> Option<Choice> {
+pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choice> {
+    let outer = around(s, sum, pays)?;
+    let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
+    let outer = outer.id();
+    Some(Choice { steps, take: Box::new(move |s| take(s, outer, sum).map(|()| Others::default())) })
+}
+
+/// All products in a loop at once: what iterations have of their own gets places for all of them only once.
+pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
+    let sums: Vec<StmtId> = sums_in(&l.stmt).into_iter().filter(|sum| around(s, *sum, pays).is_some()).collect();
+    if sums.len() < 2 {
+        return None;
+    }
+    let steps = format!("as_lib of {} products in \"{}\", cut out", sums.len(), s.called(&l.stmt));
+    let take = move |s: &mut Schedule| {
+        let mut refused = None;
+        let mut cut = 0;
+        for sum in &sums {
+            let mut trial = s.trying();
+            let Some(outer) = around(&trial, *sum, &|_, _| true).map(|l| l.id()) else { continue };
+            match take(&mut trial, outer, *sum) {
+                Ok(()) => {
+                    s.become_tried(trial);
+                    cut += 1;
+                }
+                Err(r) => refused = Some(r),
+            }
+        }
+        match refused {
+            Some(r) if cut == 0 => Err(r),
+            _ => Ok(Others::default()),
+        }
+    };
+    Some(Choice { steps, take: Box::new(take) })
+}
+
+/// The outermost loop around a sum that is a product which `pays` takes, if something stands beside the sum in it.
+fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let way = tree::path(&s.func().body, sum)?;
     let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
     if loops().any(|(_, l)| !nest::is_unmarked(l)) {
         return None;
     }
-    let found = loops().find(|(k, l)| {
+    let (at, outer) = loops().find(|(k, l)| {
         let whole = Loop::of(&alone(&way[*k..])).and_then(|l| as_lib::sketch(s, &l));
         whole.is_some_and(|p| pays(l.id(), &p))
-    });
-    let (at, outer) = found?;
-    let sides = [is_end(&way[at..], true), is_end(&way[at..], false)];
-    if sides == [true, true] {
-        // It stands alone already.
-        return None;
-    }
-    let (called, id) = (s.called(outer), outer.id());
-    let steps = format!("as_lib of the product in \"{called}\", cut out");
-    Some(Choice { steps, take: Box::new(move |s| take(s, id, sum, sides)) })
+    })?;
+    let stands_alone = is_end(&way[at..], true) && is_end(&way[at..], false);
+    (!stands_alone).then(|| outer.clone())
 }
 
 /// Cuts off what comes before the sum and after it, and has a library do the rest.
-fn take(s: &mut Schedule, outer: StmtId, sum: StmtId, [first, last]: [bool; 2]) -> Result<Others, Refusal> {
-    let mut nest = Value::from(outer);
-    for (side, is_end, which) in [("before", first, 1), ("after", last, 0)] {
-        if !is_end {
-            let made = s.call("fission", &[Arg::from(nest), Arg::named(side, sum)])?;
-            let Value::List(both) = made else { return Err(Refusal::target("the loop was not cut into two")) };
-            nest = both.get(which).cloned().ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
+fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
+    let mut nest = outer;
+    for (side, first, which) in [("before", true, 1), ("after", false, 0)] {
+        let way = tree::path(&s.func().body, sum).unwrap_or_default();
+        let at = way.iter().position(|l| l.id() == nest).unwrap_or(0);
+        if is_end(&way[at..], first) {
+            continue;
         }
+        let made = s.call("fission", &[Arg::from(nest), Arg::named(side, sum)])?;
+        let Value::List(both) = made else { return Err(Refusal::target("the loop was not cut into two")) };
+        let part = both.get(which).cloned().ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
+        nest = s.loop_(&Arg::from(part))?.stmt.id();
     }
-    s.call("as_lib", &[Arg::from(nest)]).map(|_| Others::default())
+    s.call("as_lib", &[Arg::from(nest)]).map(drop)
 }
 
 /// The loops on the way to a sum, with nothing else in them. Local tensors of their iterations have a place for each.

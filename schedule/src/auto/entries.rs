@@ -35,6 +35,7 @@ pub(crate) const FUSE: Entry = one!(fuse, "s.auto_fuse()");
 pub(crate) const REORDER: Entry = one!(reorder, "s.auto_reorder()");
 pub(crate) const TILE: Entry = one!(tile, "s.auto_tile()");
 pub(crate) const ACCUMULATE: Entry = one!(accumulate, "s.auto_accumulate()");
+pub(crate) const SCATTER: Entry = one!(scatter, "s.auto_scatter()");
 pub(crate) const UNROLL: Entry = one!(unroll, "s.auto_unroll()");
 pub(crate) const VECTORIZE: Entry = one!(vectorize, "s.auto_vectorize()");
 pub(crate) const PARALLELIZE: Entry = one!(parallelize, "s.auto_parallelize()");

@@ -26,6 +26,7 @@ mod model;
 mod nest;
 mod parallelize;
 mod reorder;
+mod scatter;
 mod structured;
 mod target;
 mod tile;
@@ -90,6 +91,7 @@ const RULES: &[&Rule] = &[
     &reorder::RULE,
     &tile::RULE,
     &accumulate::RULE,
+    &scatter::RULE,
     &unroll::RULE,
     &vectorize::RULE,
     &parallelize::RULE,

@@ -45,8 +45,11 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = Loop::of(&stmt) else { return cut::option(s, site, &pays).into_iter().collect() };
     // Inside of a product that a library does already there is none.
     let marked = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.library);
-    if s.around(site).iter().any(marked) || !as_lib::sketch(s, &l).is_some_and(|p| pays(site, &p)) {
+    if s.around(site).iter().any(marked) {
         return Vec::new();
+    }
+    if !as_lib::sketch(s, &l).is_some_and(|p| pays(site, &p)) {
+        return cut::all(s, &l, &pays).into_iter().collect();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
     vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default())) }]

@@ -103,6 +103,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::REORDER,
     &entries::TILE,
     &entries::ACCUMULATE,
+    &entries::SCATTER,
     &entries::UNROLL,
     &entries::VECTORIZE,
     &entries::PARALLELIZE,

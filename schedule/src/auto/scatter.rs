@@ -1,0 +1,83 @@
+//! `auto_scatter`: loops that add to elements that a tensor says, on threads that have some columns each.
+//!
+//! ```text
+//! for e in range(m):                       for some in range(2):  # parallel
+//!     for j in range(64):                      for e in range(m):
+//!         y[to[e], j] += x[e, j]   ─▶              for j in 32 of them:  # vectorize
+//!                                                      y[to[e], j] += x[e, j]
+//! ```
+//!
+//! Any two iterations of `e` may meet in a row, but no two columns do: no update has to be atomic, and no thread needs
+//! rows of its own.
+
+use super::model::{Model, is_guess};
+use super::{Choice, Others, Rule, nest};
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::{Arg, Value};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Stmt, StmtId, StmtKind};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_scatter",
+    summary: "Gives threads columns of their own in loops that scatter rows.",
+    why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
+    rounds: 1,
+    sites,
+    options,
+};
+
+/// Loops inside of each other of which more are left alone.
+const MOST_LOOPS: usize = 5;
+/// Vectors of columns that a thread has at least.
+const LEAST_VECTORS: i64 = 2;
+
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+}
+
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let loops = nest::chain(&root);
+    let (Some(last), threads) = (loops.last().and_then(Loop::of), model.target.threads as i64) else {
+        return Vec::new();
+    };
+    if threads < 2 || !scatters(&last.body) || loops.windows(2).any(|l| !nest::is_alone(&l[0], &l[1])) {
+        return Vec::new();
+    }
+    let around: Vec<Stmt> = s.around(site).into_iter().chain(loops[..loops.len() - 1].iter().cloned()).collect();
+    let trips = model.trips(s.func(), &around, &last);
+    let lanes = (model.target.vector_bytes / 4) as i64;
+    let width = (trips.value / threads as f64 / lanes as f64).ceil() as i64 * lanes;
+    if is_guess(trips) || width < LEAST_VECTORS * lanes || trips.value <= width as f64 {
+        return Vec::new();
+    }
+    let steps = format!("columns of \"{}\" for threads, {width} each", s.called(&last.stmt));
+    let ids: Vec<StmtId> = loops.iter().map(Stmt::id).collect();
+    vec![Choice { steps, take: Box::new(move |s| take(s, &ids, width)) }]
+}
+
+/// Whether a statement adds to elements at indices that are read.
+fn scatters(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| {
+        if let StmtKind::ReduceTo { indices, .. } = s.kind() {
+            found |= indices.iter().any(|a| !effects::loads(&a.index).is_empty());
+        }
+    });
+    found
+}
+
+fn take(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<Others, Refusal> {
+    let Some((last, around)) = loops.split_last() else { return Err(Refusal::target("there is no loop")) };
+    let made = s.call("split", &[Arg::from(*last), Arg::from(width)])?;
+    let Value::List(halves) = made else { return Err(Refusal::target("the loop was not split into two")) };
+    let [some, columns] = halves.as_slice() else { return Err(Refusal::target("the loop was not split into two")) };
+    let order: Vec<Value> =
+        [some.clone()].into_iter().chain(around.iter().map(|l| Value::from(*l))).chain([columns.clone()]).collect();
+    s.call("reorder", &[Arg::from(Value::List(order))])?;
+    s.call("vectorize", &[Arg::from(columns.clone())])?;
+    s.call("parallelize", &[Arg::from(some.clone())])?;
+    Ok(Others::default())
+}
