@@ -63,6 +63,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
                     }
                     Ok(Others { after, ..Others::default() })
                 }),
+                then: None,
             }
         })
         .collect()

@@ -43,7 +43,7 @@ pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choic
     let outer = around(s, sum, pays)?;
     let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
     let outer = outer.id();
-    Some(Choice { steps, take: Box::new(move |s| take(s, outer, sum).map(|()| Others::default())) })
+    Some(Choice::new(steps, move |s| take(s, outer, sum).map(|()| Others::default())))
 }
 
 /// All products in a loop at once: what iterations have of their own gets places for all of them only once.
@@ -72,7 +72,7 @@ pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
             _ => Ok(Others::default()),
         }
     };
-    Some(Choice { steps, take: Box::new(take) })
+    Some(Choice::new(steps, take))
 }
 
 /// The outermost loop around a sum that is a product which `pays` takes, if something stands beside the sum in it.
@@ -140,8 +140,8 @@ fn alone(way: &[Stmt]) -> Stmt {
     })
 }
 
-/// Whether nothing comes before a sum in the loops on the way to it (`first`), or after it.
-fn is_end(way: &[Stmt], first: bool) -> bool {
+/// Whether nothing comes before a statement in the loops on the way to it (`first`), or after it.
+pub(super) fn is_end(way: &[Stmt], first: bool) -> bool {
     way.windows(2).all(|pair| match pair[0].kind() {
         StmtKind::Seq(all) => {
             let end = if first { all.first() } else { all.last() };

@@ -32,6 +32,7 @@ macro_rules! one {
 pub(crate) const USE_LIB: Entry = one!(use_lib, "s.auto_use_lib()");
 pub(crate) const INLINE: Entry = one!(inline, "s.auto_inline()");
 pub(crate) const FUSE: Entry = one!(fuse, "s.auto_fuse()");
+pub(crate) const FISSION: Entry = one!(fission, "s.auto_fission()");
 pub(crate) const REORDER: Entry = one!(reorder, "s.auto_reorder()");
 pub(crate) const TILE: Entry = one!(tile, "s.auto_tile()");
 pub(crate) const ACCUMULATE: Entry = one!(accumulate, "s.auto_accumulate()");

@@ -78,6 +78,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
             fuse(s, a.into(), b.into(), &mut after)?;
             Ok(Others { after, ..Others::default() })
         }),
+        then: None,
     }]
 }
 

@@ -69,5 +69,6 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     vec![Choice {
         steps: format!("inline(\"{}\")", tensor.symbol.name()),
         take: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| Others::default())),
+        then: None,
     }]
 }

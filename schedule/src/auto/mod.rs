@@ -19,6 +19,7 @@
 mod accumulate;
 mod cut;
 pub(crate) mod entries;
+mod fission;
 mod fuse;
 mod inline;
 mod log;
@@ -81,6 +82,14 @@ struct Choice {
     pub steps: String,
     /// Does it, by calls of primitives. Gives the steps that turned out to be needed before, and that followed.
     pub take: Box<Take>,
+    /// What later rules are expected to do with it, for the estimate alone.
+    pub then: Option<Box<Take>>,
+}
+
+impl Choice {
+    fn new(steps: String, take: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
+        Choice { steps, take: Box::new(take), then: None }
+    }
 }
 
 /// All rules, in the order in which they run.
@@ -88,6 +97,7 @@ const RULES: &[&Rule] = &[
     &use_lib::RULE,
     &inline::RULE,
     &fuse::RULE,
+    &fission::RULE,
     &reorder::RULE,
     &tile::RULE,
     &accumulate::RULE,
@@ -144,6 +154,16 @@ fn prints(s: &Stmt) -> bool {
     found
 }
 
+/// What a program takes once later rules have done what is expected of them.
+fn expected(s: &Schedule, then: Option<&Take>, model: &mut Model<'_>) -> f64 {
+    let Some(then) = then else { return model.program(s.func()) };
+    let mut later = s.trying();
+    match then(&mut later) {
+        Ok(_) => model.program(later.func()),
+        Err(_) => model.program(s.func()),
+    }
+}
+
 fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
     for site in (rule.sites)(s) {
         // What an earlier site made may have no such statement any more.
@@ -165,7 +185,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             let outcome = match (choice.take)(&mut trial) {
                 Ok(Others { before, after }) => {
                     let steps: Vec<String> = before.into_iter().chain([choice.steps]).chain(after).collect();
-                    let estimate = model.program(trial.func());
+                    let estimate = expected(&trial, choice.then.as_deref(), model);
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
                         best = Some((estimate, options.len(), trial));
                     }

@@ -9,6 +9,13 @@ pub(super) fn is_unmarked(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if *props == LoopProps::default()) && Loop::of(s).is_some()
 }
 
+/// Whether a loop in a statement has marks, or it has itself.
+pub(super) fn has_marks(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. }) && !is_unmarked(s));
+    found
+}
+
 /// Whether there is a loop in a statement, or it is one.
 pub(super) fn has_loop(s: &Stmt) -> bool {
     let mut found = false;

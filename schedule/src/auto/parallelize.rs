@@ -116,6 +116,7 @@ fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
             let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
             with_tensors_of_their_own(s, id, &args)
         }),
+        then: None,
     }
 }
 
@@ -149,5 +150,6 @@ fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
             let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
             s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
         }),
+        then: None,
     }
 }

@@ -74,6 +74,7 @@ fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     Choice {
         steps: text(s, loops, order),
         take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())),
+        then: None,
     }
 }
 
@@ -99,6 +100,7 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
             let all = order.iter().map(|k| cut[*k].clone()).collect();
             s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| Others { before: steps, ..Others::default() })
         }),
+        then: None,
     }
 }
 

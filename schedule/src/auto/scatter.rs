@@ -55,7 +55,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }
     let steps = format!("columns of \"{}\" for threads, {width} each", s.called(&last.stmt));
     let ids: Vec<StmtId> = loops.iter().map(Stmt::id).collect();
-    vec![Choice { steps, take: Box::new(move |s| take(s, &ids, width)) }]
+    vec![Choice::new(steps, move |s| take(s, &ids, width))]
 }
 
 /// Whether a statement adds to elements at indices that are read.

@@ -132,7 +132,7 @@ fn blocked(s: &Schedule, c: &Contraction, row: usize, rows: i64, columns: i64) -
     };
     let columns = if whole { String::new() } else { format!(", \"{}\" {columns}", called(c.vector)) };
     let steps = format!("blocks of \"{}\" {rows}{columns} in registers", called(row));
-    Choice { steps, take: Box::new(move |s| plan.take(s)) }
+    Choice::new(steps, move |s| plan.take(s))
 }
 
 impl Plan {

@@ -53,5 +53,5 @@ fn is_small(body: &Stmt) -> bool {
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("unroll(\"{}\")", s.called(&l));
-    vec![Choice { steps, take: Box::new(move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Others::default())) }]
+    vec![Choice::new(steps, move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Others::default()))]
 }

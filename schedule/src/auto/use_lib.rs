@@ -52,7 +52,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return cut::all(s, &l, &pays).into_iter().collect();
     }
     let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
-    vec![Choice { steps, take: Box::new(move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default())) }]
+    vec![Choice::new(steps, move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default()))]
 }
 
 /// Whether libraries have something for a product: it is one of matrices (one with a vector reads every element once,

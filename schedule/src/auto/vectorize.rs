@@ -51,5 +51,5 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
-    vec![Choice { steps, take: Box::new(move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default())) }]
+    vec![Choice::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default()))]
 }

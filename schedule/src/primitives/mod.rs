@@ -100,6 +100,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::USE_LIB,
     &entries::INLINE,
     &entries::FUSE,
+    &entries::FISSION,
     &entries::REORDER,
     &entries::TILE,
     &entries::ACCUMULATE,
