@@ -42,7 +42,8 @@ fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Resu
     let program = Program::load(&path).map_err(|e| e.to_string())?;
     let sizes = case.sizes.iter().map(|(n, v)| (n.to_string(), *v));
     let gradient = Some(Gradient::default().tape(tape.clone()).memory(memory));
-    let options = Options::default().gradient(gradient).sizes(sizes);
+    // What is predicted is of the gradient as it is made.
+    let options = Options::default().schedule(None).gradient(gradient).sizes(sizes);
     let (_, explanation) = program.explained(case.entry, &options).map_err(|e| e.to_string())?;
     let predicted = explanation.peak.map_err(|missing| format!("{}: {missing:?} is missing", case.entry))?;
     let function = program.compile(case.entry, &options).map_err(|e| e.to_string())?;
@@ -113,7 +114,8 @@ def step(x: inout[f64[a]], steps: f64[b]) -> f64:
         let program = Program::from_source("step.ft", &text(budget)).map_err(|e| e.to_string())?;
         let known = [("a", 5000), ("b", 200)].map(|(n, v)| (n.to_string(), v));
         let sizes = known.clone().into_iter().filter(|_| sized);
-        let function = program.compile("step", &Options::default().sizes(sizes)).map_err(|e| e.to_string())?;
+        let function =
+            program.compile("step", &Options::default().schedule(None).sizes(sizes)).map_err(|e| e.to_string())?;
         let given = ["x", "steps"].map(|n| (n.to_string(), "rand".to_string()));
         let inputs = taffeta::inputs::read(function.signature(), &given, &known)
             .map_err(|faults| taffeta::Report::from(faults).to_string())?;

@@ -123,6 +123,29 @@ pub fn rules() -> impl Iterator<Item = RuleDocumentation> {
     RULES.iter().map(|r| RuleDocumentation { method: r.method, summary: r.summary, why_here: r.why_here })
 }
 
+impl Schedule {
+    /// What the program takes as it is now, in nanoseconds, by the model that rules choose by.
+    ///
+    /// ```
+    /// use taffeta_schedule::Schedule;
+    /// use taffeta_schedule::auto::Target;
+    ///
+    /// # use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+    /// # let text = "def f(x: inout[f32[n]]):\n    for i in range(n):\n        x[i] = sin(x[i])\n";
+    /// # let func = Program::load(Source::inline("f.ft", text), &NoLoader)
+    /// #     .elaborate("f", &Default::default(), &NoHooks).map_err(|d| d.to_string())?;
+    /// let target = Target { sizes: [("n".to_string(), 1_000_000)].into(), ..Target::portable(2) };
+    /// let mut s = Schedule::new(func);
+    /// let before = s.estimate(&target);
+    /// s.parallelize("i").map_err(|r| r.message)?;
+    /// assert!(s.estimate(&target) < before);
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn estimate(&self, target: &Target) -> f64 {
+        Model::new(target).program(self.func())
+    }
+}
+
 /// Applies one rule, or all of them (`None`), for a machine. What was decided is kept with the schedule.
 pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();

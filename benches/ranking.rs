@@ -1,0 +1,164 @@
+//! How well the cost model ranks schedules: `cargo bench --bench ranking` (`RANKING_ONLY=gemm` picks programs).
+//!
+//! For each program up to 20 schedules are made: as it is written, what `auto` did up to each of its steps, `auto`
+//! without one of its rules, and marks on other loops. Each is estimated for this machine and measured (the fastest of
+//! runs in turn). Kendall's τ says how many more pairs are in the same order than in the other one, as a part of all;
+//! pairs whose times differ by less than a twentieth are left out. The last column is how much longer the schedule
+//! takes that the model finds best than the one that is.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use taffeta::schedule::auto::{Target, rules};
+use taffeta::schedule::show::program as listing;
+use taffeta::schedule::{Trace, Value};
+use taffeta::{Function, Options, Program, Ran, Schedule};
+
+/// Schedules of a program.
+const MOST: usize = 20;
+/// Runs of each schedule, and how long all of a program's take.
+const ROUNDS: usize = 15;
+const SECONDS: Duration = Duration::from_secs(20);
+/// Times that differ by less are the same.
+const SAME: f64 = 0.05;
+
+/// File, entry, inputs other than `rand`, sizes.
+type Workload = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [(&'static str, i64)]);
+
+const WORKLOADS: [Workload; 12] = [
+    ("tests/polybench/gemm.ft", "gemm", &[], &[("ni", 240), ("nj", 240), ("nk", 240)]),
+    ("tests/polybench/syrk.ft", "syrk", &[], &[("n", 240), ("m", 240)]),
+    ("tests/polybench/correlation.ft", "correlation", &[], &[("n", 240), ("m", 240)]),
+    ("tests/polybench/doitgen.ft", "doitgen", &[], &[("nr", 60), ("nq", 60), ("np", 60)]),
+    ("tests/polybench/mvt.ft", "mvt", &[], &[("n", 1500)]),
+    ("tests/polybench/atax.ft", "atax", &[], &[("m", 1500), ("n", 1500)]),
+    ("tests/polybench/gesummv.ft", "gesummv", &[], &[("n", 1200)]),
+    ("tests/polybench/gemver.ft", "gemver", &[], &[("n", 1200)]),
+    ("tests/polybench/jacobi-2d.ft", "jacobi_2d", &[("tsteps", "4")], &[("n", 700)]),
+    ("tests/polybench/heat-3d.ft", "heat_3d", &[("tsteps", "4")], &[("n", 70)]),
+    ("examples/matmul/matmul.ft", "matmul", &[], &[("n", 300), ("m", 300), ("p", 300)]),
+    (
+        "examples/subdivnet/circular_diff.ft",
+        "circular_diff",
+        &[("adj", "randint(0,20000)")],
+        &[("n_faces", 20000), ("feats", 64)],
+    ),
+];
+
+/// A schedule of a program, estimated and measured, in nanoseconds.
+struct Candidate {
+    estimate: f64,
+    time: f64,
+}
+
+fn main() {
+    let only = std::env::var("RANKING_ONLY").unwrap_or_default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    println!("{:<16} {:>9} {:>7} {:>12}", "program", "schedules", "τ", "best chosen");
+    for (file, entry, given, sizes) in WORKLOADS.iter().filter(|w| w.1.contains(&only)) {
+        let program = Program::load(root.join(file)).unwrap_or_else(|e| panic!("{e}"));
+        let sizes: Vec<(String, i64)> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
+        let found = candidates(&program, entry, given, &sizes);
+        let tau = kendall(&found);
+        let by =
+            |of: fn(&Candidate) -> f64| found.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map_or(0.0, |c| c.time);
+        println!("{entry:<16} {:>9} {tau:>7.2} {:>11.2}×", found.len(), by(|c| c.estimate) / by(|c| c.time));
+        all.push(tau);
+    }
+    println!("{:<16} {:>9} {:>7.2}", "mean", "", all.iter().sum::<f64>() / all.len().max(1) as f64);
+}
+
+/// Schedules that are different programs, with what they are estimated to take and what they do.
+fn candidates(program: &Program, entry: &str, given: &[(&str, &str)], sizes: &[(String, i64)]) -> Vec<Candidate> {
+    let options = Options::default().sizes(sizes.iter().cloned());
+    let automatic = program.scheduled(entry, &options).unwrap_or_else(|e| panic!("{e}"));
+    let target = automatic.target();
+    let plain = Schedule::new(program.logical(entry, &options).unwrap_or_else(|e| panic!("{e}")));
+
+    let mut made = vec![plain.clone()];
+    let steps = &automatic.trace().steps;
+    let prefix = |n: usize| Trace { steps: steps[..n].to_vec(), ..automatic.trace().clone() };
+    made.extend((1..=steps.len()).rev().filter_map(|n| prefix(n).replay(plain.func().clone()).ok()));
+    made.extend(rules().map(|left_out| without(&plain, &target, left_out.method)));
+    made.extend(marked(&plain));
+    let mut seen = Vec::new();
+    made.retain(|s| {
+        let text = listing(s.func());
+        let new = !seen.contains(&text);
+        seen.push(text);
+        new
+    });
+    made.truncate(MOST);
+    measure(program, &options, &made, given, sizes)
+        .into_iter()
+        .zip(&made)
+        .map(|(time, s)| Candidate { estimate: s.estimate(&target), time })
+        .collect()
+}
+
+/// All rules but one.
+fn without(plain: &Schedule, target: &Target, left_out: &str) -> Schedule {
+    let mut s = plain.clone().aimed_at(std::sync::Arc::new(target.clone()));
+    for rule in rules().filter(|r| r.method != left_out) {
+        s.call(rule.method, &[]).unwrap_or_else(|r| panic!("{}", r.message));
+    }
+    s
+}
+
+/// Each loop on threads, and each by vector instructions, where that is legal.
+fn marked(plain: &Schedule) -> Vec<Schedule> {
+    let loops = plain.clone().loops(None).unwrap_or_default();
+    let mark = |method: &str, l: &taffeta::schedule::Handle| {
+        let mut s = plain.clone();
+        s.call(method, &[taffeta::schedule::Arg::from(Value::Handle(l.clone()))]).ok().map(|_| s)
+    };
+    loops.iter().flat_map(|l| [mark("parallelize", l), mark("vectorize", l)]).flatten().collect()
+}
+
+/// What each takes, in nanoseconds: the fastest of several runs, which are made in turn.
+fn measure(
+    program: &Program,
+    options: &Options,
+    made: &[Schedule],
+    given: &[(&str, &str)],
+    sizes: &[(String, i64)],
+) -> Vec<f64> {
+    let compile = |s: &Schedule| program.compile_scheduled(s, options).unwrap_or_else(|e| panic!("{e}"));
+    let functions: Vec<Function> = made.iter().map(compile).collect();
+    let open = taffeta::Signature::of(made[0].func(), &Default::default());
+    let text = |name: &str| given.iter().find(|(n, _)| *n == name).map_or("rand", |(_, v)| *v).to_string();
+    let texts: Vec<(String, String)> = open.params().map(|p| (p.name.clone(), text(&p.name))).collect();
+    let inputs = taffeta::inputs::read(&open, &texts, sizes).unwrap_or_else(|_| panic!("inputs that fit"));
+    let threads = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).unwrap_or(1);
+    let start = Instant::now();
+    let mut least = vec![f64::INFINITY; functions.len()];
+    for round in 0..ROUNDS {
+        if round >= 3 && start.elapsed() > SECONDS {
+            break;
+        }
+        for (f, least) in functions.iter().zip(&mut least) {
+            // Every run works on the same numbers.
+            let mut ran: Ran = f.run(inputs.values.clone(), &[], threads).unwrap_or_else(|e| panic!("{e}"));
+            ran.params.clone_from(&inputs.values);
+            let again = f.run_again(&mut ran, &[], threads).unwrap_or_else(|e| panic!("{e}"));
+            *least = least.min(again.time.as_secs_f64() * 1e9);
+        }
+    }
+    least
+}
+
+/// Kendall's τ of estimates and times; 1 where there is nothing to be ranked.
+fn kendall(all: &[Candidate]) -> f64 {
+    let (mut sum, mut pairs) = (0.0, 0.0);
+    for (k, a) in all.iter().enumerate() {
+        for b in &all[k + 1..] {
+            if (a.time - b.time).abs() < SAME * a.time.min(b.time) {
+                continue;
+            }
+            pairs += 1.0;
+            let order = (a.estimate - b.estimate) * (a.time - b.time);
+            sum += if order > 0.0 { 1.0 } else { f64::from(i8::from(order == 0.0) - 1) };
+        }
+    }
+    if pairs > 0.0 { sum / pairs } else { 1.0 }
+}
