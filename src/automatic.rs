@@ -4,6 +4,7 @@ mod calibrate;
 mod machine;
 
 use crate::program::{Backend, Options};
+use crate::timing::Timings;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Aim, Target};
@@ -83,28 +84,43 @@ pub fn measure() {
     calibrate::target(threads());
 }
 
-/// A program under the schedule that rules choose. One in which they go wrong runs as it is written.
+/// A program under the schedule that rules choose. Where what they chose cannot be lowered, since checks or searches are
+/// left in a loop of vectors, none is made of vectors; one that goes wrong in any other way runs as it is written.
 pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
-    let mut schedule = Schedule::new(func.clone()).aimed_at(aim(options)?);
-    let refused = match schedule.auto() {
-        Ok(()) => unfit(&schedule),
-        Err(r) => Some(r.diagnostic(AUTO, Span::NONE).into()),
-    };
-    let Some(why) = refused else { return Ok(schedule) };
-    tracing::warn!("`{}` runs as it is written: {why}", func.name);
-    Ok(Schedule::new(func))
+    let plain = Schedule::new(func).aimed_at(aim(options)?);
+    let without_vectors = || taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| *r != "auto_vectorize");
+    let mut wrong = None;
+    for rules in [vec![AUTO], without_vectors().collect()] {
+        let mut schedule = plain.clone();
+        for rule in rules {
+            if let Err(r) = schedule.call(rule, &[]) {
+                wrong = Some(Diagnostics::from(r.diagnostic(AUTO, Span::NONE)));
+            }
+        }
+        match unfit(&schedule, options) {
+            None => return Ok(schedule),
+            Some(why) => {
+                tracing::debug!("`{}` cannot run as rules schedule it: {why}", plain.func().name);
+                wrong = Some(why);
+            }
+        }
+    }
+    // What is wrong with the program itself is said of that.
+    if let Some(why) = wrong.filter(|_| lowered(&plain, options).is_ok()) {
+        tracing::warn!("`{}` runs as it is written: {why}", plain.func().name);
+    }
+    Ok(plain)
 }
 
-/// What stands against running what rules chose, if anything: a mistake of theirs.
-fn unfit(schedule: &Schedule) -> Option<Diagnostics> {
-    let func = schedule.func();
+/// What stands against running what rules chose, if anything.
+fn unfit(schedule: &Schedule, options: &Options) -> Option<Diagnostics> {
     if schedule.trace().steps.is_empty() {
         return None;
     }
-    if let Err(wrong) = taffeta_ast::validate::stage(func, "an automatic schedule") {
-        return Some(wrong.into());
-    }
-    // Loops over structured tensors have traversals for most orders, not for all.
-    let structured = func.interface().any(|t| !t.format.is_dense());
-    structured.then(|| taffeta_structured::lower(func).err()).flatten()
+    let valid = taffeta_ast::validate::stage(schedule.func(), "an automatic schedule").map_err(Diagnostics::from);
+    valid.and_then(|()| lowered(schedule, options)).err()
+}
+
+fn lowered(schedule: &Schedule, options: &Options) -> Result<(), Diagnostics> {
+    crate::pipeline::lowered(schedule.func(), options, &mut Timings::default()).map(drop)
 }

@@ -150,3 +150,16 @@ fn a_sampled_product_is_what_an_expert_writes() {
     );
     assert!(!source.code.contains("while"), "{}", source.code);
 }
+
+/// Rules choose for the program before its structured tensors become arrays, so that a loop of vectors may come to have
+/// a search in it. Such a program runs without vectors, and does not fail.
+#[test]
+fn what_rules_choose_never_fails() {
+    for format in FORMATS {
+        let program = program(format);
+        for entry in ["spmv", "squares"] {
+            let automatic = options(Backend::C).schedule("auto");
+            program.c_source(entry, &automatic).unwrap_or_else(|e| panic!("{format} {entry}: {e}"));
+        }
+    }
+}
