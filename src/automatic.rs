@@ -5,7 +5,7 @@ mod machine;
 
 use crate::program::{Backend, Options};
 use crate::timing::Timings;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
+use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Aim, Target};
 
@@ -93,8 +93,9 @@ pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagno
     for rules in [vec![AUTO], without_vectors().collect()] {
         let mut schedule = plain.clone();
         for rule in rules {
+            // A refused rule leaves the program as it is.
             if let Err(r) = schedule.call(rule, &[]) {
-                wrong = Some(Diagnostics::from(r.diagnostic(AUTO, Span::NONE)));
+                tracing::debug!("`{rule}` is refused: {}", r.message);
             }
         }
         match unfit(&schedule, options) {

@@ -67,7 +67,9 @@ pub struct Prices {
 
 /// A [`Target`] that is made when a rule first chooses by it: what asks no rule needs to know nothing of the machine.
 #[derive(Clone)]
-pub struct Aim(Arc<LazyLock<Arc<Target>, Box<dyn FnOnce() -> Arc<Target> + Send>>>);
+pub struct Aim(Arc<LazyLock<Arc<Target>, Make>>);
+
+type Make = Box<dyn FnOnce() -> Arc<Target> + Send>;
 
 impl Aim {
     /// The target that `make` gives when it is first asked for.
