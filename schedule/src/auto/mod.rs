@@ -137,7 +137,7 @@ impl Schedule {
     /// let target = Target { sizes: [("n".to_string(), 1_000_000)].into(), ..Target::portable(2) };
     /// let mut s = Schedule::new(func);
     /// let before = s.estimate(&target);
-    /// s.parallelize("i").map_err(|r| r.message)?;
+    /// s.parallelize("i").map_err(|r| r.message.clone())?;
     /// assert!(s.estimate(&target) < before);
     /// # Ok::<(), String>(())
     /// ```
