@@ -63,13 +63,14 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
 /// before.
 pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
     let machine = machine(options)?;
+    let fixed = options.sizes.keys().cloned().collect();
     let sizes = options.rounded_hints().into_iter().chain(options.sizes.clone()).collect();
     Ok(Aim::at(move || {
         let target = match machine {
             Machine::Portable => Target::portable(threads()),
             Machine::This => calibrate::target(threads()),
         };
-        Target { sizes, ..target }
+        Target { sizes, fixed, ..target }
     }))
 }
 

@@ -11,7 +11,7 @@
 //! For loops of a constant length inside of the one that sums; more of them than registers hold stay as they are.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Choice, Known, Others, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
@@ -22,6 +22,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_accumulate",
     summary: "Keeps what loops add up in registers.",
     why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
+    gain: super::MARK,
     rounds: 1,
     sites,
     options,
@@ -41,9 +42,14 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
-    sums(&l)
+    // A trip count that is a fact when the program is compiled.
+    let trips = |l: &Loop| {
+        let found = model.trips(s.func(), &[], l);
+        (found.known == Known::Fact).then_some(found.value as i64)
+    };
+    sums(&l, &trips)
         .into_iter()
         .map(|t| {
             let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
@@ -69,20 +75,29 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         .collect()
 }
 
+/// The trip count of a loop, if it is known when the program is compiled.
+type Trips<'t> = dyn Fn(&Loop) -> Option<i64> + 't;
+
 /// The arrays that a loop adds to, at the same few elements in each of its iterations.
-fn sums(l: &Loop) -> Vec<Symbol> {
+fn sums(l: &Loop, trips: &Trips<'_>) -> Vec<Symbol> {
     let mut out: Vec<Symbol> = Vec::new();
-    gather(&l.body, &l.iter, &mut Vec::new(), &mut out);
+    gather(&l.body, &l.iter, trips, &mut Vec::new(), &mut out);
+    // What an iteration has of its own is summed by no other.
+    l.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            out.retain(|t| *t != tensor.symbol);
+        }
+    });
     out
 }
 
-fn gather(s: &Stmt, iter: &Symbol, inside: &mut Vec<Loop>, out: &mut Vec<Symbol>) {
+fn gather(s: &Stmt, iter: &Symbol, trips: &Trips<'_>, inside: &mut Vec<Loop>, out: &mut Vec<Symbol>) {
     if let StmtKind::ReduceTo { tensor, indices, .. } = s.kind()
         && !indices.is_empty()
         && !inside.is_empty()
         && !out.contains(tensor)
         && !indices.iter().any(|a| effects::mentions(&a.index, &[iter]) || !effects::loads(&a.index).is_empty())
-        && elements(indices.iter().map(|a| &a.index), inside).is_some_and(|n| (2..=MOST_ELEMENTS).contains(&n))
+        && elements(indices.iter().map(|a| &a.index), trips, inside).is_some_and(|n| (2..=MOST_ELEMENTS).contains(&n))
     {
         out.push(tensor.clone());
     }
@@ -90,10 +105,10 @@ fn gather(s: &Stmt, iter: &Symbol, inside: &mut Vec<Loop>, out: &mut Vec<Symbol>
         Some(l) => {
             let body = l.body.clone();
             inside.push(l);
-            gather(&body, iter, inside, out);
+            gather(&body, iter, trips, inside, out);
             inside.pop();
         }
-        None => s.kind().children().into_iter().for_each(|c| gather(c, iter, inside, out)),
+        None => s.kind().children().into_iter().for_each(|c| gather(c, iter, trips, inside, out)),
     }
 }
 
@@ -112,8 +127,8 @@ fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
 }
 
 /// How many elements loops go over with an access, if that is a constant.
-fn elements<'e>(at: impl Iterator<Item = &'e taffeta_ast::Expr>, inside: &[Loop]) -> Option<i64> {
+fn elements<'e>(at: impl Iterator<Item = &'e taffeta_ast::Expr>, trips: &Trips<'_>, inside: &[Loop]) -> Option<i64> {
     let at: Vec<_> = at.collect();
     let own = inside.iter().filter(|l| at.iter().any(|e| effects::mentions(e, &[&l.iter])));
-    own.map(Loop::constant_trip_count).try_fold(1i64, |n, trips| n.checked_mul(trips?))
+    own.map(trips).try_fold(1i64, |n, trips| n.checked_mul(trips?))
 }

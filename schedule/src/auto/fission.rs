@@ -24,6 +24,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_fission",
     summary: "Parts what threads cannot share out from what they can.",
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
+    gain: super::STRUCTURE,
     rounds: 1,
     sites,
     options,

@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Makes one loop of several that use the same tensors, and keeps less of what is between them.",
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
+    gain: super::STRUCTURE,
     rounds: 4,
     sites,
     options,

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_inline",
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
+    gain: super::MARK,
     rounds: 1,
     sites,
     options,

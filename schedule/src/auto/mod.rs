@@ -9,7 +9,7 @@
 //! - A rule calls nothing but primitives, so whatever it chooses is legal, and what it chose is in the trace:
 //!   `s.auto()` itself leaves no step there.
 //! - The first option of every site is to keep what there is. Another one is taken only where its estimate is lower by
-//!   a part of what the outermost statement takes (`GAIN`).
+//!   a part of what the outermost statement takes (`Rule::gain`).
 //! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees what earlier ones made;
 //!   no rule undoes another one.
 //! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
@@ -45,8 +45,11 @@ use crate::schedule::Schedule;
 use model::Model;
 use taffeta_ast::{Stmt, StmtId, StmtKind};
 
-/// A step must save this part of what the outermost statement around its site takes.
-const GAIN: f64 = 0.05;
+/// A step that changes the structure of a program must save this part of what the outermost statement around its site
+/// takes.
+const STRUCTURE: f64 = 0.05;
+/// One that changes how a loop runs must save this part.
+const MARK: f64 = 0.005;
 /// Trials of one rule in one program; after these, what is left is kept. (A program of 800 statements takes fewer.)
 const MOST_TRIALS: usize = 400;
 
@@ -58,6 +61,8 @@ struct Rule {
     pub summary: &'static str,
     /// Why it comes after those before it, and before those after it.
     pub why_here: &'static str,
+    /// The part of what the outermost statement around a site takes that a step must save.
+    pub gain: f64,
     /// How often it looks at all sites, as long as it finds something.
     pub rounds: usize,
     /// Where it looks, in order.
@@ -199,7 +204,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             continue;
         }
         let keep = model.program(s.func());
-        let enough = keep - GAIN * model.part(s.func(), site);
+        let enough = keep - rule.gain * model.part(s.func(), site);
         let mut options = vec![Outcome { steps: "keep".into(), estimate: Ok(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {

@@ -20,6 +20,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
+    gain: super::MARK,
     rounds: 1,
     sites,
     options,

@@ -22,6 +22,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
+    gain: super::STRUCTURE,
     rounds: 1,
     sites,
     options,

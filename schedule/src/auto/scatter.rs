@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_scatter",
     summary: "Gives threads columns of their own in loops that scatter rows.",
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
+    gain: super::STRUCTURE,
     rounds: 1,
     sites,
     options,

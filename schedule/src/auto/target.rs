@@ -1,6 +1,6 @@
 //! The machine that a program is scheduled for, and the sizes that it is expected to run with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -19,6 +19,8 @@ pub struct Target {
     pub prices: Prices,
     /// Sizes of the entry that are known, or expected.
     pub sizes: BTreeMap<String, i64>,
+    /// Which of them it has whenever it runs: they are compiled in.
+    pub fixed: BTreeSet<String>,
     /// What a size is taken for of which nothing is known.
     pub unknown: f64,
 }
@@ -133,6 +135,7 @@ impl Target {
                 library: 0.7,
             },
             sizes: BTreeMap::new(),
+            fixed: BTreeSet::new(),
             unknown: 1000.0,
         }
     }

@@ -16,7 +16,7 @@
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
-use super::{Choice, Others, Rule, nest};
+use super::{Choice, Known, Others, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Sums blocks of contractions in registers.",
     why_here: "after the order of loops is chosen, whose nests it takes apart, and before lanes and threads, which tiles \
                get too",
+    gain: super::STRUCTURE,
     rounds: 1,
     sites,
     options,
@@ -96,7 +97,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     for row in c.rows.iter().rev().take(2) {
         for (rows, vectors) in BLOCKS {
             if rows * vectors <= registers {
-                out.push(blocked(s, &c, *row, rows, vectors * c.lanes));
+                out.push(blocked(s, model, &c, *row, rows, vectors * c.lanes));
             }
         }
     }
@@ -116,10 +117,10 @@ struct Plan {
     whole: bool,
 }
 
-fn blocked(s: &Schedule, c: &Contraction, row: usize, rows: i64, columns: i64) -> Choice {
+fn blocked(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i64, columns: i64) -> Choice {
     let called = |k: usize| s.called(&c.loops[k]);
-    let length = Loop::of(&c.loops[c.vector]).and_then(|l| l.constant_trip_count());
-    let whole = length.is_some_and(|n| n <= WHOLE * c.lanes);
+    let length = Loop::of(&c.loops[c.vector]).map(|l| model.trips(s.func(), &[], &l));
+    let whole = length.is_some_and(|n| n.known == Known::Fact && n.value <= (WHOLE * c.lanes) as f64);
     let plan = Plan {
         loops: c.loops.iter().map(Stmt::id).collect(),
         row,

@@ -13,7 +13,7 @@ const READ: f64 = 64.0;
 /// How an estimate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Known {
-    /// It follows from constants.
+    /// It follows from constants, and sizes that are compiled in.
     Fact,
     /// From sizes that are expected.
     Hint,
@@ -47,20 +47,24 @@ pub(super) struct Values<'t> {
 impl<'t> Values<'t> {
     pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
         let mut tensors: Vec<Arc<Tensor>> = func.interface().cloned().collect();
-        let mut few = FxHashSet::default();
-        let room = target.registers() * target.vector_bytes as f64;
+        let interface = tensors.len();
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
-                let elements = tensor.shape.iter().map(Expr::as_int).try_fold(1, |n, d| Some(n * d?.max(0)));
-                if elements.is_some_and(|n| n as f64 * tensor.dtype.size() as f64 <= room) {
-                    few.insert(tensor.symbol.clone());
-                }
                 tensors.push(tensor.clone());
             }
         });
         let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
         let stored = FxHashMap::default();
-        let mut values = Values { target, iterators: Vec::new(), shapes, stored, bytes: 0.0, few };
+        let mut values =
+            Values { target, iterators: Vec::new(), shapes, stored, bytes: 0.0, few: FxHashSet::default() };
+        let room = target.registers() * target.vector_bytes as f64;
+        for t in &tensors[interface..] {
+            let sizes: Vec<Estimate> = t.shape.iter().map(|d| values.value(d)).collect();
+            let bytes = sizes.iter().map(|d| d.value.max(0.0)).product::<f64>() * t.dtype.size() as f64;
+            if sizes.iter().all(|d| d.known == Known::Fact) && bytes <= room {
+                values.few.insert(t.symbol.clone());
+            }
+        }
         for t in tensors.iter().filter(|t| !t.format.is_dense()) {
             let elements = match target.sizes.get(&format!("{}.stored", t.symbol.name())) {
                 Some(n) => Estimate { value: *n as f64, known: Known::Hint },
@@ -223,7 +227,10 @@ impl<'t> Values<'t> {
             ExprKind::Var(s) => match self.iterators.iter().rev().find(|(i, _)| i == s) {
                 Some((_, value)) => *value,
                 None => match self.target.sizes.get(s.name()) {
-                    Some(v) => Estimate { value: *v as f64, known: Known::Hint },
+                    Some(v) => {
+                        let known = if self.target.fixed.contains(s.name()) { Known::Fact } else { Known::Hint };
+                        Estimate { value: *v as f64, known }
+                    }
                     None => guess(self.target.unknown),
                 },
             },

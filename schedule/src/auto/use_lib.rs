@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
     summary: "Has a library do large matrix products.",
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
+    gain: super::STRUCTURE,
     rounds: 1,
     sites,
     options,

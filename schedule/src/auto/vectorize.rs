@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs innermost loops by vector instructions.",
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
+    gain: super::MARK,
     rounds: 1,
     sites,
     options,

@@ -579,8 +579,8 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
         &[("n", 100000)],
         expect![[r#"
             `y.d0`
-              * keep                                         11.1 ms
-                vectorize("y.d0")                            11.1 ms
+              * keep                                         8.55 ms
+                vectorize("y.d0")                            8.55 ms
             y = empty((n,), f64)
             for y.d0 in range(n):
                 y[y.d0] = 0.0
@@ -596,11 +596,11 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
         &[("n", 100000)],
         expect![[r#"
             `y.d0`
-                keep                                         11.1 ms
-              * parallelize("y.d0")                          11.1 ms
+                keep                                         8.55 ms
+              * parallelize("y.d0")                          8.51 ms
             `i`
-                keep                                         11.1 ms
-              * parallelize("i")                             5.64 ms
+                keep                                         8.51 ms
+              * parallelize("i")                             4.28 ms
             y = empty((n,), f64)
             for y.d0 in range(n):  # parallel
                 y[y.d0] = 0.0
