@@ -17,6 +17,7 @@
 //!   lines come in the order in which they are written.
 
 mod accumulate;
+mod blend;
 mod cut;
 pub(crate) mod entries;
 mod fission;
@@ -101,6 +102,7 @@ impl Choice {
 const RULES: &[&Rule] = &[
     &use_lib::RULE,
     &inline::RULE,
+    &blend::RULE,
     &fuse::RULE,
     &fission::RULE,
     &reorder::RULE,

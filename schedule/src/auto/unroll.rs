@@ -32,8 +32,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 
 fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     if let Some(l) = Loop::of(s) {
-        let few = l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n));
-        if inside && few && nest::is_unmarked(s) && is_small(&l.body) {
+        if inside && is_short(&l) && nest::is_unmarked(s) && !nest::has_loop(&l.body) && has_few_statements(&l.body) {
             out.push(s.id());
         }
         return short(&l.body, true, out);
@@ -41,14 +40,19 @@ fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     s.kind().children().into_iter().for_each(|c| short(c, inside, out));
 }
 
-/// Whether a body has no loops, and few statements.
-fn is_small(body: &Stmt) -> bool {
-    let (mut count, mut flat) = (0, true);
+/// Whether a loop has so few iterations that copies of its body are better.
+pub(super) fn is_short(l: &Loop) -> bool {
+    l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n))
+}
+
+/// Whether a body is so small that it may be copied, and prints nothing.
+pub(super) fn has_few_statements(body: &Stmt) -> bool {
+    let (mut count, mut silent) = (0, true);
     body.walk(&mut |s| {
         count += 1;
-        flat &= !matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::Print { .. });
+        silent &= !matches!(s.kind(), StmtKind::Print { .. });
     });
-    flat && count <= MOST_STATEMENTS
+    silent && count <= MOST_STATEMENTS
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {

@@ -91,7 +91,7 @@ def f(a: inout[f32[n, n]]):
         &[("n", 2000)],
         expect![[r#"
             `j`
-              * keep                                         7.68 ms
+              * keep                                         3.84 ms
                 reorder(["i", "j"])                          refused: it would reverse a dependence
             for j in range(1, n):
                 for i in range(n - 1):
@@ -532,9 +532,9 @@ def f(a: inout[f32[t, n]]):
         &[("t", 10), ("n", 1000000)],
         expect![[r#"
             `i`
-                keep                                         7.20 ms
+                keep                                         3.60 ms
                 parallelize("i")                             refused: the loop `i` has a loop-carried dependence
-              * parallelize("j")                             3.62 ms
+              * parallelize("j")                             1.82 ms
             for i in range(1, t):
                 for j in range(n):  # parallel
                     a[i, j] = a[i - 1, j] + 1.0

@@ -2,7 +2,7 @@
 
 use super::Around;
 use super::compilers::{may_take_lanes, vectorised_by_compilers};
-use super::touch::{Growth, Touch};
+use super::touch::{Growth, Touch, Walk};
 use crate::auto::target::{Level, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
@@ -17,6 +17,11 @@ const SMALL: f64 = 16.0;
 
 /// How much longer an addition waits for one whose sum is in memory.
 const FORWARDED: f64 = 2.0;
+
+/// The part of the first level that statements between two accesses leave to what both touch.
+const PART_OF_FIRST: f64 = 0.25;
+/// Accesses before one that are looked at.
+const MOST_WALKS: usize = 64;
 
 /// An element: a tensor and its indices.
 type Element = (Symbol, Vec<Expr>);
@@ -33,6 +38,8 @@ pub(super) struct Part<'a, 't> {
     seen: Vec<Element>,
     /// Those that were written.
     stored: Vec<Element>,
+    /// The accesses so far.
+    walks: Vec<Walk>,
     /// What the statements directly in the present loop take.
     direct: Direct,
 }
@@ -77,6 +84,7 @@ impl<'a, 't> Part<'a, 't> {
             often: 1.0,
             seen: Vec::new(),
             stored: Vec::new(),
+            walks: Vec::new(),
             direct: Direct::default(),
         }
     }
@@ -168,8 +176,10 @@ impl<'a, 't> Part<'a, 't> {
             events += entries * self.start(props);
         }
         let may_get_lanes = self.expect_lanes && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
+        let before = self.walks.len();
         let mut time = self.body(l, props, around.clone());
         if may_get_lanes && may_take_lanes(l) {
+            self.walks.truncate(before);
             time = time.min(self.body(l, props, Around { lanes: true, ..around }));
         }
         self.values.leave();
@@ -245,6 +255,7 @@ impl<'a, 't> Part<'a, 't> {
                 accesses.push(touch);
             }
         }
+        self.find_near(&mut accesses);
         let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
         let lanes = self.lanes(widest);
         let per_thread = executions / self.threads();
@@ -257,6 +268,18 @@ impl<'a, 't> Part<'a, 't> {
             match self.direct.chains.iter_mut().find(|(e, _)| *e == element) {
                 Some((_, t)) => *t += wait,
                 None => self.direct.chains.push((element, wait)),
+            }
+        }
+    }
+
+    /// Notes which accesses find what others have brought into the first level.
+    fn find_near(&mut self, accesses: &mut [Touch]) {
+        let room = self.target.levels.first().map_or(0.0, |l| l.bytes * PART_OF_FIRST);
+        for a in accesses {
+            let from = self.walks.len().saturating_sub(MOST_WALKS);
+            a.near = self.walks[from..].iter().any(|w| a.follows(w, &self.around, room));
+            if !a.near {
+                self.walks.push(a.walk(&self.around));
             }
         }
     }
@@ -346,7 +369,7 @@ impl<'a, 't> Part<'a, 't> {
         if self.values.bytes() <= level.bytes {
             return 0.0;
         }
-        let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers).collect();
+        let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
         let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth)).sum::<f64>();
         // The outermost loop of which an iteration finds what the one before it has touched.
         let depths = self.around.len();

@@ -70,6 +70,7 @@ enum Step {
 
 /// An access to a tensor.
 pub(super) struct Touch {
+    pub tensor: Symbol,
     /// By how much its address grows with each loop around, outermost first.
     steps: Vec<Step>,
     /// Of an element.
@@ -77,6 +78,8 @@ pub(super) struct Touch {
     pub written: bool,
     /// Whether it is an element of an array that stays in registers.
     pub in_registers: bool,
+    /// Whether an access before it in the same iteration of a loop around has brought it in, or does so soon.
+    pub near: bool,
     /// The bytes of the whole tensor.
     pub all: f64,
 }
@@ -93,7 +96,16 @@ impl Touch {
         // Its elements have names of their own once loops of constant trip counts are unrolled.
         let unrolled = |(l, step): (&Around, &Step)| *step == Step::Bytes(0.0) || l.is_unrolled();
         let in_registers = values.may_be_in_registers(tensor) && around.iter().zip(&steps).all(unrolled);
-        Touch { steps, bytes, written: false, in_registers, all: sizes.iter().product::<f64>() * bytes }
+        let tensor = tensor.clone();
+        Touch {
+            tensor,
+            steps,
+            bytes,
+            written: false,
+            in_registers,
+            near: false,
+            all: sizes.iter().product::<f64>() * bytes,
+        }
     }
 
     pub fn written(mut self) -> Touch {
@@ -120,6 +132,24 @@ impl Touch {
     /// Whether it is the same element in all iterations of the innermost loop.
     pub fn stays(&self) -> bool {
         self.last() == Some(Growth::None)
+    }
+
+    /// The access as what comes after it knows it.
+    pub fn walk(&self, around: &[Around]) -> Walk {
+        let loops = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
+        Walk { tensor: self.tensor.clone(), loops }
+    }
+
+    /// Whether it goes through its tensor as another access does, in loops that are around both, and what it touches
+    /// while they stand still is less than `bytes`.
+    pub fn follows(&self, other: &Walk, around: &[Around], bytes: f64) -> bool {
+        let both =
+            || around.iter().zip(&self.steps).zip(&other.loops).take_while(|((l, _), (iter, _))| l.iter == *iter);
+        let depth = both().count();
+        other.tensor == self.tensor
+            && depth > 0
+            && both().all(|((_, own), (_, others))| own == others)
+            && self.footprint(around, depth) <= bytes
     }
 
     /// Bytes that the loops from this depth on touch, in whole cache lines.
@@ -149,6 +179,12 @@ impl Touch {
         }
         (apart * piece.max(LINE)).min(self.all.max(LINE))
     }
+}
+
+/// How an access goes through its tensor: by how much its address grows with each loop.
+pub(super) struct Walk {
+    tensor: Symbol,
+    loops: Vec<(Symbol, Step)>,
 }
 
 /// Adds what one index contributes to the growth of an address.
