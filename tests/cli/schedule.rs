@@ -206,7 +206,10 @@ fn schedules_are_chosen_by_rules() {
     {
         assert!(text.contains(rule), "{rule}: {text}");
     }
+    assert!(text.contains("# Estimates against the roofline\n") && text.contains(" (memory), "), "{text}");
+    assert!(!text.contains("warning: "), "{text}");
     let json: serde_json::Value = serde_json::from_str(&shown(&["--explain", "--json"])).expect("it is JSON");
+    assert!(json["nests"][0]["memory_ns"].as_f64() > Some(0.0), "{json}");
     let decisions = json["decisions"].as_array().expect("a list");
     assert!(decisions.iter().any(|d| d["rule"] == "auto_vectorize" && d["taken"] == 1), "{json}");
     assert!(shown(&[]).contains("for j in range(m):  # vectorize, partial(t +)"));
@@ -216,4 +219,23 @@ fn schedules_are_chosen_by_rules() {
     let gradient = ["--grad", "a", "--schedule", "auto"];
     assert_eq!(run(&folder, &gradient), run(&folder, &["--grad", "a"]));
     assert!(shown(&["--grad", "a", "--explain"]).contains("`i~b`"));
+}
+
+/// What is expected to be slow is told, with what stands in the way.
+#[test]
+fn loops_far_from_the_roofline_are_warned_about() {
+    let program = "
+def filtered(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    last: f64 = 0
+    for i in range(n):
+        last = 0.5 * last + sin(x[i]) / 3
+        y[i] = last
+    return y
+";
+    let folder = Folder::new(&[("filter.ft", program)]);
+    let text = folder.succeeds(&["show", "filter.ft", "--schedule", "auto", "--explain", "--size", "n=1000000"]);
+    let told = text.split("warning: ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(told.starts_with("`i` is expected to take "), "{told}");
+    assert!(told.contains("  in the way: vectorize(\"i\"): the loop `i` has a loop-carried dependence"), "{told}");
 }

@@ -28,6 +28,7 @@ mod model;
 mod nest;
 mod parallelize;
 mod reorder;
+mod roofline;
 mod scatter;
 mod structured;
 mod target;
@@ -38,6 +39,7 @@ mod use_lib;
 mod vectorize;
 
 pub use log::{Decision, Outcome, time};
+pub use roofline::Nest;
 pub use target::{Aim, LINE, Level, Prices, Target};
 pub use trips::{Estimate, Known};
 

@@ -1,12 +1,18 @@
 //! What rules ask about nests of loops.
 
 use crate::block::Block;
+use crate::schedule::Schedule;
 use crate::tree::Loop;
-use taffeta_ast::{LoopProps, Stmt, StmtKind};
+use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
 
 /// Whether a statement is a counted loop without marks.
 pub(super) fn is_unmarked(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if *props == LoopProps::default()) && Loop::of(s).is_some()
+}
+
+/// Whether a statement is a part of what a library does.
+pub(super) fn is_in_library(s: &Schedule, id: StmtId) -> bool {
+    s.around(id).iter().any(|l| matches!(l.kind(), StmtKind::For { props, .. } if props.library))
 }
 
 /// Whether a loop in a statement has marks, or it has itself.

@@ -56,7 +56,7 @@ pub(super) fn has_few_statements(body: &Stmt) -> bool {
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
-    let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let Some(l) = tree::find(&s.func().body, site).filter(|_| !nest::is_in_library(s, site)) else { return Vec::new() };
     let steps = format!("unroll(\"{}\")", s.called(&l));
     vec![Choice::new(steps, move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Others::default()))]
 }

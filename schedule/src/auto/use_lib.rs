@@ -45,8 +45,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
     let Some(l) = Loop::of(&stmt) else { return cut::option(s, site, &pays).into_iter().collect() };
     // Inside of a product that a library does already there is none.
-    let marked = |l: &Stmt| matches!(l.kind(), StmtKind::For { props, .. } if props.library);
-    if s.around(site).iter().any(marked) {
+    if nest::is_in_library(s, site) {
         return Vec::new();
     }
     if !as_lib::sketch(s, &l).is_some_and(|p| pays(site, &p)) {

@@ -48,7 +48,7 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
-    if traverses(s.func(), &l) {
+    if nest::is_in_library(s, site) || traverses(s.func(), &l) {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));

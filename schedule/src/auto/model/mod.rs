@@ -123,6 +123,15 @@ impl<'t> Model<'t> {
         Part::new(self.target, &mut values, self.expect_lanes).whole(stmt)
     }
 
+    /// What an outermost statement takes; what its arithmetic takes at least, and its bytes.
+    pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> (f64, f64, f64) {
+        let mut values = Values::new(func, self.target);
+        let estimate = Part::new(self.target, &mut values, self.expect_lanes).whole(stmt);
+        let mut values = Values::new(func, self.target);
+        let (arithmetic, memory) = Part::new(self.target, &mut values, self.expect_lanes).roof(stmt);
+        (estimate, arithmetic, memory)
+    }
+
     /// The trip count of a loop, in the loops around it.
     pub fn trips(&self, func: &Func, around: &[Stmt], l: &Loop) -> Estimate {
         self.inside(func, around).enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body)

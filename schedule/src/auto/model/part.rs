@@ -6,6 +6,7 @@ use super::touch::{Growth, Touch, Walk};
 use crate::auto::target::{Level, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
+use rustc_hash::FxHashMap;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
@@ -42,6 +43,17 @@ pub(super) struct Part<'a, 't> {
     walks: Vec<Walk>,
     /// What the statements directly in the present loop take.
     direct: Direct,
+    /// What all statements take at least.
+    roof: Roof,
+}
+
+/// What statements take at least.
+#[derive(Default)]
+struct Roof {
+    /// Their operations in whole vectors, on all threads.
+    arithmetic: f64,
+    /// The bytes of each tensor that they touch.
+    bytes: FxHashMap<Symbol, f64>,
 }
 
 /// What the statements directly in a loop take, with all that it is executed.
@@ -86,6 +98,7 @@ impl<'a, 't> Part<'a, 't> {
             stored: Vec::new(),
             walks: Vec::new(),
             direct: Direct::default(),
+            roof: Roof::default(),
         }
     }
 
@@ -93,6 +106,17 @@ impl<'a, 't> Part<'a, 't> {
     pub fn whole(mut self, s: &Stmt) -> f64 {
         let time = self.stmt(s);
         time + self.direct.time(self.target.registers())
+    }
+
+    /// What a statement's arithmetic takes at least, and its bytes.
+    pub fn roof(mut self, s: &Stmt) -> (f64, f64) {
+        self.stmt(s);
+        let bytes: f64 = self.roof.bytes.values().sum();
+        let levels = &self.target.levels;
+        // From the level that has room for all of the program's tensors.
+        let from = levels.iter().find(|l| self.values.bytes() <= l.bytes).or(levels.last());
+        let scales = from.map_or(1.0, |l| l.scales.min(self.target.threads as f64));
+        (self.roof.arithmetic, from.map_or(0.0, |l| bytes * l.per_byte / scales))
     }
 
     /// What the loops of a statement take, and its branches; what else it does is added to what the loop around does.
@@ -150,6 +174,7 @@ impl<'a, 't> Part<'a, 't> {
         let updates = entries * trips.iter().product::<f64>();
         let alone = updates * prices.simple / lanes / (prices.library * whole).max(1e-3);
         let around = self.threads();
+        self.roof.arithmetic += updates * prices.simple / lanes / self.target.threads as f64;
         let worth = alone / calls.max(1.0) / prices.region;
         let threads = if around > 1.0 { 1.0 } else { worth.clamp(1.0, self.target.threads as f64) };
         (calls * prices.call + alone / threads) / around
@@ -260,6 +285,7 @@ impl<'a, 't> Part<'a, 't> {
         let lanes = self.lanes(widest);
         let per_thread = executions / self.threads();
         self.direct.compute += self.compute(&work, &accesses, lanes) * per_thread;
+        self.lift_roof(&work, &accesses, widest, executions);
         self.direct.levels += self.levels(&accesses, self.threads());
         self.direct.reload = self.target.prices.load * per_thread / lanes;
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
@@ -269,6 +295,16 @@ impl<'a, 't> Part<'a, 't> {
                 Some((_, t)) => *t += wait,
                 None => self.direct.chains.push((element, wait)),
             }
+        }
+    }
+
+    /// Adds a statement to what all take at least.
+    fn lift_roof(&mut self, work: &Work, accesses: &[Touch], widest: f64, executions: f64) {
+        let lanes = (self.target.vector_bytes as f64 / widest).max(1.0);
+        self.roof.arithmetic += self.compute(work, &[], lanes) * executions / self.target.threads as f64;
+        for a in accesses.iter().filter(|a| !a.in_registers) {
+            let bytes = self.roof.bytes.entry(a.tensor.clone()).or_default();
+            *bytes = bytes.max(a.footprint(&self.around, 0));
         }
     }
 
