@@ -10,7 +10,7 @@ use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
 use taffeta_analysis::query::product::{Operand, Product};
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
