@@ -45,6 +45,7 @@ mod tree;
 mod trip_count;
 mod typed;
 mod value;
+mod written;
 
 pub use primitives::{Documentation, documentation};
 pub use refusal::{Reason, Refusal};

@@ -138,6 +138,17 @@ pub fn tensors(func: &Func) -> Vec<Declared> {
     all
 }
 
+/// The statements that store to a tensor or reduce into it, in the order of the text.
+pub fn writes(func: &Func, tensor: &Symbol) -> Vec<Stmt> {
+    let mut all = Vec::new();
+    func.body.walk(&mut |w| {
+        if matches!(w.kind(), StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor) {
+            all.push(w.clone());
+        }
+    });
+    all
+}
+
 /// The tensor that a selector names. Of several of that name it is the only one that the statement `used_in` uses and
 /// does not declare.
 pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {

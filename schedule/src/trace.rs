@@ -4,6 +4,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::selector;
 use crate::value::{Arg, Handle, IndexMap, Value};
+use crate::written;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use taffeta_ast::{Func, Span, Stmt, StmtId};
@@ -68,6 +69,9 @@ pub enum Recorded {
         /// The loop's iterator, for people and as a check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
+        /// As a schedule function has it, for people: `"i~o"`, `s.writes("y")[1]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<String>,
     },
     /// A tensor's name and its place among the tensors of that name.
     Tensor {
@@ -75,6 +79,9 @@ pub enum Recorded {
         name: String,
         /// Which one of that name, counted from 0.
         place: usize,
+        /// As a schedule function has it, for people: `"t#2"`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<String>,
     },
     /// New indices from old ones, each a sum: coefficients of the old indices, then the constant.
     Map(Vec<Vec<i64>>),
@@ -101,13 +108,15 @@ fn record(value: &Value, s: &Schedule) -> Recorded {
             let now = s.stmt(&Arg::from(*id)).map_or(*id, |s| s.id());
             let found = place(&func.body, now, &mut 0);
             let name = found.as_ref().and_then(|(_, s)| selector::name(s)).map(str::to_string);
-            Recorded::Stmt { place: found.map_or(usize::MAX, |(place, _)| place), name }
+            let written = found.as_ref().and_then(|(_, s)| written::stmt(func, s));
+            Recorded::Stmt { place: found.map_or(usize::MAX, |(place, _)| place), name, written }
         }
         Value::Handle(Handle::Tensor(t)) => {
             let same = tensors(func).into_iter().filter(|s| s.name() == t.name()).collect::<Vec<_>>();
             Recorded::Tensor {
                 name: t.name().to_string(),
                 place: same.iter().position(|s| s == t).unwrap_or(usize::MAX),
+                written: written::tensor(func, t),
             }
         }
         Value::Map(m) => Recorded::Map(coefficients(m).unwrap_or_default()),
@@ -184,6 +193,22 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The steps as a schedule function of that name.
+    ///
+    /// # Errors
+    /// A step on something that has no name in schedule functions.
+    pub fn function(&self, name: &str, doc: &str) -> Result<String, Refusal> {
+        let mut out = format!("@schedule({})\ndef {name}(s):\n    \"\"\"{doc}\"\"\"\n", self.entry);
+        for (k, step) in self.steps.iter().enumerate() {
+            if let Some(arg) = step.unsaid() {
+                let message = format!("step {} works on something without a name: {}", k + 1, arg.value);
+                return Err(Refusal::target(message).help("`--trace FILE.json` keeps all steps"));
+            }
+            out += &format!("    {step}\n");
+        }
+        Ok(out)
+    }
+
     /// Takes all steps on a program.
     ///
     /// # Errors
@@ -219,7 +244,26 @@ impl Trace {
     }
 }
 
+impl Step {
+    /// The first argument that a schedule function has no words for.
+    fn unsaid(&self) -> Option<&Argument> {
+        self.args.iter().find(|a| !a.value.can_be_said())
+    }
+}
+
 impl Recorded {
+    /// Whether what is displayed means this value in a schedule function.
+    fn can_be_said(&self) -> bool {
+        match self {
+            Recorded::None | Recorded::Bool(_) | Recorded::Int(_) | Recorded::Str(_) => true,
+            Recorded::Float(x) => x.is_finite(),
+            Recorded::List(v) => v.iter().all(Recorded::can_be_said),
+            Recorded::Stmt { written, .. } | Recorded::Tensor { written, .. } => written.is_some(),
+            // Of one that is not a sum there are no rows.
+            Recorded::Map(rows) => !rows.is_empty(),
+        }
+    }
+
     /// What it means on a program.
     ///
     /// # Errors
@@ -234,13 +278,13 @@ impl Recorded {
             Recorded::Float(f) => Value::Float(*f),
             Recorded::Str(s) => Value::Str(s.clone()),
             Recorded::List(v) => Value::List(v.iter().map(|v| v.revive(func)).collect::<Result<_, _>>()?),
-            Recorded::Stmt { place, name } => {
+            Recorded::Stmt { place, name, .. } => {
                 let all = statements(func);
                 let found = all.get(*place).filter(|s| selector::name(s) == name.as_deref());
                 let id: StmtId = found.ok_or_else(|| changed(name.as_deref().unwrap_or("a statement")))?.id();
                 id.into()
             }
-            Recorded::Tensor { name, place } => {
+            Recorded::Tensor { name, place, .. } => {
                 let found = tensors(func).into_iter().filter(|t| t.name() == name).nth(*place);
                 Value::Handle(Handle::Tensor(found.ok_or_else(|| changed(name))?))
             }
@@ -291,8 +335,9 @@ impl fmt::Display for Recorded {
                 let items: Vec<String> = v.iter().map(ToString::to_string).collect();
                 write!(f, "[{}]", items.join(", "))
             }
+            Recorded::Stmt { written: Some(w), .. } | Recorded::Tensor { written: Some(w), .. } => f.write_str(w),
             Recorded::Stmt { name: Some(n), .. } => write!(f, "{n:?}"),
-            Recorded::Stmt { place, name: None } => write!(f, "<statement {place}>"),
+            Recorded::Stmt { place, name: None, .. } => write!(f, "<statement {place}>"),
             Recorded::Tensor { name, .. } => write!(f, "{name:?}"),
             Recorded::Map(rows) => {
                 let width = rows.first().map_or(0, |r| r.len().saturating_sub(1));

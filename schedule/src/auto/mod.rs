@@ -230,7 +230,8 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let taken = best.as_ref().map_or(0, |(_, k, _)| *k);
         let site = match stmt.kind() {
             StmtKind::VarDef { tensor, .. } => tensor.symbol.name().to_string(),
-            _ => s.called(&stmt),
+            StmtKind::For { .. } => s.called(&stmt),
+            _ => crate::written::stmt(s.func(), &stmt).unwrap_or_default(),
         };
         if let Some((.., trial)) = best {
             s.become_tried(trial);

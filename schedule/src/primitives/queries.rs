@@ -2,6 +2,7 @@
 
 use super::{Entry, Run};
 use crate::refusal::Refusal;
+use crate::selector;
 use crate::tree::Loop;
 use crate::value::{Arg, Value};
 use taffeta_ast::{Stmt, StmtKind};
@@ -74,13 +75,8 @@ pub(crate) const WRITES: Entry = Entry {
     doc: "",
     run: Run::Query(|s, args| {
         let tensor = s.tensor(args.need("tensor")?)?;
-        let mut all = Vec::new();
-        s.func().body.walk(&mut |w| {
-            if matches!(w.kind(), StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor.symbol()) {
-                all.push(Value::from(w.id()));
-            }
-        });
-        Ok(Value::List(all))
+        let all = selector::writes(s.func(), tensor.symbol());
+        Ok(Value::List(all.iter().map(|w| w.id().into()).collect()))
     }),
 };
 

@@ -221,7 +221,9 @@ const MOST_BACK: usize = 4;
 /// The same in a program that has some statements fewer before what is meant.
 fn moved(value: &Recorded, back: usize) -> Recorded {
     match value {
-        Recorded::Stmt { place, name } => Recorded::Stmt { place: place.saturating_sub(back), name: name.clone() },
+        Recorded::Stmt { place, name, .. } => {
+            Recorded::Stmt { place: place.saturating_sub(back), name: name.clone(), written: None }
+        }
         Recorded::List(v) => Recorded::List(v.iter().map(|v| moved(v, back)).collect()),
         other => other.clone(),
     }

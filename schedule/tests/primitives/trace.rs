@@ -42,7 +42,8 @@ fn is_json_and_names_what_it_points_at() {
                   "value": {
                     "stmt": {
                       "place": 0,
-                      "name": "i~o"
+                      "name": "i~o",
+                      "written": "\"i~o\""
                     }
                   }
                 }

@@ -1,0 +1,89 @@
+//! `auto_fission`: what scatters, cut out of the loops that threads can share out.
+
+use super::decides;
+use expect_test::expect;
+
+/// Weights of edges, each of which takes a while, and sums of them at the nodes that edges lead to.
+const WEIGHTS: &str = "
+def f(x: f32[m], to: i32[m], y: inout[f32[n]]):
+    for e in range(m):
+        w = exp(x[e]) * tanh(x[e])
+        y[to[e]] += w
+";
+
+#[test]
+fn what_scatters_is_cut_out_of_what_takes_longer() {
+    decides(
+        WEIGHTS,
+        "auto_fission",
+        &[("m", 1000000), ("n", 1000000)],
+        expect![[r#"
+        `e`
+            keep                                         13.2 ms
+          * fission("e") around what it scatters         7.54 ms
+        w = empty((m,), f32)
+        for e in range(m):
+            w[e] = exp(x[e]) * tanh(x[e])
+        for e in range(m):
+            y[cast(to[e], i64)] += w[e]
+    "#]],
+    );
+}
+
+#[test]
+fn what_takes_no_longer_than_to_keep_it_stays() {
+    let text = WEIGHTS.replace("exp(x[e]) * tanh(x[e])", "2 * x[e]");
+    decides(
+        &text,
+        "auto_fission",
+        &[("m", 1000000), ("n", 1000000)],
+        expect![[r#"
+        `e`
+          * keep                                         1.20 ms
+            fission("e") around what it scatters         1.60 ms
+        for e in range(m):
+            w = empty((), f32)
+            w = 2.0 * x[e]
+            y[cast(to[e], i64)] += w
+    "#]],
+    );
+    // Too few for threads.
+    decides(
+        WEIGHTS,
+        "auto_fission",
+        &[("m", 20), ("n", 1000000)],
+        expect![[r#"
+        `e`
+          * keep                                         265 ns
+            fission("e") around what it scatters         2.19 µs
+        for e in range(m):
+            w = empty((), f32)
+            w = exp(x[e]) * tanh(x[e])
+            y[cast(to[e], i64)] += w
+    "#]],
+    );
+}
+
+/// What an edge reads, edges before it may have written.
+#[test]
+fn what_reads_sums_of_earlier_iterations_stays() {
+    let text = "
+def f(x: f32[m], to: i32[m], y: inout[f32[m]], z: inout[f32[m]]):
+    for e in range(m):
+        y[to[e]] += exp(x[e])
+        z[e] = tanh(y[e])
+";
+    decides(
+        text,
+        "auto_fission",
+        &[("m", 1000000)],
+        expect![[r#"
+        `e`
+          * keep                                         13.5 ms
+            fission("e") around what it scatters         refused: the first half needs what the second half does in earlier iterations of `e`
+        for e in range(m):
+            y[cast(to[e], i64)] += exp(x[e])
+            z[e] = tanh(y[e])
+    "#]],
+    );
+}

@@ -1,0 +1,219 @@
+//! `auto_parallelize`: loops on threads.
+
+use super::{PRODUCT, decides};
+use expect_test::expect;
+
+#[test]
+fn outer_loops_run_on_threads() {
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[("n", 500)],
+        expect![[r#"
+            `i`
+                keep                                         163 ms
+              * parallelize("i")                             81.4 ms
+                parallelize("j")                             82.4 ms
+                parallelize("k")                             201 s
+            for i in range(n):  # parallel
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    // Too small; of a size that nobody knows; carried by the outer loop.
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[("n", 8)],
+        expect![[r#"
+            `i`
+              * keep                                         775 ns
+                parallelize("i")                             2.39 µs
+                parallelize("j")                             16.4 µs
+                parallelize("k")                             142 µs
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    decides(
+        PRODUCT,
+        "auto_parallelize",
+        &[],
+        expect![[r#"
+            `i`
+                keep                                         1.30 s
+              * parallelize("i", above=15)                   651 ms
+                parallelize("j", above=63)                   653 ms
+                parallelize("k", above=1023)                 1.30 s
+            for i in range(n):  # parallel(above=15)
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    let carried = "
+def f(a: inout[f32[t, n]]):
+    for i in range(1, t):
+        for j in range(n):
+            a[i, j] = a[i - 1, j] + 1
+";
+    decides(
+        carried,
+        "auto_parallelize",
+        &[("t", 10), ("n", 1000000)],
+        expect![[r#"
+            `i`
+                keep                                         7.20 ms
+                parallelize("i")                             refused: the loop `i` has a loop-carried dependence
+              * parallelize("j")                             3.62 ms
+            for i in range(1, t):
+                for j in range(n):  # parallel
+                    a[i, j] = a[i - 1, j] + 1.0
+        "#]],
+    );
+    let few = "
+def f(a: inout[f32[3, n]]):
+    for i in range(3):
+        for j in range(n):
+            a[i, j] = exp(a[i, j])
+";
+    decides(
+        few,
+        "auto_parallelize",
+        &[("n", 1000)],
+        expect![[r#"
+        `i`
+            keep                                         19.5 µs
+            parallelize("i")                             15.0 µs
+          * parallelize(merge("i", "j"))                 11.8 µs
+            parallelize("j")                             15.8 µs
+        for i_j in range(n * 3):  # parallel
+            a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
+    "#]],
+    );
+}
+
+/// Rows are shared out; what is stored of a row is not.
+#[test]
+fn loops_over_what_is_stored_are_left_alone() {
+    let text = "
+def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += a[i, j] * x[j]
+    return y
+";
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 100000)],
+        expect![[r#"
+            `y.d0`
+              * keep                                         8.55 ms
+                vectorize("y.d0")                            8.55 ms
+            y = empty((n,), f64)
+            for y.d0 in range(n):
+                y[y.d0] = 0.0
+            for i in range(n):
+                for j in range(n):
+                    y[i] += a[i, j] * x[j]
+            return y
+        "#]],
+    );
+    decides(
+        text,
+        "auto_parallelize",
+        &[("n", 100000)],
+        expect![[r#"
+            `y.d0`
+                keep                                         8.55 ms
+              * parallelize("y.d0")                          8.51 ms
+            `i`
+                keep                                         8.51 ms
+              * parallelize("i")                             4.28 ms
+            y = empty((n,), f64)
+            for y.d0 in range(n):  # parallel
+                y[y.d0] = 0.0
+            for i in range(n):  # parallel
+                for j in range(n):
+                    y[i] += a[i, j] * x[j]
+            return y
+        "#]],
+    );
+}
+
+/// A row of scratch memory that all iterations share in the text.
+#[test]
+fn iterations_get_tensors_of_their_own() {
+    let text = "
+def f(a: inout[f64[n, m]]):
+    t = empty((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            t[j] = a[i, m - 1 - j]
+        for j in range(m):
+            a[i, j] = exp(t[j])
+";
+    decides(
+        text,
+        "auto_parallelize",
+        &[("n", 1000), ("m", 100)],
+        expect![[r#"
+            `i`
+                keep                                         666 µs
+              * privatize("t", "i"), parallelize("i")        335 µs
+                parallelize("j#1")                           2.66 ms
+                parallelize("j#2")                           2.34 ms
+            for i in range(n):  # parallel
+                t = empty((m,), f64)
+                for j in range(m):
+                    t[j] = a[i, m - 1 - j]
+                for j in range(m):
+                    a[i, j] = exp(t[j])
+        "#]],
+    );
+}
+
+/// Steps of time are taken one after the other; each of the two loops in them is shared out.
+#[test]
+fn loops_in_a_time_loop_run_on_threads_each() {
+    let text = "
+def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
+    for t in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                b[i, j] = a[i - 1, j] + a[i + 1, j]
+        for i in range(1, n - 1):
+            for j in range(1, n - 1):
+                a[i, j] = b[i, j - 1] + b[i, j + 1]
+";
+    decides(
+        text,
+        "auto_parallelize",
+        &[("n", 1000), ("steps", 100)],
+        expect![[r#"
+        `t`
+            keep                                         306 ms
+            parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
+          * parallelize("i#1")                           230 ms
+            parallelize("j#1")                           357 ms
+            parallelize("i#2")                           230 ms
+            parallelize("j#2")                           357 ms
+        `i#2`
+            keep                                         230 ms
+          * parallelize("i#2")                           153 ms
+            parallelize("j#2")                           281 ms
+        for t in range(steps):
+            for i in range(1, n - 1):  # parallel
+                for j in range(1, n - 1):
+                    b[i, j] = a[i - 1, j] + a[i + 1, j]
+            for i in range(1, n - 1):  # parallel
+                for j in range(1, n - 1):
+                    a[i, j] = b[i, j - 1] + b[i, j + 1]
+    "#]],
+    );
+}

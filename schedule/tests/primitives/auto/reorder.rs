@@ -1,0 +1,142 @@
+//! `auto_reorder`: the order of nests, and loops of their own for what stands between them.
+
+use super::{PRODUCT, decides};
+use crate::common::{body, entry};
+use expect_test::expect;
+use std::sync::Arc;
+use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::Target;
+
+#[test]
+fn the_innermost_loop_goes_through_what_lies_side_by_side() {
+    decides(
+        PRODUCT,
+        "auto_reorder",
+        &[("n", 500)],
+        expect![[r#"
+            `i`
+                keep                                         128 ms
+                reorder(["j", "k", "i"])                     241 ms
+                reorder(["k", "j", "i"])                     241 ms
+              * reorder(["i", "k", "j"])                     20.5 ms
+                reorder(["k", "i", "j"])                     21.1 ms
+                reorder(["j", "i", "k"])                     128 ms
+            for i in range(n):
+                for k in range(n):
+                    for j in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    // Column sums; and rows, which are right.
+    let sums = "
+def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
+    for j in range(n):
+        for i in range(n):
+            y[j] += a[i, j]
+    for i in range(n):
+        for j in range(n):
+            z[j] += a[i, j]
+";
+    decides(
+        sums,
+        "auto_reorder",
+        &[("n", 2000)],
+        expect![[r#"
+            `j#1`
+                keep                                         5.45 ms
+              * reorder(["i#1", "j#1"])                      3.21 ms
+            `i#2`
+              * keep                                         3.21 ms
+                reorder(["j#2", "i#2"])                      5.45 ms
+            for i in range(n):
+                for j in range(n):
+                    y[j] += a[i, j]
+            for i in range(n):
+                for j in range(n):
+                    z[j] += a[i, j]
+        "#]],
+    );
+}
+
+#[test]
+fn orders_that_a_dependence_forbids_are_refused() {
+    let text = "
+def f(a: inout[f32[n, n]]):
+    for j in range(1, n):
+        for i in range(n - 1):
+            a[i, j] = a[i + 1, j - 1] * 2
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 2000)],
+        expect![[r#"
+            `j`
+              * keep                                         7.68 ms
+                reorder(["i", "j"])                          refused: it would reverse a dependence
+            for j in range(1, n):
+                for i in range(n - 1):
+                    a[i, j] = a[i + 1, j - 1] * 2.0
+        "#]],
+    );
+}
+
+#[test]
+fn what_stands_between_loops_gets_loops_of_its_own() {
+    let text = "
+def f(x: f64[n, m], c: inout[f64[m, m]]):
+    for i in range(m - 1):
+        for j in range(i + 1, m):
+            c[i, j] = 0
+            for k in range(n):
+                c[i, j] += x[k, i] * x[k, j]
+            c[j, i] = c[i, j]
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 1000), ("m", 1000)],
+        expect![[r#"
+            `i`
+                keep                                         961 ms
+                reorder(["j", "k", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["k", "j", "i"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["k", "i", "j"])                     refused: the nest is not perfect, and `k` may not run at all
+                reorder(["j", "i", "k"])                     refused: the nest is not perfect, and `k` may not run at all
+              * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 165 ms
+            for i in range(m - 1):
+                for j in range(i + 1, m):
+                    c[i, j] = 0.0
+                for k in range(n):
+                    for j in range(i + 1, m):
+                        c[i, j] += x[k, i] * x[k, j]
+                for j in range(i + 1, m):
+                    c[j, i] = c[i, j]
+        "#]],
+    );
+}
+
+/// What loops over a structured tensor skip, they skip in the order of its levels: another order is no better for what
+/// lies side by side.
+#[test]
+fn loops_stay_in_the_order_of_what_is_stored() {
+    let text = "
+def f(a: f64[n, m] @ csr, b: inout[f64[m, n]], x: f64[m], y: inout[f64[n]]):
+    for i in range(n):
+        for j in range(m):
+            b[j, i] += a[i, j]
+    for i in range(n):
+        for j in range(m):
+            y[i] += a[i, j] * x[j]
+";
+    let (func, _) = entry(text);
+    for stored in [None, Some(4), Some(1_000_000)] {
+        let mut target = Target::portable(2);
+        target.sizes = [("n".to_string(), 100_000), ("m".to_string(), 100_000)].into();
+        target.sizes.extend(stored.map(|n| ("a.stored".to_string(), n)));
+        let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
+        s.call("auto_reorder", &[]).unwrap_or_else(|r| panic!("{}", r.message));
+        assert!(s.trace().steps.is_empty(), "{stored:?}: {}", body(s.func()));
+    }
+}

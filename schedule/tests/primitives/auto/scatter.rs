@@ -1,0 +1,94 @@
+//! `auto_scatter`: columns of rows that are scattered, some for each thread.
+
+use super::decides;
+use expect_test::expect;
+
+fn rows(columns: &str) -> String {
+    format!(
+        "
+def f(x: f32[m, {columns}], to: i32[m], y: inout[f32[n, {columns}]]):
+    for e in range(m):
+        for j in range({columns}):
+            y[to[e], j] += x[e, j]
+"
+    )
+}
+
+#[test]
+fn threads_have_columns_of_their_own() {
+    decides(
+        &rows("64"),
+        "auto_scatter",
+        &[("m", 100000), ("n", 1000)],
+        expect![[r#"
+        `e`
+            keep                                         2.63 ms
+          * columns of "j" for threads, 32 each          1.35 ms
+        for j_o in range(2):  # parallel
+            for e in range(m):
+                for j_i in range(32):  # vectorize
+                    y[cast(to[e], i64), j_o * 32 + j_i] += x[e, j_o * 32 + j_i]
+    "#]],
+    );
+    // Of a size that is expected, there may be more or fewer of them.
+    decides(
+        &rows("c"),
+        "auto_scatter",
+        &[("m", 100000), ("n", 1000), ("c", 64)],
+        expect![[r#"
+        `e`
+            keep                                         2.78 ms
+          * columns of "j" for threads, 32 each          1.42 ms
+        for j_o in range((c + 31) // 32):  # parallel
+            for e in range(m):
+                for j_i in range(32):  # vectorize
+                    if j_o * 32 + j_i < c:
+                        y[cast(to[e], i64), j_o * 32 + j_i] += x[e, j_o * 32 + j_i]
+    "#]],
+    );
+}
+
+/// A thread would have less than two vectors of a row.
+#[test]
+fn a_few_columns_are_not_shared_out() {
+    decides(
+        &rows("8"),
+        "auto_scatter",
+        &[("m", 100000), ("n", 1000)],
+        expect![[r#"
+        for e in range(m):
+            for j in range(8):
+                y[cast(to[e], i64), j] += x[e, j]
+    "#]],
+    );
+}
+
+#[test]
+fn columns_of_which_nobody_knows_how_many_are_not_shared_out() {
+    decides(
+        &rows("c"),
+        "auto_scatter",
+        &[("m", 100000), ("n", 1000)],
+        expect![[r#"
+        for e in range(m):
+            for j in range(c):
+                y[cast(to[e], i64), j] += x[e, j]
+    "#]],
+    );
+}
+
+/// Rows that are written in order can be shared out as they are.
+#[test]
+fn what_does_not_scatter_is_left_to_threads() {
+    let text = rows("64").replace("to[e]", "e").replace("y: inout[f32[n", "y: inout[f32[m");
+    decides(
+        &text,
+        "auto_scatter",
+        &[("m", 100000)],
+        expect![[r#"
+        for e in range(m):
+            for j in range(64):
+                y[e, j] += x[e, j]
+    "#]],
+    );
+}

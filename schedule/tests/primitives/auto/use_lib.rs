@@ -1,0 +1,175 @@
+//! `auto_use_lib`: products by a library, where they stand alone and where they are cut out.
+
+use super::{PRODUCT, decides};
+use expect_test::expect;
+
+#[test]
+fn large_products_are_done_by_a_library() {
+    decides(
+        PRODUCT,
+        "auto_use_lib",
+        &[("n", 500)],
+        expect![[r#"
+            `i`
+                keep                                         128 ms
+              * as_lib("i")                                  2.09 ms
+            for i in range(n):  # library
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    decides(
+        PRODUCT,
+        "auto_use_lib",
+        &[("n", 4)],
+        expect![[r#"
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += a[i, k] * b[k, j]
+        "#]],
+    );
+    // Not a product; and one that reads what it writes.
+    let others = "
+def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] = max(c[i, j], a[i, k] + b[k, j])
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i, j] += c[i, k] * b[k, j]
+";
+    decides(
+        others,
+        "auto_use_lib",
+        &[("n", 500)],
+        expect![[r#"
+            `i#2`
+              * keep                                         291 ms
+                as_lib("i#2")                                refused: `c` is read in the nest that writes it
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] = max(c[i, j], a[i, k] + b[k, j])
+            for i in range(n):
+                for j in range(n):
+                    for k in range(n):
+                        c[i, j] += c[i, k] * b[k, j]
+        "#]],
+    );
+}
+
+/// Two layers of a network, row by row.
+#[test]
+fn products_are_cut_out_of_a_loop() {
+    let text = "
+def f(x: f32[n, d], w: f32[d, d], v: f32[d, d], y: inout[f32[n, d]]):
+    for i in range(n):
+        t = zeros((d,), f32)
+        for k in range(d):
+            for j in range(d):
+                t[j] += x[i, k] * w[k, j]
+        for j in range(d):
+            t[j] = max(t[j], 0.0)
+        for k in range(d):
+            for j in range(d):
+                y[i, j] += t[k] * v[k, j]
+        for j in range(d):
+            y[i, j] = exp(y[i, j])
+";
+    decides(
+        text,
+        "auto_use_lib",
+        &[("n", 1000), ("d", 200)],
+        expect![[r#"
+        `i`
+            keep                                         7.57 ms
+          * as_lib of 2 products in "i", cut out         1.75 ms
+        t = empty((n, d), f32)
+        for i in range(n):
+            for t.d0 in range(d):
+                t[i, t.d0] = 0.0
+        for i in range(n):  # library
+            for k in range(d):
+                for j in range(d):
+                    t[i, j] += x[i, k] * w[k, j]
+        for i in range(n):
+            for j in range(d):
+                t[i, j] = max(t[i, j], 0.0)
+        for i in range(n):  # library
+            for k in range(d):
+                for j in range(d):
+                    y[i, j] += t[i, k] * v[k, j]
+        for i in range(n):
+            for j in range(d):
+                y[i, j] = exp(y[i, j])
+    "#]],
+    );
+}
+
+/// The rows of one step are made of those of the step before.
+#[test]
+fn a_product_that_iterations_wait_for_is_not_cut_out() {
+    let text = "
+def f(w: f32[d, d], h: inout[f32[n + 1, d, d]], c: inout[f32[n, d, d]]):
+    for i in range(n):
+        for r in range(d):
+            for k in range(d):
+                for j in range(d):
+                    c[i, r, j] += h[i, r, k] * w[k, j]
+            for j in range(d):
+                h[i + 1, r, j] = tanh(c[i, r, j])
+";
+    decides(
+        text,
+        "auto_use_lib",
+        &[("n", 1000), ("d", 200)],
+        expect![[r#"
+        `i`
+          * keep                                         778 ms
+            as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+        `r`
+            keep                                         778 ms
+          * as_lib("r")                                  202 ms
+        for i in range(n):
+            for r in range(d):  # library
+                for k in range(d):
+                    for j in range(d):
+                        c[i, r, j] += h[i, r, k] * w[k, j]
+            for r in range(d):
+                for j in range(d):
+                    h[i + 1, r, j] = tanh(c[i, r, j])
+    "#]],
+    );
+    let text = "
+def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
+    for i in range(n):
+        for k in range(d):
+            for j in range(d):
+                c[i, j] += h[i, k] * w[k, j]
+        for j in range(d):
+            h[i + 1, j] = tanh(c[i, j])
+";
+    decides(
+        text,
+        "auto_use_lib",
+        &[("n", 1000), ("d", 200)],
+        expect![[r#"
+        `i`
+          * keep                                         3.89 ms
+            as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+        `s.writes("c")[0]`
+          * keep                                         3.89 ms
+            as_lib of the product in "i", cut out        refused: the first half needs what the second half does in earlier iterations of `i`
+        for i in range(n):
+            for k in range(d):
+                for j in range(d):
+                    c[i, j] += h[i, k] * w[k, j]
+            for j in range(d):
+                h[i + 1, j] = tanh(c[i, j])
+    "#]],
+    );
+}
