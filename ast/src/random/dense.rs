@@ -177,6 +177,12 @@ impl Gen {
             5 => self.recurrence(),
             6 => self.counted(),
             7 => self.private(),
+            // (A bit of the next number, as in `private`.)
+            9 | 10 if self.rng.clone().random::<u64>() % 2 == 0 => match self.below(3) {
+                0 => self.scattered(),
+                1 => self.few_sums(),
+                _ => self.summed_and_scattered(),
+            },
             8 => {
                 // Two loops of one length, of which the second one may read what the first one writes.
                 let over = self.size();
@@ -273,6 +279,55 @@ impl Gen {
                 return reduce(&h, [&at], ReduceOp::Add, &Expr::int(1).cast(h.dtype));
             }
             reduce(&z, [&at], ReduceOp::Add, &g.value(&z, iters))
+        })
+    }
+
+    /// Rows that are added to those that the input decides.
+    fn scattered(&mut self) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        let (x, k) = (self.outputs[0].clone(), self.inputs[3].clone());
+        self.nest(&[n.clone(), m], false, &mut Vec::new(), &mut |g, iters| {
+            let [i, j] = [0, 1].map(|k| iters[k].value.clone());
+            reduce(&x, [&k.load([i]).modulo(&n), &j], ReduceOp::Add, &g.value(&x, iters))
+        })
+    }
+
+    /// A few sums at once, in a local tensor.
+    fn few_sums(&mut self) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        let (v, k, z) = (self.inputs[2].clone(), self.inputs[3].clone(), self.outputs[2].clone());
+        let few = Expr::int([4, 32][self.below(2)]);
+        let t = local("w", v.dtype, [&few]);
+        let first = self.nest(std::slice::from_ref(&few), false, &mut Vec::new(), &mut |_, iters| {
+            store(&t, [&iters[0].value], &Expr::float(0.0, t.dtype))
+        });
+        let sums = self.nest(&[n.clone(), few.clone()], false, &mut Vec::new(), &mut |_, iters| {
+            let [i, c] = [0, 1].map(|k| &iters[k].value);
+            let value = v.load([k.load([i.clone()]).modulo(&n)]);
+            reduce(&t, [c], ReduceOp::Add, &value.times(&c.clone().cast(t.dtype)))
+        });
+        let last = self.nest(&[m, few], false, &mut Vec::new(), &mut |_, iters| {
+            let [j, c] = [0, 1].map(|k| &iters[k].value);
+            reduce(&z, [j], ReduceOp::Max, &t.load([c.clone()]))
+        });
+        var_def(&t, block([first, sums, last]))
+    }
+
+    /// Sums of rows, each of which is added to an element that the input decides.
+    fn summed_and_scattered(&mut self) -> Stmt {
+        let [n, m] = self.sizes.clone();
+        let (a, k) = (self.inputs[0].clone(), self.inputs[3].clone());
+        let (y, z) = (self.outputs[1].clone(), self.outputs[2].clone());
+        let t = local("w", a.dtype, []);
+        self.nest(std::slice::from_ref(&n), false, &mut Vec::new(), &mut |g, iters| {
+            let i = iters[0].value.clone();
+            let first = store(&t, [], &Expr::float(0.0, t.dtype));
+            let sum = g.nest(std::slice::from_ref(&m), false, &mut iters.to_vec(), &mut |_, iters| {
+                let j = iters[1].value.clone();
+                reduce(&t, [], ReduceOp::Add, &a.load([i.clone(), j.clone()]).times(&z.load([j])))
+            });
+            let last = reduce(&y, [&k.load([i]).modulo(&n)], ReduceOp::Add, &t.load([]));
+            var_def(&t, block([first, sum, last]))
         })
     }
 
