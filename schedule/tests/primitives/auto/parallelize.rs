@@ -66,9 +66,9 @@ def f(a: inout[f32[t, n]]):
         &[("t", 10), ("n", 1000000)],
         expect![[r#"
             `i`
-                keep                                         7.20 ms
+                keep                                         3.60 ms
                 parallelize("i")                             refused: the loop `i` has a loop-carried dependence
-              * parallelize("j")                             3.62 ms
+              * parallelize("j")                             1.82 ms
             for i in range(1, t):
                 for j in range(n):  # parallel
                     a[i, j] = a[i - 1, j] + 1.0
@@ -196,24 +196,24 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
         "auto_parallelize",
         &[("n", 1000), ("steps", 100)],
         expect![[r#"
-        `t`
-            keep                                         306 ms
-            parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
-          * parallelize("i#1")                           230 ms
-            parallelize("j#1")                           357 ms
-            parallelize("i#2")                           230 ms
-            parallelize("j#2")                           357 ms
-        `i#2`
-            keep                                         230 ms
-          * parallelize("i#2")                           153 ms
-            parallelize("j#2")                           281 ms
-        for t in range(steps):
-            for i in range(1, n - 1):  # parallel
-                for j in range(1, n - 1):
-                    b[i, j] = a[i - 1, j] + a[i + 1, j]
-            for i in range(1, n - 1):  # parallel
-                for j in range(1, n - 1):
-                    a[i, j] = b[i, j - 1] + b[i, j + 1]
-    "#]],
+            `t`
+                keep                                         204 ms
+                parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
+              * parallelize("i#1")                           153 ms
+                parallelize("j#1")                           281 ms
+                parallelize("i#2")                           153 ms
+                parallelize("j#2")                           281 ms
+            `i#2`
+                keep                                         153 ms
+              * parallelize("i#2")                           102 ms
+                parallelize("j#2")                           230 ms
+            for t in range(steps):
+                for i in range(1, n - 1):  # parallel
+                    for j in range(1, n - 1):
+                        b[i, j] = a[i - 1, j] + a[i + 1, j]
+                for i in range(1, n - 1):  # parallel
+                    for j in range(1, n - 1):
+                        a[i, j] = b[i, j - 1] + b[i, j + 1]
+        "#]],
     );
 }

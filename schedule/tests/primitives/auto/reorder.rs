@@ -72,7 +72,7 @@ def f(a: inout[f32[n, n]]):
         &[("n", 2000)],
         expect![[r#"
             `j`
-              * keep                                         7.68 ms
+              * keep                                         3.84 ms
                 reorder(["i", "j"])                          refused: it would reverse a dependence
             for j in range(1, n):
                 for i in range(n - 1):
