@@ -344,8 +344,8 @@ impl Emitter<'_> {
         may_fail
     }
 
-    /// The arrays of which every thread needs a copy, with the bytes of all, and the scalars of which every part has its
-    /// own.
+    /// The arrays of which every thread needs a copy, with the bytes of all, and the scalars of which every part has
+    /// its own.
     fn copied(&mut self, i: &str, l: &Loop<'_>) -> Option<Team> {
         let mut arrays: Vec<Copied> = Vec::new();
         let bytes = self.names.fresh(&format!("{i}_bytes"));

@@ -3,8 +3,8 @@
 //! *does*, for loops in steps of 1: a comparison of integers that grows by 1 or -1 with the iterator, and under which
 //! everything in the loop stands, cuts the range of the loop instead of being asked in each iteration.
 //!
-//! *requires*: checks, so that bounds do not have to be proved from the guards. *ensures*: ids and origins are kept; the
-//! same statements run in the same order, where that is proved.
+//! *requires*: checks, so that bounds do not have to be proved from the guards. *ensures*: ids and origins are kept;
+//! the same statements run in the same order, where that is proved.
 //!
 //! ```text
 //! for j in range(16):                      for j in range(min(16, n - i * 16)):

@@ -1,11 +1,11 @@
 //! Loops that become vector code: their bodies have no way out.
 //!
-//! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and the
-//! local scalars that they need.
+//! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and
+//! the local scalars that they need.
 //!
-//! *requires*: `checks`, `hoist` and `guards`; the schedule has seen to it that assertions do not depend on what the loop writes.
-//! *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop has written
-//! anything.
+//! *requires*: `checks`, `hoist` and `guards`; the schedule has seen to it that assertions do not depend on what the
+//! loop writes. *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop
+//! has written anything.
 //!
 //! ```text
 //! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):

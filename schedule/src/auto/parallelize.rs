@@ -40,7 +40,8 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// What is inside of an outermost loop is tried with it; once threads run a part of that, the other parts are tried too.
+/// What is inside of an outermost loop is tried with it; once threads run a part of that, the other parts are tried
+/// too.
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let mut around = s.around(site);

@@ -2,7 +2,8 @@
 //! Patterson 2009), nest by nest, and what stands in the way.
 //!
 //! The roof of a nest is the larger of two times: *arithmetic*, all its operations in whole vectors on all threads, and
-//! *memory*, every tensor that it touches brought once from the level that holds all of them, at that level's bandwidth.
+//! *memory*, every tensor that it touches brought once from the level that holds all of them, at that level's
+//! bandwidth.
 
 use super::model::Model;
 use super::{parallelize, vectorize};

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The *vector* loop goes along the rows of the result, the *row* loop over rows for which the same vectors are loaded;
-//! the loops that sum run around the block. So this is for all sums of products that libraries do not know: convolutions,
-//! products in pieces, weighted sums of neighbours. Blocks at the ends of rows and columns are loops of their own.
+//! the loops that sum run around the block. So this is for all sums of products that libraries do not know:
+//! convolutions, products in pieces, weighted sums of neighbours. Blocks at the ends of rows and columns are loops of
+//! their own.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};

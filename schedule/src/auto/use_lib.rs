@@ -1,7 +1,7 @@
 //! `auto_use_lib`: matrix products by a library, or by our own kernel where there is none.
 //!
-//! The primitive decides what is a product of matrices, and cuts off what stands beside it; the model decides whether it
-//! is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
+//! The primitive decides what is a product of matrices, and cuts off what stands beside it; the model decides whether
+//! it is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
 
 use super::model::Model;
 use super::{Choice, Others, Rule, cut, nest};

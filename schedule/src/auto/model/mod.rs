@@ -6,20 +6,20 @@
 //! max(Σ compute, max chain, Σ levels) · executions + events
 //! ```
 //!
-//! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made of
-//!   vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
+//! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made
+//!   of vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
 //! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
 //!   of other lanes; the chains of several elements run beside each other;
 //! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
-//!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop touches
-//!   while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in the same
-//!   iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil;
+//!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop
+//!   touches while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in
+//!   the same iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil;
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
 //!
-//! What a statement touches that another one of the same iteration has touched before costs nothing again, and what stays
-//! the same in the innermost loop is in a register, as long as there are registers. So are local arrays of a few elements
-//! whose indices are constants once loops are unrolled. Where all tensors of the program fit a level, nothing comes from
-//! behind it.
+//! What a statement touches that another one of the same iteration has touched before costs nothing again, and what
+//! stays the same in the innermost loop is in a register, as long as there are registers. So are local arrays of a few
+//! elements whose indices are constants once loops are unrolled. Where all tensors of the program fit a level, nothing
+//! comes from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
 //! (`trips`); a branch that is not known is taken half of the time.

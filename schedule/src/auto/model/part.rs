@@ -160,8 +160,8 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// A nest that a library does: its multiply-adds, on all threads where there are none around. Of small matrices much
-    /// of the time goes into the ends of blocks.
+    /// A nest that a library does: its multiply-adds, on all threads where there are none around. Of small matrices
+    /// much of the time goes into the ends of blocks.
     fn product(&mut self, nest: &Stmt) -> f64 {
         let entries = self.executions();
         let Ok(p) = product(nest, &|_| String::new()) else { return 0.0 };
@@ -327,7 +327,8 @@ impl<'a, 't> Part<'a, 't> {
         if touch.stays() {
             return Some(1.0 / lanes + lanes.log2() * 2.0 / last.trips.value.max(1.0));
         }
-        // Loops inside go over so few elements that an iteration of the loop around meets what the one before it added to.
+        // Loops inside go over so few elements that an iteration of the loop around meets what the one before it added
+        // to.
         let own = || self.around.iter().zip(touch.growth()).filter(|(_, g)| *g != Growth::None).map(|(l, _)| l);
         let again = touch.growth().any(|g| g == Growth::None) && own().all(Around::is_unrolled);
         let through = if touch.in_registers { 1.0 } else { FORWARDED };
