@@ -26,6 +26,7 @@
 //! [`ast`], [`frontend`], [`analysis`], [`schedule`], [`codegen`].
 
 pub mod array;
+mod as_function;
 mod automatic;
 mod bind;
 pub mod call;

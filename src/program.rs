@@ -65,14 +65,14 @@ impl Program {
         Ok(Program::read(Source { name, path, text: text.into() }))
     }
 
-    fn read(main: Source) -> Program {
+    pub(crate) fn read(main: Source) -> Program {
         let mut timings = Timings::default();
         let front = pipeline::parse(main, &mut timings);
         let sources = Arc::new(front.sources().clone());
         Program { front, sources, timings }
     }
 
-    fn refuse_broken(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_broken(&self) -> Result<(), Error> {
         match self.front.diagnostics() {
             [] => Ok(()),
             found => Err(Error::program(Diagnostics(found.to_vec()), &self.sources)),

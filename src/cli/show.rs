@@ -27,6 +27,9 @@ pub struct Args {
     /// or a schedule that asks rules: what was tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
+    /// The steps that the schedule took as a schedule function, to be put into the file and to go on from
+    #[arg(long, requires = "schedule", conflicts_with_all = ["stage", "steps", "trace", "explain"])]
+    as_function: bool,
     /// With --explain: as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
@@ -48,6 +51,7 @@ Examples:
   taffeta show f.ft main --stage c --size n=1024
   taffeta show f.ft main --explain --size n=1024             what its loops over structured tensors do
   taffeta show f.ft main --schedule auto --explain --size n=1024
+  taffeta show f.ft main --schedule auto --as-function >> f.ft   what rules chose, to be changed by hand
   taffeta show f.ft main --schedule fast --steps
   taffeta show f.ft main --schedule fast --trace fast.json";
 
@@ -84,6 +88,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     if taffeta::must_measure(&options) {
         super::progress::while_measuring(taffeta::measure);
+    }
+    if args.as_function {
+        return print(&program.schedule_function(&entry, &options)?);
     }
     if args.explain && options.schedule.is_some() {
         let schedule = program.scheduled(&entry, &options)?;

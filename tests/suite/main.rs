@@ -2,6 +2,7 @@
 //! says what each module holds.
 
 mod adbench;
+mod as_function;
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
 mod case;

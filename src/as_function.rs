@@ -1,0 +1,109 @@
+//! A schedule as a schedule function: `taffeta show --as-function`.
+
+use crate::automatic;
+use crate::error::Error;
+use crate::program::{Options, Program};
+use std::collections::BTreeMap;
+use taffeta_ast::{Diagnostic, Diagnostics, print};
+use taffeta_frontend::Source;
+use taffeta_frontend::syntax::Item;
+
+impl Program {
+    /// The steps that the schedule of an entry takes, as a schedule function that can be put into its file: a line for
+    /// each step, whoever chose it.
+    ///
+    /// ```
+    /// use taffeta::{Options, Program};
+    /// let program = Program::from_source("p.ft", "
+    /// def double(x: inout[f32[n]]):
+    ///     for i in range(n):
+    ///         x[i] *= 2.0
+    ///
+    /// def by_four(s, loop):
+    ///     outer, inner = s.split(loop, 4)
+    ///     s.unroll(inner)
+    ///
+    /// @schedule(double)
+    /// def fast(s):
+    ///     by_four(s, \"i\")
+    /// ")?;
+    /// let text = program.schedule_function("double", &Options::default().schedule("fast"))?;
+    /// assert!(text.ends_with("    s.split(\"i\", 4)\n    s.unroll(\"i~i\")\n"));
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry and its schedule; steps that cannot be said in a schedule function. What
+    /// is returned was run, and makes the same program.
+    pub fn schedule_function(&self, entry: &str, options: &Options) -> Result<String, Error> {
+        let wrong = |d: Diagnostic| Error::program(d.into(), &self.sources().clone());
+        if automatic::is_automatic(options) && options.gradient.is_some() {
+            let d = Diagnostic::new("schedule::function", "rules schedule the gradient, and no entry is that gradient");
+            return Err(wrong(d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"))));
+        }
+        // The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are nothing that
+        // steps depend on.
+        let options = Options { gradient: None, indices: BTreeMap::new(), ..options.clone() };
+        let schedule = self.scheduled(entry, &options)?;
+        let (name, doc) = match options.schedule.as_deref() {
+            Some(automatic::AUTO) => ("by_rules", "What rules chose.".to_string()),
+            Some(chosen) => ("step_by_step", format!("The steps of `{}`.", chosen.replace(['"', '\\'], "_"))),
+            None => ("step_by_step", "The program as it is written.".to_string()),
+        };
+        let name = self.unused(name);
+        let text = schedule.trace().function(&name, &doc).map_err(|r| {
+            let d = Diagnostic::new("schedule::function", format!("this schedule is no function: {}", r.message));
+            wrong(d.help("`--trace FILE.json` keeps all steps"))
+        })?;
+        let differs = match self.under(entry, &options, &text, &name) {
+            Ok(made) if made == print::func_with_selectors(schedule.func()) => return Ok(text),
+            Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),
+            Err(e) => {
+                let why = e.report().diagnostics.first().map_or_else(String::new, |d| format!(": {}", d.message));
+                Diagnostic::new("schedule::function", format!("the steps cannot be taken as a function{why}"))
+            }
+        };
+        Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
+    }
+
+    /// A name that is nowhere in the program's text.
+    fn unused(&self, name: &str) -> String {
+        let text = self.front().files().next().map_or("", |f| &f.text);
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        let free = |name: &String| !text.contains(name.as_str());
+        [name.to_string()].into_iter().chain(numbered).find(free).unwrap_or_default()
+    }
+
+    /// The parameters of a function of the file.
+    fn parameters(&self, function: &str) -> Vec<String> {
+        let items = self.front().module().map(|m| m.items.as_slice()).unwrap_or_default();
+        let found = items.iter().find_map(|item| match item {
+            Item::Function(f) if f.name.text == function => Some(f),
+            _ => None,
+        });
+        found.into_iter().flat_map(|f| &f.params).map(|p| p.name.text.to_string()).collect()
+    }
+
+    /// An entry as text, scheduled by a function that is added to the program.
+    fn under(&self, entry: &str, options: &Options, function: &str, name: &str) -> Result<String, Error> {
+        let main = self.front().files().next().map(|f| Source {
+            name: f.name.clone(),
+            path: f.path.clone(),
+            text: format!("{}\n\n\n{function}", f.text).into(),
+        });
+        let Some(main) = main else { return Err(Error::program(Diagnostics(Vec::new()), self.sources())) };
+        let program = Program::read(main);
+        program.refuse_broken()?;
+        // Parameters of the schedule are numbers in its steps.
+        let entry_has = |name: &str| {
+            let info = program.entries().into_iter().find(|e| e.name == entry);
+            info.is_some_and(|e| e.params.iter().any(|p| p.is_static && p.name == name))
+        };
+        let of_schedule = self.parameters(options.schedule.as_deref().unwrap_or_default());
+        let statics = options.statics.iter().filter(|(k, _)| !of_schedule.contains(k) || entry_has(k));
+        let statics = statics.map(|(k, v)| (k.clone(), v.clone())).collect();
+        let options = Options { statics, schedule: Some(name.to_string()), ..options.clone() };
+        Ok(print::func_with_selectors(program.scheduled(entry, &options)?.func()))
+    }
+}
