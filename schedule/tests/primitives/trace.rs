@@ -76,3 +76,22 @@ def f(x: inout[f32[n]]):
     let Err(r) = Trace::from_json("{\"version\": 1}") else { panic!("read") };
     expect!["this is not a trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
 }
+
+/// What a schedule function has for a statement is said besides, and not needed.
+#[test]
+fn without_what_functions_say_means_the_same() {
+    let (func, _) = entry(TEXT);
+    let mut s = Schedule::new(func.clone());
+    let made = call(&mut s, "split", args!["i", 8]).expect("taken");
+    call(&mut s, "parallelize", args![made[0].clone()]).expect("taken");
+    let json = s.trace().to_json();
+    let old: String =
+        json.lines().filter(|l| !l.contains("written")).map(|l| l.replace("\"i~o\",", "\"i~o\"")).collect();
+    let trace = Trace::from_json(&old).expect("an old trace");
+    assert_ne!(&trace, s.trace());
+    let again = trace.replay(func).map_err(|(_, r)| r.message.clone()).expect("taken");
+    assert_eq!(again.trace(), s.trace());
+    // Nothing is said of what has no name.
+    let message = trace.function("f_again", "Again.").expect_err("it does not say what is parallel").message.clone();
+    assert_eq!(message, "step 2 works on something without a name: \"i~o\"");
+}
