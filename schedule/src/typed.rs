@@ -279,9 +279,34 @@ impl Schedule {
         self.call("auto_inline", &[]).map(drop)
     }
 
+    /// Jams loops of a few iterations into the loops inside of them, where that is estimated to pay.
+    pub fn auto_blend(&mut self) -> Result<(), Refusal> {
+        self.call("auto_blend", &[]).map(drop)
+    }
+
     /// Makes one loop of several that use the same tensors, where that is estimated to pay.
     pub fn auto_fuse(&mut self) -> Result<(), Refusal> {
         self.call("auto_fuse", &[]).map(drop)
+    }
+
+    /// Parts what threads cannot share out from what they can, where that is estimated to pay.
+    pub fn auto_fission(&mut self) -> Result<(), Refusal> {
+        self.call("auto_fission", &[]).map(drop)
+    }
+
+    /// Sums blocks of contractions in registers, where that is estimated to pay.
+    pub fn auto_tile(&mut self) -> Result<(), Refusal> {
+        self.call("auto_tile", &[]).map(drop)
+    }
+
+    /// Keeps what loops add up in registers, where that is estimated to pay.
+    pub fn auto_accumulate(&mut self) -> Result<(), Refusal> {
+        self.call("auto_accumulate", &[]).map(drop)
+    }
+
+    /// Gives threads columns of their own in loops that scatter rows, where that is estimated to pay.
+    pub fn auto_scatter(&mut self) -> Result<(), Refusal> {
+        self.call("auto_scatter", &[]).map(drop)
     }
 
     /// Replaces innermost loops of a few iterations by copies of their bodies, where that is estimated to pay.

@@ -169,7 +169,7 @@ def f(a: f32[n, m], c: inout[f32[n, n]], d: inout[f32[n, n]]):
         s.cache("i", "a", pad=8)
         s.cache_reduction("k", "c", pad=4)
         s.tile(["u", "v"], [4, 2], separate=True, wavefront=True)
-        s.unroll("v~i")"#]]
+        s.unroll("v~i#1")"#]]
     .assert_eq(&calls.join("\n"));
 
     let mut s = Schedule::new(func.clone());
