@@ -1,8 +1,9 @@
 //! Lowering keeps what a program computes, errors included: the interpreter runs random programs before and after it.
 
+use taffeta_ast::build::{Builder, block, branch, range, store};
 use taffeta_ast::interp::{ErrorKind, Inputs, Outputs, complete_sizes, run};
 use taffeta_ast::random::{Case, Floats, Options, program, shrink};
-use taffeta_ast::{Func, Value, print};
+use taffeta_ast::{DType, Expr, Func, Symbol, Value, print, validate};
 use taffeta_codegen::lower::specialise;
 use taffeta_codegen::{LowerOptions, lower};
 
@@ -52,4 +53,23 @@ fn lowered_programs_do_the_same() {
             panic!("seed {seed}\n{before}\n{after}\n{:?}\n{:?}", small.inputs, disagreement(&small, known));
         }
     }
+}
+
+/// Sequences under guards that become bounds are parts of the sequence around them.
+#[test]
+fn guarded_sequences_are_lowered() {
+    let mut b = Builder::new("f");
+    let n = b.size("n");
+    let x = b.inout("x", DType::I64, [&n.times(&Expr::int(3))]);
+    let i = Symbol::new("i");
+    let (at, int) = (Expr::var(&i), Expr::int);
+    let put = |k: i64| store(&x, [&at.plus(&n.times(&int(k)))], &int(k + 1));
+    let guard = at.less(&n);
+    let guarded = [branch(&guard, block([put(0), put(1)]), None), branch(&guard, put(2), None)];
+    let func = b.finish(range(&i, [&int(0), &int(7), &int(1)], block(guarded)));
+    validate::logical(&func).expect("it is valid");
+    let done = lower(&func, &LowerOptions::default()).map_err(|d| d.to_string()).expect("it can be lowered");
+    let mut guards = 0;
+    done.func().body.walk(&mut |s| guards += usize::from(matches!(s.kind(), taffeta_ast::StmtKind::If { .. })));
+    assert_eq!(guards, 0, "{}", print::func(done.func()));
 }

@@ -116,7 +116,8 @@ fn without(s: &Stmt, guard: &Expr) -> Stmt {
                 None => then,
             }
         }
-        StmtKind::Seq(parts) => s.with_kind(StmtKind::Seq(parts.iter().map(|p| without(p, guard)).collect())),
+        // What stood under the guard may be a sequence: it becomes a part of this one.
+        StmtKind::Seq(_) => s.map(&mut |p| without(p, guard), &mut Expr::clone),
         StmtKind::VarDef { tensor, body } => {
             s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: without(body, guard) })
         }
