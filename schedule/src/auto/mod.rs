@@ -203,6 +203,12 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         if prints(&stmt) {
             continue;
         }
+        // How loops over what is stored are driven depends on their order and on what stands in them. Rules that do not
+        // change that ask for themselves.
+        let keeps_loops = [&use_lib::RULE, &inline::RULE, &vectorize::RULE, &parallelize::RULE];
+        if !keeps_loops.iter().any(|r| r.method == rule.method) && structured::is_near_stored(s, &stmt) {
+            continue;
+        }
         let choices = (rule.options)(s, model, site);
         if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;

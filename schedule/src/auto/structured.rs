@@ -1,9 +1,17 @@
 //! What rules ask about structured tensors: which loops traverse what is stored.
 
+use crate::schedule::Schedule;
 use crate::tree::Loop;
 use taffeta_analysis::query::effects;
 use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::{Access, ExprKind, Func, Stmt, StmtKind, Symbol};
+
+/// Whether a loop in a statement, or around it, goes through a level that does not store every coordinate.
+pub(super) fn is_near_stored(s: &Schedule, stmt: &Stmt) -> bool {
+    let mut loops = s.around(stmt.id());
+    stmt.walk(&mut |l| loops.extend(Loop::of(l).map(|l| l.stmt)));
+    loops.iter().any(|l| traverses(s.func(), l))
+}
 
 /// Whether a loop goes through a level that does not store every coordinate: what it does there depends on where
 /// something is stored, and it may not be one that threads or lanes can share.
