@@ -53,7 +53,10 @@ impl Program {
         };
         let name = self.unused(name);
         let text = schedule.trace().function(&name, &doc).map_err(|r| {
-            let d = Diagnostic::new("schedule::function", format!("this schedule is no function: {}", r.message));
+            let d = Diagnostic::new(
+                "schedule::function",
+                format!("this schedule cannot be written as a function: {}", r.message),
+            );
             wrong(d.help("`--trace FILE.json` keeps all steps"))
         })?;
         let differs = match self.under(entry, &options, &text, &name) {

@@ -141,7 +141,7 @@ fn functions_of_the_file_are_said_step_by_step() {
     .assert_eq(&said(Options::default().schedule("none")));
     let auto = said(Options::default().portable(true).schedule("auto"));
     assert!(auto.starts_with("@schedule(f)\ndef by_rules_2(s):\n"), "{auto}");
-    // A gradient that is no entry has no schedule functions.
+    // A gradient that is not an entry has no schedule functions.
     let gradient = Options::default().schedule("auto").gradient(taffeta::Gradient::default());
     let refused = function(gradient).expect_err("there is no such entry").to_string();
     assert!(refused.contains("schedule::function") && refused.contains("back = vjp(f, wrt=[…])"), "{refused}");

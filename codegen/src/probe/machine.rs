@@ -86,7 +86,7 @@ fn run(binary: &Path, areas: &Areas) -> Result<Measured, Diagnostic> {
     read(&text, areas.bytes.len()).ok_or_else(|| wrong(format!("says what cannot be: {text}")))
 }
 
-/// What the program says; `None` if a number is missing, or is no time.
+/// What the program says; `None` if a number is missing, or is not a time.
 fn read(text: &str, levels: usize) -> Option<Measured> {
     let line = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
     let one = |name: &str| numbers(line(name)?).map(|[n]| n);

@@ -117,7 +117,7 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
     );
 }
 
-/// What loops over a structured tensor skip, they skip in the order of its levels: another order is no better for what
+/// What loops over a structured tensor skip, they skip in the order of its levels: another order is not better for what
 /// lies side by side.
 #[test]
 fn loops_stay_in_the_order_of_what_is_stored() {
