@@ -4,6 +4,8 @@
 use crate::order;
 use crate::refusal::Refusal;
 use crate::tree;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_analysis::query::effects;
@@ -79,12 +81,13 @@ impl Block {
     pub fn check(&self, func: &Func, order: &[usize], condition: u32) -> Result<(), Refusal> {
         let jumps =
             |p: usize| -> Vec<usize> { order.iter().take_while(|o| **o != p).copied().filter(|q| *q > p).collect() };
-        let asked = self.dependences(func);
-        for p in 0..self.items.len() {
-            let over = jumps(p);
-            if over.is_empty() {
-                continue;
-            }
+        let moved: Vec<(usize, Vec<usize>)> =
+            (0..self.items.len()).map(|p| (p, jumps(p))).filter(|(_, over)| !over.is_empty()).collect();
+        let (Some((first, _)), Some(last)) = (moved.first(), moved.iter().flat_map(|(_, over)| over).max()) else {
+            return Ok(());
+        };
+        let asked = self.dependences(func, *first..=*last);
+        for (p, over) in moved {
             self.shapes(condition)?;
             if let Some(q) = over.iter().find(|q| assumes(&self.items[**q])) {
                 return Err(assumption(condition, &self.items[*q]));
@@ -97,9 +100,14 @@ impl Block {
     }
 
     /// Whether one of some later statements depends on the statement `p`, in one iteration of the loops around the
-    /// block.
-    pub fn dependences<'a>(&'a self, func: &'a Func) -> impl Fn(usize, &[usize]) -> Option<Dependence> + 'a {
-        let all = Dependences::new(func);
+    /// block. Asked about no others than those `among`.
+    pub fn dependences<'a>(
+        &'a self,
+        func: &'a Func,
+        among: RangeInclusive<usize>,
+    ) -> impl Fn(usize, &[usize]) -> Option<Dependence> + 'a {
+        let ids: Vec<StmtId> = self.items[among].iter().map(Stmt::id).collect();
+        let all = Dependences::inside(func, &ids);
         let around = order::around(func, self.root.id());
         move |p, later| {
             all.first(&Ask {
@@ -132,11 +140,16 @@ impl Block {
     /// needs it.
     pub fn build(&self, items: &[Stmt]) -> Stmt {
         let mut scopes: Vec<Scope<'_>> = Vec::new();
+        let mut users: FxHashMap<Symbol, (usize, usize)> = FxHashMap::default();
+        for (k, s) in items.iter().enumerate() {
+            for tensor in used(s) {
+                users.entry(tensor).or_insert((k, k)).1 = k;
+            }
+        }
         for d in &self.decls {
-            let used = |s: &Stmt| uses(s, &d.tensor.symbol);
             // What nothing uses opens with the last statement, inside whatever its shape needs.
-            let from = items.iter().position(used).unwrap_or(items.len().saturating_sub(1));
-            let last = items.iter().rposition(used).map_or(from, |k| k + 1);
+            let nowhere = items.len().saturating_sub(1);
+            let (from, last) = users.get(&d.tensor.symbol).map_or((nowhere, nowhere), |(from, to)| (*from, to + 1));
             scopes.push(Scope { decl: d, from, to: if d.to_end { items.len() } else { last } });
         }
         // A shape that reads another tensor of the block needs it to be open.
@@ -186,6 +199,20 @@ fn nest(items: &[Stmt], scopes: &[Scope<'_>], from: usize, to: usize, origin: &O
             _ => return Stmt::seq(out, origin.derive("block", "rest")),
         }
     }
+}
+
+/// The tensors that a statement, or one inside it, reads or writes.
+fn used(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = FxHashSet::default();
+    s.walk(&mut |s| {
+        match s.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => _ = out.insert(tensor.clone()),
+            StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+            kind => out.extend(kind.printed().into_iter().cloned()),
+        }
+        s.kind().exprs().into_iter().for_each(|e| out.extend(effects::loads(e)));
+    });
+    out
 }
 
 /// Whether a statement, or one inside it, reads or writes the tensor.

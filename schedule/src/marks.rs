@@ -1,95 +1,146 @@
-//! Which of the loops that earlier steps marked to run in any order a step may have changed something for.
+//! Which of the loops that earlier steps marked, to run in any order or as library calls, a step may have changed
+//! something for.
 //!
-//! What stands against running a loop so is asked of what is inside of it, under the loops, conditions, declarations
-//! and assertions around it. A step that keeps all of that, as the same nodes, keeps the answer: it is found by going
-//! down both programs only where they differ. What else an answer may rest on, values that the program computes
-//! elsewhere ([`rests_on_elsewhere`]), is asked about again after every step.
+//! What stands against running a loop so is asked of what is inside of it, under the loops, conditions and assertions
+//! around it, and the declarations of what it uses. A step that keeps all of that, as the same nodes, keeps the answer.
+//! What else an answer may rest on, values that the program computes elsewhere ([`rests_on_elsewhere`]), is asked about
+//! again after every step.
 
 use crate::concurrent::is_marked;
 use crate::tree;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The marked loops of the program `new` for which something may be different than in the program `old`, in the order
-/// of the text.
-pub(crate) fn changed(old: &Func, new: &Func) -> Vec<Stmt> {
-    let mut out = Vec::new();
-    if old.interface().eq(new.interface()) && old.sizes == new.sizes {
-        differing(&old.body, &new.body, &mut out);
-    } else {
-        all(&new.body, &mut out);
+/// The marked loops of the program `new` for which something may be different than in the program `old`, and those that
+/// are asked about `again` after every step, in the order of the text.
+pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<Stmt> {
+    let marked = Marked::all(new);
+    if marked.is_empty() || !old.interface().eq(new.interface()) || old.sizes != new.sizes {
+        return marked.into_iter().map(|m| m.stmt).collect();
     }
-    out
+    let known: FxHashMap<StmtId, Marked> = Marked::all(old).into_iter().map(|m| (m.stmt.id(), m)).collect();
+    let same = |m: &Marked| known.get(&m.stmt.id()).is_some_and(|k| k.is_as_in(m));
+    marked.into_iter().filter(|m| again.contains(&m.stmt.id()) || !same(m)).map(|m| m.stmt).collect()
 }
 
 /// All marked loops of a program, in the order of the text.
 pub(crate) fn every(func: &Func) -> Vec<Stmt> {
     let mut out = Vec::new();
-    all(&func.body, &mut out);
+    func.body.walk(&mut |s| out.extend(is_asked_about(s).then(|| s.clone())));
     out
 }
 
-fn all(s: &Stmt, out: &mut Vec<Stmt>) {
-    s.walk(&mut |s| out.extend(is_marked(s).then(|| s.clone())));
+/// Whether a loop has a mark that a proof stands behind.
+fn is_asked_about(s: &Stmt) -> bool {
+    is_marked(s) || is_library(s)
 }
 
-/// The marked loops of `new` in which it differs from `old`, which stands in the same surroundings.
-fn differing(old: &Stmt, new: &Stmt, out: &mut Vec<Stmt>) {
-    if old.same_node(new) {
-        return;
-    }
-    out.extend(is_marked(new).then(|| new.clone()));
-    match (old.kind(), new.kind()) {
-        (StmtKind::Seq(x), StmtKind::Seq(y)) => return sequences(x, y, out),
-        (StmtKind::VarDef { tensor: a, body: x }, StmtKind::VarDef { tensor: b, body: y }) if a == b => {
-            return differing(x, y, out);
-        }
-        (
-            StmtKind::For { iter: i, extent: e, props: p, body: x },
-            StmtKind::For { iter: j, extent: f, props: q, body: y },
-        ) if i == j && e == f && p == q => return differing(x, y, out),
-        // Another mark alone: whether loops inside may run in any order does not depend on how those around them run.
-        (StmtKind::For { iter: i, extent: e, body: x, .. }, StmtKind::For { iter: j, extent: f, body: y, .. })
-            if i == j && e == f && x.same_node(y) =>
-        {
-            return;
-        }
-        (
-            StmtKind::If { cond: a, then: x, otherwise: Some(v) },
-            StmtKind::If { cond: b, then: y, otherwise: Some(w) },
-        ) if a == b => {
-            differing(x, y, out);
-            return differing(v, w, out);
-        }
-        (StmtKind::If { cond: a, then: x, otherwise: None }, StmtKind::If { cond: b, then: y, otherwise: None })
-            if a == b =>
-        {
-            return differing(x, y, out);
-        }
-        _ => {}
-    }
-    new.kind().inside().for_each(|s| all(s, out));
+/// Whether a library does a nest.
+pub(crate) fn is_library(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::For { props, .. } if props.library)
 }
 
-/// The same for the statements of two sequences: what is the same at the beginning and at the end stays what it was,
-/// unless it comes after assertions that are other ones.
-fn sequences(old: &[Stmt], new: &[Stmt], out: &mut Vec<Stmt>) {
-    let same = |(a, b): &(&Stmt, &Stmt)| a.same_node(b);
-    let before = old.iter().zip(new).take_while(same).count();
-    let (old, new) = (&old[before..], &new[before..]);
-    let after = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
-    let (between_old, between) = (&old[..old.len() - after], &new[..new.len() - after]);
-    let asserts = |s: &Stmt| matches!(s.kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
-    if between_old.iter().chain(between).any(asserts) {
-        return new.iter().for_each(|s| all(s, out));
+/// What is known where a loop stands. How the loops around run is nothing to it.
+#[derive(Clone, Debug, PartialEq)]
+enum Around {
+    /// In an iteration of a loop.
+    Loop(Symbol, Extent),
+    /// In an iteration of a `while`.
+    While(Expr),
+    /// In the branch where the condition holds, or where it does not.
+    Branch(Expr, bool),
+    /// After an assertion.
+    Asserted(Expr),
+}
+
+/// A marked loop in its surroundings.
+struct Marked {
+    stmt: Stmt,
+    around: Vec<Around>,
+    /// What it uses.
+    declared: FxHashMap<Symbol, Arc<Tensor>>,
+}
+
+impl Marked {
+    fn all(func: &Func) -> Vec<Marked> {
+        let mut search = Search::default();
+        search.stmt(&func.body);
+        search.out
     }
-    for (k, s) in between.iter().enumerate() {
-        match between_old.get(k) {
-            Some(old) => differing(old, s, out),
-            None => all(s, out),
+
+    fn is_as_in(&self, other: &Marked) -> bool {
+        self.stmt.same_node(&other.stmt) && self.around == other.around && self.declared == other.declared
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    around: Vec<Around>,
+    declared: Vec<Arc<Tensor>>,
+    out: Vec<Marked>,
+}
+
+impl Search {
+    fn stmt(&mut self, s: &Stmt) {
+        if is_asked_about(s) {
+            let used = mentioned(s);
+            let declared = self.declared.iter().filter(|t| used.contains(&t.symbol));
+            let declared = declared.map(|t| (t.symbol.clone(), t.clone())).collect();
+            self.out.push(Marked { stmt: s.clone(), around: self.around.clone(), declared });
+        }
+        let depth = self.around.len();
+        match s.kind() {
+            StmtKind::Seq(all) => {
+                for s in all {
+                    self.stmt(s);
+                    if let StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } = s.kind() {
+                        self.around.push(Around::Asserted(cond.clone()));
+                    }
+                }
+                self.around.truncate(depth);
+            }
+            StmtKind::VarDef { tensor, body } => {
+                self.declared.push(tensor.clone());
+                self.stmt(body);
+                self.declared.pop();
+            }
+            StmtKind::For { iter, extent, body, .. } => {
+                self.inside(Around::Loop(iter.clone(), extent.clone()), body);
+            }
+            StmtKind::While { cond, body } => self.inside(Around::While(cond.clone()), body),
+            StmtKind::If { cond, then, otherwise } => {
+                self.inside(Around::Branch(cond.clone(), true), then);
+                if let Some(s) = otherwise {
+                    self.inside(Around::Branch(cond.clone(), false), s);
+                }
+            }
+            _ => {}
         }
     }
+
+    fn inside(&mut self, around: Around, s: &Stmt) {
+        self.around.push(around);
+        self.stmt(s);
+        self.around.pop();
+    }
+}
+
+/// The tensors that a statement uses, or asks for their sizes.
+fn mentioned(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut out = effects::writes(s);
+    s.walk(&mut |s| {
+        out.extend(s.kind().printed().into_iter().cloned());
+        for e in s.kind().exprs() {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(t, _) | ExprKind::Measure(_, t) = e.kind() {
+                    out.insert(t.clone());
+                }
+            });
+        }
+    });
+    out
 }
 
 /// Whether what is asked about a loop depends on more than what is inside and around: on elements that are read by
@@ -97,7 +148,9 @@ fn sequences(old: &[Stmt], new: &[Stmt], out: &mut Vec<Stmt>) {
 /// elsewhere.
 pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
     let Some(path) = tree::path(&func.body, stmt.id()) else { return true };
-    let reads = |e: &Expr| !effects::loads(e).is_empty();
+    // No step writes what the program does not write.
+    let written = effects::writes(&func.body);
+    let reads = |e: &Expr| !effects::loads(e).is_disjoint(&written);
     // The ways into sequences: what is asserted before.
     let asserted = |s: &Stmt| match s.kind() {
         StmtKind::Seq(all) => all.iter().any(|s| match s.kind() {
@@ -110,6 +163,7 @@ pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
     if path.iter().any(asserted) {
         return true;
     }
+    let library = is_library(stmt);
     let (mut declared, mut scalars) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
@@ -118,8 +172,9 @@ pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
         for e in s.kind().exprs() {
             e.walk(&mut |e| {
                 if let ExprKind::Load(t, indices) = e.kind()
-                    && indices.is_empty()
+                    && (indices.is_empty() || library)
                     && e.dtype().is_int()
+                    && written.contains(t)
                 {
                     scalars.insert(t.clone());
                 }
@@ -169,10 +224,10 @@ mod tests {
         assert_eq!(every(s.func()).len(), 6);
         let before = s.func().clone();
         call(&mut s, "split", &[text("j2"), Value::Int(4)]);
-        assert_eq!(names(&changed(&before, s.func())), ["i2"]);
+        assert_eq!(names(&changed(&before, s.func(), &FxHashSet::default())), ["i2"]);
         let before = s.func().clone();
         call(&mut s, "parallelize", &[text("y.d0")]);
-        assert_eq!(names(&changed(&before, s.func())), ["y.d0"]);
+        assert_eq!(names(&changed(&before, s.func(), &FxHashSet::default())), ["y.d0"]);
     }
 
     #[test]
@@ -187,7 +242,7 @@ mod tests {
         let mut s = Schedule::new(f.clone());
         call(&mut s, "parallelize", &[text("i")]);
         let marked = s.func().clone();
-        assert!(changed(&marked, &marked).is_empty());
+        assert!(changed(&marked, &marked, &FxHashSet::default()).is_empty());
         // The same nodes after another assertion.
         let StmtKind::Seq(all) = marked.body.kind() else { panic!("a sequence") };
         let other = all.iter().map(|s| match s.kind() {
@@ -198,7 +253,7 @@ mod tests {
             _ => s.clone(),
         });
         let after = marked.with_body(marked.body.with_kind(StmtKind::Seq(other.collect())));
-        assert_eq!(names(&changed(&marked, &after)), ["i"]);
+        assert_eq!(names(&changed(&marked, &after, &FxHashSet::default())), ["i"]);
     }
 
     #[test]

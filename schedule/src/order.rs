@@ -10,7 +10,7 @@ pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<D
     let outermost = *loops.first()?;
     let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(taffeta_ast::Stmt::id).collect();
     let around = &around[..around.len() - 1];
-    let all = Dependences::inside(func, outermost);
+    let all = Dependences::inside(func, &[outermost]);
     let inside = |r: &taffeta_analysis::query::reference::Reference| r.site.inside(outermost);
     // The sink comes first in the new order where the first loop that differs runs earlier for it.
     (0..new.len()).find_map(|m| {

@@ -158,6 +158,11 @@ impl Schedule {
         Schedule { trying: true, decisions: Vec::new(), ..self.clone() }
     }
 
+    /// Whether nobody reads what refusals say beyond that they are.
+    pub(crate) fn is_trying(&self) -> bool {
+        self.trying
+    }
+
     /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be
     /// done.
     ///
@@ -187,17 +192,8 @@ impl Schedule {
     /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be
     /// something else now.
     fn recheck_marks(&self, change: &mut Change) -> Result<(), Refusal> {
-        // About a loop that rests on what is elsewhere is asked again, and then about all of them, in their order.
-        let marked = match self.asked_again.is_empty() {
-            true => marks::changed(&self.func, &change.func),
-            false => marks::every(&change.func),
-        };
-        let mut library = Vec::new();
-        change.func.body.walk(&mut |s| {
-            if matches!(s.kind(), StmtKind::For { props, .. } if props.library) {
-                library.push(s.clone());
-            }
-        });
+        let marked = marks::changed(&self.func, &change.func, &self.asked_again);
+        let (library, marked): (Vec<Stmt>, Vec<Stmt>) = marked.into_iter().partition(marks::is_library);
         for nest in library {
             // Loops of the program as it is; those that the step would make are in no other.
             let called = |l: &Stmt| match tree::find(&self.func.body, l.id()) {
@@ -209,6 +205,9 @@ impl Schedule {
                 r.condition = Refusal::ORDER_FREE;
                 r.help("take that step first, and `as_lib` after it")
             })?;
+            if marks::rests_on_elsewhere(&change.func, &nest) {
+                change.asked_again.insert(nest.id());
+            }
         }
         if marked.is_empty() {
             return Ok(());
@@ -239,7 +238,7 @@ impl Schedule {
             if change.proved.contains(&stmt.id()) {
                 continue;
             }
-            let dependences = Dependences::inside(&change.func, stmt.id());
+            let dependences = Dependences::inside(&change.func, &[stmt.id()]);
             let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
                 let message = format!(
                     "the loop `{}` is already parallel or vectorised, and would get a loop-carried dependence",
@@ -262,7 +261,7 @@ impl Schedule {
     #[doc(hidden)]
     pub fn marks_hold(&self) -> bool {
         let all = Dependences::new(&self.func);
-        marks::every(&self.func).iter().all(|s| {
+        marks::every(&self.func).iter().filter(|s| !marks::is_library(s)).all(|s| {
             let StmtKind::For { props, .. } = s.kind() else { return true };
             concurrent::shared(&all, s).is_ok_and(|shared| shared == props.reductions)
         })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use taffeta::schedule::Schedule;
-use taffeta::schedule::auto::{self, Nest, Outcome};
+use taffeta::schedule::auto::{self, Answer, Nest, Outcome};
 
 /// Nests that take less than this part of a program are told of together.
 const TOLD: f64 = 0.01;
@@ -69,9 +69,10 @@ impl Decisions<'_> {
 
     /// The same as data; times in nanoseconds.
     pub fn json(&self) -> Json {
-        let option = |o: &Outcome| match &o.estimate {
-            Ok(ns) => json!({"steps": o.steps, "estimate_ns": ns}),
-            Err(why) => json!({"steps": o.steps, "refused": why}),
+        let option = |o: &Outcome| match &o.answer {
+            Answer::Takes(ns) => json!({"steps": o.steps, "estimate_ns": ns}),
+            Answer::Refused(why) => json!({"steps": o.steps, "refused": why}),
+            Answer::AtBest(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
         };
         let decisions = self.schedule.decisions().iter().map(|d| {
             let options: Vec<Json> = d.options.iter().map(option).collect();

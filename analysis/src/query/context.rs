@@ -127,8 +127,16 @@ impl Context {
         for s in &func.sizes {
             c.size(s);
         }
+        // Many tensors have the shape of another one, which says the same of the sizes.
+        let mut known: FxHashMap<&[Expr], &Symbol> = FxHashMap::default();
         for t in func.interface() {
-            c.declare(t);
+            match known.get(t.shape.as_slice()).and_then(|s| c.shapes.get(*s)).cloned() {
+                Some(dims) => {
+                    c.shapes.insert(t.symbol.clone(), dims);
+                }
+                None => c.declare(t),
+            }
+            known.entry(&t.shape).or_insert(&t.symbol);
         }
         c
     }

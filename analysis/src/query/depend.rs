@@ -31,6 +31,7 @@ pub use super::instance::Relation;
 use super::reference::{Reference, inside, references};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use taffeta_ast::{Expr, Func, Stmt, StmtId, Symbol};
 
@@ -159,7 +160,7 @@ impl Dependence {
 pub struct Dependences<'f> {
     func: &'f Func,
     all: Vec<Reference>,
-    definitions: Definitions,
+    definitions: OnceLock<Definitions>,
     /// Where the references to a tensor stand among them.
     by_tensor: FxHashMap<Symbol, Vec<usize>>,
     /// How many questions were asked.
@@ -175,9 +176,9 @@ impl<'f> Dependences<'f> {
         Dependences::among(func, references(func))
     }
 
-    /// Collects the references in a statement and inside of it alone, for questions about no others.
-    pub fn inside(func: &'f Func, part: StmtId) -> Dependences<'f> {
-        Dependences::among(func, inside(func, Some(part)))
+    /// Collects the references in some statements and inside of them alone, for questions about no others.
+    pub fn inside(func: &'f Func, parts: &[StmtId]) -> Dependences<'f> {
+        Dependences::among(func, inside(func, parts))
     }
 
     fn among(func: &'f Func, all: Vec<Reference>) -> Dependences<'f> {
@@ -185,7 +186,7 @@ impl<'f> Dependences<'f> {
         for (k, r) in all.iter().enumerate() {
             by_tensor.entry(r.tensor.clone()).or_default().push(k);
         }
-        Dependences { func, all, by_tensor, definitions: Definitions::of(func), asked: AtomicUsize::new(0) }
+        Dependences { func, all, by_tensor, definitions: OnceLock::new(), asked: AtomicUsize::new(0) }
     }
 
     /// The program.
@@ -194,7 +195,7 @@ impl<'f> Dependences<'f> {
     }
 
     pub(super) fn definitions(&self) -> &Definitions {
-        &self.definitions
+        self.definitions.get_or_init(|| Definitions::of(self.func))
     }
 
     /// All references, in the order of the text.
@@ -209,17 +210,25 @@ impl<'f> Dependences<'f> {
 
     /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
-        self.first_pair(self.distinct_pairs(&self.all, ask), ask)
+        self.first_pair(&self.all, ask)
     }
 
     /// The same among some of the references, which are in the order of the text.
     pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
-        self.first_pair(self.distinct_pairs(references.iter().copied(), ask), ask)
+        self.first_pair(references.iter().copied(), ask)
     }
 
-    fn first_pair(&self, pairs: Vec<(&Reference, &Reference)>, ask: &Ask<'_>) -> Option<Dependence> {
+    fn first_pair<'r>(
+        &self,
+        references: impl IntoIterator<Item = &'r Reference> + Clone,
+        ask: &Ask<'_>,
+    ) -> Option<Dependence> {
+        let (pairs, prover) = self.distinct_pairs(references, ask);
+        if pairs.is_empty() {
+            return None;
+        }
         if pairs.len() < FEW {
-            let mut prover = self.prover();
+            let mut prover = prover.unwrap_or_else(|| self.prover());
             return pairs.into_iter().find_map(|(a, b)| prover.pair(a, b, ask));
         }
         taffeta_ast::pool::run(|| {
@@ -235,7 +244,7 @@ impl<'f> Dependences<'f> {
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let pairs = pairs::every(&self.all, ask);
         let (asked, which) = pairs::numbered(pairs.iter().copied(), |(a, b)| pairs::key(a, b));
-        let answers = self.cases(asked, ask);
+        let answers = self.cases(asked, None, ask);
         let answered = pairs.iter().zip(which).map(|(pair, k)| (pair, &answers[k]));
         answered.flat_map(|((a, b), found)| found.iter().map(|d| d.between(a, b))).collect()
     }
@@ -243,36 +252,52 @@ impl<'f> Dependences<'f> {
     /// The same, with one pair for all that the question cannot tell apart: of references in one place that do the same
     /// to the same element.
     pub fn distinct(&self, ask: &Ask<'_>) -> Vec<Dependence> {
-        self.cases(self.distinct_pairs(&self.all, ask), ask).into_iter().flatten().collect()
+        let (pairs, prover) = self.distinct_pairs(&self.all, ask);
+        self.cases(pairs, prover, ask).into_iter().flatten().collect()
     }
 
-    fn cases(&self, pairs: Vec<(&Reference, &Reference)>, ask: &Ask<'_>) -> Vec<Vec<Dependence>> {
-        self.each(pairs, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
+    fn cases<'p>(
+        &'p self,
+        pairs: Vec<(&Reference, &Reference)>,
+        prover: Option<Prover<'p>>,
+        ask: &Ask<'_>,
+    ) -> Vec<Vec<Dependence>> {
+        self.each(pairs, prover, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
     }
 
     /// The answers to questions that are independent of each other.
-    fn each<Q: Send, A: Send>(&self, questions: Vec<Q>, answer: impl Fn(&mut Prover<'_>, Q) -> A + Sync) -> Vec<A> {
+    fn each<'p, Q: Send, A: Send>(
+        &'p self,
+        questions: Vec<Q>,
+        prover: Option<Prover<'p>>,
+        answer: impl Fn(&mut Prover<'_>, Q) -> A + Sync,
+    ) -> Vec<A> {
+        if questions.is_empty() {
+            return Vec::new();
+        }
         if questions.len() < FEW {
-            let mut prover = self.prover();
+            let mut prover = prover.unwrap_or_else(|| self.prover());
             return questions.into_iter().map(|q| answer(&mut prover, q)).collect();
         }
         let all = questions.into_par_iter().with_min_len(4);
         taffeta_ast::pool::run(|| all.map_init(|| self.prover(), |prover, q| answer(prover, q)).collect())
     }
 
-    fn distinct_pairs<'r>(
-        &self,
+    /// The pairs that are asked about, with what found them, where any were looked at.
+    fn distinct_pairs<'r, 'p>(
+        &'p self,
         references: impl IntoIterator<Item = &'r Reference> + Clone,
         ask: &Ask<'_>,
-    ) -> Vec<(&'r Reference, &'r Reference)> {
+    ) -> (Vec<(&'r Reference, &'r Reference)>, Option<Prover<'p>>) {
         let mut prover = None;
-        pairs::distinct(references, ask, &mut |a, b| {
+        let pairs = pairs::distinct(references, ask, &mut |a, b| {
             prover.get_or_insert_with(|| self.prover()).is_impossible(a, b, ask)
-        })
+        });
+        (pairs, prover)
     }
 
     pub(super) fn prover(&self) -> Prover<'_> {
-        Prover::new(self.func, &self.definitions, &self.asked)
+        Prover::new(self.func, self.definitions(), &self.asked)
     }
 
     /// How many questions were asked of the facts about two instances: what the time goes with.
@@ -285,7 +310,7 @@ impl<'f> Dependences<'f> {
     pub fn distances(&self, all: &[Dependence]) -> Vec<Vec<Option<i64>>> {
         let relations = |d: &Dependence| d.loops.iter().map(|(_, r)| *r).collect::<Vec<Relation>>();
         let (asked, which) = pairs::numbered(all, |d| (pairs::key(&d.source, &d.sink), relations(d)));
-        let answers = self.each(asked, |prover, d| prover.distances(d));
+        let answers = self.each(asked, None, |prover, d| prover.distances(d));
         which.into_iter().map(|k| answers[k].clone()).collect()
     }
 }

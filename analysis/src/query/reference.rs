@@ -205,14 +205,19 @@ impl Reference {
 
 /// All references of a program, in the order of its text; in a statement, reads come before writes.
 pub fn references(func: &Func) -> Vec<Reference> {
-    inside(func, None)
+    collect(func, None)
 }
 
-/// Those in a statement and inside of it alone, if one is given.
-pub(super) fn inside(func: &Func, part: Option<StmtId>) -> Vec<Reference> {
+/// Those in some statements and inside of them alone.
+pub(super) fn inside(func: &Func, parts: &[StmtId]) -> Vec<Reference> {
+    let ways = parts.iter().flat_map(|id| tree::path(&func.body, *id).unwrap_or_default());
+    let way = ways.map(|s| s.id()).collect();
+    collect(func, Some(Ways { parts: parts.iter().copied().collect(), way }))
+}
+
+fn collect(func: &Func, ways: Option<Ways>) -> Vec<Reference> {
     let tensors = func.interface().map(|t| (t.symbol.clone(), (t.clone(), 0))).collect();
-    let way = part.map(|id| tree::path(&func.body, id).unwrap_or_default().iter().map(Stmt::id).collect());
-    let mut c = Collector { path: Path::default(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, part, way };
+    let mut c = Collector { path: Path::default(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, ways };
     c.stmt(&func.body);
     number(&mut c.out);
     c.out
@@ -230,6 +235,12 @@ fn number(all: &mut [Reference]) {
     }
 }
 
+/// Statements that references are collected in, and all that is on the way to them.
+struct Ways {
+    parts: FxHashSet<StmtId>,
+    way: FxHashSet<StmtId>,
+}
+
 struct Collector {
     path: Path,
     /// The tensors that are alive, with how many steps lead into the scope of each.
@@ -239,19 +250,18 @@ struct Collector {
     run: usize,
     nest: usize,
     numbers: usize,
-    /// The statement that references are collected in, and the way to it as long as it was not reached.
-    part: Option<StmtId>,
-    way: Option<FxHashSet<StmtId>>,
+    /// Where references are collected, as long as that was not reached.
+    ways: Option<Ways>,
 }
 
 impl Collector {
     fn stmt(&mut self, s: &Stmt) {
-        if self.way.is_none() || self.part != Some(s.id()) {
+        if self.ways.as_ref().is_none_or(|ways| !ways.parts.contains(&s.id())) {
             return self.parts(s);
         }
-        let way = self.way.take();
+        let ways = self.ways.take();
         self.parts(s);
-        self.way = way;
+        self.ways = ways;
     }
 
     fn parts(&mut self, s: &Stmt) {
@@ -264,7 +274,7 @@ impl Collector {
             let nest = std::mem::replace(&mut self.nest, self.run);
             self.direct(s);
             self.new_run();
-            if self.way.as_ref().is_none_or(|way| way.contains(&body.id())) {
+            if self.leads_to(body) {
                 self.stmt(body);
             }
             self.nest = nest;
@@ -316,13 +326,18 @@ impl Collector {
         }
     }
 
+    /// Whether references are collected somewhere in a statement.
+    fn leads_to(&self, s: &Stmt) -> bool {
+        self.ways.as_ref().is_none_or(|ways| ways.way.contains(&s.id()))
+    }
+
     fn new_run(&mut self) {
         self.numbers += 1;
         self.run = self.numbers;
     }
 
     fn within(&mut self, step: Step, inside: &Stmt) {
-        if self.way.as_ref().is_some_and(|way| !way.contains(&inside.id())) {
+        if !self.leads_to(inside) {
             return;
         }
         let nest = self.nest;
@@ -341,7 +356,7 @@ impl Collector {
 
     /// The references that stand in the statement itself.
     fn direct(&mut self, s: &Stmt) {
-        if matches!(s.kind(), StmtKind::Seq(_)) || self.way.is_some() {
+        if matches!(s.kind(), StmtKind::Seq(_)) || self.ways.is_some() {
             return;
         }
         let mut loads = Loads { guarded: true, guards: Vec::new(), seen: FxHashSet::default(), found: Vec::new() };

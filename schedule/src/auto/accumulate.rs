@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Keeps what loops add up in registers.",
     why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
     gain: super::MARK,
+    near_stored: false,
     rounds: 1,
     sites,
     options,
@@ -70,6 +71,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
                     Ok(Others { after, ..Others::default() })
                 }),
                 then: None,
+                least: None,
             }
         })
         .collect()

@@ -21,6 +21,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Jams loops of a few iterations into the loops inside of them.",
     why_here: "before loops are fused, which then have no short loops between them",
     gain: super::MARK,
+    near_stored: false,
     rounds: 1,
     sites,
     options,

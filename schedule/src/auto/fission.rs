@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Parts what threads cannot share out from what they can.",
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
     gain: super::STRUCTURE,
+    near_stored: false,
     rounds: 1,
     sites,
     options,
@@ -76,6 +77,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
         steps,
         take: Box::new(move |s| take(s, site, &cuts)),
         then: Some(Box::new(move |s| threads(s, site, &before))),
+        least: None,
     }]
 }
 

@@ -27,6 +27,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
     gain: super::STRUCTURE,
+    near_stored: false,
     rounds: 4,
     sites,
     options,
@@ -80,6 +81,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
             Ok(Others { after, ..Others::default() })
         }),
         then: None,
+        least: None,
     }]
 }
 
@@ -93,9 +95,9 @@ fn next(s: &Schedule, id: StmtId) -> Option<Stmt> {
 /// Fuses two loops, those inside of them that use the same tensors, and contracts what is then used in one iteration.
 fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result<(), Refusal> {
     let free = |s: &Schedule, l: &Value| s.trying().call("parallelize", &[Arg::from(l.clone())]).is_ok();
-    let before = free(s, &a) && free(s, &b);
-    let made = s.call("fuse", &[Arg::from(a), Arg::from(b)])?;
-    if before && !free(s, &made) {
+    let before = s.trying();
+    let made = s.call("fuse", &[Arg::from(a.clone()), Arg::from(b.clone())])?;
+    if !free(s, &made) && free(&before, &a) && free(&before, &b) {
         return Err(Refusal::illegal(0, "the loop could not run on threads any more"));
     }
     let l = s.loop_(&Arg::from(made.clone()))?;
@@ -112,8 +114,9 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
         }
     }
     let Ok(l) = s.loop_(&Arg::from(made)) else { return Ok(()) };
-    let written = effects::writes(&l.stmt);
-    for t in declared_around(s, l.stmt.id()).into_iter().filter(|t| written.contains(t)) {
+    let (written, elsewhere) = (effects::writes(&l.stmt), touched_beside(&s.func().body, l.stmt.id()));
+    let own = |t: &Symbol| written.contains(t) && !elsewhere.contains(t);
+    for t in declared_around(s, l.stmt.id()).into_iter().filter(own) {
         // What is alive beyond an iteration stays as it is.
         let name = t.name().to_string();
         if s.call("contract", &[Arg::from(Value::Handle(Handle::Tensor(t)))]).is_ok() {
@@ -121,6 +124,20 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
         }
     }
     Ok(())
+}
+
+/// The arrays that are read or written in a statement, but not in a part of it.
+fn touched_beside(s: &Stmt, part: StmtId) -> FxHashSet<Symbol> {
+    if s.id() == part {
+        return FxHashSet::default();
+    }
+    match tree::find(s, part) {
+        None => touched(s),
+        Some(_) => {
+            let own = s.kind().exprs().into_iter().flat_map(effects::loads);
+            own.chain(s.kind().children().into_iter().flat_map(|c| touched_beside(c, part))).collect()
+        }
+    }
 }
 
 /// The local tensors that are alive at a statement.

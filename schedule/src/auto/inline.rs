@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
     gain: super::MARK,
+    near_stored: true,
     rounds: 1,
     sites,
     options,
@@ -71,5 +72,6 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         steps: format!("inline(\"{}\")", tensor.symbol.name()),
         take: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| Others::default())),
         then: None,
+        least: None,
     }]
 }

@@ -21,13 +21,25 @@ pub struct Decision {
 pub struct Outcome {
     /// The steps, as a schedule would have them; `keep`.
     pub steps: String,
-    /// What the program would take, in nanoseconds, or why it cannot be done.
-    pub estimate: Result<f64, String>,
+    /// What became of it.
+    pub answer: Answer,
+}
+
+/// What became of an option. Times are those of the whole program, in nanoseconds.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// What the program would take.
+    Takes(f64),
+    /// Why it cannot be done.
+    Refused(String),
+    /// What the program would take at best, which is not worth it, or no less than what another option takes: nobody
+    /// asked whether it can be done.
+    AtBest(f64),
 }
 
 impl Outcome {
     pub(super) fn refused(steps: String, r: &Refusal) -> Outcome {
-        Outcome { steps, estimate: Err(r.message.clone()) }
+        Outcome { steps, answer: Answer::Refused(r.message.clone()) }
     }
 }
 
@@ -36,9 +48,10 @@ impl fmt::Display for Decision {
         writeln!(f, "`{}`", self.site)?;
         for (k, option) in self.options.iter().enumerate() {
             let mark = if k == self.taken { '*' } else { ' ' };
-            match &option.estimate {
-                Ok(ns) => writeln!(f, "  {mark} {:<44} {}", option.steps, time(*ns))?,
-                Err(why) => writeln!(f, "  {mark} {:<44} refused: {why}", option.steps)?,
+            match &option.answer {
+                Answer::Takes(ns) => writeln!(f, "  {mark} {:<44} {}", option.steps, time(*ns))?,
+                Answer::Refused(why) => writeln!(f, "  {mark} {:<44} refused: {why}", option.steps)?,
+                Answer::AtBest(ns) => writeln!(f, "  {mark} {:<44} not tried: at best {}", option.steps, time(*ns))?,
             }
         }
         Ok(())

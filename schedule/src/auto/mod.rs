@@ -38,21 +38,24 @@ mod unroll;
 mod use_lib;
 mod vectorize;
 
-pub use log::{Decision, Outcome, time};
+pub use log::{Answer, Decision, Outcome, time};
 pub use roofline::Nest;
 pub use target::{Aim, LINE, Level, Prices, Target};
 pub use trips::{Estimate, Known};
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
+use crate::tree;
 use model::Model;
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
 
 /// A step that changes the structure of a program must save this part of what the outermost statement around its site
 /// takes.
 const STRUCTURE: f64 = 0.05;
 /// One that changes how a loop runs must save this part.
 const MARK: f64 = 0.005;
+/// Of two options whose estimates differ by less than this part, the first one is as good.
+const NEAR: f64 = 0.02;
 /// Trials of one rule in one program; after these, what is left is kept. (A program of 800 statements takes fewer.)
 const MOST_TRIALS: usize = 400;
 
@@ -66,6 +69,9 @@ struct Rule {
     pub why_here: &'static str,
     /// The part of what the outermost statement around a site takes that a step must save.
     pub gain: f64,
+    /// Whether it may change the structure of loops near those over stored elements: how these are driven depends on
+    /// their order and on what stands in them. Rules that do not change that ask for themselves.
+    pub near_stored: bool,
     /// How often it looks at all sites, as long as it finds something.
     pub rounds: usize,
     /// Where it looks, in order.
@@ -84,6 +90,9 @@ struct Others {
     after: Vec<String>,
 }
 
+/// What a program would take if it may be changed so.
+type Least = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
+
 /// Something that could be done.
 struct Choice {
     /// As a schedule would have it: `reorder([i, k, j])`.
@@ -92,11 +101,26 @@ struct Choice {
     pub take: Box<Take>,
     /// What later rules are expected to do with it, for the estimate alone.
     pub then: Option<Box<Take>>,
+    /// What the program takes with it at best. To find that out takes far less than to prove that it can be done, which
+    /// is not tried where this is too much.
+    pub least: Option<Box<Least>>,
 }
 
 impl Choice {
     fn new(steps: String, take: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
-        Choice { steps, take: Box::new(take), then: None }
+        Choice { steps, take: Box::new(take), then: None, least: None }
+    }
+
+    /// With the least that it takes: what the program takes where the loop has other properties.
+    fn marked(self, l: StmtId, props: LoopProps) -> Choice {
+        let least = move |s: &Schedule, model: &mut Model<'_>| {
+            let Some(stmt) = tree::find(&s.func().body, l) else { return 0.0 };
+            let StmtKind::For { iter, extent, body, .. } = stmt.kind() else { return 0.0 };
+            let (iter, extent, body, props) = (iter.clone(), extent.clone(), body.clone(), props.clone());
+            let marked = stmt.with_kind(StmtKind::For { iter, extent, props, body });
+            model.program(&tree::replace(s.func(), l, &marked))
+        };
+        Choice { least: Some(Box::new(least)), ..self }
     }
 }
 
@@ -199,14 +223,11 @@ fn expected(s: &Schedule, then: Option<&Take>, model: &mut Model<'_>) -> f64 {
 fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
     for site in (rule.sites)(s) {
         // What an earlier site made may have no such statement any more.
-        let Some(stmt) = crate::tree::find(&s.func().body, site) else { continue };
+        let Some(stmt) = tree::find(&s.func().body, site) else { continue };
         if prints(&stmt) {
             continue;
         }
-        // How loops over what is stored are driven depends on their order and on what stands in them. Rules that do not
-        // change that ask for themselves.
-        let keeps_loops = [&use_lib::RULE, &inline::RULE, &vectorize::RULE, &parallelize::RULE];
-        if !keeps_loops.iter().any(|r| r.method == rule.method) && structured::is_near_stored(s, &stmt) {
+        if !rule.near_stored && structured::is_near_stored(s, &stmt) {
             continue;
         }
         let choices = (rule.options)(s, model, site);
@@ -214,10 +235,16 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             continue;
         }
         let keep = model.program(s.func());
-        let enough = keep - rule.gain * model.part(s.func(), site);
-        let mut options = vec![Outcome { steps: "keep".into(), estimate: Ok(keep) }];
+        let part = model.part(s.func(), site);
+        let enough = keep - rule.gain * part;
+        let mut options = vec![Outcome { steps: "keep".into(), answer: Answer::Takes(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {
+            let least = choice.least.as_ref().map_or(0.0, |least| least(s, model));
+            if least >= best.as_ref().map_or(enough, |(best, ..)| best - NEAR * part) {
+                options.push(Outcome { steps: choice.steps, answer: Answer::AtBest(least) });
+                continue;
+            }
             *trials += 1;
             let mut trial = s.trying();
             let outcome = match (choice.take)(&mut trial) {
@@ -227,7 +254,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
                         best = Some((estimate, options.len(), trial));
                     }
-                    Outcome { steps: steps.join(", "), estimate: Ok(estimate) }
+                    Outcome { steps: steps.join(", "), answer: Answer::Takes(estimate) }
                 }
                 Err(r) => Outcome::refused(choice.steps, &r),
             };

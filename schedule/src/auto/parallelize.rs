@@ -14,13 +14,14 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{Distribution, LoopProps, Parallel, Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
     gain: super::MARK,
+    near_stored: true,
     rounds: 1,
     sites,
     options,
@@ -111,15 +112,14 @@ fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64
 fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
     let id = l.id();
     let text = above.map_or(String::new(), |n| format!(", above={n}"));
-    Choice {
-        steps: format!("parallelize(\"{}\"{text})", s.called(l)),
-        take: Box::new(move |s| {
-            let above = above.map(|n| Arg::named("above", n));
-            let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
-            with_tensors_of_their_own(s, id, &args)
-        }),
-        then: None,
-    }
+    let choice = Choice::new(format!("parallelize(\"{}\"{text})", s.called(l)), move |s| {
+        let above = above.map(|n| Arg::named("above", n));
+        let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
+        with_tensors_of_their_own(s, id, &args)
+    });
+    let above = above.map(i64::unsigned_abs);
+    let threads = Parallel { distribution: Distribution::Static, chunk: None, above };
+    choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
 }
 
 /// Runs a loop on threads, after it was given local tensors of its own where nothing else stands against it.
@@ -146,12 +146,14 @@ fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Resul
 
 fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
     let (a, b) = (outer.id(), inner.id());
-    Choice {
-        steps: format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner)),
-        take: Box::new(move |s| {
-            let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
-            s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
-        }),
-        then: None,
-    }
+    let steps = format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner));
+    let choice = Choice::new(steps, move |s| {
+        let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
+        s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
+    });
+    let least = move |s: &Schedule, model: &mut Model<'_>| {
+        let saved = 1.0 - 1.0 / model.target.threads as f64;
+        model.program(s.func()) - saved * model.part(s.func(), a)
+    };
+    Choice { least: Some(Box::new(least)), ..choice }
 }

@@ -23,6 +23,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
     gain: super::STRUCTURE,
+    near_stored: false,
     rounds: 1,
     sites,
     options,
@@ -76,6 +77,7 @@ fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
         steps: text(s, loops, order),
         take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())),
         then: None,
+        least: None,
     }
 }
 
@@ -102,6 +104,7 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
             s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| Others { before: steps, ..Others::default() })
         }),
         then: None,
+        least: None,
     }
 }
 

@@ -6,7 +6,7 @@
 //! bandwidth.
 
 use super::model::Model;
-use super::{parallelize, vectorize};
+use super::{Answer, parallelize, vectorize};
 use crate::schedule::Schedule;
 use crate::tree;
 use taffeta_analysis::query::effects;
@@ -81,7 +81,10 @@ impl Schedule {
         });
         let marks = [parallelize::RULE.method, vectorize::RULE.method];
         let about = self.decisions().iter().rev().filter(|d| marks.contains(&d.rule) && names.contains(&d.site));
-        let refused = about.flat_map(|d| &d.options).filter_map(|o| Some((&o.steps, o.estimate.as_ref().err()?)));
+        let refused = about.flat_map(|d| &d.options).filter_map(|o| match &o.answer {
+            Answer::Refused(why) => Some((&o.steps, why)),
+            _ => None,
+        });
         let mut out: Vec<String> = Vec::new();
         if !threads && self.target().threads > 1 {
             out.push("it runs on one thread".into());

@@ -9,7 +9,7 @@ use super::structured::traverses;
 use super::{Choice, Others, Rule, nest};
 use crate::schedule::Schedule;
 use crate::value::Arg;
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, Vectorize};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_vectorize",
@@ -17,6 +17,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
     gain: super::MARK,
+    near_stored: true,
     rounds: 1,
     sites,
     options,
@@ -52,5 +53,6 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
-    vec![Choice::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default()))]
+    let choice = Choice::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default()));
+    vec![choice.marked(site, LoopProps { vectorize: Some(Vectorize { width: None }), ..LoopProps::default() })]
 }

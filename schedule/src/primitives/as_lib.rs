@@ -103,7 +103,7 @@ pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Prod
     let around = order::around(func, nest.id());
     // 5. Nothing that is read is written.
     let inside = |r: &Reference| r.site.stmt.id() == p.update.id();
-    let all = Dependences::new(func);
+    let all = Dependences::inside(func, &[nest.id()]);
     let updates = |r: &Reference| inside(r) && r.kind == Use::Reduce(ReduceOp::Add);
     let reads = |r: &Reference| inside(r) && r.kind == Use::Read;
     let relate = |s: &Stmt| if around.contains(&s.id()) { Relation::Same } else { Relation::Any };

@@ -41,7 +41,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     find_joined(l, &l.body, &effects::writes(&l.body), &mut joined);
     // 4. Dependences.
     let ask = Asker {
-        all: Dependences::new(s.func()),
+        all: Dependences::inside(s.func(), &[l.stmt.id()]),
         around: order::around(s.func(), l.stmt.id()),
         target: l,
         joined: &joined,

@@ -55,7 +55,7 @@ enum Part {
 fn check(s: &Schedule, local: &Local) -> Result<Plan, Refusal> {
     let name = &local.tensor.symbol;
     // 2. It is used.
-    let all = Dependences::inside(s.func(), local.stmt.id());
+    let all = Dependences::inside(s.func(), &[local.stmt.id()]);
     if all.of(name).len() == 0 {
         let text = format!("`{name}` is never used");
         return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));

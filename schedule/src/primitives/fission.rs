@@ -139,7 +139,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
     };
     let (first, second) = (ids(&plan.first), ids(&plan.second));
     let around = order::around(func, target.stmt.id());
-    let found = Dependences::new(&expanded).first(&Ask {
+    let found = Dependences::inside(&expanded, &[target.stmt.id()]).first(&Ask {
         source: &|r| second.contains(&r.site.stmt.id()),
         sink: &|r| first.contains(&r.site.stmt.id()),
         relate: &|s| match s.id() {

@@ -92,6 +92,9 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
             s.called(&one.stmt)
         );
         let r = Refusal::dependence(5, text, d);
+        if s.is_trying() {
+            return Err(r);
+        }
         let legal = (1..=MOST_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
         return Err(match legal {
             Some(more) => r.help(format!("make the second loop later: `shift={}`", shift + more)),
@@ -125,7 +128,7 @@ const MOST_SHIFT: i64 = 4;
 
 /// An order of the block in which two of its statements are beside each other, and where the first of them is then.
 fn beside(func: &Func, block: &Block, p: usize, q: usize) -> Result<(Vec<usize>, usize), Refusal> {
-    let depends = block.dependences(func);
+    let depends = block.dependences(func, p..=q);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for m in p + 1..q {
         // It can pass the first loop, and what stays behind.
@@ -166,7 +169,7 @@ fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence>
     let inside = |l: &Loop, r: &taffeta_analysis::query::reference::Reference| {
         r.site.inside(l.stmt.id()) && r.site.stmt.id() != l.stmt.id()
     };
-    Dependences::new(func).first(&Ask {
+    Dependences::inside(func, &[one.stmt.id(), two.stmt.id()]).first(&Ask {
         source: &|r| inside(one, r),
         sink: &|r| inside(two, r),
         relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },

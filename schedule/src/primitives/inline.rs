@@ -69,7 +69,7 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     // 6. Every read comes after the write of its element.
     let around: Vec<StmtId> = s.around(local.stmt.id()).iter().map(Stmt::id).collect();
     let relate = |l: &Stmt| if around.contains(&l.id()) { Relation::Same } else { Relation::Any };
-    let early = Dependences::new(func).first(&Ask {
+    let early = Dependences::inside(func, &[local.stmt.id()]).first(&Ask {
         source: &|r| r.tensor == name && r.kind == Use::Read,
         sink: &|r| r.tensor == name && r.kind == Use::Write,
         relate: &relate,
@@ -274,7 +274,7 @@ fn unchanged(
         return Ok(());
     }
     let scope = local.stmt.id();
-    let all = Dependences::new(after);
+    let all = Dependences::inside(after, &[scope]);
     // What overwrites an operand after the value was computed …
     let later = all.all(&Ask {
         source: &|r| r.kind == Use::Read && r.site.stmt.id() == write && loaded.contains(&r.tensor),

@@ -56,7 +56,7 @@ pub(super) fn proved(
     for l in loops {
         let id = l.stmt.id();
         let Some(stmt) = tree::find(&after.body, id) else { continue };
-        let shared = concurrent::shared(&Dependences::inside(&after, id), &stmt).map_err(|o| refuse(l, o))?;
+        let shared = concurrent::shared(&Dependences::inside(&after, &[id]), &stmt).map_err(|o| refuse(l, o))?;
         lists.insert(id, shared);
     }
     let made = match &returned.value {

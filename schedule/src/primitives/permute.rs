@@ -188,7 +188,7 @@ impl Plan {
             }
             Some(sum.expr())
         };
-        let all = Dependences::new(before);
+        let all = Dependences::inside(before, &[outermost]);
         (0..loops.len()).find_map(|m| {
             all.first(&Ask {
                 source: &inside,

@@ -45,7 +45,7 @@ fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
     if !block::uses(&l.body, name) {
         return refuse(format!("`{name}` is not used in the body of the loop `{called}`"));
     }
-    let all = Dependences::inside(s.func(), local.stmt.id());
+    let all = Dependences::inside(s.func(), &[local.stmt.id()]);
     let flow = Flow { all: &all, tensor: name };
     // 3. Every iteration reads what it wrote itself.
     if let Some(d) = flow.entering(&l.stmt) {

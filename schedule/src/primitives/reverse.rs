@@ -34,7 +34,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
             .label(l.stmt.origin().span(), "this loop"));
     };
     // 2. Dependences.
-    if let Some(d) = carried(&Dependences::inside(s.func(), l.stmt.id()), &l.stmt) {
+    if let Some(d) = carried(&Dependences::inside(s.func(), &[l.stmt.id()]), &l.stmt) {
         return Err(Refusal::dependence(
             2,
             format!("the loop `{}` has a loop-carried dependence", s.called(&l.stmt)),

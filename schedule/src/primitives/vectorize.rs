@@ -64,7 +64,7 @@ fn atomic_around(s: &Schedule, loops: &[Loop], after: &Func) -> Result<(), Refus
     for l in loops {
         for outer in s.around(l.stmt.id()).into_iter().filter(concurrent::is_marked) {
             let Some(outer) = tree::find(&after.body, outer.id()).filter(|o| asked.insert(o.id())) else { continue };
-            if let Err(o) = concurrent::shared(&Dependences::inside(after, outer.id()), &outer) {
+            if let Err(o) = concurrent::shared(&Dependences::inside(after, &[outer.id()]), &outer) {
                 let name = s.called(&l.stmt);
                 return Err(o.refusal(3, format!("updates in `{name}` are atomic in the parallel loop around it")));
             }

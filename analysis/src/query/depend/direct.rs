@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
         self.candidates.sort_by_key(order);
         let key = |(a, b, depth): Candidate<'_>| (pairs::key(a, b), depth);
         let (asked, which) = pairs::numbered(self.candidates.iter().copied(), key);
-        let answers = self.all.each(asked, ask);
+        let answers = self.all.each(asked, None, ask);
         let found = self.candidates.iter().zip(which);
         let dependences = found.filter_map(|((a, b, _), k)| Some(answers[k].as_ref()?.between(a, b))).collect();
         let mut following: Vec<Candidate<'_>> = self.following.into_values().collect();

@@ -13,8 +13,8 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         163 ms
               * parallelize("i")                             81.4 ms
-                parallelize("j")                             82.4 ms
-                parallelize("k")                             201 s
+                parallelize("j")                             not tried: at best 82.4 ms
+                parallelize("k")                             not tried: at best 582 ms
             for i in range(n):  # parallel
                 for j in range(n):
                     for k in range(n):
@@ -29,9 +29,9 @@ fn outer_loops_run_on_threads() {
         expect![[r#"
             `i`
               * keep                                         775 ns
-                parallelize("i")                             2.39 µs
-                parallelize("j")                             16.4 µs
-                parallelize("k")                             142 µs
+                parallelize("i")                             not tried: at best 2.39 µs
+                parallelize("j")                             not tried: at best 16.4 µs
+                parallelize("k")                             not tried: at best 128 µs
             for i in range(n):
                 for j in range(n):
                     for k in range(n):
@@ -46,8 +46,8 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         1.30 s
               * parallelize("i", above=15)                   651 ms
-                parallelize("j", above=63)                   653 ms
-                parallelize("k", above=1023)                 1.30 s
+                parallelize("j", above=63)                   not tried: at best 653 ms
+                parallelize("k", above=1023)                 not tried: at best 1.30 s
             for i in range(n):  # parallel(above=15)
                 for j in range(n):
                     for k in range(n):
@@ -85,14 +85,14 @@ def f(a: inout[f32[3, n]]):
         "auto_parallelize",
         &[("n", 1000)],
         expect![[r#"
-        `i`
-            keep                                         19.5 µs
-            parallelize("i")                             15.0 µs
-          * parallelize(merge("i", "j"))                 11.8 µs
-            parallelize("j")                             15.8 µs
-        for i_j in range(n * 3):  # parallel
-            a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
-    "#]],
+            `i`
+                keep                                         19.5 µs
+                parallelize("i")                             15.0 µs
+              * parallelize(merge("i", "j"))                 11.8 µs
+                parallelize("j")                             not tried: at best 15.8 µs
+            for i_j in range(n * 3):  # parallel
+                a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
+        "#]],
     );
 }
 
@@ -114,7 +114,7 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
         expect![[r#"
             `y.d0`
               * keep                                         8.55 ms
-                vectorize("y.d0")                            8.55 ms
+                vectorize("y.d0")                            not tried: at best 8.55 ms
             y = empty((n,), f64)
             for y.d0 in range(n):
                 y[y.d0] = 0.0
@@ -166,8 +166,8 @@ def f(a: inout[f64[n, m]]):
             `i`
                 keep                                         666 µs
               * privatize("t", "i"), parallelize("i")        335 µs
-                parallelize("j#1")                           2.66 ms
-                parallelize("j#2")                           2.34 ms
+                parallelize("j#1")                           not tried: at best 2.66 ms
+                parallelize("j#2")                           not tried: at best 2.34 ms
             for i in range(n):  # parallel
                 t = empty((m,), f64)
                 for j in range(m):
@@ -200,13 +200,13 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
                 keep                                         204 ms
                 parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
               * parallelize("i#1")                           153 ms
-                parallelize("j#1")                           281 ms
-                parallelize("i#2")                           153 ms
-                parallelize("j#2")                           281 ms
+                parallelize("j#1")                           not tried: at best 281 ms
+                parallelize("i#2")                           not tried: at best 153 ms
+                parallelize("j#2")                           not tried: at best 281 ms
             `i#2`
                 keep                                         153 ms
               * parallelize("i#2")                           102 ms
-                parallelize("j#2")                           230 ms
+                parallelize("j#2")                           not tried: at best 230 ms
             for t in range(steps):
                 for i in range(1, n - 1):  # parallel
                     for j in range(1, n - 1):

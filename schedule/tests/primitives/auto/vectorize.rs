@@ -32,7 +32,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
               * vectorize("j#2")                             3.68 ms
             `j#3`
               * keep                                         3.68 ms
-                vectorize("j#3")                             3.68 ms
+                vectorize("j#3")                             not tried: at best 3.68 ms
             `j#4`
                 keep                                         3.68 ms
               * vectorize("j#4")                             3.34 ms
