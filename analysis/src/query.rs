@@ -37,6 +37,7 @@ mod definition;
 pub mod depend;
 pub mod effects;
 mod entail;
+pub mod greatest;
 mod instance;
 mod interval;
 pub mod kill;

@@ -330,6 +330,11 @@ impl Schedule {
         self.call("auto_parallelize", &[]).map(drop)
     }
 
+    /// Keeps scratch arrays of changing size in memory that is laid out once, where that is estimated to pay.
+    pub fn auto_mem_type(&mut self) -> Result<(), Refusal> {
+        self.call("auto_mem_type", &[]).map(drop)
+    }
+
     // ---- tensors
 
     /// Copies the part of a tensor that a statement uses into a small one, which it gives.

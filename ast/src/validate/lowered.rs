@@ -29,7 +29,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt) {
     match s.kind() {
         StmtKind::VarDef { tensor, .. } => {
             flat(checker, tensor, s.origin());
-            placed(checker, func, tensor, s);
+            placed(checker, tensor, s);
         }
         StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
@@ -62,26 +62,16 @@ fn flat(checker: &mut Checker<'_>, t: &Tensor, origin: &Origin) {
     }
 }
 
-fn placed(checker: &mut Checker<'_>, func: &Func, t: &Tensor, s: &Stmt) {
+fn placed(checker: &mut Checker<'_>, t: &Tensor, s: &Stmt) {
     let length = t.shape.first();
     let fits = match t.memory {
         Memory::Auto => false,
         Memory::Register => length.is_none(),
         Memory::Stack => length.is_some_and(|n| n.as_int().is_some()),
-        Memory::Arena => length.is_some_and(|n| by_sizes(func, n)),
-        Memory::Heap => length.is_some(),
+        // (That a length which is not made of sizes alone has a bound in sizes is known where it is placed.)
+        Memory::Arena | Memory::Heap => length.is_some(),
     };
     if !fits {
         checker.violation(Invariant::Placed, s.origin(), format!("`{}` cannot be in {:?} memory", t.symbol, t.memory));
     }
-}
-
-fn by_sizes(func: &Func, e: &Expr) -> bool {
-    let mut alone = !e.may_fail();
-    e.walk(&mut |e| match e.kind() {
-        ExprKind::Var(v) => alone &= func.sizes.contains(v),
-        ExprKind::Load(..) => alone = false,
-        _ => {}
-    });
-    alone
 }

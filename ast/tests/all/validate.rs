@@ -316,7 +316,8 @@ fn placed_somewhere() {
     assert_eq!(found(Memory::Stack, none), wrong);
     assert_eq!(found(Memory::Stack, iterated), wrong);
     assert_eq!(found(Memory::Arena, constant), ok);
-    assert_eq!(found(Memory::Arena, iterated), wrong);
+    assert_eq!(found(Memory::Arena, iterated), ok);
+    assert_eq!(found(Memory::Arena, none), wrong);
     assert_eq!(found(Memory::Heap, iterated), ok);
     assert_eq!(found(Memory::Heap, none), wrong);
     assert_eq!(found(Memory::Auto, constant), wrong);

@@ -5,7 +5,8 @@
 //! - `Register`: scalars, as C variables;
 //! - `Stack`: arrays whose size is a constant, small, and within a total for the whole entry;
 //! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] of the arena in the caller's context, at
-//!   an offset computed once per call. What is alive at the same time lies one after the other, and what is not shares
+//!   an offset computed once per call. So are those that a schedule has put there whose size changes with loops around
+//!   and has a bound in size parameters; the slot has room for the largest. What is alive at the same time lies one after the other, and what is not shares
 //!   memory (the scopes of `VarDef`s nest, so this is a stack). Those in parallel loops are a stack of their own, of
 //!   which each thread has one, behind the others;
 //! - `Heap`: arrays whose size depends on an iterator or on data. They are allocated where they are declared and freed
@@ -26,14 +27,17 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use taffeta_analysis::query::greatest::{Range, greatest};
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// A piece of the arena.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The tensor with its logical shape, in which sizes alone occur.
+    /// The tensor with its logical shape.
     pub tensor: Arc<Tensor>,
+    /// The largest shape that it has; sizes alone occur in it.
+    pub room: Vec<Expr>,
     /// The slot that it lies behind; `None` at the start of the arena.
     pub behind: Option<usize>,
     /// Whether each thread has one.
@@ -54,6 +58,7 @@ pub(super) fn run(func: &Func) -> Placed {
         innermost: None,
         stack: 0,
         parallel: 0,
+        around: Vec::new(),
         shapes: FxHashMap::default(),
     };
     let body = pass.stmt(&func.body);
@@ -69,6 +74,8 @@ struct Pass {
     stack: i64,
     /// Number of parallel loops around the present place.
     parallel: usize,
+    /// The loops around the present place, as far as their iterators grow.
+    around: Vec<Range>,
     shapes: FxHashMap<Symbol, Vec<Expr>>,
 }
 
@@ -84,7 +91,8 @@ impl Pass {
                     Memory::Stack => self.stack += tensor.constant_bytes().unwrap_or(0),
                     Memory::Arena => {
                         let of_thread = self.parallel > 0;
-                        self.slots.push(Slot { tensor: tensor.clone(), behind: innermost, of_thread });
+                        let room = self.room(&tensor).unwrap_or_else(|| tensor.shape.clone());
+                        self.slots.push(Slot { tensor: tensor.clone(), room, behind: innermost, of_thread });
                         self.innermost = Some(self.slots.len() - 1);
                     }
                     Memory::Auto | Memory::Register | Memory::Heap => {}
@@ -93,9 +101,17 @@ impl Pass {
                 (self.innermost, self.stack) = (innermost, stack);
                 s.with_kind(StmtKind::VarDef { tensor, body })
             }
-            StmtKind::For { props, .. } => {
+            StmtKind::For { iter, extent, props, .. } => {
+                let depth = self.around.len();
+                if let Extent::Range { begin, end, step } = extent
+                    && step.as_int().is_some_and(|s| s > 0)
+                {
+                    self.around.push(Range { iter: iter.clone(), begin: begin.clone(), end: end.clone() });
+                }
                 if props.parallel.is_none() {
-                    return s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
+                    let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
+                    self.around.truncate(depth);
+                    return out;
                 }
                 // (Parallel loops do not nest.)
                 let innermost = self.innermost.take();
@@ -103,6 +119,7 @@ impl Pass {
                 let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
                 self.parallel -= 1;
                 self.innermost = innermost;
+                self.around.truncate(depth);
                 out
             }
             _ => s.map(&mut |inner| self.stmt(inner), &mut Expr::clone),
@@ -122,11 +139,20 @@ impl Pass {
         let by_sizes = t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
         match t.memory {
             Memory::Heap => Memory::Heap,
-            Memory::Arena if by_sizes => Memory::Arena,
+            Memory::Arena if by_sizes || self.room(t).is_some() => Memory::Arena,
             _ if fits => Memory::Stack,
             _ if by_sizes => Memory::Arena,
             _ => Memory::Heap,
         }
+    }
+
+    /// The largest shape that a tensor has here, if sizes alone say it.
+    fn room(&self, t: &Tensor) -> Option<Vec<Expr>> {
+        let most = |e: &Expr| match self.depends_on_sizes_alone(e) {
+            true => Some(e.clone()),
+            false => greatest(e, &self.around, &self.sizes).filter(|e| self.depends_on_sizes_alone(e)),
+        };
+        t.shape.iter().map(most).collect()
     }
 
     /// Computed before the body runs, so it must not be able to fail either: a division could.

@@ -103,3 +103,29 @@ def f(x: f64[n, m]) -> (f64[n], f64[m]):
     assert!(c.contains("wf_fork(wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)"), "{c}");
     assert!(c.contains("_team = !(wf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : wf_team(ctx, "), "{c}");
 }
+
+/// What changes its size with the loops around it has room for the largest, on one thread and on several.
+#[test]
+fn arrays_of_changing_size_have_room_for_the_largest() {
+    let prefixes = "
+def f(x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        t = empty((i + 1,), f64)
+        for k in range(i + 1):
+            t[k] = x[k] * x[i]
+        for k in range(i + 1):
+            y[i] += t[i - k] * t[k]
+    return y
+";
+    let arena = [text("t"), text("arena")];
+    let c = check(prefixes, &[("set_mem_type", &arena)]);
+    assert!(!c.contains("wf_heap_take"), "{c}");
+    let c = check(prefixes, &[("set_mem_type", &arena), ("parallelize", &[text("i")])]);
+    assert!(!c.contains("wf_heap_take"), "{c}");
+    let (_, after, _) = scheduled(prefixes, &[("set_mem_type", &arena)]);
+    let compiled = compile(&after, &LowerOptions::default());
+    let mut given = [Value::zeros(taffeta_ast::DType::F64, vec![100]).expect("it fits")];
+    let (_, report) = compiled.call_values(&mut Context::new(1), &mut given, &[]).expect("it runs");
+    assert_eq!(report.memory, (100usize * 8).next_multiple_of(64));
+}

@@ -41,6 +41,7 @@ pub(crate) const SCATTER: Entry = one!(scatter, "s.auto_scatter()");
 pub(crate) const UNROLL: Entry = one!(unroll, "s.auto_unroll()");
 pub(crate) const VECTORIZE: Entry = one!(vectorize, "s.auto_vectorize()");
 pub(crate) const PARALLELIZE: Entry = one!(parallelize, "s.auto_parallelize()");
+pub(crate) const MEM_TYPE: Entry = one!(mem_type, "s.auto_mem_type()");
 
 fn run(s: &mut Schedule, args: &[Arg], signature: &'static str, rule: Option<&str>) -> Result<Value, Refusal> {
     Args::bind(signature, &[], args)?;

@@ -24,6 +24,7 @@ mod fission;
 mod fuse;
 mod inline;
 mod log;
+mod mem_type;
 mod model;
 mod nest;
 mod parallelize;
@@ -138,6 +139,7 @@ const RULES: &[&Rule] = &[
     &unroll::RULE,
     &vectorize::RULE,
     &parallelize::RULE,
+    &mem_type::RULE,
 ];
 
 /// What is said of a rule.

@@ -57,6 +57,8 @@ pub struct Prices {
     pub branch: f64,
     /// To enter a loop and to leave it.
     pub enter: f64,
+    /// To allocate an array, and to free it.
+    pub allocate: f64,
     /// To start the threads of a parallel loop, and to wait for the last one.
     pub region: f64,
     /// An atomic update.
@@ -131,6 +133,7 @@ impl Target {
                 enter: 1.5,
                 region: 2000.0,
                 atomic: 7.0,
+                allocate: 100.0,
                 call: 1000.0,
                 library: 0.7,
             },

@@ -34,6 +34,8 @@ pub struct Estimate {
 #[derive(Clone, Debug)]
 pub(super) struct Values<'t> {
     target: &'t Target,
+    /// Of the program.
+    sizes: Vec<Symbol>,
     iterators: Vec<(Symbol, Estimate)>,
     shapes: FxHashMap<Symbol, Vec<Expr>>,
     /// Structured tensors, and how many elements they store.
@@ -55,8 +57,15 @@ impl<'t> Values<'t> {
         });
         let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
         let stored = FxHashMap::default();
-        let mut values =
-            Values { target, iterators: Vec::new(), shapes, stored, bytes: 0.0, few: FxHashSet::default() };
+        let mut values = Values {
+            target,
+            sizes: func.sizes.clone(),
+            iterators: Vec::new(),
+            shapes,
+            stored,
+            bytes: 0.0,
+            few: FxHashSet::default(),
+        };
         let room = target.registers() * target.vector_bytes as f64;
         for t in &tensors[interface..] {
             let sizes: Vec<Estimate> = t.shape.iter().map(|d| values.value(d)).collect();
@@ -88,6 +97,11 @@ impl<'t> Values<'t> {
     /// Whether a tensor is a local array of so few elements that registers may hold all of them.
     pub fn may_be_in_registers(&self, tensor: &Symbol) -> bool {
         self.few.contains(tensor)
+    }
+
+    /// Whether a local array is allocated where it is declared, since its size is made of more than sizes.
+    pub fn is_allocated(&self, tensor: &Tensor) -> bool {
+        super::mem_type::is_allocated(&self.sizes, tensor)
     }
 
     /// The shape of a tensor.

@@ -23,7 +23,7 @@ mod queries;
 mod reorder;
 mod reverse;
 mod separate_tail;
-mod set_mem_type;
+pub(crate) mod set_mem_type;
 mod specialize;
 mod split;
 mod swap;
@@ -109,6 +109,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::UNROLL,
     &entries::VECTORIZE,
     &entries::PARALLELIZE,
+    &entries::MEM_TYPE,
     &queries::LOOPS,
     &queries::INNERMOST,
     &queries::WRITES,
@@ -118,7 +119,7 @@ const ENTRIES: &[&Entry] = &[
 ];
 
 /// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["auto_mem_type", "set_format"];
+const LATER: &[&str] = &["set_format"];
 
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {

@@ -3,11 +3,12 @@
 use super::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
-use crate::tree;
+use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use std::sync::Arc;
+use taffeta_analysis::query::greatest::{Range, greatest};
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "set_mem_type",
@@ -84,23 +85,37 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
         }
         // 5. The arena is laid out before the program runs.
         Memory::Arena => {
-            let mut known = true;
-            for d in &tensor.shape {
-                known &= !d.may_fail();
-                d.walk(&mut |e: &Expr| match e.kind() {
-                    ExprKind::Var(v) => known &= s.func().sizes.contains(v),
-                    ExprKind::Load(..) => known = false,
-                    _ => {}
-                });
-            }
-            if !known {
-                let text = format!("the shape of `{name}` does not follow from the program's sizes alone");
+            if !has_room(s.func(), stmt, tensor) {
+                let text = format!("the shape of `{name}` has no bound that follows from the program's sizes alone");
                 return refuse(5, text, "use \"heap\"");
             }
             Ok(())
         }
         Memory::Heap => Ok(()),
     }
+}
+
+/// Whether an array's shape follows from sizes alone, or has a bound in sizes in the loops around it.
+pub(crate) fn has_room(func: &Func, stmt: &Stmt, tensor: &Tensor) -> bool {
+    let way = tree::path(&func.body, stmt.id()).unwrap_or_default();
+    let around: Vec<Range> = way.iter().filter_map(|s| ranges(&Loop::of(s)?)).collect();
+    let of_sizes = |e: &Expr| {
+        let mut known = !e.may_fail();
+        e.walk(&mut |e: &Expr| match e.kind() {
+            ExprKind::Var(v) => known &= func.sizes.contains(v),
+            ExprKind::Load(..) => known = false,
+            _ => {}
+        });
+        known
+    };
+    let bounded = |e: &Expr| of_sizes(e) || greatest(e, &around, &func.sizes).is_some_and(|e| of_sizes(&e));
+    tensor.shape.iter().all(bounded)
+}
+
+/// What a loop's iterator goes through, where it grows.
+fn ranges(l: &Loop) -> Option<Range> {
+    let grows = l.step.as_int().is_some_and(|s| s > 0);
+    grows.then(|| Range { iter: l.iter.clone(), begin: l.begin.clone(), end: l.end.clone() })
 }
 
 /// The bytes of arrays around a declaration that are surely on the stack.

@@ -8,7 +8,7 @@ def f(x: inout[f32[n]], k: i32[n]):
     u = zeros((64,), f32)
     a: f64 = 0
     for i in range(n):
-        v = zeros((i + 1,), f32)
+        v = zeros((i * i + 1,), f32)
         w = zeros((n,), f32)
         big = zeros((5000,), f32)
         x[i] = x[i] + t[i] + u[i % 64] + v[i] + w[i] + big[i] + a
@@ -41,8 +41,8 @@ fn every_place() {
             for x.cache.d0 in range(n):
                 x_cache[x.cache.d0] = x[x.cache.d0]
             for i in range(n):
-                v = empty((i + 1,), f32)  # heap
-                for v.d0 in range(i + 1):
+                v = empty((i * i + 1,), f32)  # heap
+                for v.d0 in range(i * i + 1):
                     v[v.d0] = 0.0
                 w = empty((n,), f32)  # heap
                 for w.d0 in range(n):
@@ -59,26 +59,26 @@ fn every_place() {
         TEXT,
         |s| call(s, "set_mem_type", args!["u", "stack"]).map(drop),
         expect![[r#"
-        t = empty((n,), f32)
-        for t.d0 in range(n):
-            t[t.d0] = 0.0
-        u = empty((64,), f32)  # stack
-        for u.d0 in range(64):
-            u[u.d0] = 0.0
-        a = empty((), f64)
-        a = 0.0
-        for i in range(n):
-            v = empty((i + 1,), f32)
-            for v.d0 in range(i + 1):
-                v[v.d0] = 0.0
-            w = empty((n,), f32)
-            for w.d0 in range(n):
-                w[w.d0] = 0.0
-            big = empty((5000,), f32)
-            for big.d0 in range(5000):
-                big[big.d0] = 0.0
-            x[i] = cast(cast(x[i] + t[i] + u[i % 64] + v[i] + w[i] + big[i], f64) + a, f32)
-    "#]],
+            t = empty((n,), f32)
+            for t.d0 in range(n):
+                t[t.d0] = 0.0
+            u = empty((64,), f32)  # stack
+            for u.d0 in range(64):
+                u[u.d0] = 0.0
+            a = empty((), f64)
+            a = 0.0
+            for i in range(n):
+                v = empty((i * i + 1,), f32)
+                for v.d0 in range(i * i + 1):
+                    v[v.d0] = 0.0
+                w = empty((n,), f32)
+                for w.d0 in range(n):
+                    w[w.d0] = 0.0
+                big = empty((5000,), f32)
+                for big.d0 in range(5000):
+                    big[big.d0] = 0.0
+                x[i] = cast(cast(x[i] + t[i] + u[i % 64] + v[i] + w[i] + big[i], f64) + a, f32)
+        "#]],
     );
 }
 
@@ -135,10 +135,10 @@ fn refuses() {
         "v",
         "arena",
         expect![[r#"
-        schedule::illegal (5): the shape of `v` does not follow from the program's sizes alone
-          `v = zeros((i + 1,), f32)` declared here
-          help: use "heap"
-    "#]],
+            schedule::illegal (5): the shape of `v` has no bound that follows from the program's sizes alone
+              `v = zeros((i * i + 1,), f32)` declared here
+              help: use "heap"
+        "#]],
     );
     not(
         "t",

@@ -156,6 +156,11 @@ impl<'a, 't> Part<'a, 't> {
                 self.statement(Some((tensor, &at)), Some(tensor), value);
                 0.0
             }
+            StmtKind::VarDef { tensor, body } => {
+                let changes = !self.around.is_empty() && self.values.is_allocated(tensor);
+                let each = if changes { self.target.prices.allocate } else { 0.0 };
+                each * self.executions() / self.threads() + self.stmt(body)
+            }
             _ => s.kind().children().into_iter().map(|c| self.stmt(c)).sum(),
         }
     }

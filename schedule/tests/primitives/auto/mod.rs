@@ -4,6 +4,7 @@ mod accumulate;
 mod fission;
 mod fuse;
 mod inline;
+mod mem_type;
 mod parallelize;
 mod reorder;
 mod scatter;

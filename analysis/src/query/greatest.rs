@@ -1,0 +1,144 @@
+//! The most that an integer can be in the loops around it, in terms of the program's sizes: what room a scratch array
+//! of changing size needs.
+//!
+//! ```text
+//! for i in range(n):  …  i + 1                 at most n
+//! for k in range(0, n, 32):  …  min(32, n - k) at most min(32, n)
+//! ```
+//!
+//! Found by arithmetic on intervals whose ends are expressions. Sums and products are those of mathematics: they are
+//! not what the program computes where that wraps, so who evaluates them must see that they fit.
+
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind, Symbol};
+
+/// A loop around an expression: its iterator, and where it begins and ends, in positive steps.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// The iterator.
+    pub iter: Symbol,
+    /// Its first value.
+    pub begin: Expr,
+    /// It stays below.
+    pub end: Expr,
+}
+
+/// An expression that is never less than `e` in any iteration of the loops around it (outermost first), made of
+/// constants and these sizes; `None` if none is found.
+pub fn greatest(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
+    ends(e, around, sizes).most
+}
+
+/// What an expression is never less, and never more than.
+struct Ends {
+    least: Option<Expr>,
+    most: Option<Expr>,
+}
+
+fn ends(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Ends {
+    let exactly = |e: &Expr| Ends { least: Some(e.clone()), most: Some(e.clone()) };
+    let unknown = Ends { least: None, most: None };
+    let of = |e: &Expr| ends(e, around, sizes);
+    let (op, args) = match e.kind() {
+        ExprKind::Const(_) => return exactly(e),
+        ExprKind::Var(v) if sizes.contains(v) => return exactly(e),
+        ExprKind::Var(v) => {
+            let Some(k) = around.iter().rposition(|r| r.iter == *v) else { return unknown };
+            let (range, outside) = (&around[k], &around[..k]);
+            return Ends {
+                least: ends(&range.begin, outside, sizes).least,
+                most: ends(&range.end, outside, sizes).most.map(|e| e.minus(&Expr::int(1))),
+            };
+        }
+        ExprKind::Apply(op, args) => (op, args),
+        _ => return unknown,
+    };
+    let both = |a: Option<Expr>, b: Option<Expr>, f: &dyn Fn(&Expr, &Expr) -> Expr| Some(f(&a?, &b?));
+    let either = |a: Option<Expr>, b: Option<Expr>, f: &dyn Fn(&Expr, &Expr) -> Expr| match (a, b) {
+        (Some(a), Some(b)) => Some(f(&a, &b)),
+        (a, b) => a.or(b),
+    };
+    match (op, args.as_slice()) {
+        (Op::Add, [a, b]) => {
+            let (a, b) = (of(a), of(b));
+            Ends { least: both(a.least, b.least, &Expr::plus), most: both(a.most, b.most, &Expr::plus) }
+        }
+        (Op::Sub, [a, b]) => {
+            let (a, b) = (of(a), of(b));
+            Ends { least: both(a.least, b.most, &Expr::minus), most: both(a.most, b.least, &Expr::minus) }
+        }
+        (Op::Min, [a, b]) => {
+            let (a, b) = (of(a), of(b));
+            Ends { least: both(a.least, b.least, &smaller), most: either(a.most, b.most, &smaller) }
+        }
+        (Op::Max, [a, b]) => {
+            let (a, b) = (of(a), of(b));
+            Ends { least: either(a.least, b.least, &larger), most: both(a.most, b.most, &larger) }
+        }
+        (Op::Mul, [a, b]) => match (a.as_int(), b.as_int()) {
+            (_, Some(c)) if c >= 0 => of(a).map(&|a| a.times(b)),
+            (Some(c), _) if c >= 0 => of(b).map(&|b| b.times(a)),
+            _ => unknown,
+        },
+        (Op::FloorDiv, [a, b]) if b.as_int().is_some_and(|c| c > 0) => of(a).map(&|a| a.floor_div(b)),
+        (Op::Mod, [_, b]) => match b.as_int() {
+            Some(c) if c > 0 => Ends { least: Some(Expr::int(0)), most: Some(Expr::int(c - 1)) },
+            _ => unknown,
+        },
+        _ => unknown,
+    }
+}
+
+fn smaller(a: &Expr, b: &Expr) -> Expr {
+    Expr::apply(Op::Min, vec![a.clone(), b.clone()])
+}
+
+fn larger(a: &Expr, b: &Expr) -> Expr {
+    Expr::apply(Op::Max, vec![a.clone(), b.clone()])
+}
+
+impl Ends {
+    /// The same of what grows with it.
+    fn map(self, f: &dyn Fn(&Expr) -> Expr) -> Ends {
+        Ends { least: self.least.as_ref().map(f), most: self.most.as_ref().map(f) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most that one expression in `i` and `k` can be where `i` is in `range(n)` and `k` in `range(i, m)`.
+    fn most(make: impl Fn(&Expr, &Expr, &Expr) -> Expr) -> Option<String> {
+        let [n, m, i, k] = ["n", "m", "i", "k"].map(Symbol::new);
+        let [size, other, of_i, of_k] = [&n, &m, &i, &k].map(Expr::var);
+        let around = [
+            Range { iter: i.clone(), begin: Expr::int(0), end: size.clone() },
+            Range { iter: k.clone(), begin: of_i.clone(), end: other },
+        ];
+        greatest(&make(&of_i, &of_k, &size), &around, &[n, m]).map(|e| taffeta_ast::print::expr(&e))
+    }
+
+    #[test]
+    fn ends_of_ranges_are_in_sizes() {
+        let is = |text: &str, found: Option<String>| assert_eq!(found.as_deref(), Some(text));
+        is("n", most(|i, _, _| i.plus(&Expr::int(1))));
+        is("n", most(|i, _, n| n.minus(i)));
+        is("min(32, n)", most(|i, _, n| smaller(&Expr::int(32), &n.minus(i))));
+        // k is at least i, and that is at least 0.
+        is("n", most(|_, k, n| n.minus(k)));
+        is("m - 1", most(|_, k, _| k.clone()));
+        is("(n - 1) // 4", most(|i, _, _| i.floor_div(&Expr::int(4))));
+        is("6", most(|i, k, _| i.times(k).modulo(&Expr::int(7))));
+        is("8", most(|i, k, _| smaller(&i.times(k), &Expr::int(8))));
+    }
+
+    #[test]
+    fn what_is_not_bounded_by_sizes_has_no_end() {
+        let elsewhere = Expr::var(&Symbol::new("j"));
+        assert_eq!(most(|i, k, _| i.times(k)), None);
+        assert_eq!(most(|i, _, _| i.plus(&elsewhere)), None);
+        assert_eq!(most(|i, _, _| i.times(&Expr::int(-2))), None);
+        assert_eq!(most(|i, _, _| larger(i, &elsewhere)), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! `auto_mem_type`: scratch arrays whose size changes with loops around them, in memory that is laid out once per call.
+//!
+//! ```text
+//! for i in range(n):                       for i in range(n):
+//!     t = empty((i + 1,), f64)       ─▶        t = empty((i + 1,), f64)  # arena: room for n
+//! ```
+//!
+//! Where all other local arrays live is chosen when the program is lowered, and nothing is better. These alone would
+//! be allocated in every iteration.
+
+use super::model::Model;
+use super::{Choice, Others, Rule};
+use crate::primitives::set_mem_type::has_room;
+use crate::schedule::Schedule;
+use crate::tree;
+use crate::value::{Arg, Handle, Value};
+use taffeta_ast::stmt::Memory;
+use taffeta_ast::{ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_mem_type",
+    summary: "Keeps scratch arrays of changing size in memory that is laid out once.",
+    why_here: "at the end, when all arrays are there that rules make",
+    gain: super::MARK,
+    near_stored: true,
+    rounds: 1,
+    sites,
+    options,
+};
+
+/// Arrays that would be allocated in every iteration of a loop.
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    allocated(s.func(), &s.func().body, false, &mut out);
+    out
+}
+
+fn allocated(func: &Func, s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
+    if let StmtKind::VarDef { tensor, .. } = s.kind()
+        && inside
+        && is_allocated(&func.sizes, tensor)
+        && has_room(func, s, tensor)
+    {
+        out.push(s.id());
+    }
+    let inside = inside || matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
+    s.kind().children().into_iter().for_each(|c| allocated(func, c, inside, out));
+}
+
+/// Whether an array that nobody has chosen a place for is allocated where it is declared: its shape is not made of
+/// sizes alone.
+pub(super) fn is_allocated(sizes: &[Symbol], tensor: &Tensor) -> bool {
+    let mut changes = false;
+    for e in &tensor.shape {
+        changes |= e.may_fail();
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Var(v) => changes |= !sizes.contains(v),
+            ExprKind::Load(..) => changes = true,
+            _ => {}
+        });
+    }
+    tensor.ndim() > 0 && tensor.memory == Memory::Auto && changes
+}
+
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(d) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let StmtKind::VarDef { tensor, .. } = d.kind() else { return Vec::new() };
+    let t = Value::Handle(Handle::Tensor(tensor.symbol.clone()));
+    vec![Choice::new(format!("set_mem_type(\"{}\", \"arena\")", tensor.symbol.name()), move |s| {
+        s.call("set_mem_type", &[Arg::from(t.clone()), Arg::from("arena")]).map(|_| Others::default())
+    })]
+}

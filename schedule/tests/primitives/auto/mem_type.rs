@@ -1,0 +1,65 @@
+//! `auto_mem_type`: scratch arrays that would be allocated in every iteration.
+
+use super::decides;
+use expect_test::expect;
+
+/// A prefix of `x` in every iteration: at most as long as `x`.
+#[test]
+fn arrays_of_changing_size_get_room_for_the_largest() {
+    let text = "
+def f(x: f64[n], y: inout[f64[n]]):
+    for i in range(n):
+        t = empty((i + 1,), f64)
+        for k in range(i + 1):
+            t[k] = x[k] * x[i]
+        for k in range(i + 1):
+            y[i] += t[i - k] * t[k]
+";
+    decides(
+        text,
+        "auto_mem_type",
+        &[("n", 100)],
+        expect![[r#"
+        `t`
+            keep                                         17.9 µs
+          * set_mem_type("t", "arena")                   7.94 µs
+        for i in range(n):
+            t = empty((i + 1,), f64)  # arena
+            for k in range(i + 1):
+                t[k] = x[k] * x[i]
+            for k in range(i + 1):
+                y[i] += t[i - k] * t[k]
+    "#]],
+    );
+}
+
+/// The square of an iterator has no bound that is found; what is made of sizes is laid out once as it is.
+#[test]
+fn what_has_no_bound_is_allocated() {
+    let text = "
+def f(x: f64[n], y: inout[f64[n]]):
+    for i in range(n):
+        s = empty((n,), f64)
+        t = empty((i * i + 1,), f64)
+        for k in range(i * i + 1):
+            t[k] = x[k % n] * x[i]
+            s[k % n] = t[k]
+        for k in range(i * i + 1):
+            y[i] += t[k] * s[k % n]
+";
+    decides(
+        text,
+        "auto_mem_type",
+        &[("n", 100)],
+        expect![[r#"
+        for i in range(n):
+            s = empty((n,), f64)
+            t = empty((i * i + 1,), f64)
+            for k in range(i * i + 1):
+                t[k] = x[k % n] * x[i]
+                s[k % n] = t[k]
+            for k in range(i * i + 1):
+                y[i] += t[k] * s[k % n]
+    "#]],
+    );
+}
