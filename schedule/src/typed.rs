@@ -294,6 +294,11 @@ impl Schedule {
         self.call("auto_fission", &[]).map(drop)
     }
 
+    /// Goes through transposed tensors in blocks, where that is estimated to pay.
+    pub fn auto_transpose(&mut self) -> Result<(), Refusal> {
+        self.call("auto_transpose", &[]).map(drop)
+    }
+
     /// Sums blocks of contractions in registers, where that is estimated to pay.
     pub fn auto_tile(&mut self) -> Result<(), Refusal> {
         self.call("auto_tile", &[]).map(drop)

@@ -16,7 +16,7 @@ use crate::primitives::as_lib;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
-use crate::value::{Arg, Value};
+use crate::value::Arg;
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
@@ -100,8 +100,8 @@ fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
             continue;
         }
         let made = s.call("fission", &[Arg::from(nest), Arg::named(side, sum)])?;
-        let Value::List(both) = made else { return Err(Refusal::target("the loop was not cut into two")) };
-        let part = both.get(which).cloned().ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
+        let (first, second) = nest::halves(made)?;
+        let part = if which == 0 { first } else { second };
         nest = s.loop_(&Arg::from(part))?.stmt.id();
     }
     s.call("as_lib", &[Arg::from(nest)]).map(drop)

@@ -16,7 +16,7 @@ use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
-use crate::value::{Arg, Value};
+use crate::value::Arg;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Stmt, StmtId, StmtKind};
 
@@ -92,8 +92,7 @@ fn take(s: &mut Schedule, site: StmtId, cuts: &[StmtId]) -> Result<Others, Refus
                 continue;
             }
             let made = s.call("fission", &[Arg::from(rest), Arg::named(side, *at)])?;
-            let Value::List(both) = made else { return Err(Refusal::target("the loop was not cut into two")) };
-            let second = both.get(1).cloned().ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
+            let (_, second) = nest::halves(made)?;
             rest = s.loop_(&Arg::from(second))?.stmt.id();
         }
     }

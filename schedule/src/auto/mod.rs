@@ -34,6 +34,7 @@ mod scatter;
 mod structured;
 mod target;
 mod tile;
+mod transpose;
 mod trips;
 mod unroll;
 mod use_lib;
@@ -133,6 +134,7 @@ const RULES: &[&Rule] = &[
     &fuse::RULE,
     &fission::RULE,
     &reorder::RULE,
+    &transpose::RULE,
     &tile::RULE,
     &accumulate::RULE,
     &scatter::RULE,

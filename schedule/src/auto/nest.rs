@@ -1,8 +1,10 @@
 //! What rules ask about nests of loops.
 
 use crate::block::Block;
+use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Loop;
+use crate::value::Value;
 use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
 
 /// Whether a statement is a counted loop without marks.
@@ -68,6 +70,16 @@ fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut 
         return gather_chains(&rest, lengths, out);
     }
     s.kind().children().into_iter().for_each(|c| gather_chains(c, lengths, out));
+}
+
+/// The two loops that a step gives: `split` or `fission`.
+pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
+    let both = match made {
+        Value::List(both) => <[Value; 2]>::try_from(both).ok(),
+        _ => None,
+    };
+    let [first, second] = both.ok_or_else(|| Refusal::target("the loop was not made into two"))?;
+    Ok((first, second))
 }
 
 /// Whether a loop has nothing but another statement in it, beside declarations.

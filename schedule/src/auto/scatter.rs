@@ -74,8 +74,7 @@ fn scatters(s: &Stmt) -> bool {
 fn take(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<Others, Refusal> {
     let Some((last, around)) = loops.split_last() else { return Err(Refusal::target("there is no loop")) };
     let made = s.call("split", &[Arg::from(*last), Arg::from(width)])?;
-    let Value::List(halves) = made else { return Err(Refusal::target("the loop was not split into two")) };
-    let [some, columns] = halves.as_slice() else { return Err(Refusal::target("the loop was not split into two")) };
+    let (some, columns) = nest::halves(made)?;
     let order: Vec<Value> =
         [some.clone()].into_iter().chain(around.iter().map(|l| Value::from(*l))).chain([columns.clone()]).collect();
     s.call("reorder", &[Arg::from(Value::List(order))])?;

@@ -59,6 +59,8 @@ pub struct Prices {
     pub enter: f64,
     /// To allocate an array, and to free it.
     pub allocate: f64,
+    /// To look up the address of a page.
+    pub page: f64,
     /// To start the threads of a parallel loop, and to wait for the last one.
     pub region: f64,
     /// An atomic update.
@@ -101,6 +103,10 @@ impl fmt::Debug for Aim {
 
 /// Bytes of a cache line.
 pub const LINE: f64 = 64.0;
+/// Bytes of a page of memory.
+pub(super) const PAGE: f64 = 4096.0;
+/// Pages whose addresses a core knows without looking them up.
+pub(super) const PAGES: f64 = 1024.0;
 
 impl Target {
     /// Registers of a vector that loops can keep values in; the others are for what is loaded meanwhile.
@@ -131,6 +137,7 @@ impl Target {
                 transcendental: [6.0, 9.0],
                 branch: 0.6,
                 enter: 1.5,
+                page: 6.0,
                 region: 2000.0,
                 atomic: 7.0,
                 allocate: 100.0,

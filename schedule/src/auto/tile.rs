@@ -140,12 +140,12 @@ fn blocked(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i
 
 impl Plan {
     fn take(&self, s: &mut Schedule) -> Result<Others, Refusal> {
-        let (row, row_in) = halves(s.call("split", &[Arg::from(self.loops[self.row]), Arg::from(self.rows)])?)?;
+        let (row, row_in) = nest::halves(s.call("split", &[Arg::from(self.loops[self.row]), Arg::from(self.rows)])?)?;
         let (column, column_in) = match self.whole {
             true => (None, Value::from(self.loops[self.vector])),
             false => {
                 let made = s.call("split", &[Arg::from(self.loops[self.vector]), Arg::from(self.columns)])?;
-                let (outer, inner) = halves(made)?;
+                let (outer, inner) = nest::halves(made)?;
                 (Some(outer), inner)
             }
         };
@@ -171,16 +171,5 @@ impl Plan {
             }
         }
         Ok(Others::default())
-    }
-}
-
-/// The two loops that a split gives.
-fn halves(made: Value) -> Result<(Value, Value), Refusal> {
-    match made {
-        Value::List(both) => match both.as_slice() {
-            [outer, inner] => Ok((outer.clone(), inner.clone())),
-            _ => Err(Refusal::target("the loop was not split into two")),
-        },
-        _ => Err(Refusal::target("the loop was not split into two")),
     }
 }

@@ -103,6 +103,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::FUSE,
     &entries::FISSION,
     &entries::REORDER,
+    &entries::TRANSPOSE,
     &entries::TILE,
     &entries::ACCUMULATE,
     &entries::SCATTER,

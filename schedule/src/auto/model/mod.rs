@@ -13,7 +13,8 @@
 //! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
 //!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop
 //!   touches while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in
-//!   the same iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil;
+//!   the same iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil.
+//!   Pages are counted likewise: of those that a core does not know, each is looked up;
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
 //!
 //! What a statement touches that another one of the same iteration has touched before costs nothing again, and what

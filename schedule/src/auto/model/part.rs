@@ -3,7 +3,7 @@
 use super::Around;
 use super::compilers::{may_take_lanes, vectorised_by_compilers};
 use super::touch::{Growth, Touch, Walk};
-use crate::auto::target::{Level, Target};
+use crate::auto::target::{LINE, PAGE, PAGES, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
 use rustc_hash::FxHashMap;
@@ -309,7 +309,7 @@ impl<'a, 't> Part<'a, 't> {
         self.roof.arithmetic += self.compute(work, &[], lanes) * executions / self.target.threads as f64;
         for a in accesses.iter().filter(|a| !a.in_registers) {
             let bytes = self.roof.bytes.entry(a.tensor.clone()).or_default();
-            *bytes = bytes.max(a.footprint(&self.around, 0));
+            *bytes = bytes.max(a.footprint(&self.around, 0, LINE));
         }
     }
 
@@ -395,27 +395,29 @@ impl<'a, 't> Part<'a, 't> {
         time
     }
 
-    /// What the bytes take that come from behind each level.
+    /// What the bytes take that come from behind each level, and the pages that must be looked up.
     fn levels(&self, accesses: &[Touch], threads: f64) -> f64 {
         let mut worst = 0.0f64;
         for pair in self.target.levels.windows(2) {
             let [fits, behind] = pair else { continue };
-            worst = worst.max(self.bytes_behind(accesses, fits) * behind.per_byte / threads.min(behind.scales));
+            let bytes = self.bytes_behind(accesses, fits.bytes, LINE);
+            worst = worst.max(bytes * behind.per_byte / threads.min(behind.scales));
         }
-        worst
+        let pages = self.bytes_behind(accesses, PAGES * PAGE, PAGE) / PAGE;
+        worst.max(pages * self.target.prices.page / threads)
     }
 
-    /// Bytes that do not come from a level, but from behind it.
-    fn bytes_behind(&self, accesses: &[Touch], level: &Level) -> f64 {
+    /// Bytes that do not come from a level of so many, but from behind it, in whole lines of so many.
+    fn bytes_behind(&self, accesses: &[Touch], level: f64, line: f64) -> f64 {
         // What one statement has brought in, the next one finds there, where there is room for everything.
-        if self.values.bytes() <= level.bytes {
+        if self.values.bytes() <= level {
             return 0.0;
         }
         let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
-        let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth)).sum::<f64>();
+        let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth, line)).sum::<f64>();
         // The outermost loop of which an iteration finds what the one before it has touched.
         let depths = self.around.len();
-        let depth = (0..=depths).find(|d| touched(*d) <= level.bytes).unwrap_or(depths).saturating_sub(1);
+        let depth = (0..=depths).find(|d| touched(*d) <= level).unwrap_or(depths).saturating_sub(1);
         let outside: f64 = self.around[..depth].iter().map(|l| l.trips.value).product::<f64>() * self.often;
         touched(depth) * outside
     }

@@ -149,11 +149,11 @@ impl Touch {
         other.tensor == self.tensor
             && depth > 0
             && both().all(|((_, own), (_, others))| own == others)
-            && self.footprint(around, depth) <= bytes
+            && self.footprint(around, depth, LINE) <= bytes
     }
 
-    /// Bytes that the loops from this depth on touch, in whole cache lines.
-    pub fn footprint(&self, around: &[Around], depth: usize) -> f64 {
+    /// Bytes that the loops from this depth on touch, in whole cache lines, or whole pages.
+    pub fn footprint(&self, around: &[Around], depth: usize, line: f64) -> f64 {
         let (mut steps, mut apart): (Vec<(f64, f64)>, f64) = (Vec::new(), 1.0);
         for (l, step) in around.iter().zip(&self.steps).skip(depth) {
             let trips = l.trips.value.max(1.0);
@@ -171,13 +171,13 @@ impl Touch {
         let mut piece = self.bytes;
         for (by, trips) in steps {
             // Steps into what is touched already, or into the next line.
-            if by <= piece.max(LINE) {
+            if by <= piece.max(line) {
                 piece += by * (trips - 1.0);
             } else {
                 apart *= trips;
             }
         }
-        (apart * piece.max(LINE)).min(self.all.max(LINE))
+        (apart * piece.max(line)).min(self.all.max(line))
     }
 }
 

@@ -9,6 +9,7 @@ mod parallelize;
 mod reorder;
 mod scatter;
 mod tile;
+mod transpose;
 mod unroll;
 mod use_lib;
 mod vectorize;

@@ -43,11 +43,11 @@ def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
         &[("n", 2000)],
         expect![[r#"
             `j#1`
-                keep                                         5.45 ms
+                keep                                         25.6 ms
               * reorder(["i#1", "j#1"])                      3.21 ms
             `i#2`
               * keep                                         3.21 ms
-                reorder(["j#2", "i#2"])                      5.45 ms
+                reorder(["j#2", "i#2"])                      25.6 ms
             for i in range(n):
                 for j in range(n):
                     y[j] += a[i, j]
@@ -72,7 +72,7 @@ def f(a: inout[f32[n, n]]):
         &[("n", 2000)],
         expect![[r#"
             `j`
-              * keep                                         3.84 ms
+              * keep                                         24.0 ms
                 reorder(["i", "j"])                          refused: it would reverse a dependence
             for j in range(1, n):
                 for i in range(n - 1):
@@ -98,7 +98,7 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
         &[("n", 1000), ("m", 1000)],
         expect![[r#"
             `i`
-                keep                                         961 ms
+                keep                                         6.00 s
                 reorder(["j", "k", "i"])                     refused: the nest is not perfect, and `k` may not run at all
                 reorder(["k", "j", "i"])                     refused: the nest is not perfect, and `k` may not run at all
                 reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
