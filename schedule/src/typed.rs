@@ -294,6 +294,11 @@ impl Schedule {
         self.call("auto_fission", &[]).map(drop)
     }
 
+    /// Skews and tiles nests in which every loop carries a dependence, for threads, where that is estimated to pay.
+    pub fn auto_polyhedral(&mut self) -> Result<(), Refusal> {
+        self.call("auto_polyhedral", &[]).map(drop)
+    }
+
     /// Goes through transposed tensors in blocks, where that is estimated to pay.
     pub fn auto_transpose(&mut self) -> Result<(), Refusal> {
         self.call("auto_transpose", &[]).map(drop)

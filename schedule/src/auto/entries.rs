@@ -34,6 +34,7 @@ pub(crate) const INLINE: Entry = one!(inline, "s.auto_inline()");
 pub(crate) const BLEND: Entry = one!(blend, "s.auto_blend()");
 pub(crate) const FUSE: Entry = one!(fuse, "s.auto_fuse()");
 pub(crate) const FISSION: Entry = one!(fission, "s.auto_fission()");
+pub(crate) const POLYHEDRAL: Entry = one!(polyhedral, "s.auto_polyhedral()");
 pub(crate) const REORDER: Entry = one!(reorder, "s.auto_reorder()");
 pub(crate) const TRANSPOSE: Entry = one!(transpose, "s.auto_transpose()");
 pub(crate) const TILE: Entry = one!(tile, "s.auto_tile()");

@@ -28,6 +28,7 @@ mod mem_type;
 mod model;
 mod nest;
 mod parallelize;
+mod polyhedral;
 mod reorder;
 mod roofline;
 mod scatter;
@@ -136,6 +137,7 @@ const RULES: &[&Rule] = &[
     &reorder::RULE,
     &transpose::RULE,
     &tile::RULE,
+    &polyhedral::RULE,
     &accumulate::RULE,
     &scatter::RULE,
     &unroll::RULE,

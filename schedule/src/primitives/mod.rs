@@ -102,6 +102,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::BLEND,
     &entries::FUSE,
     &entries::FISSION,
+    &entries::POLYHEDRAL,
     &entries::REORDER,
     &entries::TRANSPOSE,
     &entries::TILE,

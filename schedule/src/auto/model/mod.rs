@@ -9,7 +9,8 @@
 //! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made
 //!   of vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
 //! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
-//!   of other lanes; the chains of several elements run beside each other;
+//!   of other lanes; the chains of several elements run beside each other. An iteration that loads what the one before
+//!   it has stored waits for all that is computed in between (`recurrence`);
 //! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
 //!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop
 //!   touches while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in
@@ -33,6 +34,7 @@
 
 mod compilers;
 mod part;
+mod recurrence;
 pub(super) mod touch;
 
 use super::target::Target;

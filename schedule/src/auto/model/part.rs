@@ -2,11 +2,13 @@
 
 use super::Around;
 use super::compilers::{may_take_lanes, vectorised_by_compilers};
+use super::recurrence;
 use super::touch::{Growth, Touch, Walk};
-use crate::auto::target::{LINE, PAGE, PAGES, Target};
+use crate::auto::target::{LINE, PAGE, PAGES, Prices, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
 use rustc_hash::FxHashMap;
+use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
@@ -39,6 +41,8 @@ pub(super) struct Part<'a, 't> {
     seen: Vec<Element>,
     /// Those that were written.
     stored: Vec<Element>,
+    /// What scalars are that it has computed, in terms of none of themselves.
+    scalars: FxHashMap<Symbol, Expr>,
     /// The accesses so far.
     walks: Vec<Walk>,
     /// What the statements directly in the present loop take.
@@ -80,10 +84,36 @@ impl Direct {
 
 /// Operations of a statement.
 #[derive(Default)]
-struct Work {
+pub(super) struct Work {
     simple: f64,
     divide: f64,
     transcendental: f64,
+}
+
+impl Work {
+    /// One operation.
+    pub fn of(op: Op) -> Work {
+        let mut work = Work::default();
+        match op {
+            Op::Div | Op::Sqrt | Op::Rsqrt | Op::FloorDiv | Op::Mod => work.divide = 1.0,
+            op if op.info().function.is_some() && op.info().cost > 4 => work.transcendental = 1.0,
+            _ => work.simple = 1.0,
+        }
+        work
+    }
+
+    /// What the next operation waits for these.
+    pub fn latency(&self, prices: &Prices) -> f64 {
+        let [divide, transcendental] =
+            [prices.divide[0], prices.transcendental[0]].map(|each| each.max(prices.latency));
+        self.simple * prices.latency + self.divide * (divide + prices.latency) + self.transcendental * transcendental
+    }
+
+    fn add(&mut self, other: &Work) {
+        self.simple += other.simple;
+        self.divide += other.divide;
+        self.transcendental += other.transcendental;
+    }
 }
 
 impl<'a, 't> Part<'a, 't> {
@@ -96,6 +126,7 @@ impl<'a, 't> Part<'a, 't> {
             often: 1.0,
             seen: Vec::new(),
             stored: Vec::new(),
+            scalars: FxHashMap::default(),
             walks: Vec::new(),
             direct: Direct::default(),
             roof: Roof::default(),
@@ -222,10 +253,11 @@ impl<'a, 't> Part<'a, 't> {
             props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic).map(|r| r.tensor.clone()).collect();
         self.around.push(around);
         let (seen, stored) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stored));
+        let scalars = std::mem::take(&mut self.scalars);
         let outside = std::mem::take(&mut self.direct);
         let inside = self.stmt(&l.body) + self.atomic_updates(&l.body, &atomic);
         let direct = std::mem::replace(&mut self.direct, outside);
-        (self.seen, self.stored) = (seen, stored);
+        (self.seen, self.stored, self.scalars) = (seen, stored, scalars);
         self.around.pop();
         inside + direct.time(self.target.registers())
     }
@@ -294,6 +326,17 @@ impl<'a, 't> Part<'a, 't> {
         self.direct.levels += self.levels(&accesses, self.threads());
         self.direct.reload = self.target.prices.load * per_thread / lanes;
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
+        if let (Some((tensor, at)), None, Some(l)) = (target, into, self.around.last()) {
+            if at.is_empty() {
+                match effects::loads(value).contains(tensor) {
+                    true => self.scalars.remove(tensor),
+                    false => self.scalars.insert(tensor.clone(), value.clone()),
+                };
+            } else {
+                let wait = recurrence::wait(&l.iter, (tensor, at), value, &self.scalars, &self.target.prices);
+                self.direct.chains.extend((wait > 0.0).then(|| (element(tensor, at), wait * per_thread)));
+            }
+        }
         if let Some((element, additions)) = sum {
             let wait = self.target.prices.latency * additions * per_thread;
             match self.direct.chains.iter_mut().find(|(e, _)| *e == element) {
@@ -433,11 +476,9 @@ impl<'a, 't> Part<'a, 't> {
                 }
             }
             ExprKind::Apply(op, args) => {
-                match op {
-                    Op::Div | Op::Sqrt | Op::Rsqrt | Op::FloorDiv | Op::Mod => work.divide += 1.0,
-                    op if op.info().function.is_some() && op.info().cost > 4 => work.transcendental += 1.0,
-                    Op::Add | Op::Sub if args.iter().any(is_product) => {}
-                    _ => work.simple += 1.0,
+                // A multiply-add is one instruction.
+                if !(matches!(op, Op::Add | Op::Sub) && args.iter().any(is_product)) {
+                    work.add(&Work::of(*op));
                 }
                 args.iter().for_each(|a| self.expr(a, work, accesses));
             }

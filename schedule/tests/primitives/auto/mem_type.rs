@@ -20,16 +20,16 @@ def f(x: f64[n], y: inout[f64[n]]):
         "auto_mem_type",
         &[("n", 100)],
         expect![[r#"
-        `t`
-            keep                                         17.9 µs
-          * set_mem_type("t", "arena")                   7.94 µs
-        for i in range(n):
-            t = empty((i + 1,), f64)  # arena
-            for k in range(i + 1):
-                t[k] = x[k] * x[i]
-            for k in range(i + 1):
-                y[i] += t[i - k] * t[k]
-    "#]],
+            `t`
+                keep                                         17.8 µs
+              * set_mem_type("t", "arena")                   7.84 µs
+            for i in range(n):
+                t = empty((i + 1,), f64)  # arena
+                for k in range(i + 1):
+                    t[k] = x[k] * x[i]
+                for k in range(i + 1):
+                    y[i] += t[i - k] * t[k]
+        "#]],
     );
 }
 

@@ -6,6 +6,7 @@ mod fuse;
 mod inline;
 mod mem_type;
 mod parallelize;
+mod polyhedral;
 mod reorder;
 mod scatter;
 mod tile;

@@ -1,0 +1,72 @@
+//! Recurrences: what an iteration of the innermost loop waits for, if it needs what the one before it has stored.
+//!
+//! ```text
+//! a[i, j] = (a[i, j - 1] + …) / 9.0        a store, a load of it, and all operations on the way back to the store
+//! ```
+
+use super::part::Work;
+use crate::auto::target::Prices;
+use rustc_hash::FxHashMap;
+use taffeta_analysis::pass::substitute::rewrite_expr;
+use taffeta_ast::{Expr, ExprKind, Symbol, poly};
+
+/// Additions that a load waits for a store of the iteration before.
+const FORWARDED: f64 = 2.0;
+/// Iterations back that are looked for.
+const BACK: i64 = 2;
+
+/// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if it
+/// needs none of the last iterations. `scalars`: what those are that the iteration has computed.
+pub(super) fn wait(
+    iter: &Symbol,
+    (tensor, at): (&Symbol, &[&Expr]),
+    value: &Expr,
+    scalars: &FxHashMap<Symbol, Expr>,
+    prices: &Prices,
+) -> f64 {
+    let earlier = |k: i64| -> Vec<Expr> {
+        let mut shifted = |e: &Expr| match e.kind() {
+            ExprKind::Var(v) if v == iter => Some(Expr::var(iter).minus(&Expr::int(k))),
+            _ => None,
+        };
+        at.iter().map(|e| rewrite_expr(e, &mut shifted, &mut FxHashMap::default())).collect()
+    };
+    (1..=BACK)
+        .filter_map(|k| {
+            let element = earlier(k);
+            let is_it = |t: &Symbol, at: &[Expr]| {
+                t == tensor && at.iter().zip(&element).all(|(a, b)| poly::equal(a, b) == Some(true))
+            };
+            // An element that is the same in all iterations is no recurrence along the loop, but a sum.
+            let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
+            let way = Search { is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
+            Some((way + FORWARDED * prices.latency) / k as f64)
+        })
+        .fold(0.0, f64::max)
+}
+
+/// A search for loads of an element.
+struct Search<'a> {
+    is_it: &'a dyn Fn(&Symbol, &[Expr]) -> bool,
+    scalars: &'a FxHashMap<Symbol, Expr>,
+    prices: &'a Prices,
+}
+
+impl Search<'_> {
+    /// What the operations take from a load of the element to the value, the longest way.
+    fn way_back(&self, e: &Expr) -> Option<f64> {
+        match e.kind() {
+            ExprKind::Load(t, at) if at.is_empty() => self.scalars.get(t).and_then(|value| self.way_back(value)),
+            ExprKind::Load(t, at) => {
+                let at: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
+                (self.is_it)(t, &at).then_some(0.0)
+            }
+            ExprKind::Apply(op, args) => {
+                let longest = args.iter().filter_map(|a| self.way_back(a)).reduce(f64::max)?;
+                Some(longest + Work::of(*op).latency(self.prices))
+            }
+            ExprKind::Cast(inner) => self.way_back(inner),
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => None,
+        }
+    }
+}
