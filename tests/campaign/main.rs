@@ -2,7 +2,8 @@
 //!
 //! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
 //! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
-//! (`schedules`; with four that must come back from their files, `kept`), a batch of programs on tensors in random
+//! (`schedules`; with four that must come back from their files, `kept`), two batches of programs under automatic
+//! schedules, for machines and sizes that are right and wrong (`auto`), a batch of programs on tensors in random
 //! formats (`structured`), and some hundred texts, mutated programs and broken data files that nothing may panic
 //! on. A failure is printed when it is found, with the command that does it again, and added to `fuzz/failures.txt`
 //! in the target directory; what failed, random programs made smaller, is kept in a file beside it, and a
@@ -11,6 +12,8 @@
 //! says how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make
 //! test`, a few fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
+#[path = "../../schedule/tests/campaign/automatic.rs"]
+mod automatic;
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
 #[path = "../../structured/tests/campaign/cases/mod.rs"]
@@ -112,11 +115,12 @@ fn main() -> ExitCode {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
     let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
-    let campaigns: [Campaign<'_>; 8] = [
+    let campaigns: [Campaign<'_>; 9] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
         ("kept", 4, Box::new(schedules::kept)),
+        ("auto", 2, Box::new(schedules::automatic)),
         ("structured", 1, Box::new(structured::fault)),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
@@ -133,7 +137,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 8], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 9], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             if only.as_ref().is_some_and(|only| only != name) {

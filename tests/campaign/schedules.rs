@@ -3,7 +3,8 @@
 //! `TAFFETA_FUZZ_CASE` names to try it again.
 
 use crate::Finding;
-use crate::random_schedules::{CLASSES, faults, in_c, undefined};
+use crate::automatic::{self, Taken};
+use crate::random_schedules::{CLASSES, faults, faults_of, in_c, undefined};
 use crate::tried::{Case, Counts, problem, random, show};
 use std::path::Path;
 use taffeta_ast::random::nest::Class;
@@ -25,6 +26,11 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
         _ => faults(first..first + TOGETHER, class, &mut counts),
     };
     all.add(&counts);
+    finding(&format!("{class:?}"), wrong)
+}
+
+/// The first of those that are wrong, with its files.
+fn finding(name: &str, wrong: Vec<(Case, String)>) -> Option<Finding> {
     let more = wrong.len().saturating_sub(1);
     let (case, what) = wrong.into_iter().next()?;
     let more = if more > 0 { format!("; {more} more programs of this batch fail") } else { String::new() };
@@ -32,11 +38,20 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     let kept = self::case(&text_of(&case), &case.trace.to_json());
     let repeats = kept.is_ok_and(|kept| func::same(&kept.func, &case.func));
     let how = if repeats { "TAFFETA_FUZZ_CASE names its file" } else { "its text says it in part: take the seed" };
-    let text = format!("{class:?}{more}, {}\nto try it again: {how}", show(&case, &what));
+    let text = format!("{name}{more}, {}\nto try it again: {how}", show(&case, &what));
     Some(Finding {
         what: text,
         files: vec![("ft", text_of(&case).into_bytes()), ("json", case.trace.to_json().into_bytes())],
     })
+}
+
+/// What is wrong with a batch of programs under automatic schedules.
+pub fn automatic(seed: u64) -> Option<Finding> {
+    let classes = [Some(CLASSES[0]), Some(CLASSES[1]), Some(CLASSES[2]), Some(CLASSES[3]), None];
+    let class = classes[(seed % 5) as usize];
+    let first = seed / 5 * TOGETHER;
+    let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, class, &mut Taken::new()));
+    finding(&format!("{class:?}, automatic"), faults_of(cases))
 }
 
 /// The program, with what its inputs are made of.

@@ -78,11 +78,15 @@ pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
     }
 }
 
-/// What is wrong with the programs of some seeds, made small.
+/// What is wrong with the programs of some seeds under random steps, made small.
 pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) -> Vec<(Case, String)> {
+    faults_of(seeds.map(|seed| random(seed, class, counts)))
+}
+
+/// What is wrong with programs under schedules, made small: with what is known to be wrong already.
+pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>) -> Vec<(Case, String)> {
     let (mut wrong, mut cases, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in seeds {
-        let (case, what) = random(seed, class, counts);
+    for (case, what) in tried {
         if let Some(what) = what {
             wrong.push(small(&case, &what, &|_, _, _| None));
             continue;

@@ -66,7 +66,14 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     if model.target.threads < 2 || loops.iter().any(is_free) {
         return Vec::new();
     }
-    let sizes: Vec<i64> = (0..loops.len()).map(|k| TILE[k.min(1)]).collect();
+    // Of one tile in time there are no fronts.
+    let trips = Loop::of(&root).map_or(0.0, |l| model.trips(s.func(), &[], &l).value);
+    let sizes: Vec<i64> = (0..loops.len())
+        .map(|k| match k {
+            0 => TILE[0].min((trips / 2.0).ceil() as i64).max(1),
+            _ => TILE[1],
+        })
+        .collect();
     let text = sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let steps = format!("parallelize(tile(polyhedral(\"{}\"), [{text}], wavefront=True)[1])", s.called(&root));
     let (of, depth) = (sizes.clone(), loops.len());

@@ -1,19 +1,61 @@
 //! Random programs under automatic schedules: for machines and sizes that are right, wrong, and unknown.
 
-use crate::tried::{again, fault, runs};
-use rayon::prelude::*;
+use crate::tried::{Case, again, fault, runs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use taffeta_ast::print;
+use taffeta_ast::Func;
 use taffeta_ast::random::nest::{Class, nest};
+use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
 
 /// What programs are said to run with: nothing, or sizes that they do not have.
 const EXPECTED: [Option<i64>; 4] = [None, Some(2), Some(3000), Some(0)];
 
-fn automatic(seed: u64, class: Class, taken: &mut BTreeMap<&'static str, u64>) -> Option<String> {
-    let func = nest(seed, class);
+/// How often rules have changed a program.
+pub type Taken = BTreeMap<&'static str, u64>;
+
+/// The random program of a seed: of a class; or, with none, of what random nests hardly have.
+pub fn program(seed: u64, class: Option<Class>) -> Func {
+    match class {
+        Some(class) => nest(seed, class),
+        None if seed.is_multiple_of(2) => sweeps(seed / 2),
+        None => prefixes(seed / 2),
+    }
+}
+
+/// A few sweeps in place, in which points see some of their neighbours.
+fn sweeps(seed: u64) -> Func {
+    let neighbours = (0..9).filter(|k| [1, 3].contains(k) || seed >> k & 1 == 1);
+    let points: Vec<String> = neighbours.map(|k: u64| format!("a[i + {} - 1, j + {} - 1]", k / 3, k % 3)).collect();
+    elaborated(&format!(
+        "def f(a: inout[f64[n, n]]):\n    for t in range({}):\n        for i in range(1, n - 1):\n            \
+         for j in range(1, n - 1):\n                a[i, j] = 0.1 * ({})\n",
+        2 + seed % 3,
+        points.join(" + ")
+    ))
+}
+
+/// Scratch arrays whose size changes with the loop around them.
+fn prefixes(seed: u64) -> Func {
+    let size = ["i + 1", "n - i", "min(i + 2, n)", "2 * i + 1", "i // 2 + 1"][seed as usize % 5];
+    elaborated(&format!(
+        "def f(x: f64[n], y: inout[f64[n]]):\n    for i in range(n):\n        t = empty(({size},), f64)\n        \
+         for k in range({size}):\n            t[k] = x[k % n] * x[i]\n        for k in range({size}):\n            \
+         y[i] += t[{size} - 1 - k] * t[k // {}]\n",
+        1 + seed % 3
+    ))
+}
+
+fn elaborated(text: &str) -> Func {
+    let program = Program::load(Source::inline("made.ft", text), &NoLoader);
+    program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}\n{text}"))
+}
+
+/// A program under an automatic schedule, with what is wrong, if anything is.
+pub fn automatic(seed: u64, class: Option<Class>, taken: &mut Taken) -> (Case, Option<String>) {
+    let func = program(seed, class);
+    let mut case = Case { func: func.clone(), seed, trace: taffeta_schedule::Trace::new(&func.name) };
     let mut target = Target::portable(1 + seed as usize % 4);
     if let Some(n) = EXPECTED[(seed / 4) as usize % EXPECTED.len()] {
         target.sizes = func.sizes.iter().map(|s| (s.name().to_string(), n)).collect();
@@ -25,42 +67,19 @@ fn automatic(seed: u64, class: Class, taken: &mut BTreeMap<&'static str, u64>) -
     };
     let s = match run() {
         Ok(s) => s,
-        Err(r) => return Some(format!("auto is refused: {}", r.message)),
+        Err(r) => return (case, Some(format!("auto is refused: {}", r.message))),
     };
+    case.trace = s.trace().clone();
     for d in s.decisions().iter().filter(|d| d.taken > 0) {
         *taken.entry(d.rule).or_default() += 1;
     }
     let twice = run().expect("it was done before");
     if twice.trace() != s.trace() {
-        return Some("another schedule the second time".into());
+        return (case, Some("another schedule the second time".into()));
     }
     if !s.marks_hold() {
-        return Some("a marked loop may not run so".into());
+        return (case, Some("a marked loop may not run so".into()));
     }
-    let steps: Vec<String> = s.trace().steps.iter().map(ToString::to_string).collect();
     let wrong = fault(&runs(&func, seed), s.func()).or_else(|| again(&func, &s));
-    wrong.map(|what| format!("{what}\n{}\n{}\n{}", print::func(&func), steps.join("\n"), print::func(s.func())))
-}
-
-#[test]
-fn automatic_schedules() {
-    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("MOST", 400));
-    let mut all: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for class in [Class::Affine, Class::Wild, Class::Private, Class::Dense] {
-        let one = |seed: u64| {
-            let mut taken = BTreeMap::new();
-            let wrong = automatic(seed, class, &mut taken);
-            (wrong.map(|what| format!("{class:?}, seed {seed}: {what}")), taken)
-        };
-        for (wrong, taken) in (first..first + most).into_par_iter().map(one).collect::<Vec<_>>() {
-            assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
-            taken.into_iter().for_each(|(rule, n)| *all.entry(rule).or_default() += n);
-        }
-    }
-    println!("taken: {all:?}");
-    // Random programs hardly have products of large matrices.
-    let random = |rule: &&str| *rule != "auto_use_lib" && !all.contains_key(rule);
-    let never: Vec<&str> = taffeta_schedule::auto::rules().map(|r| r.method).filter(random).collect();
-    assert!(never.is_empty(), "never taken: {never:?}");
+    (case, wrong)
 }

@@ -11,6 +11,7 @@ mod steps;
 mod traces;
 mod tried;
 
+use automatic::{Taken, automatic};
 use rayon::prelude::*;
 use taffeta_ast::random::nest::Class;
 use tried::{Case, Counts, random, show, small};
@@ -73,4 +74,29 @@ fn programs_that_people_schedule() {
     let all = steps::primitives().into_iter().chain(KEYWORDS);
     let never: Vec<&str> = all.filter(|p| counts.steps.get(*p).is_none_or(|(_, taken)| *taken == 0)).collect();
     assert!(never.is_empty(), "never taken: {never:?}\n{counts}");
+}
+
+/// Automatic schedules, by which every rule changes some programs.
+#[test]
+fn automatic_schedules() {
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let (first, most) = (number("FIRST", 0), number("MOST", 400));
+    let mut all = Taken::new();
+    let classes = [Class::Affine, Class::Wild, Class::Private, Class::Dense].map(Some);
+    for class in classes.into_iter().chain([None]) {
+        let one = |seed: u64| {
+            let mut taken = Taken::new();
+            let (case, wrong) = automatic(seed, class, &mut taken);
+            (wrong.map(|what| format!("{class:?}: {}", show(&case, &what))), taken)
+        };
+        for (wrong, taken) in (first..first + most).into_par_iter().map(one).collect::<Vec<_>>() {
+            assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
+            taken.into_iter().for_each(|(rule, n)| *all.entry(rule).or_default() += n);
+        }
+    }
+    println!("taken: {all:?}");
+    // Random programs hardly have products of large matrices.
+    let random = |rule: &&str| *rule != "auto_use_lib" && !all.contains_key(rule);
+    let never: Vec<&str> = taffeta_schedule::auto::rules().map(|r| r.method).filter(random).collect();
+    assert!(never.is_empty(), "never taken: {never:?}");
 }
