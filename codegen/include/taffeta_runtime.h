@@ -146,6 +146,11 @@ typedef struct wf_region {
     double forked;   /* when they were called (seconds); 0: nobody asks */
     double last_in;  /* when the last thread came, if one came late */
     double last_out; /* when the last one had done its part, unless that was soon */
+    /* Of one around a sequential loop: */
+    double until;           /* when it has lasted long enough; 0: nobody asks */
+    double met[2];          /* when the last thread came to a meeting, of even and of odd number */
+    double still, still_at; /* how long it stood still between meetings, and until when at last */
+    int64_t pause, failed;  /* the meeting at which it was found to have lasted, or to have failed; 0: none */
 } wf_region;
 
 #ifdef _OPENMP
@@ -168,9 +173,12 @@ static __thread wf_crowd wf_crowded TAFFETA_UNUSED;
 #define WF_FIRST_PAUSE 8.0
 #define WF_LONGEST_PAUSE 0.5
 
+/* A region around a sequential loop ends after this, so that the next one may have another number of threads. */
+#define WF_SPAN 1e-3
+
 /* A region for at most so many threads. */
 static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
-    wf_region region = {threads, 0, 0, 0};
+    wf_region region = {.threads = threads};
     if (threads <= 1 || omp_in_parallel()) return region;
     wf_crowd *crowd = &wf_crowded;
     const double now = omp_get_wtime();
@@ -184,6 +192,7 @@ static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
         region.threads = threads >> crowd->halvings > 1 ? threads >> crowd->halvings : 1;
     }
     if (region.threads > 1) region.forked = now;
+    region.until = now + WF_SPAN;
     return region;
 }
 
@@ -208,12 +217,50 @@ static inline TAFFETA_UNUSED void wf_leave(wf_region *region) {
     if (now - region->forked > WF_LATE) wf_latest(&region->last_out, now);
 }
 
+/* A thread went on so late after the last one had come to a meeting. Such times may overlap. */
+static TAFFETA_COLD void wf_stood_still(wf_region *region, double from, double now) {
+#pragma omp critical(wf_still)
+    {
+        if (from < region->still_at) from = region->still_at;
+        if (from < now) {
+            region->still += now - from;
+            region->still_at = now;
+        }
+    }
+}
+
+/* The threads of a region wait for each other: none goes on before all have come. Each counts its meetings. */
+static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) {
+    const int64_t meeting = ++*meetings;
+    if (region->until == 0) {
+#pragma omp barrier
+        return;
+    }
+    double came = omp_get_wtime(), last;
+    /* The last one to come has the last word. Nobody comes to the next meeting but one before all have left this one. */
+    __atomic_store(&region->met[meeting & 1], &came, __ATOMIC_RELAXED);
+    if (came > region->until && wf_thread() == 0 && region->pause == 0)
+        __atomic_store_n(&region->pause, meeting, __ATOMIC_RELAXED);
+#pragma omp barrier
+    const double now = omp_get_wtime();
+    if (now - came <= WF_LATE) return;
+    __atomic_load(&region->met[meeting & 1], &last, __ATOMIC_RELAXED);
+    if (now - last > WF_LATE) wf_stood_still(region, last, now);
+}
+
+/* Whether a region ends with this iteration, for all of its threads: one may be at the next meeting already, and what it says
+   there is not meant. */
+static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings) {
+    const int64_t pause = __atomic_load_n(&region->pause, __ATOMIC_RELAXED);
+    return pause != 0 && pause <= meetings;
+}
+
 /* All threads have. */
 static inline TAFFETA_UNUSED void wf_join(const wf_region *region) {
     if (region->forked == 0) return;
     wf_crowd *crowd = &wf_crowded;
     const double now = omp_get_wtime(), all = now - region->forked;
-    double still = 0;
+    double still = region->still;
     if (region->last_in != 0) still += region->last_in - region->forked;
     if (region->last_out != 0) still += now - region->last_out;
     if (still > all) still = all;
@@ -229,17 +276,35 @@ static inline TAFFETA_UNUSED void wf_join(const wf_region *region) {
 }
 #else
 static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
-    wf_region region = {threads, 0, 0, 0};
+    wf_region region = {.threads = threads};
     return region;
 }
 static inline TAFFETA_UNUSED void wf_enter(wf_region *region) { (void)region; }
 static inline TAFFETA_UNUSED void wf_leave(wf_region *region) { (void)region; }
 static inline TAFFETA_UNUSED void wf_join(const wf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) {
+    (void)region;
+    ++*meetings;
+}
+static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings) {
+    (void)region;
+    (void)meetings;
+    return false;
+}
 #endif
+
+/* A meeting after what may have stopped the program: whether it was, for all threads alike. */
+static inline TAFFETA_UNUSED bool wf_meet_failed(taffeta_ctx *ctx, wf_region *region, int64_t *meetings) {
+    /* (Whoever failed comes here, and sees it.) */
+    if (wf_failed(ctx) != TAFFETA_OK) __atomic_store_n(&region->failed, *meetings + 1, __ATOMIC_RELAXED);
+    wf_meet(region, meetings);
+    const int64_t failed = __atomic_load_n(&region->failed, __ATOMIC_RELAXED);
+    return failed != 0 && failed <= *meetings;
+}
 
 /* A region for exactly so many threads, on whose number its results depend. */
 static inline TAFFETA_UNUSED wf_region wf_fork_all(int threads) {
-    wf_region region = {threads, 0, 0, 0};
+    wf_region region = {.threads = threads};
     return region;
 }
 

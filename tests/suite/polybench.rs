@@ -2,8 +2,9 @@
 
 use crate::case::{Case, difference};
 use crate::{programs, python};
-use taffeta::Backend;
+use itertools::Itertools as _;
 use taffeta::io::{Source, Want};
+use taffeta::{Backend, Options, Program};
 
 /// Results of the kernels of the suite and of NumPy differ by rounding alone, which these condition numbers let grow to
 /// this.
@@ -34,4 +35,40 @@ fn kernels_agree_with_numpy() {
     })
     .concat();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Kernels that repeat parallel loops, with those loops, and how often their threads meet in an iteration.
+const ON_THREADS: [(&str, &[&str], usize); 6] = [
+    ("jacobi-1d", &["jacobi_1d.i#1", "jacobi_1d.i#2"], 2),
+    ("jacobi-2d", &["jacobi_2d.i#1", "jacobi_2d.i#2"], 2),
+    ("heat-3d", &["heat_3d.i#1", "heat_3d.i#2"], 2),
+    // (The first loop is one thread's alone.)
+    ("fdtd-2d", &["fdtd_2d.i#1", "fdtd_2d.i#2", "fdtd_2d.i#3"], 4),
+    ("adi", &["adi.i#1", "adi.i#2"], 2),
+    ("lu", &["lu.j#2"], 2),
+];
+
+#[test]
+fn loops_that_are_repeated_share_a_region() {
+    for (kernel, loops, meetings) in ON_THREADS {
+        let file = programs::root().join(format!("tests/polybench/{kernel}.ft"));
+        let text = std::fs::read_to_string(&file).expect("a kernel");
+        let text = format!("{text}\n\n@schedule(main)\ndef threads(s):\n    s.parallelize({loops:?})\n");
+        let program = Program::from_source(&format!("{kernel}.ft"), &text).unwrap_or_else(|e| panic!("{e}"));
+        let options = Options::default().schedule("threads");
+        let code = program.c_source("main", &options).unwrap_or_else(|e| panic!("{e}")).code;
+        let found = (code.matches("#pragma omp parallel").count(), code.matches("wf_meet").count());
+        assert_eq!(found, (1, meetings), "{kernel}: {code}");
+        let run = |options: &Options, threads| {
+            let function = program.compile("main", options).unwrap_or_else(|e| panic!("{e}"));
+            function.run(Vec::new(), &[], threads).unwrap_or_else(|e| panic!("{kernel}: {e}")).results
+        };
+        let expected = run(&Options::default().backend(Backend::Interp), 1);
+        for threads in [1, 2, 4] {
+            for (want, have) in expected.iter().zip_eq(&run(&options, threads)) {
+                let differs = difference(want, have, 1e-12);
+                assert_eq!(differs, None, "{kernel} on {threads} threads");
+            }
+        }
+    }
 }

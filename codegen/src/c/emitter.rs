@@ -1,6 +1,6 @@
 //! The state of printing one program, and how an error leaves the present place.
 //!
-//! What is printed is in `expr`, `stmt`, `loops`, `lanes`, `library`, `outline`, `reduce` and `entry`, each with an
+//! What is printed is in `expr`, `stmt`, `loops`, `regions`, `lanes`, `library`, `outline`, `reduce` and `entry`, each with an
 //! `impl` of its own.
 //!
 //! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
@@ -12,6 +12,7 @@ use super::names::Names;
 use super::outline::Outer;
 use super::ranges::Ranges;
 use super::reduce::Shared;
+use super::regions::Region;
 use super::writer::{Writer, format_text, string};
 use crate::lower::Lowered;
 use crate::signature::{Site, SourceRange};
@@ -69,6 +70,8 @@ pub(super) struct Emitter<'a> {
     pub shown: String,
     /// Whether the loop around is on vector lanes.
     pub vectorised: bool,
+    /// The region that this stands in directly.
+    pub region: Option<Region>,
     /// The iterators of the loops around.
     pub loops: Vec<Symbol>,
     /// Whether the statement changes one element in every iteration of the loop around, which is then no loop that a C
@@ -100,6 +103,7 @@ impl<'a> Emitter<'a> {
             leaves: 0,
             shown: String::new(),
             vectorised: false,
+            region: None,
             loops: Vec::new(),
             carried: false,
             scope: FxHashMap::default(),

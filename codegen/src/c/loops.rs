@@ -42,6 +42,8 @@
 //!
 //! Where a schedule says which thread has which iterations, parts are what threads have. Scalars alone, whatever their
 //! order, are OpenMP's (`reduction`).
+//!
+//! In a sequential loop that all threads run (`regions`) there is no region for each loop: they meet at its end.
 
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
@@ -141,7 +143,8 @@ impl Emitter<'_> {
                 self.shared.insert((r.tensor.clone(), r.op), Shared::Atomic);
             }
         }
-        let region = parallel.then(|| self.open_region(&i, l, team.as_ref()));
+        let around = if parallel { self.region.take() } else { None };
+        let region = (parallel && around.is_none()).then(|| self.open_region(&i, l, team.as_ref()));
         if let Some(team) = &team {
             self.open_copies(team);
         }
@@ -157,7 +160,7 @@ impl Emitter<'_> {
                 self.stmt(l.body);
                 false
             }
-            Some(_) if self.can_outline(l) => self.outlined_body(&i, l),
+            Some(_) if self.can_outline(l) => self.outlined(&i, l.body),
             Some(_) => self.parallel_body(&i, l.body),
         };
         self.loops.pop();
@@ -175,7 +178,10 @@ impl Emitter<'_> {
             self.close_team(team);
         }
         self.shared = before;
-        if may_fail {
+        if around.is_some() {
+            self.region = around;
+            self.meet(may_fail);
+        } else if may_fail {
             self.out.open("if (wf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
@@ -253,7 +259,7 @@ impl Emitter<'_> {
     }
 
     /// The end of a loop, in a variable of its own where the loop's body could change its value.
-    fn loop_end(&mut self, i: &str, end: &Expr) -> String {
+    pub fn loop_end(&mut self, i: &str, end: &Expr) -> String {
         let mut loads = false;
         end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
         let text = self.text(end).at(prec::SUM);
@@ -266,7 +272,7 @@ impl Emitter<'_> {
     }
 
     /// Whether a parallel loop has more iterations than one thread should run alone, where that is asked.
-    fn worth_threads(&mut self, l: &Loop<'_>) -> Option<String> {
+    pub fn worth_threads(&mut self, l: &Loop<'_>) -> Option<String> {
         let above = l.props.parallel?.above?;
         let [begin, end, step] = l.bounds.map(|e| self.expr(e));
         Some(format!("wf_trips({begin}, {end}, {step}) > UINT64_C({above})"))

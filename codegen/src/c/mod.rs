@@ -3,8 +3,8 @@
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI. `emitter`: the
 //!   state of all of them.
-//! - `loops`, `outline`, `reduce`: loops on threads and vector lanes, their bodies, and what keeps their reductions
-//!   right.
+//! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential ones around them that
+//!   threads run together, their bodies, and what keeps their reductions right.
 //! - `library`: nests that are matrix products.
 //! - `logical`: the ABI of entries with structured parameters, around that of the arrays.
 //! - `lanes`: arrays that are vectors.
@@ -34,6 +34,7 @@ pub mod names;
 mod outline;
 mod ranges;
 mod reduce;
+mod regions;
 mod stmt;
 mod types;
 mod writer;

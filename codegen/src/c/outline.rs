@@ -17,7 +17,7 @@ use super::writer::Writer;
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Sharing, Symbol};
+use taffeta_ast::{Sharing, Stmt, Symbol};
 
 /// A variable of the kernel, as the body of a loop takes it.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ impl Emitter<'_> {
         l.props.vectorize.is_none() && effects::writes(l.body).iter().all(|t| !outer(t) || partial(t))
     }
 
-    /// Prints the body as a function, and calls it. Whether there can be an error.
-    pub fn outlined_body(&mut self, i: &str, l: &Loop<'_>) -> bool {
+    /// Prints a statement of a loop as a function, and calls it. Whether there can be an error.
+    pub fn outlined(&mut self, i: &str, body: &Stmt) -> bool {
         let name = self.names.fresh(&format!("{}_{i}", self.lowered.signature().name));
-        let mut written = effects::writes(l.body);
+        let mut written = effects::writes(body);
         written.retain(|t| self.dtypes.contains_key(t) && self.place(t) == Storage::Variable);
         let written: FxHashSet<String> = written.iter().map(|t| self.names.get(t)).collect();
         let around = self.scope.clone();
@@ -61,13 +61,13 @@ impl Emitter<'_> {
         let leaves = std::mem::take(&mut self.leaves);
         self.shown.clear();
         self.out.indent();
-        self.stmt(l.body);
+        self.stmt(body);
         let may_fail = self.leaves > 0;
         (self.error_exit, self.leaves) = (leave, leaves);
         self.shown.clear();
-        let body = std::mem::replace(&mut self.out, call_site).finish();
+        let code = std::mem::replace(&mut self.out, call_site).finish();
 
-        let mut used = identifiers(&body);
+        let mut used = identifiers(&code);
         if may_fail {
             used.insert("ctx");
         }
@@ -94,7 +94,7 @@ impl Emitter<'_> {
             function.line("if (wf_failed(ctx)) return;");
         }
         enter.iter().for_each(|line| function.line(line));
-        body.lines().for_each(|line| function.raw(line));
+        code.lines().for_each(|line| function.raw(line));
         exit.iter().for_each(|line| function.line(line));
         function.close("}");
         self.functions.push(function.finish());

@@ -14,8 +14,11 @@ use taffeta_ast::{Access, DType, Expr, Extent, PrintPart, Stmt, StmtKind, Tensor
 impl Emitter<'_> {
     /// A statement inside the present block.
     pub fn stmt(&mut self, s: &Stmt) {
+        if self.region.is_some() && !self.lowered.regions().parallel.contains(&s.id()) {
+            return self.alone(std::slice::from_ref(s));
+        }
         match s.kind() {
-            StmtKind::Seq(v) => v.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == v.len())),
+            StmtKind::Seq(v) => self.sequence(v),
             StmtKind::VarDef { tensor, body } => self.var_def(s, tensor, body),
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } => {
                 self.show(s);
@@ -33,7 +36,10 @@ impl Emitter<'_> {
                 {
                     return self.summing_loop(iter, [begin, end], body);
                 }
-                self.for_loop(&Loop { iter, bounds: [begin, end, step], props, body });
+                let l = Loop { iter, bounds: [begin, end, step], props, body };
+                if !self.lowered.regions().loops.contains(&s.id()) || !self.region(&l) {
+                    self.for_loop(&l);
+                }
             }
             StmtKind::If { cond, then, otherwise } => {
                 self.show(s);
@@ -75,8 +81,15 @@ impl Emitter<'_> {
         }
     }
 
+    fn sequence(&mut self, v: &[Stmt]) {
+        if self.region.is_some() {
+            return self.sequence_in_region(v);
+        }
+        v.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == v.len()));
+    }
+
     /// A declaration that is not the last statement ends before the block does.
-    fn in_block(&mut self, s: &Stmt, last: bool) {
+    pub fn in_block(&mut self, s: &Stmt, last: bool) {
         if matches!(s.kind(), StmtKind::VarDef { .. }) && !last {
             self.out.open("{");
             self.stmt(s);
@@ -141,8 +154,7 @@ impl Emitter<'_> {
                     let value = self.stored(value);
                     self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                     self.out.line(format!("{c} {t} = {value};"));
-                    rest.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == rest.len()));
-                    return;
+                    return self.sequence(rest);
                 }
                 self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
                 self.out.line(format!("{c} {t};"));

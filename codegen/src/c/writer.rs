@@ -62,6 +62,13 @@ impl Writer {
         self.lines.insert(position, format!("{}{text}", "    ".repeat(self.depth)));
     }
 
+    /// Puts text before what stands in a line.
+    pub fn prefix(&mut self, position: usize, text: &str) {
+        let line = &mut self.lines[position];
+        let start = line.len() - line.trim_start().len();
+        line.insert_str(start, text);
+    }
+
     pub fn finish(self) -> String {
         let mut text = self.lines.join("\n");
         text.push('\n');

@@ -14,6 +14,7 @@ mod parallel;
 mod placement;
 mod promote;
 mod reductions;
+mod regions;
 mod specialise;
 mod supported;
 mod vectorise;
@@ -26,6 +27,7 @@ pub use logical::{Logical, LogicalLevel};
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;
+pub(crate) use regions::{Part, Regions};
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::{body as specialise, interface as specialise_interface};
 pub use vectors::vector_bytes;
@@ -66,12 +68,18 @@ pub struct Lowered {
     signature: Signature,
     logical: Option<Logical>,
     vectors: Vectors,
+    regions: Regions,
 }
 
 impl Lowered {
     /// Which arrays are vectors, and which loops go over their lanes.
     pub(crate) fn vectors(&self) -> &Vectors {
         &self.vectors
+    }
+
+    /// Which loops all threads run.
+    pub(crate) fn regions(&self) -> &Regions {
+        &self.regions
     }
 
     /// The same program, for callers that know it by another interface. That has the entry's name in C.
@@ -176,9 +184,12 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Flat indices say which lanes an access meets.
     let (func, vectors) = vectors::run(&func, options.vector_bytes);
 
+    // Of the statements that will be printed.
+    let regions = regions::find(&func);
+
     // C is printed from what the validator of lowered trees passes, and relies on every rule of it.
     validate::lowered(&func).map_err(|e| e.made_by("lowering"))?;
-    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical: None, vectors })
+    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical: None, vectors, regions })
 }
 
 /// What a pass made, which debug builds check.

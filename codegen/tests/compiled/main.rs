@@ -18,6 +18,7 @@ mod promoted;
 mod random;
 mod random_schedules;
 mod refusals;
+mod regions;
 mod run;
 mod sanitized;
 mod scheduled;

@@ -1,0 +1,267 @@
+//! Sequential loops that all threads run, meeting each other after every parallel loop: the interpreter's results and
+//! errors on every number of threads.
+
+use crate::programs;
+use crate::run::scratch_dir;
+use crate::scheduled::check;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
+use taffeta_codegen::{LowerOptions, c, lower};
+use taffeta_schedule::Arg;
+
+/// The C of a program whose loops of these names are parallel, after it was run.
+fn parallel(text: &str, loops: &[&str]) -> String {
+    with(text, loops, &[])
+}
+
+fn with(text: &str, loops: &[&str], more: &[Arg]) -> String {
+    let args: Vec<Vec<Arg>> = loops.iter().map(|l| [&[Arg::from(*l)], more].concat()).collect();
+    let steps: Vec<(&str, &[Arg])> = args.iter().map(|a| ("parallelize", a.as_slice())).collect();
+    check(text, &steps)
+}
+
+/// How often threads are called, and how often they meet.
+fn counts(c: &str) -> (usize, usize) {
+    let kernel = &c[c.find("static TAFFETA_KERNEL").expect("there is a kernel")..];
+    (kernel.matches("#pragma omp parallel").count(), kernel.matches("wf_meet").count())
+}
+
+/// Two parallel loops in one over time, with what one thread does in between; forwards, backwards and in steps.
+#[test]
+fn threads_are_called_once() {
+    for (over_time, step) in [("range(k)", "t++"), ("range(k - 1, -1, -1)", "t--"), ("range(1, k, 3)", "t += 3")] {
+        let program = format!(
+            "
+def f(x: f64[n], w: f64[k]) -> (f64[n], f64[n], f64[k]):
+    a = empty((n,), f64)
+    b = zeros((n,), f64)
+    z = zeros((k,), f64)
+    a[...] = x
+    for t in {over_time}:
+        for i in range(1, n - 1):
+            b[i] = a[i - 1] - a[i + 1] + w[t]
+        for q in range(min(n, 3)):
+            b[q] = w[t] + q
+        z[t] = w[t] * 2.0
+        for j in range(n):
+            a[j] = b[n - 1 - j] + 1.0
+    return a, b, z
+"
+        );
+        for more in [&[][..], &[Arg::named("schedule", "dynamic"), Arg::named("chunk", 3)]] {
+            let c = with(&program, &["i", "j"], more);
+            assert_eq!(counts(&c), (1, 3), "{c}");
+            assert!(c.contains(&format!("{step};\n")), "{c}");
+            assert!(c.contains("if (wf_thread() == 0) f_t_alone("), "{c}");
+            assert!(!c.contains("if (wf_failed(ctx))"), "{c}");
+        }
+    }
+}
+
+/// Sequential loops in the one over time, which may have no iterations; a local array in it, and one of every thread.
+#[test]
+fn what_is_around_parallel_loops() {
+    let program = "
+def f(x: f64[n, m], k: i64[m]) -> f64[n, m]:
+    y = zeros((n, m), f64)
+    for t in range(7):
+        u = empty((n, m), f64)
+        for b in range(k[0] - 2, 3):
+            for c in range(b % 3):
+                for i in range(n):
+                    own = empty((m,), f64)
+                    for j in range(m):
+                        own[j] = x[i, m - 1 - j] + t
+                    for j in range(m):
+                        u[i, j] = own[j] * (b + c)
+                for l in range(n):
+                    for j in range(m):
+                        y[n - 1 - l, j] += u[l, j]
+    return y
+";
+    let (regions, meetings) = counts(&parallel(program, &["i", "l"]));
+    assert_eq!((regions, meetings), (1, 2));
+    // A scalar that never changes is every thread's.
+    let program = "
+def f(x: f64[n], w: f64[k]) -> f64[n]:
+    y = zeros((n,), f64)
+    for t in range(k):
+        s: f64 = sqrt(abs(w[t])) + 1.0
+        if n > 3:
+            y[2] = 1.0
+        y[n // 2] *= 2.0
+        for i in range(n):
+            y[i] += x[i] / s
+        for i in range(n):
+            y[i] *= s
+    return y
+";
+    let c = parallel(program, &["i#1", "i#2"]);
+    assert_eq!(counts(&c), (1, 3), "{c}");
+    assert!(c.contains("double s = "), "{c}");
+}
+
+/// Atomic updates, and lines that are printed.
+#[test]
+fn what_parallel_loops_do() {
+    let program = "
+def f(k: i64[n, m], y: inout[f64[n]]):
+    for t in range(5):
+        for i in range(n):
+            for j in range(m):
+                y[k[i, j] % n] += t
+        print(\"step\", t)
+        for i in range(n):
+            y[i] = y[i] + 1.0
+";
+    let c = parallel(program, &["i#1", "i#2"]);
+    assert_eq!(counts(&c), (1, 3), "{c}");
+    assert!(c.contains("#pragma omp atomic"), "{c}");
+}
+
+/// What stops the program, in a parallel loop or where one thread is alone, leaves the loop: what follows relies on it.
+#[test]
+fn errors_leave_for_all_threads() {
+    let program = "
+def f(x: i64[n], at: i64[n], y: inout[i64[n]]):
+    for t in range(20):
+        for i in range(n):
+            assert x[i] + y[i] < 30, \"too large\"
+            y[i] += x[(i + t) % n] * x[i]
+        assert y[n // 2] != 9, \"nine\"
+        for i in range(n):
+            y[at[i] + y[i] % 2] = 1
+        for j in range(n):
+            y[j] = y[j] % 31
+";
+    let c = parallel(program, &["i#1", "j"]);
+    assert_eq!(counts(&c), (1, 3), "{c}");
+    assert_eq!(c.matches("if (wf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;").count(), 2, "{c}");
+}
+
+/// Threads are called if any of the loops is worth it.
+#[test]
+fn small_loops_call_nobody() {
+    let program = |size: &str| {
+        format!(
+            "
+def f(x: f64[n, m], y: inout[f64[n]]):
+    for t in range(m):
+        for i in range({size}):
+            y[i] += x[i, t]
+        for j in range(n):
+            y[j] = y[j] * 0.5
+"
+        )
+    };
+    let above = [Arg::named("above", 5)];
+    let c = with(&program("n - 1"), &["i", "j"], &above);
+    let worth = "wf_fork(wf_trips(0, n - 1, 1) > UINT64_C(5) || wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)";
+    assert!(c.contains(worth), "{c}");
+    assert_eq!(counts(&c), (1, 2), "{c}");
+    // It is not known how small they will be.
+    let c = with(&program("min(t, n)"), &["i", "j"], &above);
+    assert_eq!(counts(&c), (2, 0), "{c}");
+}
+
+/// What would be another one for each thread, or has no threads for it.
+#[test]
+fn regions_for_each_loop() {
+    let body = |lines: &str| {
+        let lines = lines.replace('\n', "\n        ");
+        format!(
+            "
+def f(x: f64[n], k: i64[n], y: inout[f64[n]], z: inout[f64[4]], e: inout[i64[n]]):
+    last: f64 = 0.0
+    for t in range(n):
+        {lines}
+    y[0] = last
+"
+        )
+    };
+    for (why, lines, loops) in [
+        ("a scalar", "s: f64 = 0.0\ns += z[1]\nfor i in range(1, n):\n    y[i] += s", &["i"][..]),
+        ("a scalar outside", "for i in range(1, n):\n    y[i] += x[i]\nlast += y[t]", &["i"]),
+        ("a small array", "s = zeros((4,), f64)\ns[t % 4] = z[1]\nfor i in range(1, n):\n    y[i] += s[i % 4]", &["i"]),
+        ("partial results", "for i in range(1, n):\n    z[0] += x[i]", &["i"]),
+        ("ends that change", "for i in range(e[0]):\n    y[i % n] = t\ne[0] = k[0] % 2", &["i"]),
+        ("a condition", "if x[t] > 1:\n    for i in range(1, n):\n        y[i] += x[i]", &["i"]),
+        ("alone", "z[0] = x[t]\nfor i in range(1, n):\n    y[i] += z[0]\nz[1] = y[t] + t", &["i"]),
+    ] {
+        // (What is called `ends that change` writes one element in several iterations.)
+        let program = body(lines);
+        let program =
+            if why == "ends that change" { program.replace("y[i % n] = t", "e[n - 1] += 1") } else { program };
+        let (_, meetings) = counts(&parallel(&program, loops));
+        assert_eq!(meetings, 0, "{why}");
+    }
+}
+
+/// What threads find where they meet: four of them, that run a loop which has lasted long enough, or that fail.
+const MEETINGS: &str = r#"
+#include "taffeta_runtime.h"
+
+int main(void) {
+    taffeta_ctx ctx = TAFFETA_CTX_INIT;
+    int wrong = 0;
+    for (int round = 0; round < 400; round++) {
+        wf_region region = wf_fork(4);
+        region.until = round % 3 == 0 ? omp_get_wtime() : 1e18;
+        int64_t count[4] = {-1, -1, -1, -1}, iterations[4] = {0, 0, 0, 0};
+        bool failed[4] = {false, false, false, false};
+        ctx.status = TAFFETA_OK;
+        const int fails_in = round % 5 == 1 ? round % 7 : 99, lasts = round % 3 == 0 ? 1 : 10;
+#pragma omp parallel num_threads(4)
+        {
+            const int me = wf_thread();
+            int64_t meetings = 0;
+            do {
+                if (iterations[me] == fails_in && me == round % 4) wf_fail(&ctx, TAFFETA_ERROR_ASSERT, 0, 0, "it failed");
+                failed[me] = wf_meet_failed(&ctx, &region, &meetings);
+                if (failed[me]) goto end;
+                wf_meet(&region, &meetings);
+                iterations[me]++;
+            } while (iterations[me] < 10 && !wf_pauses(&region, meetings));
+        end:;
+            count[me] = meetings;
+        }
+        for (int k = 0; k < 4; k++) {
+            wrong += count[k] != count[0] || iterations[k] != iterations[0];
+            wrong += failed[k] != (fails_in < lasts);
+        }
+        wrong += iterations[0] != (fails_in < lasts ? fails_in : lasts);
+        wf_join(&region);
+    }
+    printf("%d", wrong);
+
+    /* Time that several threads lose together is lost once. */
+    wf_region region = wf_fork(4);
+    wf_stood_still(&region, 10, 12);
+    wf_stood_still(&region, 10, 11);
+    wf_stood_still(&region, 11, 13);
+    wf_stood_still(&region, 20, 21);
+    printf(" %g", region.still);
+
+    /* And there are fewer threads for the next. */
+    wf_crowded.halvings = 0;
+    wf_crowded.lost = 0;
+    region = (wf_region){.threads = 4, .forked = omp_get_wtime() - 9e-3, .still = 8.9e-3};
+    wf_join(&region);
+    printf(" %d\n", wf_fork(4).threads);
+    return 0;
+}
+"#;
+
+#[test]
+fn threads_leave_together() {
+    let dir = scratch_dir();
+    let func = programs::matmul(taffeta_ast::DType::F32);
+    let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
+    Toolchain::write(&source, &dir, "matmul").expect("the directory can be written");
+    let main = dir.join("main.c");
+    std::fs::write(&main, MEETINGS).expect("the directory can be written");
+    let compiler = Toolchain::find().expect("a C compiler");
+    let program = compiler.executable(&dir, "matmul", &[main], &CompileOptions::default());
+    let output = std::process::Command::new(program.unwrap_or_else(|d| panic!("{d:?}"))).output();
+    let text = String::from_utf8(output.expect("it can be run").stdout).expect("digits");
+    assert_eq!(text, "0 4 2\n");
+}
