@@ -36,6 +36,7 @@ mod compilers;
 mod part;
 mod recurrence;
 pub(super) mod touch;
+mod work;
 
 use super::target::Target;
 use super::trips::{Estimate, Known, Values};

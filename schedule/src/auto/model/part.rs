@@ -4,7 +4,8 @@ use super::Around;
 use super::compilers::{may_take_lanes, vectorised_by_compilers};
 use super::recurrence;
 use super::touch::{Growth, Touch, Walk};
-use crate::auto::target::{LINE, PAGE, PAGES, Prices, Target};
+use super::work::Work;
+use crate::auto::target::{LINE, PAGE, PAGES, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
 use rustc_hash::FxHashMap;
@@ -79,40 +80,6 @@ impl Direct {
         let chain = self.chains.iter().map(|(_, t)| *t).fold(0.0, f64::max);
         let spilled = (self.held - registers).max(0.0) * self.reload;
         (self.compute + spilled).max(chain).max(self.levels)
-    }
-}
-
-/// Operations of a statement.
-#[derive(Default)]
-pub(super) struct Work {
-    simple: f64,
-    divide: f64,
-    transcendental: f64,
-}
-
-impl Work {
-    /// One operation.
-    pub fn of(op: Op) -> Work {
-        let mut work = Work::default();
-        match op {
-            Op::Div | Op::Sqrt | Op::Rsqrt | Op::FloorDiv | Op::Mod => work.divide = 1.0,
-            op if op.info().function.is_some() && op.info().cost > 4 => work.transcendental = 1.0,
-            _ => work.simple = 1.0,
-        }
-        work
-    }
-
-    /// What the next operation waits for these.
-    pub fn latency(&self, prices: &Prices) -> f64 {
-        let [divide, transcendental] =
-            [prices.divide[0], prices.transcendental[0]].map(|each| each.max(prices.latency));
-        self.simple * prices.latency + self.divide * (divide + prices.latency) + self.transcendental * transcendental
-    }
-
-    fn add(&mut self, other: &Work) {
-        self.simple += other.simple;
-        self.divide += other.divide;
-        self.transcendental += other.transcendental;
     }
 }
 
@@ -321,7 +288,7 @@ impl<'a, 't> Part<'a, 't> {
         let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
         let lanes = self.lanes(widest);
         let per_thread = executions / self.threads();
-        self.direct.compute += self.compute(&work, &accesses, lanes) * per_thread;
+        self.direct.compute += self.compute(&work, &accesses, lanes, self.tail(widest)) * per_thread;
         self.lift_roof(&work, &accesses, widest, executions);
         self.direct.levels += self.levels(&accesses, self.threads());
         self.direct.reload = self.target.prices.load * per_thread / lanes;
@@ -349,7 +316,7 @@ impl<'a, 't> Part<'a, 't> {
     /// Adds a statement to what all take at least.
     fn lift_roof(&mut self, work: &Work, accesses: &[Touch], widest: f64, executions: f64) {
         let lanes = (self.target.vector_bytes as f64 / widest).max(1.0);
-        self.roof.arithmetic += self.compute(work, &[], lanes) * executions / self.target.threads as f64;
+        self.roof.arithmetic += self.compute(work, &[], lanes, 0.0) * executions / self.target.threads as f64;
         for a in accesses.iter().filter(|a| !a.in_registers) {
             let bytes = self.roof.bytes.entry(a.tensor.clone()).or_default();
             *bytes = bytes.max(a.footprint(&self.around, 0, LINE));
@@ -418,12 +385,28 @@ impl<'a, 't> Part<'a, 't> {
         (trips / (whole + rest)).max(1.0)
     }
 
-    fn compute(&self, work: &Work, accesses: &[Touch], lanes: f64) -> f64 {
+    /// The part of the innermost loop's iterations that are left one by one behind whole vectors.
+    fn tail(&self, bytes: f64) -> f64 {
+        match self.around.last() {
+            Some(l) if l.lanes || l.by_itself => {
+                let width = (self.target.vector_bytes as f64 / bytes).max(1.0);
+                let trips = l.trips.value.max(1.0);
+                (trips % width) / trips
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn compute(&self, work: &Work, accesses: &[Touch], lanes: f64, tail: f64) -> f64 {
         let prices = &self.target.prices;
         let vector = usize::from(lanes > 1.0);
         let mut time = work.simple * prices.simple / lanes;
         time += work.divide * prices.divide[vector] / lanes;
-        time += work.transcendental * prices.transcendental[vector] / lanes;
+        let [alone, in_vectors] = prices.transcendental;
+        time += match lanes > 1.0 {
+            true => work.transcendental * in_vectors * (1.0 / lanes - tail) + work.one_by_one * alone * tail,
+            false => work.one_by_one * alone,
+        };
         for a in accesses.iter().filter(|a| !a.in_registers) {
             let price = if a.written { prices.store } else { prices.load };
             time += match (a.last(), self.around.last()) {
@@ -478,7 +461,7 @@ impl<'a, 't> Part<'a, 't> {
             ExprKind::Apply(op, args) => {
                 // A multiply-add is one instruction.
                 if !(matches!(op, Op::Add | Op::Sub) && args.iter().any(is_product)) {
-                    work.add(&Work::of(*op));
+                    work.add(&Work::of(*op, bytes_of(e)));
                 }
                 args.iter().for_each(|a| self.expr(a, work, accesses));
             }

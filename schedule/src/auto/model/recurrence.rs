@@ -4,7 +4,7 @@
 //! a[i, j] = (a[i, j - 1] + …) / 9.0        a store, a load of it, and all operations on the way back to the store
 //! ```
 
-use super::part::Work;
+use super::work::Work;
 use crate::auto::target::Prices;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::pass::substitute::rewrite_expr;
@@ -63,7 +63,7 @@ impl Search<'_> {
             }
             ExprKind::Apply(op, args) => {
                 let longest = args.iter().filter_map(|a| self.way_back(a)).reduce(f64::max)?;
-                Some(longest + Work::of(*op).latency(self.prices))
+                Some(longest + Work::of(*op, e.dtype().size() as f64).latency(self.prices))
             }
             ExprKind::Cast(inner) => self.way_back(inner),
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => None,

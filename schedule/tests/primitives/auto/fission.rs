@@ -19,8 +19,8 @@ fn what_scatters_is_cut_out_of_what_takes_longer() {
         &[("m", 1000000), ("n", 1000000)],
         expect![[r#"
         `e`
-            keep                                         13.2 ms
-          * fission("e") around what it scatters         7.54 ms
+            keep                                         37.2 ms
+          * fission("e") around what it scatters         19.5 ms
         w = empty((m,), f32)
         for e in range(m):
             w[e] = exp(x[e]) * tanh(x[e])
@@ -54,8 +54,8 @@ fn what_takes_no_longer_than_to_keep_it_stays() {
         &[("m", 20), ("n", 1000000)],
         expect![[r#"
         `e`
-          * keep                                         265 ns
-            fission("e") around what it scatters         2.19 µs
+          * keep                                         745 ns
+            fission("e") around what it scatters         2.43 µs
         for e in range(m):
             w = empty((), f32)
             w = exp(x[e]) * tanh(x[e])
@@ -79,7 +79,7 @@ def f(x: f32[m], to: i32[m], y: inout[f32[m]], z: inout[f32[m]]):
         &[("m", 1000000)],
         expect![[r#"
         `e`
-          * keep                                         13.5 ms
+          * keep                                         37.5 ms
             fission("e") around what it scatters         refused: the first half needs what the second half does in earlier iterations of `e`
         for e in range(m):
             y[cast(to[e], i64)] += exp(x[e])

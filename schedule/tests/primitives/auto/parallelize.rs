@@ -164,10 +164,10 @@ def f(a: inout[f64[n, m]]):
         &[("n", 1000), ("m", 100)],
         expect![[r#"
             `i`
-                keep                                         666 µs
-              * privatize("t", "i"), parallelize("i")        335 µs
-                parallelize("j#1")                           not tried: at best 2.66 ms
-                parallelize("j#2")                           not tried: at best 2.34 ms
+                keep                                         1.27 ms
+              * privatize("t", "i"), parallelize("i")        635 µs
+                parallelize("j#1")                           not tried: at best 3.26 ms
+                parallelize("j#2")                           not tried: at best 2.64 ms
             for i in range(n):  # parallel
                 t = empty((m,), f64)
                 for j in range(m):

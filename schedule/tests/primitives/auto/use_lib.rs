@@ -129,11 +129,11 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d, d]], c: inout[f32[n, d, d]]):
         &[("n", 1000), ("d", 200)],
         expect![[r#"
         `i`
-          * keep                                         778 ms
+          * keep                                         958 ms
             as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
         `r`
-            keep                                         778 ms
-          * as_lib("r")                                  202 ms
+            keep                                         958 ms
+          * as_lib("r")                                  382 ms
         for i in range(n):
             for r in range(d):  # library
                 for k in range(d):
@@ -159,10 +159,10 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
         &[("n", 1000), ("d", 200)],
         expect![[r#"
         `i`
-          * keep                                         3.89 ms
+          * keep                                         4.79 ms
             as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
         `s.writes("c")[0]`
-          * keep                                         3.89 ms
+          * keep                                         4.79 ms
             as_lib of the product in "i", cut out        refused: the first half needs what the second half does in earlier iterations of `i`
         for i in range(n):
             for k in range(d):

@@ -1,0 +1,57 @@
+//! Operations, counted by what they take.
+
+use crate::auto::target::Prices;
+use taffeta_ast::op::Op;
+
+/// How much longer an exponential of eight bytes takes than one of four, by itself. (Vectors have half as many.)
+const DOUBLE: f64 = 2.0;
+
+/// Operations of a statement.
+#[derive(Default)]
+pub(super) struct Work {
+    pub simple: f64,
+    pub divide: f64,
+    /// In exponentials, in vectors.
+    pub transcendental: f64,
+    /// In exponentials of four bytes, where they are not.
+    pub one_by_one: f64,
+}
+
+impl Work {
+    /// One operation on values of so many bytes.
+    pub fn of(op: Op, bytes: f64) -> Work {
+        let mut work = Work::default();
+        match op {
+            Op::Div | Op::Sqrt | Op::Rsqrt | Op::FloorDiv | Op::Mod => work.divide = 1.0,
+            op if op.info().function.is_some() && op.info().cost > 4 => {
+                work.transcendental = of_exponentials(op);
+                work.one_by_one = work.transcendental * if bytes > 4.0 { DOUBLE } else { 1.0 };
+            }
+            _ => work.simple = 1.0,
+        }
+        work
+    }
+
+    /// What the next operation waits for these.
+    pub fn latency(&self, prices: &Prices) -> f64 {
+        let [divide, transcendental] =
+            [prices.divide[0], prices.transcendental[0]].map(|each| each.max(prices.latency));
+        self.simple * prices.latency + self.divide * (divide + prices.latency) + self.one_by_one * transcendental
+    }
+
+    pub fn add(&mut self, other: &Work) {
+        self.simple += other.simple;
+        self.divide += other.divide;
+        self.transcendental += other.transcendental;
+        self.one_by_one += other.one_by_one;
+    }
+}
+
+/// How many times as long as `exp` a function takes: libraries make these of it, and of divisions and branches.
+fn of_exponentials(op: Op) -> f64 {
+    match op {
+        Op::Tanh => 5.0,
+        Op::Sinh | Op::Cosh | Op::Erf | Op::Pow | Op::Atan2 => 3.0,
+        _ => 1.0,
+    }
+}
