@@ -42,9 +42,10 @@ impl Program {
             let d = Diagnostic::new("schedule::function", "rules schedule the gradient, and no entry is that gradient");
             return Err(wrong(d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"))));
         }
-        // The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are nothing that
+        // A function of the file is for the program as it is printed, whose gradients keep what they do without a
+        // schedule. The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are nothing that
         // steps depend on.
-        let options = Options { gradient: None, indices: BTreeMap::new(), ..options.clone() };
+        let options = Options { gradient: None, choose_tapes: false, indices: BTreeMap::new(), ..options.clone() };
         let schedule = self.scheduled(entry, &options)?;
         let (name, doc) = match options.schedule.as_deref() {
             Some(automatic::AUTO) => ("by_rules", "What rules chose.".to_string()),

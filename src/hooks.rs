@@ -1,6 +1,7 @@
 //! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers
 //! it.
 
+use crate::materialise::{Keeping, Way};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use taffeta_analysis::query::depend::Dependences;
@@ -20,6 +21,8 @@ pub(crate) struct Compiler {
     waits: Arc<AtomicBool>,
     /// The machine that schedule functions choose for where they ask rules.
     aim: Aim,
+    /// What gradients keep.
+    pub(crate) keeping: Keeping,
 }
 
 impl Compiler {
@@ -31,12 +34,17 @@ impl Compiler {
             asked.store(true, Ordering::Relaxed);
             Target::portable(1)
         });
-        Compiler { taken: Mutex::default(), sizes: None, waits, aim }
+        Compiler { taken: Mutex::default(), sizes: None, waits, aim, keeping: Keeping::default() }
     }
 
     /// With the sizes that are known, for a machine.
     pub(crate) fn aimed_at(aim: Aim, sizes: &Sizes) -> Compiler {
         Compiler { sizes: Some(sizes.clone()), aim, ..Compiler::unsized_yet() }
+    }
+
+    /// With gradients that keep what is said.
+    pub(crate) fn keeping(self, way: &Way) -> Compiler {
+        Compiler { keeping: Keeping::new(way), ..self }
     }
 
     /// Whether the program has a budget of memory that could not be kept for want of sizes, or a schedule whose choices
@@ -53,18 +61,16 @@ impl Hooks for Compiler {
         let waits = memory.is_some() && self.sizes.is_none();
         self.waits.fetch_or(waits, Ordering::Relaxed);
         let memory = memory.filter(|_| !waits);
-        taffeta_autodiff::differentiate(&taffeta_autodiff::Request {
-            kind: request.kind,
-            name: request.name,
-            func: &request.func,
-            wrt: &request.wrt,
+        let (func, _) = self.keeping.explained(taffeta_autodiff::Request {
             out: &request.out,
             tape: request.tape,
             memory,
             sizes: request.sizes,
             differentiable: request.again,
             span: request.span,
-        })
+            ..taffeta_autodiff::Request::new(request.kind, request.name, &request.func, &request.wrt)
+        })?;
+        Ok(func)
     }
 
     fn sizes(&self) -> Sizes {
@@ -72,6 +78,10 @@ impl Hooks for Compiler {
     }
 
     fn examine(&self, func: &Func) -> Vec<Diagnostic> {
+        // What is wrong with a program was said when it was made as `autodiff` would.
+        if self.keeping.is_another_way() {
+            return Vec::new();
+        }
         let dependences = Dependences::new(func);
         let reads = unwritten::reads(&dependences);
         let known = |e: &Element| reads.iter().any(|r| r.tensor == e.tensor);

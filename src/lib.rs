@@ -39,6 +39,7 @@ pub mod inputs;
 pub mod io;
 mod loader;
 mod locate;
+mod materialise;
 /// Structured parameters as arrays, for tests that call C by themselves: it changes without notice.
 #[doc(hidden)]
 pub mod packed;

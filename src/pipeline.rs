@@ -6,6 +6,7 @@
 
 use crate::automatic;
 use crate::hooks::Compiler;
+use crate::materialise::{self, Keeping, Way};
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
@@ -56,7 +57,22 @@ pub fn unsized_logical(
         Some(_) => noted(&compiler, program, entry, options, timings)?,
         None => by(&compiler, program, entry, options, timings)?.into_func(),
     };
-    Ok((func, compiler.waits()))
+    // What gradients keep is decided with their schedules.
+    let open = materialise::is_asked(options) && !compiler.keeping.found().is_empty();
+    Ok((func, compiler.waits() || open))
+}
+
+/// The logical program, whose gradients keep what is said; and what they keep where nobody else has said it.
+pub(crate) fn logical_keeping(
+    program: &Program,
+    entry: &str,
+    options: &Options,
+    way: &Way,
+    timings: &mut Timings,
+) -> Result<(Func, Vec<Explanation>), Diagnostics> {
+    let compiler = Compiler::aimed_at(automatic::aim(options)?, &options.sizes).keeping(way);
+    let func = by(&compiler, program, entry, options, timings)?.into_func();
+    Ok((func, compiler.keeping.found()))
 }
 
 /// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those
@@ -203,27 +219,39 @@ pub fn gradient(
     sizes: &Sizes,
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
+    gradient_keeping(func, gradient, sizes, &Keeping::default(), timings)
+}
+
+/// The same, keeping what is said.
+pub(crate) fn gradient_keeping(
+    func: &Func,
+    gradient: &Gradient,
+    sizes: &Sizes,
+    keeping: &Keeping,
+    timings: &mut Timings,
+) -> Result<(Func, Explanation), Diagnostics> {
     let kind = match gradient.mode {
         Mode::Reverse => taffeta_autodiff::Kind::ValueAndVjp,
         Mode::Forward => taffeta_autodiff::Kind::Jvp,
     };
     let wrt = wrt(func, gradient);
     let request = request(func, gradient, sizes, kind, &wrt);
-    timings.measure("differentiate", || deep(|| taffeta_autodiff::explain(&request)))
+    timings.measure("differentiate", || deep(|| keeping.explained(request)))
 }
 
 /// The same in two programs: a forward pass that leaves what the backward pass needs, and that.
 ///
 /// Why cut here, and not a program of each kind: what is kept is decided once, for both.
-pub fn pair(
+pub(crate) fn pair(
     func: &Func,
     gradient: &Gradient,
     sizes: &Sizes,
+    keeping: &Keeping,
     timings: &mut Timings,
 ) -> Result<taffeta_autodiff::Pair, Diagnostics> {
     let wrt = wrt(func, gradient);
     let request = request(func, gradient, sizes, taffeta_autodiff::Kind::ValueAndVjp, &wrt);
-    timings.measure("differentiate", || deep(|| taffeta_autodiff::differentiate_pair(&request)))
+    timings.measure("differentiate", || deep(|| keeping.pair(request)))
 }
 
 /// The parameters with respect to which a gradient is: all of floats if none is named.

@@ -7,6 +7,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
+use crate::materialise::{self, Keeping, Made, Way};
 use crate::pair::Pair;
 use crate::pipeline;
 use crate::timing::Timings;
@@ -152,21 +153,48 @@ impl Program {
     /// [`Program::logical`], with the time that its steps take.
     pub(crate) fn timed_logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
-        let wrong = |d| Error::program(d, &self.sources);
-        let func = match &options.gradient {
-            None => pipeline::logical(&self.front, entry, options, timings).map_err(wrong)?,
+        let made = self.keeping(entry, options, &Way::default(), timings);
+        made.map(|(func, _)| func).map_err(|d| Error::program(d, &self.sources))
+    }
+
+    /// The logical program of an entry, whose gradients keep what is said; and what they keep where nobody else has
+    /// said it.
+    fn keeping(
+        &self,
+        entry: &str,
+        options: &Options,
+        way: &Way,
+        timings: &mut Timings,
+    ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
+        let (func, found) = match &options.gradient {
+            None => pipeline::logical_keeping(&self.front, entry, options, way, timings)?,
             Some(gradient) => {
-                let func = pipeline::differentiable(&self.front, entry, options, timings).map_err(wrong)?;
-                pipeline::gradient(&func, gradient, &options.sizes, timings).map(|(f, _)| f).map_err(wrong)?
+                let func = pipeline::differentiable(&self.front, entry, options, timings)?;
+                let keeping = Keeping::new(way);
+                let made = pipeline::gradient_keeping(&func, gradient, &options.sizes, &keeping, timings)?;
+                (made.0, keeping.found())
             }
         };
-        pipeline::indexed(func, &options.indices).map_err(wrong)
+        Ok((pipeline::indexed(func, &options.indices)?, found))
+    }
+
+    /// The program of an entry under what rules choose, who choose what its gradients keep besides.
+    fn automatic(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Schedule, Error> {
+        self.entry(Some(entry))?;
+        let made = materialise::choose(options, timings, &mut |way, timings| {
+            let (func, found) = self.keeping(entry, options, way, timings)?;
+            Ok(Made { funcs: vec![func], found, whole: () })
+        });
+        let chosen = made.map(|(mut schedules, ())| schedules.swap_remove(0));
+        chosen.map_err(|d| Error::program(d, &self.sources))
     }
 
     /// The program of an entry as it is to run: the logical program, under what rules choose if they are to.
     pub(crate) fn to_run(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
-        let func = self.timed_logical(entry, options, timings)?;
-        pipeline::chosen(func, options, timings).map_err(|d| Error::program(d, &self.sources))
+        match automatic::is_automatic(options) {
+            true => Ok(self.automatic(entry, options, timings)?.into_func()),
+            false => self.timed_logical(entry, options, timings),
+        }
     }
 
     /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory
@@ -182,7 +210,8 @@ impl Program {
         let Some(gradient) = &options.gradient else { return Ok((func, waits)) };
         let plain = Gradient { memory: None, ..gradient.clone() };
         let (func, _) = pipeline::gradient(&func, &plain, &options.sizes, timings).map_err(wrong)?;
-        Ok((func, waits || gradient.memory.is_some()))
+        let open = materialise::is_asked(options) && materialise::is_open(gradient);
+        Ok((func, waits || open || gradient.memory.is_some()))
     }
 
     /// The options with what inputs say besides: the sizes that follow from them and from `sizes`, and, for a budget of
@@ -281,8 +310,7 @@ impl Program {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
         if automatic::is_automatic(options) {
-            let func = self.logical(entry, options)?;
-            return pipeline::automatic(func, options, &mut timings).map_err(|d| Error::program(d, &self.sources));
+            return self.automatic(entry, options, &mut timings);
         }
         pipeline::scheduled(&self.front, entry, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
@@ -337,10 +365,21 @@ impl Program {
         // Calls with gradients of their own are noted in it.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
-        let mut made = pipeline::pair(&func, &gradient, &options.sizes, &mut timings).map_err(wrong)?;
-        for pass in [&mut made.forward, &mut made.backward] {
-            *pass = pipeline::chosen(pass.clone(), options, &mut timings).map_err(wrong)?;
-        }
+        let mut pair = |way: &Way, timings: &mut Timings| {
+            let keeping = Keeping::new(way);
+            let pair = pipeline::pair(&func, &gradient, &options.sizes, &keeping, timings)?;
+            Ok(Made { funcs: vec![pair.forward.clone(), pair.backward.clone()], found: keeping.found(), whole: pair })
+        };
+        let made = match automatic::is_automatic(options) {
+            false => pair(&Way::default(), &mut timings).map_err(wrong)?.whole,
+            true => {
+                let (schedules, made) = materialise::choose(options, &mut timings, &mut pair).map_err(wrong)?;
+                let mut passes = schedules.into_iter().map(Schedule::into_func);
+                let (forward, backward) = (passes.next(), passes.next());
+                let [forward, backward] = [forward, backward].map(|f| f.expect("a pair has two passes"));
+                taffeta_autodiff::Pair { forward, backward, ..made }
+            }
+        };
         let options = Options { gradient: Some(gradient), ..options.clone() };
         let compile = |pass: &str, func: &Func| {
             let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "one of two passes", pass]);

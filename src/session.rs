@@ -195,5 +195,5 @@ impl Session {
 
 /// What a program is elaborated and differentiated with, as part of a key.
 pub(crate) fn statics_text(options: &Options) -> String {
-    format!("{:?} {:?} {}", options.statics, options.gradient, options.check_finite)
+    format!("{:?} {:?} {} {}", options.statics, options.gradient, options.check_finite, options.choose_tapes)
 }

@@ -57,6 +57,8 @@ pub(crate) enum ValueSource {
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub home: Home,
+    /// The place of its declaration among those in loops, in the order of the text, where either would be right.
+    pub number: Option<usize>,
     pub why: String,
 }
 
@@ -128,6 +130,8 @@ impl Decision {
 /// A tensor whose values the backward pass needs.
 pub(crate) struct Residual {
     pub decision: Decision,
+    /// [`Choice::number`].
+    pub choice: Option<usize>,
     pub why: String,
     /// The tensor of the program.
     pub tensor: Arc<Tensor>,
@@ -141,6 +145,8 @@ pub(crate) struct Residual {
     pub reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
     /// Operations that an element takes to make.
     pub operations: f64,
+    /// The cheap ones among them, and the others, by number.
+    pub work: [f64; 2],
     /// Bytes of all versions, where the sizes of a run are known.
     pub amount: Option<u64>,
     /// Where the tensor is written.

@@ -23,6 +23,13 @@ pub struct Row {
     pub decision: &'static str,
     /// Why that was decided.
     pub why: String,
+    /// Of a tensor that is on a tape and could be computed again, or is computed again and could be on one: its number
+    /// for [`crate::Request::flipped`].
+    pub choice: Option<usize>,
+    /// What it takes to compute an element: additions and other cheap operations; functions, roots and divisions.
+    pub work: [f64; 2],
+    /// Bytes of an element.
+    pub element: usize,
     /// Where the tensor is written first; none for what is given.
     pub span: Span,
 }
@@ -56,6 +63,13 @@ const EXCESS: u64 = 8;
 const WORTH_A_NOTE: u64 = 16_000_000;
 /// A guess of a size that is not known.
 const USUAL_SIZE: i64 = 1000;
+
+impl Row {
+    /// Whether all values of the tensor are kept on a tape.
+    pub fn is_taped(&self) -> bool {
+        self.decision == Decision::Tape.name()
+    }
+}
 
 impl Explanation {
     pub(crate) fn nothing(func: &Func, sizes: &Sizes) -> Explanation {
@@ -117,6 +131,9 @@ fn row(h: &Residual) -> Row {
         amount: h.amount,
         decision: h.decision.name(),
         why: h.why.clone(),
+        choice: h.choice,
+        work: h.work,
+        element: h.kept.dtype.size(),
         span: h.span,
     }
 }

@@ -31,6 +31,7 @@
 
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, bytes};
+use crate::explain::Explanation;
 use crate::names::Names;
 use crate::plan::{self, Planned};
 use crate::request::{Request, inouts};
@@ -59,6 +60,8 @@ pub struct Pair {
     /// Sizes of both programs that follow from values of parameters, as 0-D results of these names; its parameters are
     /// some of the program's.
     pub lengths: Option<Func>,
+    /// What is kept for the backward pass.
+    pub explanation: Explanation,
 }
 
 /// Where a parameter of the backward pass comes from.
@@ -96,7 +99,8 @@ impl Pair {
 }
 
 /// The gradient, cut in two.
-fn passes(request: &Request<'_>, Planned { whole: both, info, .. }: &Planned) -> Result<Pair, Diagnostics> {
+fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics> {
+    let Planned { whole: both, info, .. } = planned;
     let func = request.func;
     let mut cut = Cut::default();
     cut.split(&both.body, &info.backward);
@@ -165,7 +169,9 @@ fn passes(request: &Request<'_>, Planned { whole: both, info, .. }: &Planned) ->
     let asserted = lengths.asserted(|e| effects::loads(e).is_subset(&there), &origin);
     let body = Stmt::seq(asserted.into_iter().chain([back.body.clone()]), origin.clone());
     let backward = distinct(Func { sizes, params, body, ..back }, sources.len(), request);
-    Ok(Pair { forward, backward, sources, results: func.results.len(), lengths: lengths.program(request) })
+    let (results, lengths) = (func.results.len(), lengths.program(request));
+    let explanation = Explanation::new(planned, &request.sizes);
+    Ok(Pair { forward, backward, sources, results, lengths, explanation })
 }
 
 /// Parameters where what the program declares is stored: they have its index arrays.

@@ -91,13 +91,13 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan
 
 /// Where tensors that are declared in loops are at home.
 fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
-    let mut homes = recompute_policy::choose(facts, &request.tape, plan);
+    let mut homes = recompute_policy::choose(facts, request, plan);
     if request.differentiable {
         // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once,
         // whatever that takes.
         for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
             let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
-            *choice = Choice { home: Home::Program, why };
+            *choice = Choice { home: Home::Program, number: None, why };
         }
     }
     homes

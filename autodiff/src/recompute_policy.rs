@@ -7,9 +7,9 @@
 use crate::data::{Choice, Home, Plan};
 use crate::extent::{self, Ranges};
 use crate::facts::{Declared, Facts};
-use crate::request::Tape;
+use crate::request::{Request, Tape};
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 /// Operations that take as long as an element of a tape costs on its way to memory and back.
 const WORTH_A_TAPE: f64 = 16.0;
@@ -17,10 +17,23 @@ const WORTH_A_TAPE: f64 = 16.0;
 const USUAL_LENGTH: f64 = 64.0;
 
 /// The homes of the tensors that are declared in loops.
-pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+    let numbers = numbers(facts);
     let of = |(symbol, declared): (&Symbol, &Declared)| {
         let innermost = declared.loops.last()?;
-        let (keep, why) = decide(facts, symbol, tape, plan);
+        let number = numbers.get(symbol).copied();
+        let (keep, why, number) = match given(facts, symbol, plan) {
+            Some(why) => (false, why, None),
+            None => {
+                let flipped = number.is_some_and(|n| request.flipped.contains(&n));
+                let (keep, why) = decide(facts, symbol, &request.tape);
+                if flipped {
+                    (!keep, "that was estimated to take less time".into(), number)
+                } else {
+                    (keep, why, number)
+                }
+            }
+        };
         // A segment runs again as a whole; what is kept in it is kept for that long.
         let segment = declared.loops.iter().rev().find(|l| plan.segments.contains(l));
         let home = match (keep, segment) {
@@ -28,24 +41,38 @@ pub(crate) fn choose(facts: &Facts<'_>, tape: &Tape, plan: &Plan) -> FxHashMap<S
             (true, Some(l)) => Home::Body(*l),
             (false, _) => Home::Body(*innermost),
         };
-        Some((symbol.clone(), Choice { home, why }))
+        Some((symbol.clone(), Choice { home, number, why }))
     };
     facts.declared.iter().filter_map(of).collect()
 }
 
-/// Whether all values of a tensor are kept, and why.
-fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool, String) {
+/// The tensors that are declared in loops, numbered in the order of the text.
+fn numbers(facts: &Facts<'_>) -> FxHashMap<Symbol, usize> {
+    let mut numbers = FxHashMap::default();
+    facts.func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && facts.declared.get(&tensor.symbol).is_some_and(|d| !d.loops.is_empty())
+        {
+            numbers.insert(tensor.symbol.clone(), numbers.len());
+        }
+    });
+    numbers
+}
+
+/// Why a tensor has to be computed again, if nobody has a choice.
+fn given(facts: &Facts<'_>, symbol: &Symbol, plan: &Plan) -> Option<String> {
     let declared = &facts.declared[symbol];
     if let Some(l) = declared.loops.iter().find(|l| facts.loops[l].most.is_none()) {
-        let why = format!("the trip count of the loop `{}` is not known from the sizes", facts.called(l));
-        return (false, why);
+        return Some(format!("the trip count of the loop `{}` is not known from the sizes", facts.called(l)));
     }
     if plan.states.contains(symbol) {
-        return (false, "the state of a loop that runs in segments".into());
+        return Some("the state of a loop that runs in segments".into());
     }
-    if plan.recomputed.contains(symbol) {
-        return (false, "a tape of it is more than the budget has room for".into());
-    }
+    plan.recomputed.contains(symbol).then(|| "a tape of it is more than the budget has room for".into())
+}
+
+/// Whether all values of a tensor are kept, and why.
+fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape) -> (bool, String) {
     let listed = |names: &[String]| names.iter().any(|n| n == symbol.name());
     let operations = cost(facts, symbol);
     match tape {
@@ -63,11 +90,32 @@ fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape, plan: &Plan) -> (bool
 
 /// Operations for each element of a tensor, in units of an addition.
 pub(crate) fn cost(facts: &Facts<'_>, symbol: &Symbol) -> f64 {
+    for_each_element(facts, symbol, &operations)
+}
+
+/// What it takes to compute an element of a tensor: cheap operations, and functions, roots and divisions.
+pub(crate) fn work(facts: &Facts<'_>, symbol: &Symbol) -> [f64; 2] {
+    let is_costly = |e: &Expr| matches!(e.kind(), ExprKind::Apply(op, _) if op.info().cost > 2);
+    [false, true].map(|costly| {
+        let counted = |e: &Expr| {
+            let mut n = 0.0;
+            e.walk(&mut |e| {
+                let counts = matches!(e.kind(), ExprKind::Apply(..)) && e.dtype().is_float() && is_costly(e) == costly;
+                n += f64::from(u8::from(counts));
+            });
+            n
+        };
+        for_each_element(facts, symbol, &counted)
+    })
+}
+
+/// What the statements that write a tensor do for each of its elements.
+fn for_each_element(facts: &Facts<'_>, symbol: &Symbol, of_expression: &dyn Fn(&Expr) -> f64) -> f64 {
     let declared = &facts.declared[symbol];
     let outside = declared.loops.len();
     let of = |s: &Stmt| {
         let times: f64 = facts.around[&s.id()][outside..].iter().map(|l| length(facts, l)).product();
-        times * s.kind().exprs().into_iter().map(operations).sum::<f64>()
+        times * s.kind().exprs().into_iter().map(of_expression).sum::<f64>()
     };
     let elements: f64 = declared.tensor.shape.iter().map(|d| d.as_int().map_or(USUAL_LENGTH, |v| v as f64)).product();
     facts.writers(symbol).map(of).sum::<f64>() / elements.max(1.0)

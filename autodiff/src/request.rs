@@ -1,6 +1,7 @@
 //! What is asked for: which derivative, of which program, with respect to what, and how much memory it may take.
 
 use crate::memory;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 pub use taffeta_ast::gradient::{GradientKind as Kind, Tape};
 use taffeta_ast::{Func, ParamMode, Span, Tensor};
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub out: &'a [String],
     /// What is kept.
     pub tape: Tape,
+    /// Tensors with which it is the other way round than `tape` has it, by [`crate::Row::choice`].
+    pub flipped: BTreeSet<usize>,
     /// Bytes that the local tensors of the gradient may take, if there is a limit.
     pub memory: Option<u64>,
     /// Sizes that are known, by name.
@@ -42,6 +45,7 @@ impl<'a> Request<'a> {
             wrt,
             out: &[],
             tape: Tape::Auto,
+            flipped: BTreeSet::new(),
             memory: None,
             sizes: memory::Sizes::new(),
             differentiable: false,

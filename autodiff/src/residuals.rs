@@ -19,7 +19,8 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
             (Home::Body(_), None) => unreachable!("tensors with a home in a loop are declared in it"),
         };
         let loops = kept.loops.clone();
-        out.push(residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new()));
+        let one = residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new());
+        out.push(Residual { choice: choice.and_then(|c| c.number), ..one });
     }
     let mut inverted: Vec<_> = values.inverted.iter().filter(|(t, _)| values.used.contains(t)).collect();
     inverted.sort_by_key(|(t, _)| t.name().to_string());
@@ -79,6 +80,7 @@ fn residual(
     let span = facts.writers(symbol).map(|s| s.origin().span()).min_by_key(|s| s.start).unwrap_or(Span::NONE);
     Residual {
         decision,
+        choice: None,
         why,
         tensor: declared.tensor.clone(),
         kept,
@@ -86,6 +88,7 @@ fn residual(
         home,
         reads,
         operations,
+        work: recompute_policy::work(facts, symbol),
         amount: None,
         span,
     }

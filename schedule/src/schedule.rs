@@ -98,7 +98,8 @@ impl Schedule {
         &self.decisions
     }
 
-    pub(crate) fn note(&mut self, decision: Decision) {
+    /// Adds what was decided about the program by others, such as what a gradient keeps.
+    pub fn note(&mut self, decision: Decision) {
         self.decisions.push(decision);
     }
 

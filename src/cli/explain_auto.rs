@@ -19,11 +19,19 @@ impl Decisions<'_> {
         let target = self.schedule.target();
         let threads = target.threads;
         let mut out = format!("{}: {threads} threads, vectors of {} bytes\n\n", self.entry, target.vector_bytes);
+        let decisions = |rule: &str| -> String {
+            let of = self.schedule.decisions().iter().filter(|d| d.rule == rule);
+            of.map(|decision| format!("{decision}\n")).collect()
+        };
+        let kept = decisions(auto::MATERIALISE);
+        if !kept.is_empty() {
+            out +=
+                "# materialise: Decides what the gradient keeps for its backward pass, and what it computes again.\n";
+            out += &format!("# Its place: the programs are compared under their schedules.\n\n{kept}");
+        }
         for rule in auto::rules() {
             out += &format!("# {}: {}\n# Its place: {}.\n\n", rule.method, rule.summary, rule.why_here);
-            for decision in self.schedule.decisions().iter().filter(|d| d.rule == rule.method) {
-                out += &format!("{decision}\n");
-            }
+            out += &decisions(rule.method);
         }
         out += &self.against_roofs();
         let steps = &self.schedule.trace().steps;

@@ -89,6 +89,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if taffeta::must_measure(&options) {
         super::progress::while_measuring(taffeta::measure);
     }
+    // Steps are to be taken again, by a schedule: of the program that this finds.
+    let options = options.choose_tapes(!(args.steps || args.trace.is_some()));
     if args.as_function {
         return print(&program.schedule_function(&entry, &options)?);
     }

@@ -116,6 +116,9 @@ pub struct Options {
     /// name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run the program
     /// as it is written, and the interpreter does so under `"auto"` too.
     pub schedule: Option<String>,
+    /// Whether what gradients keep for their backward pass is chosen with the schedule, where that is `"auto"` and
+    /// neither a tape nor a budget of memory is asked for. Without it, that is decided as where there is no schedule.
+    pub choose_tapes: bool,
     /// The gradient in the place of the program: its results are those of the program, then the gradients.
     pub gradient: Option<Gradient>,
     /// C for any machine of this architecture: vectors are as long as all of them have.
@@ -133,6 +136,7 @@ impl Default for Options {
             hints: BTreeMap::new(),
             indices: BTreeMap::new(),
             schedule: Some(crate::automatic::AUTO.to_string()),
+            choose_tapes: true,
             gradient: None,
             portable: false,
             check_finite: false,
@@ -219,6 +223,13 @@ impl Options {
     #[must_use]
     pub fn schedule<'s>(mut self, name: impl Into<Option<&'s str>>) -> Options {
         self.schedule = name.into().map(str::to_string);
+        self
+    }
+
+    /// Chooses what gradients keep with the automatic schedule, or without it.
+    #[must_use]
+    pub fn choose_tapes(mut self, choose: bool) -> Options {
+        self.choose_tapes = choose;
         self
     }
 

@@ -28,6 +28,7 @@ mod kernel_size;
 mod lent;
 mod libop;
 mod logistic;
+mod materialise;
 mod memory;
 mod pairs;
 mod polybench;

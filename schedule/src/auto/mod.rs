@@ -50,7 +50,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
 use model::Model;
-use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
+use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, print};
 
 /// A step that changes the structure of a program must save this part of what the outermost statement around its site
 /// takes.
@@ -95,6 +95,9 @@ struct Others {
 
 /// What a program would take if it may be changed so.
 type Least = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
+
+/// In the place of a rule: the decision what a gradient keeps, which is made by comparing schedules.
+pub const MATERIALISE: &str = "materialise";
 
 /// Something that could be done.
 struct Choice {
@@ -182,6 +185,14 @@ impl Schedule {
     /// ```
     pub fn estimate(&self, target: &Target) -> f64 {
         Model::new(target).program(self.func())
+    }
+
+    /// The statements that the program consists of, as text, each with what it would take if innermost loops had lanes:
+    /// what rules begin with, before any of them has run.
+    pub fn parts(&self, target: &Target) -> Vec<(String, f64)> {
+        let mut model = Model::new(target);
+        model.expect_lanes(true);
+        model.statements(self.func()).into_iter().map(|(s, time)| (print::stmt(&s), time)).collect()
     }
 }
 

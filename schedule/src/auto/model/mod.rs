@@ -102,6 +102,13 @@ impl<'t> Model<'t> {
         self.parts(func, &|s| tree::find(s, inside).is_some())
     }
 
+    /// The outermost statements, with what they take.
+    pub fn statements(&mut self, func: &Func) -> Vec<(Stmt, f64)> {
+        let mut parts = Vec::new();
+        outermost(&func.body, &mut parts);
+        parts.into_iter().map(|s| (s.clone(), self.parts(func, &|other| other.same_node(s)))).collect()
+    }
+
     fn parts(&mut self, func: &Func, which: &dyn Fn(&Stmt) -> bool) -> f64 {
         let mut parts = Vec::new();
         outermost(&func.body, &mut parts);

@@ -1,0 +1,195 @@
+//! What gradients keep, where automatic schedules decide it: the decision, of programs that were made for it, and that
+//! what comes out is the gradient.
+
+use itertools::Itertools as _;
+use taffeta::schedule::auto::{Answer, Decision, MATERIALISE};
+use taffeta::{Backend, Function, Gradient, Options, Program, Tape};
+
+/// - `beside`: both passes fit in one loop, where a tape is a register; `autodiff` computes `exp` again.
+/// - `cheap`: to read `a` and to do seven multiply-adds takes less time than to write a tape and to read it; `autodiff`
+///   keeps what takes so many operations.
+/// - `mixed`: `slow` is worth a tape, and `p`, `q` and `r` are not.
+/// - `asked`: a gradient in the program itself, whose sizes are those of the caller.
+const PROGRAM: &str = "
+def beside(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        t = exp(x[i])
+        y[i] = t * t * x[i]
+    return y
+
+def cheap(a: f32[n], c: f32[8]) -> f32:
+    total: f32 = 0.0
+    for i in range(n):
+        t = c[0] * a[i] + c[1] * a[i] + c[2] * a[i] + c[3] * a[i] + c[4] * a[i] + c[5] * a[i] + c[6] * a[i]
+        total += t * t
+    return sqrt(total)
+
+def mixed(x: f32[n], u: f32[n], v: f32[n], w: f32[n], c: f32[8]) -> f32:
+    total: f32 = 0.0
+    for i in range(n):
+        slow = exp(sin(x[i]))
+        p = c[0] * u[i] + c[1] * u[i] + c[2] * u[i] + c[3] * u[i] + c[4] * u[i] + c[5] * u[i] + c[6] * u[i]
+        q = c[0] * v[i] + c[1] * v[i] + c[2] * v[i] + c[3] * v[i] + c[4] * v[i] + c[5] * v[i] + c[6] * v[i]
+        r = c[0] * w[i] + c[1] * w[i] + c[2] * w[i] + c[3] * w[i] + c[4] * w[i] + c[5] * w[i] + c[6] * w[i]
+        total += slow * (p * p + q * q + r * r)
+    return sqrt(total)
+
+def asked(a: f32[n], c: f32[8]) -> f32[n]:
+    g = grad(cheap, wrt=[\"a\"])(a, c)
+    return g
+
+def said(a: f32[n], c: f32[8]) -> f32[n]:
+    g = grad(cheap, wrt=[\"a\"], tape=\"all\")(a, c)
+    return g
+";
+
+fn program() -> Program {
+    Program::from_source("m.ft", PROGRAM).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// For a machine that is the same everywhere.
+fn large() -> Options {
+    Options::default().portable(true).size("n", 4_000_000)
+}
+
+fn by(wrt: &[&str]) -> Gradient {
+    Gradient::default().wrt(wrt)
+}
+
+/// What was decided about an entry, and the program under its schedule.
+fn decided(entry: &str, options: &Options) -> (Option<Decision>, String) {
+    let schedule = program().scheduled(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).cloned();
+    (found, taffeta_ast::print::func(schedule.func()))
+}
+
+fn taken(entry: &str, options: &Options) -> (String, String) {
+    let (found, text) = decided(entry, options);
+    let found = found.unwrap_or_else(|| panic!("nothing was decided about `{entry}`"));
+    (found.options[found.taken].steps.clone(), text)
+}
+
+#[test]
+fn what_fusion_makes_free_to_keep_is_kept() {
+    let (steps, text) = taken("beside", &large().gradient(by(&["x"])));
+    assert_eq!(steps, "tape=\"all\"", "{text}");
+    // In a register, and computed once.
+    assert_eq!(text.matches("exp(").count(), 1, "{text}");
+    assert_eq!(text.matches("empty((n,)").count(), 2, "there is a tape in memory:\n{text}");
+}
+
+#[test]
+fn what_is_cheap_where_its_operands_are_is_computed_again() {
+    let (steps, text) = taken("cheap", &large().gradient(by(&["a"])));
+    assert_eq!(steps, "tape=\"none\"", "{text}");
+    assert!(!text.contains("tape"), "{text}");
+    // Likewise where the program asks for its gradient.
+    let (steps, text) = taken("asked", &large());
+    assert_eq!(steps, "tape=\"none\"", "{text}");
+    assert!(!text.contains("tape"), "{text}");
+}
+
+#[test]
+fn tensors_are_decided_about_one_by_one() {
+    let (steps, text) = taken("mixed", &large().gradient(by(&["u", "v", "w"])));
+    assert_eq!(steps, "tape=\"auto\", `p` computed again, `q` computed again, `r` computed again", "{text}");
+    assert_eq!(text.matches("_tape = empty(").count(), 1, "{text}");
+    assert!(text.contains("slow_tape = empty((n,)"), "{text}");
+}
+
+#[test]
+fn nothing_is_decided_where_somebody_has_said_it() {
+    let all = by(&["a"]).tape(Tape::All);
+    let (found, text) = decided("cheap", &large().gradient(all));
+    assert!(found.is_none() && text.contains("t_tape"), "{text}");
+    let (found, text) = decided("said", &large());
+    assert!(found.is_none() && text.contains("t_tape"), "{text}");
+    let (found, text) = decided("cheap", &large().gradient(by(&["a"])).choose_tapes(false));
+    assert!(found.is_none() && text.contains("t_tape"), "{text}");
+    let (found, _) = decided("cheap", &large().gradient(by(&["a"]).memory(1 << 30)));
+    assert!(found.is_none());
+    let (found, _) = decided("cheap", &large());
+    assert!(found.is_none());
+}
+
+#[test]
+fn the_same_is_decided_each_time() {
+    for (entry, wrt) in [("beside", &["x"][..]), ("cheap", &["a"]), ("mixed", &["u", "v", "w"])] {
+        let options = large().gradient(by(wrt));
+        let said = || {
+            let (found, text) = decided(entry, &options);
+            let found = found.unwrap_or_else(|| panic!("{entry}"));
+            let estimates = found.options.iter().map(|o| match o.answer {
+                Answer::Takes(ns) | Answer::AtBest(ns) => format!("{} {ns}", o.steps),
+                Answer::Refused(ref why) => format!("{} {why}", o.steps),
+            });
+            (estimates.collect::<Vec<_>>(), text)
+        };
+        assert_eq!(said(), said());
+    }
+}
+
+#[test]
+fn a_program_of_many_steps_is_scheduled_once() {
+    let nests: String = (0..40).map(|k| format!("    t{k} = exp(x)\n    y += t{k} * t{k} * {k}.5\n")).collect();
+    let text = format!(
+        "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for r in range(3):\n{}    return y\n",
+        nests.replace("    ", "        ")
+    );
+    let program = Program::from_source("f.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+    let options = large().gradient(Gradient::default());
+    let schedule = program.scheduled("f", &options).unwrap_or_else(|e| panic!("{e}"));
+    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).expect("tensors have choices");
+    let scheduled = found.options.iter().filter(|o| matches!(o.answer, Answer::Takes(_))).count();
+    assert_eq!((scheduled, found.taken), (1, 0), "{found}");
+}
+
+#[test]
+fn what_is_decided_computes_the_gradient() {
+    for (entry, wrt) in
+        [("beside", &["x"][..]), ("cheap", &["a"]), ("mixed", &["x", "u", "v", "w", "c"]), ("asked", &[])]
+    {
+        let gradient = (!wrt.is_empty()).then(|| by(wrt));
+        // What is chosen for many elements is right for few.
+        let options = Options::default().portable(true).hint("n", 4_000_000).gradient(gradient);
+        let compile = |options: &Options| program().compile(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let run = |function: &Function| {
+            let random = |name: &str| (name.to_string(), format!("rand(seed={})", name.len()));
+            let given: Vec<_> = function.signature().params().map(|p| random(&p.name)).collect();
+            let sizes = [("n".to_string(), 1003)];
+            let inputs = taffeta::inputs::read(function.signature(), &given, &sizes);
+            let inputs = inputs.unwrap_or_else(|faults| panic!("{entry}: {}", faults[0].diagnostic));
+            let ran = function.run(inputs.values, &inputs.sizes, 2);
+            ran.unwrap_or_else(|e| panic!("{entry}: {e}")).results
+        };
+        let plain = options.clone().schedule("none").backend(Backend::Interp);
+        let (expected, got) = (run(&compile(&plain)), run(&compile(&options)));
+        for (expected, got) in expected.iter().zip_eq(&got) {
+            for (e, g) in expected.numbers().into_iter().zip_eq(got.numbers()) {
+                assert!((e - g).abs() <= 1e-4 * e.abs().max(1.0), "{entry}: {g}, and not {e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_passes_of_a_pair_are_decided_about_together() {
+    let n = 501;
+    let tape = |options: &Options| {
+        let pair = program().differentiate("cheap", options).unwrap_or_else(|e| panic!("{e}"));
+        let a = ndarray::Array1::from_shape_fn(n, |k| 0.1 + (k % 7) as f32);
+        let c = ndarray::Array1::from_shape_fn(8, |k| 0.5 - k as f32 / 8.0);
+        let run = pair.forward().input("a", a.view()).input("c", c.view()).run();
+        let (_, tape) = run.unwrap_or_else(|e| panic!("{e}"));
+        let gradients = pair.backward(&tape).seed_scalar("out", 1.0f32).run().unwrap_or_else(|e| panic!("{e}"));
+        let gradient = gradients.array::<f32>("a.grad").unwrap_or_else(|e| panic!("{e}"));
+        (tape.bytes(), gradient)
+    };
+    let options = Options::default().portable(true).hint("n", 4_000_000).gradient(by(&["a"]));
+    let (own, expected) = tape(&options.clone().choose_tapes(false));
+    let (chosen, got) = tape(&options);
+    assert!(own >= 4 * n && chosen < 4 * n, "tapes of {own} and {chosen} bytes");
+    let far = expected.iter().zip(&got).any(|(e, g)| (e - g).abs() > 1e-4 * e.abs().max(1.0));
+    assert!(!far, "{expected} and {got}");
+}
