@@ -39,10 +39,11 @@ bench:
 	TAFFETA_MACHINE=this $(CARGO) bench --workspace
 	@if [ -x "$(TAFFETA_PEERS)" ]; then $(MAKE) --no-print-directory race-peers; else echo "no peers to race with: make peers"; fi
 
-# ONLY=sgemm races those whose name has it in it.
+# ONLY=sgemm races those whose name has it in it, SCHEDULE=auto what rules choose in the place of the examples' own
+# schedules.
 race-peers: race-sparse
 	@$(CARGO) build --release --quiet
-	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)"
+	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)" --schedule "$(SCHEDULE)"
 
 # Structured tensors: every published matrix, graph and tensor, on one thread and on two.
 race-sparse:

@@ -1,6 +1,6 @@
 """Taffeta's scheduled examples against their peers, in one go: ratios with intervals, and how far they are from the machine's limits.
 
-    race.py [--only TEXT] [--pairs 20] [--quick] [--out target/bench/peers.json]
+    race.py [--only TEXT] [--schedule auto] [--pairs 20] [--quick] [--out target/bench/peers.json]
 
 OMP_NUM_THREADS says on how many threads (2); on one, the processor's time counts instead of the clock's.
 
@@ -187,9 +187,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="workloads whose name has this in it")
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--schedule", default="", help="`auto`: in the place of the examples' own schedules")
     parser.add_argument("--quick", action="store_true", help="short turns: for looking, not for claims")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "target", "bench", "peers.json"))
     options = parser.parse_args()
+    os.environ["TAFFETA_RACE_SCHEDULE"] = options.schedule
     limits, rows = machine(), []
     print(f"{limits[0] / 1e9:.0f} GFLOP/s f32, {limits[1] / 1e9:.0f} f64, on {os.environ['OMP_NUM_THREADS']} threads", flush=True)
     with tempfile.TemporaryDirectory() as folder:
