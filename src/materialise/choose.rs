@@ -144,8 +144,9 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
 
     /// The program that keeps what takes less time to write and to read than to compute again, and what is free to keep.
     fn tensor_by_tensor(&mut self) {
-        // Of one tensor, the programs that keep all and nothing have said it.
-        if self.choices.len() < 2 || self.left < self.trials {
+        // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other; this
+        // one takes time of its own, and counts twice.
+        if self.choices.len() < 2 || self.left < 2 * self.trials {
             return;
         }
         let mut way = Way::default();
