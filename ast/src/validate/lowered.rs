@@ -21,11 +21,11 @@ pub fn lowered(func: &Func) -> Result<(), Invalid> {
     for t in func.interface() {
         flat(&mut checker, t, &Origin::none());
     }
-    stmt(&mut checker, func, &func.body);
+    stmt(&mut checker, &func.body);
     checker.finish()
 }
 
-fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt) {
+fn stmt(checker: &mut Checker<'_>, s: &Stmt) {
     match s.kind() {
         StmtKind::VarDef { tensor, .. } => {
             flat(checker, tensor, s.origin());
@@ -46,7 +46,7 @@ fn stmt(checker: &mut Checker<'_>, func: &Func, s: &Stmt) {
         e.walk(&mut |e| check_expr(checker, e, s));
     }
     for inner in s.kind().children() {
-        stmt(checker, func, inner);
+        stmt(checker, inner);
     }
 }
 

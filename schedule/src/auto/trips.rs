@@ -42,9 +42,9 @@ struct Iteration {
     /// On average.
     middle: Estimate,
     /// In some of the iterations of the nest.
-    samples: [f64; SAMPLES],
+    samples: Vec<f64>,
     /// How many iterations of the nest, up to this loop, each of them stands for.
-    weights: [f64; SAMPLES],
+    weights: Vec<f64>,
 }
 
 /// The values of sizes, and of iterators in their loops.
@@ -151,7 +151,7 @@ impl<'t> Values<'t> {
         let known = trips.known.max(first.known);
         let depth = self.iterators.len() % STEPS.len();
         let depends = self.mentions(begin) || self.mentions(end);
-        let (mut samples, mut weights) = ([0.0; SAMPLES], [1.0; SAMPLES]);
+        let (mut samples, mut weights) = (vec![0.0; SAMPLES], vec![1.0; SAMPLES]);
         for k in 0..SAMPLES {
             let (first, count) = match depends {
                 true => (self.at(begin, k), self.count_at([begin, end, step], k)),

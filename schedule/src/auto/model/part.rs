@@ -295,10 +295,11 @@ impl<'a, 't> Part<'a, 't> {
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
         if let (Some((tensor, at)), None, Some(l)) = (target, into, self.around.last()) {
             if at.is_empty() {
-                match effects::loads(value).contains(tensor) {
-                    true => self.scalars.remove(tensor),
-                    false => self.scalars.insert(tensor.clone(), value.clone()),
-                };
+                // What was computed from what it was before is not what it would be computed to now.
+                self.scalars.retain(|t, known| t != tensor && !effects::loads(known).contains(tensor));
+                if !effects::loads(value).contains(tensor) {
+                    self.scalars.insert(tensor.clone(), value.clone());
+                }
             } else {
                 let wait = recurrence::wait(&l.iter, (tensor, at), value, &self.scalars, &self.target.prices);
                 self.direct.chains.extend((wait > 0.0).then(|| (element(tensor, at), wait * per_thread)));

@@ -7,6 +7,7 @@
 use super::work::Work;
 use crate::auto::target::Prices;
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use taffeta_analysis::pass::substitute::rewrite_expr;
 use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 
@@ -14,6 +15,8 @@ use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 const FORWARDED: f64 = 2.0;
 /// Iterations back that are looked for.
 const BACK: i64 = 2;
+/// Operands of a value of which more are not looked at.
+const MOST: usize = 256;
 
 /// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if it
 /// needs none of the last iterations. `scalars`: what those are that the iteration has computed.
@@ -39,7 +42,8 @@ pub(super) fn wait(
             };
             // An element that is the same in all iterations is no recurrence along the loop, but a sum.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
-            let way = Search { is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
+            let way =
+                Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
             Some((way + FORWARDED * prices.latency) / k as f64)
         })
         .fold(0.0, f64::max)
@@ -47,6 +51,8 @@ pub(super) fn wait(
 
 /// A search for loads of an element.
 struct Search<'a> {
+    /// Operands that may still be looked at.
+    left: Cell<usize>,
     is_it: &'a dyn Fn(&Symbol, &[Expr]) -> bool,
     scalars: &'a FxHashMap<Symbol, Expr>,
     prices: &'a Prices,
@@ -55,6 +61,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// What the operations take from a load of the element to the value, the longest way.
     fn way_back(&self, e: &Expr) -> Option<f64> {
+        self.left.set(self.left.get().checked_sub(1)?);
         match e.kind() {
             ExprKind::Load(t, at) if at.is_empty() => self.scalars.get(t).and_then(|value| self.way_back(value)),
             ExprKind::Load(t, at) => {

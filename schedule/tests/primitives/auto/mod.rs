@@ -88,3 +88,23 @@ def f(x: f64[n, n], y: inout[f64[n]]):
     };
     assert!(!threads(text) && threads(&text.replace("        print(i)\n", "")));
 }
+
+/// Scalars that are computed from each other, in turn, and doubled again and again.
+#[test]
+fn scalars_that_follow_each_other_are_estimated() {
+    let doubled: String = (0..200).map(|k| format!("        d{} = d{k} + d{k}\n", k + 1)).collect();
+    let (func, _) = entry(&format!(
+        "
+def f(x: inout[f64[n]]):
+    for i in range(1, n):
+        a = x[i - 1]
+        b = 2.0 * a
+        a = b + x[i]
+        b = a * a
+        d0 = b + x[i - 1]
+{doubled}        x[i] = d200 + a
+"
+    ));
+    let s = Schedule::new(func).aimed_at(Arc::new(Target::portable(2)));
+    assert!(s.estimate(&Target::portable(2)) > 0.0);
+}
