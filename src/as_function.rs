@@ -43,8 +43,8 @@ impl Program {
             return Err(wrong(d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"))));
         }
         // A function of the file is for the program as it is printed, whose gradients keep what they do without a
-        // schedule. The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are nothing that
-        // steps depend on.
+        // schedule. The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are
+        // nothing that steps depend on.
         let options = Options { gradient: None, choose_tapes: false, indices: BTreeMap::new(), ..options.clone() };
         let schedule = self.scheduled(entry, &options)?;
         let (name, doc) = match options.schedule.as_deref() {

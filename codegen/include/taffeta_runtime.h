@@ -237,7 +237,8 @@ static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) 
         return;
     }
     double came = omp_get_wtime(), last;
-    /* The last one to come has the last word. Nobody comes to the next meeting but one before all have left this one. */
+    /* The last one to come has the last word. Nobody comes to the next meeting but one before all have left this
+       one. */
     __atomic_store(&region->met[meeting & 1], &came, __ATOMIC_RELAXED);
     if (came > region->until && wf_thread() == 0 && region->pause == 0)
         __atomic_store_n(&region->pause, meeting, __ATOMIC_RELAXED);
@@ -248,8 +249,8 @@ static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) 
     if (now - last > WF_LATE) wf_stood_still(region, last, now);
 }
 
-/* Whether a region ends with this iteration, for all of its threads: one may be at the next meeting already, and what it says
-   there is not meant. */
+/* Whether a region ends with this iteration, for all of its threads: one may be at the next meeting already, and what
+   it says there is not meant. */
 static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings) {
     const int64_t pause = __atomic_load_n(&region->pause, __ATOMIC_RELAXED);
     return pause != 0 && pause <= meetings;

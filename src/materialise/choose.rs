@@ -5,9 +5,9 @@
 //! decides tensor by tensor, by the prices of this machine and by what the schedules before have made of tapes, are
 //! scheduled too, and the one with the least estimate is taken.
 //!
-//! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands are
-//!   elsewhere is not free to compute again. Neither is known before rules have run, so schedules are compared.
-//! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is no more exact than that.
+//! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands
+//!   are elsewhere is not free to compute again. Neither is known before rules have run, so schedules are compared.
+//! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than that.
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
 //!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
 //!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.
@@ -142,10 +142,11 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         self.compare(candidates);
     }
 
-    /// The program that keeps what takes less time to write and to read than to compute again, and what is free to keep.
+    /// The program that keeps what takes less time to write and to read than to compute again, and what is free to
+    /// keep.
     fn tensor_by_tensor(&mut self) {
-        // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other; this
-        // one takes time of its own, and counts twice.
+        // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other;
+        // this one takes time of its own, and counts twice.
         if self.choices.len() < 2 || self.left < 2 * self.trials {
             return;
         }

@@ -1,7 +1,7 @@
 //! The state of printing one program, and how an error leaves the present place.
 //!
-//! What is printed is in `expr`, `stmt`, `loops`, `regions`, `lanes`, `library`, `outline`, `reduce` and `entry`, each with an
-//! `impl` of its own.
+//! What is printed is in `expr`, `stmt`, `loops`, `regions`, `lanes`, `library`, `outline`, `reduce` and `entry`,
+//! each with an `impl` of its own.
 //!
 //! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
 //! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the

@@ -6,9 +6,9 @@
 //! - `Stack`: arrays whose size is a constant, small, and within a total for the whole entry;
 //! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] of the arena in the caller's context, at
 //!   an offset computed once per call. So are those that a schedule has put there whose size changes with loops around
-//!   and has a bound in size parameters; the slot has room for the largest. What is alive at the same time lies one after the other, and what is not shares
-//!   memory (the scopes of `VarDef`s nest, so this is a stack). Those in parallel loops are a stack of their own, of
-//!   which each thread has one, behind the others;
+//!   and has a bound in size parameters; the slot has room for the largest. What is alive at the
+//!   same time lies one after the other, and what is not shares memory (the scopes of `VarDef`s nest, so this is a
+//!   stack). Those in parallel loops are a stack of their own, of which each thread has one, behind the others;
 //! - `Heap`: arrays whose size depends on an iterator or on data. They are allocated where they are declared and freed
 //!   where their scope ends. An empty declaration, which is left for the sake of its sizes alone, allocates nothing.
 //!

@@ -18,8 +18,8 @@ const BACK: i64 = 2;
 /// Operands of a value of which more are not looked at.
 const MOST: usize = 256;
 
-/// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if it
-/// needs none of the last iterations. `scalars`: what those are that the iteration has computed.
+/// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if
+/// it needs none of the last iterations. `scalars`: what those are that the iteration has computed.
 pub(super) fn wait(
     iter: &Symbol,
     (tensor, at): (&Symbol, &[&Expr]),
@@ -40,7 +40,7 @@ pub(super) fn wait(
             let is_it = |t: &Symbol, at: &[Expr]| {
                 t == tensor && at.iter().zip(&element).all(|(a, b)| poly::equal(a, b) == Some(true))
             };
-            // An element that is the same in all iterations is no recurrence along the loop, but a sum.
+            // An element that is the same in all iterations is a sum, and not a recurrence along the loop.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
             let way =
                 Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
