@@ -29,6 +29,25 @@ pub fn greatest(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
     ends(e, around, sizes).most
 }
 
+/// Whether an expression is made of constants and these sizes, and has a value whatever they are.
+pub fn of_sizes(e: &Expr, sizes: &[Symbol]) -> bool {
+    let mut alone = !e.may_fail();
+    e.walk(&mut |e| match e.kind() {
+        ExprKind::Var(v) => alone &= sizes.contains(v),
+        ExprKind::Load(..) => alone = false,
+        _ => {}
+    });
+    alone
+}
+
+/// An expression as it is, if it is made of sizes; else one that is, and never less.
+pub fn room(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
+    match of_sizes(e, sizes) {
+        true => Some(e.clone()),
+        false => greatest(e, around, sizes).filter(|e| of_sizes(e, sizes)),
+    }
+}
+
 /// What an expression is never less, and never more than.
 struct Ends {
     least: Option<Expr>,

@@ -27,9 +27,9 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_analysis::query::greatest::{Range, greatest};
+use taffeta_analysis::query::greatest::{Range, of_sizes, room};
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// A piece of the arena.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl Pass {
         let fits = t
             .constant_bytes()
             .is_some_and(|b| b <= Memory::STACK_ARRAY_BYTES && self.stack + b <= Memory::STACK_TOTAL_BYTES);
-        let by_sizes = t.shape.iter().all(|e| self.depends_on_sizes_alone(e));
+        let by_sizes = t.shape.iter().all(|e| of_sizes(e, &self.sizes));
         match t.memory {
             Memory::Heap => Memory::Heap,
             Memory::Arena if by_sizes || self.room(t).is_some() => Memory::Arena,
@@ -146,23 +146,9 @@ impl Pass {
         }
     }
 
-    /// The largest shape that a tensor has here, if sizes alone say it.
+    /// The largest shape that a tensor has here, if sizes alone say it. Computed before the body runs, so it must not be
+    /// able to fail either: a division could.
     fn room(&self, t: &Tensor) -> Option<Vec<Expr>> {
-        let most = |e: &Expr| match self.depends_on_sizes_alone(e) {
-            true => Some(e.clone()),
-            false => greatest(e, &self.around, &self.sizes).filter(|e| self.depends_on_sizes_alone(e)),
-        };
-        t.shape.iter().map(most).collect()
-    }
-
-    /// Computed before the body runs, so it must not be able to fail either: a division could.
-    fn depends_on_sizes_alone(&self, e: &Expr) -> bool {
-        let mut ok = !e.may_fail();
-        e.walk(&mut |e| match e.kind() {
-            ExprKind::Var(v) => ok &= self.sizes.contains(v),
-            ExprKind::Load(..) => ok = false,
-            _ => {}
-        });
-        ok
+        t.shape.iter().map(|e| room(e, &self.around, &self.sizes)).collect()
     }
 }

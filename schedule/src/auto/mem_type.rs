@@ -14,8 +14,9 @@ use crate::primitives::set_mem_type::has_room;
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
+use taffeta_analysis::query::greatest::of_sizes;
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_mem_type",
@@ -50,15 +51,7 @@ fn allocated(func: &Func, s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
 /// Whether an array that nobody has chosen a place for is allocated where it is declared: its shape is not made of
 /// sizes alone.
 pub(super) fn is_allocated(sizes: &[Symbol], tensor: &Tensor) -> bool {
-    let mut changes = false;
-    for e in &tensor.shape {
-        changes |= e.may_fail();
-        e.walk(&mut |e| match e.kind() {
-            ExprKind::Var(v) => changes |= !sizes.contains(v),
-            ExprKind::Load(..) => changes = true,
-            _ => {}
-        });
-    }
+    let changes = !tensor.shape.iter().all(|e| of_sizes(e, sizes));
     tensor.ndim() > 0 && tensor.memory == Memory::Auto && changes
 }
 

@@ -6,9 +6,9 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use std::sync::Arc;
-use taffeta_analysis::query::greatest::{Range, greatest};
+use taffeta_analysis::query::greatest::{Range, room};
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Func, Stmt, StmtKind, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "set_mem_type",
@@ -99,17 +99,7 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
 pub(crate) fn has_room(func: &Func, stmt: &Stmt, tensor: &Tensor) -> bool {
     let way = tree::path(&func.body, stmt.id()).unwrap_or_default();
     let around: Vec<Range> = way.iter().filter_map(|s| ranges(&Loop::of(s)?)).collect();
-    let of_sizes = |e: &Expr| {
-        let mut known = !e.may_fail();
-        e.walk(&mut |e: &Expr| match e.kind() {
-            ExprKind::Var(v) => known &= func.sizes.contains(v),
-            ExprKind::Load(..) => known = false,
-            _ => {}
-        });
-        known
-    };
-    let bounded = |e: &Expr| of_sizes(e) || greatest(e, &around, &func.sizes).is_some_and(|e| of_sizes(&e));
-    tensor.shape.iter().all(bounded)
+    tensor.shape.iter().all(|e| room(e, &around, &func.sizes).is_some())
 }
 
 /// What a loop's iterator goes through, where it grows.
