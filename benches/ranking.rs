@@ -1,16 +1,17 @@
-//! How well the cost model ranks schedules: `cargo bench --bench ranking` (`RANKING_ONLY=gemm` picks programs).
+//! How well the cost model ranks schedules: `cargo bench --bench ranking` (`RANKING_ONLY=gemm` picks programs,
+//! `RANKING_SHOW=1` lists their schedules).
 //!
 //! For each program up to 20 schedules are made: as it is written, what `auto` did up to each of its steps, `auto`
-//! without one of its rules, and marks on other loops. Each is estimated for this machine and measured (the fastest of
-//! runs in turn). Kendall's τ says how many more pairs are in the same order than in the other one, as a part of all;
-//! pairs whose times differ by less than a twentieth are left out. The last column is how much longer the schedule
-//! takes that the model finds best than the one that is.
+//! without one of its rules, marks on other loops, and loops that change places or are split, with and without marks.
+//! Each is estimated for this machine and measured (the fastest of runs in turn). Kendall's τ says how many more pairs
+//! are in the same order than in the other one, as a part of all; pairs whose times differ by less than a twentieth are
+//! left out. The last column is how much longer the schedule takes that the model finds best than the one that is.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use taffeta::schedule::auto::{Target, rules};
 use taffeta::schedule::show::program as listing;
-use taffeta::schedule::{Trace, Value};
+use taffeta::schedule::{Arg, Handle, Trace, Value};
 use taffeta::{Function, Options, Program, Ran, Schedule};
 
 /// Schedules of a program.
@@ -48,6 +49,8 @@ const WORKLOADS: [Workload; 12] = [
 struct Candidate {
     estimate: f64,
     time: f64,
+    /// The last steps of it.
+    last: String,
 }
 
 fn main() {
@@ -60,6 +63,13 @@ fn main() {
         let sizes: Vec<(String, i64)> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
         let found = candidates(&program, entry, given, &sizes);
         let tau = kendall(&found);
+        if std::env::var_os("RANKING_SHOW").is_some() {
+            let mut found: Vec<&Candidate> = found.iter().collect();
+            found.sort_by(|a, b| a.time.total_cmp(&b.time));
+            for c in found {
+                println!("{:>9.3} ms, estimated {:>9.3}  {}", c.time / 1e6, c.estimate / 1e6, c.last);
+            }
+        }
         let by =
             |of: fn(&Candidate) -> f64| found.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map_or(0.0, |c| c.time);
         println!("{entry:<16} {:>9} {tau:>7.2} {:>11.2}×", found.len(), by(|c| c.estimate) / by(|c| c.time));
@@ -81,6 +91,9 @@ fn candidates(program: &Program, entry: &str, given: &[(&str, &str)], sizes: &[(
     made.extend((1..=steps.len()).rev().filter_map(|n| prefix(n).replay(plain.func().clone()).ok()));
     made.extend(rules().map(|left_out| without(&plain, &target, left_out.method)));
     made.extend(marked(&plain));
+    let moved: Vec<Schedule> = moved(&plain);
+    made.extend(moved.iter().flat_map(marked));
+    made.extend(moved);
     let mut seen = Vec::new();
     made.retain(|s| {
         let text = listing(s.func());
@@ -92,8 +105,13 @@ fn candidates(program: &Program, entry: &str, given: &[(&str, &str)], sizes: &[(
     measure(program, &options, &made, given, sizes)
         .into_iter()
         .zip(&made)
-        .map(|(time, s)| Candidate { estimate: s.estimate(&target), time })
+        .map(|(time, s)| Candidate { estimate: s.estimate(&target), time, last: last(s) })
         .collect()
+}
+
+fn last(s: &Schedule) -> String {
+    let steps = &s.trace().steps;
+    steps[steps.len().saturating_sub(3)..].iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// All rules but one.
@@ -108,11 +126,27 @@ fn without(plain: &Schedule, target: &Target, left_out: &str) -> Schedule {
 /// Each loop on threads, and each by vector instructions, where that is legal.
 fn marked(plain: &Schedule) -> Vec<Schedule> {
     let loops = plain.clone().loops(None).unwrap_or_default();
-    let mark = |method: &str, l: &taffeta::schedule::Handle| {
+    let mark = |method: &str, l: &Handle| {
         let mut s = plain.clone();
-        s.call(method, &[taffeta::schedule::Arg::from(Value::Handle(l.clone()))]).ok().map(|_| s)
+        s.call(method, &[Arg::from(Value::Handle(l.clone()))]).ok().map(|_| s)
     };
     loops.iter().flat_map(|l| [mark("parallelize", l), mark("vectorize", l)]).flatten().collect()
+}
+
+/// Two loops of a nest in the other order, and each loop in pieces, where that is legal.
+fn moved(plain: &Schedule) -> Vec<Schedule> {
+    let handle = |l: &Handle| Value::Handle(l.clone());
+    let loops = plain.clone().loops(None).unwrap_or_default();
+    let done = |method: &str, args: &[Arg]| {
+        let mut s = plain.clone();
+        s.call(method, args).ok().map(|_| s)
+    };
+    let swapped = loops
+        .windows(2)
+        .filter_map(|pair| done("reorder", &[Value::List(vec![handle(&pair[1]), handle(&pair[0])]).into()]));
+    let split = [32, 8].into_iter().flat_map(|by| loops.iter().map(move |l| (l, by)));
+    let split = split.filter_map(|(l, by)| done("split", &[handle(l).into(), Value::Int(by).into()]));
+    swapped.chain(split).collect()
 }
 
 /// What each takes, in nanoseconds: the fastest of several runs, which are made in turn.

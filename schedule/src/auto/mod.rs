@@ -49,7 +49,7 @@ pub use trips::{Estimate, Known};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
-use model::Model;
+use model::{Model, Stage};
 use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, print};
 
 /// A step that changes the structure of a program must save this part of what the outermost statement around its site
@@ -184,14 +184,13 @@ impl Schedule {
     /// # Ok::<(), String>(())
     /// ```
     pub fn estimate(&self, target: &Target) -> f64 {
-        Model::new(target).program(self.func())
+        Model::new(target, Stage::Compiled).program(self.func())
     }
 
     /// The statements that the program consists of, as text, each with what it would take if innermost loops had lanes:
     /// what rules begin with, before any of them has run.
     pub fn parts(&self, target: &Target) -> Vec<(String, f64)> {
-        let mut model = Model::new(target);
-        model.expect_lanes(true);
+        let mut model = Model::new(target, Stage::Structure);
         model.statements(self.func()).into_iter().map(|(s, time)| (print::stmt(&s), time)).collect()
     }
 }
@@ -199,10 +198,10 @@ impl Schedule {
 /// Applies one rule, or all of them (`None`), for a machine. What was decided is kept with the schedule.
 pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();
-    let mut model = Model::new(&target);
+    let mut model = Model::new(&target, Stage::Structure);
     let lanes = RULES.iter().position(|r| r.method == vectorize::RULE.method);
     for (k, r) in RULES.iter().enumerate().filter(|(_, r)| rule.is_none_or(|name| name == r.method)) {
-        model.expect_lanes(lanes.is_some_and(|lanes| k < lanes));
+        model.set_stage(if lanes.is_some_and(|lanes| k < lanes) { Stage::Structure } else { Stage::Marks });
         run(s, r, &mut model);
     }
 }

@@ -7,7 +7,7 @@
 //! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from
 //! which it pays.
 
-use super::model::{Model, is_guess};
+use super::model::{Model, Stage, is_guess};
 use super::structured::traverses;
 use super::{Choice, Others, Rule, Target, nest};
 use crate::refusal::Refusal;
@@ -100,7 +100,7 @@ fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64
     let saved = 1.0 - 1.0 / target.threads as f64;
     for unknown in (1..=20).map(|k| f64::from(1 << k)) {
         let small = Target { unknown, ..target.clone() };
-        let model = Model::new(&small);
+        let model = Model::new(&small, Stage::Marks);
         let trips = model.trips(s.func(), around, l).value;
         if trips * model.once(s.func(), &way, &l.body) * saved > target.prices.region {
             return Some(trips as i64 - 1).filter(|n| *n > 1);

@@ -5,7 +5,7 @@
 //! *memory*, every tensor that it touches brought once from the level that holds all of them, at that level's
 //! bandwidth.
 
-use super::model::Model;
+use super::model::{Model, Stage};
 use super::{Answer, parallelize, vectorize};
 use crate::schedule::Schedule;
 use crate::tree;
@@ -48,7 +48,7 @@ impl Schedule {
     /// The outermost loops of the program as it is now, each against its roof.
     pub fn nests(&self) -> Vec<Nest> {
         let target = self.target();
-        let model = Model::new(&target);
+        let model = Model::new(&target, Stage::Compiled);
         let mut loops = Vec::new();
         outermost(&self.func().body, &mut loops);
         let mut nests: Vec<Nest> = loops

@@ -1,25 +1,29 @@
 //! What C compilers make of a loop, with a mark and without one.
 
 use super::touch::{Growth, grows, growth};
+use crate::block::Block;
 use crate::tree::Loop;
 use rustc_hash::FxHashMap;
+use taffeta_analysis::query::effects;
 use taffeta_ast::op::Op;
-use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
 
-/// Whether C compilers make a loop of vector instructions without a mark: it is innermost, has no branches and calls,
-/// reduces into nothing that stays the same, and accesses what lies side by side.
-pub(super) fn vectorised_by_compilers(l: &Loop) -> bool {
+/// Whether C compilers make a loop of vector instructions without a mark: it is innermost, has no calls and no branches
+/// but those that are the same in all iterations, reduces into nothing that stays the same, and accesses what lies side
+/// by side; what it loads may lie apart where `strided` says so, which not all of them see.
+pub(super) fn vectorised_by_compilers(l: &Loop, strided: bool) -> bool {
     let mut simple = l.step.as_int() == Some(1);
     l.body.walk(&mut |s| {
         simple &= match s.kind() {
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
+            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter),
             StmtKind::Store { indices, value, .. } => {
-                is_plain(value, l) && is_beside(indices.iter().map(|a| &a.index), l)
+                is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
             }
             StmtKind::ReduceTo { indices, value, .. } => {
                 let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [Growth::None]);
                 (!fixed || !value.dtype().is_float())
-                    && is_plain(value, l)
+                    && is_plain(value, l, strided)
                     && is_beside(indices.iter().map(|a| &a.index), l)
             }
             _ => false,
@@ -28,13 +32,54 @@ pub(super) fn vectorised_by_compilers(l: &Loop) -> bool {
     simple
 }
 
+/// The nest that C compilers make of two loops without marks, the inner of which goes along the columns of what the
+/// outer goes along the rows of (gcc's `-floop-interchange`): the loops in the other order, behind what sets the
+/// elements that they add to. Only for one statement that reads nothing of what it writes, so that any order will do.
+pub(super) fn interchanged_by_compilers(outer: &Loop) -> Option<Stmt> {
+    let block = Block::of(&outer.body);
+    let (inner, first) = block.items.split_last()?;
+    let inner =
+        Loop::of(inner).filter(|inner| [outer, inner].iter().all(|l| is_unmarked(l)) && block.decls.is_empty())?;
+    let (target, at, value) = match inner.body.kind() {
+        StmtKind::Store { tensor, indices, value } if first.is_empty() => (tensor, indices, value),
+        StmtKind::ReduceTo { tensor, indices, value, .. } => (tensor, indices, value),
+        _ => return None,
+    };
+    let rectangular = ![&inner.begin, &inner.end].iter().any(|e| effects::mentions(e, &[&outer.iter]));
+    let reads = |value: &Expr| effects::loads(value).contains(target);
+    let is_set = |s: &Stmt| match s.kind() {
+        StmtKind::Store { tensor, indices, value } => tensor == target && indices == at && !reads(value),
+        _ => false,
+    };
+    if !rectangular || reads(value) || !first.iter().all(is_set) {
+        return None;
+    }
+    let swapped = Loop::of(&outer.with_body(inner.body.clone()))?;
+    if vectorised_by_compilers(&inner, false) || !vectorised_by_compilers(&swapped, false) {
+        return None;
+    }
+    let nest = inner.with_body(swapped.stmt.clone());
+    let origin = || outer.stmt.origin().clone();
+    let set = (!first.is_empty()).then(|| outer.with_body(Stmt::seq(first.to_vec(), origin())));
+    Some(Stmt::seq(set.into_iter().chain([nest]), origin()))
+}
+
+fn is_unmarked(l: &Loop) -> bool {
+    matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == LoopProps::default())
+}
+
+/// Whether C compilers ask a condition before an innermost loop: it is the same in all iterations.
+pub(super) fn is_unswitched(cond: &Expr, iter: &Symbol) -> bool {
+    effects::loads(cond).is_empty() && !effects::mentions(cond, &[iter])
+}
+
 /// Whether the last index alone grows with the loop, and by 1.
 fn is_beside<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> bool {
     let mut from_last = at.rev().map(|e| grows(e, &[&l.iter]).first().copied().unwrap_or(Growth::None));
     from_last.next().is_none_or(|last| last <= Growth::One) && from_last.all(|g| g == Growth::None)
 }
 
-fn is_plain(e: &Expr, l: &Loop) -> bool {
+fn is_plain(e: &Expr, l: &Loop, strided: bool) -> bool {
     let mut plain = true;
     e.walk(&mut |e| {
         plain &= match e.kind() {
@@ -42,7 +87,10 @@ fn is_plain(e: &Expr, l: &Loop) -> bool {
                 let costly = op.info().function.is_some() && op.info().cost > 4;
                 !costly && !matches!(op, Op::FloorDiv | Op::Mod)
             }
-            ExprKind::Load(_, at) => is_beside(at.iter().map(|a| &a.index), l),
+            ExprKind::Load(_, at) => {
+                let at = || at.iter().map(|a| &a.index);
+                is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [Growth::Gather])
+            }
             ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
             _ => true,
         };

@@ -24,14 +24,16 @@
 //! comes from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
-//! (`trips`); a branch that is not known is taken half of the time.
+//! (`trips`); a branch that is not known is taken half of the time (`branch`).
 //!
 //! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop takes what it
-//! would take with lanes, where it may have them (`Model::expect_lanes`).
+//! would take with lanes, where it may have them. Of a program that no rule will change, C compilers change the order
+//! of some loops (`Stage`).
 //!
 //! The parts of a program are added up, so an estimate is a sum over its outermost statements, each of which is
 //! remembered as long as it stays the same node.
 
+mod branch;
 mod compilers;
 mod part;
 mod recurrence;
@@ -45,11 +47,21 @@ use part::Part;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol};
 
+/// What comes after a program that is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Rules mark loops: innermost ones are taken to get lanes where that pays and they may.
+    Structure,
+    /// Rules for marks go on.
+    Marks,
+    /// C compilers have it as it is.
+    Compiled,
+}
+
 /// Estimates programs for a machine.
 pub(super) struct Model<'t> {
     pub target: &'t Target,
-    /// Whether innermost loops are taken to get lanes where that pays and they may.
-    expect_lanes: bool,
+    stage: Stage,
     /// What outermost statements took when they were asked about, with the node that this is true of.
     known: FxHashMap<StmtId, (Stmt, f64)>,
 }
@@ -80,15 +92,15 @@ impl Around {
 }
 
 impl<'t> Model<'t> {
-    pub fn new(target: &'t Target) -> Model<'t> {
-        Model { target, expect_lanes: false, known: FxHashMap::default() }
+    pub fn new(target: &'t Target, stage: Stage) -> Model<'t> {
+        Model { target, stage, known: FxHashMap::default() }
     }
 
-    /// Whether innermost loops are taken to get lanes: as long as none are marked.
-    pub fn expect_lanes(&mut self, expect: bool) {
-        if self.expect_lanes != expect {
+    /// What comes after the programs that are estimated from now on.
+    pub fn set_stage(&mut self, stage: Stage) {
+        if self.stage != stage {
             self.known.clear();
-            self.expect_lanes = expect;
+            self.stage = stage;
         }
     }
 
@@ -120,7 +132,7 @@ impl<'t> Model<'t> {
                 Some((node, known)) if node.same_node(s) => *known,
                 _ => {
                     let values = values.get_or_insert_with(|| Values::new(func, self.target));
-                    let time = Part::new(self.target, values, self.expect_lanes).whole(s);
+                    let time = Part::new(self.target, values, self.stage).whole(s);
                     self.known.insert(s.id(), (s.clone(), time));
                     time
                 }
@@ -131,15 +143,15 @@ impl<'t> Model<'t> {
     /// What a statement takes each time that it is executed.
     pub fn once(&self, func: &Func, around: &[Stmt], stmt: &Stmt) -> f64 {
         let mut values = self.inside(func, around);
-        Part::new(self.target, &mut values, self.expect_lanes).whole(stmt)
+        Part::new(self.target, &mut values, self.stage).whole(stmt)
     }
 
     /// What an outermost statement takes; what its arithmetic takes at least, and its bytes.
     pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> (f64, f64, f64) {
         let mut values = Values::new(func, self.target);
-        let estimate = Part::new(self.target, &mut values, self.expect_lanes).whole(stmt);
+        let estimate = Part::new(self.target, &mut values, self.stage).whole(stmt);
         let mut values = Values::new(func, self.target);
-        let (arithmetic, memory) = Part::new(self.target, &mut values, self.expect_lanes).roof(stmt);
+        let (arithmetic, memory) = Part::new(self.target, &mut values, self.stage).roof(stmt);
         (estimate, arithmetic, memory)
     }
 

@@ -1,10 +1,10 @@
 //! What one outermost statement of a program takes.
 
-use super::Around;
-use super::compilers::{may_take_lanes, vectorised_by_compilers};
+use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes, vectorised_by_compilers};
 use super::recurrence;
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
+use super::{Around, Stage, branch};
 use crate::auto::target::{LINE, PAGE, PAGES, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
@@ -14,8 +14,6 @@ use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
 
-/// How often a branch is taken of which nothing is known.
-const HALF: f64 = 0.5;
 /// A dimension of matrices with which a library is half as fast as with large ones.
 const SMALL: f64 = 16.0;
 
@@ -34,7 +32,7 @@ type Element = (Symbol, Vec<Expr>);
 pub(super) struct Part<'a, 't> {
     target: &'t Target,
     values: &'a mut Values<'t>,
-    expect_lanes: bool,
+    stage: Stage,
     around: Vec<Around>,
     /// How often the present place is reached in one iteration of the loops around.
     often: f64,
@@ -84,11 +82,11 @@ impl Direct {
 }
 
 impl<'a, 't> Part<'a, 't> {
-    pub fn new(target: &'t Target, values: &'a mut Values<'t>, expect_lanes: bool) -> Part<'a, 't> {
+    pub fn new(target: &'t Target, values: &'a mut Values<'t>, stage: Stage) -> Part<'a, 't> {
         Part {
             target,
             values,
-            expect_lanes,
+            stage,
             around: Vec::new(),
             often: 1.0,
             seen: Vec::new(),
@@ -128,12 +126,12 @@ impl<'a, 't> Part<'a, 't> {
                 let before = self.often;
                 // Lanes do both branches, with masks.
                 let masked = self.around.last().is_some_and(|l| l.lanes);
-                let (yes, no) = match cond.as_bool() {
-                    _ if masked => (1.0, 1.0),
-                    Some(true) => (1.0, 0.0),
-                    Some(false) => (0.0, 1.0),
-                    None if otherwise.is_none() && is_bound(cond) => (0.9, 0.1),
-                    None => (HALF, 1.0 - HALF),
+                let (yes, no) = match masked {
+                    true => (1.0, 1.0),
+                    false => {
+                        let yes = branch::taken(cond, otherwise.is_some(), &self.around);
+                        (yes, 1.0 - yes)
+                    }
                 };
                 self.often = before * yes;
                 let mut time = self.stmt(then);
@@ -142,7 +140,9 @@ impl<'a, 't> Part<'a, 't> {
                 self.often = before;
                 self.statement(None, None, cond);
                 let each = if masked { self.target.prices.simple / self.lanes(4.0) } else { self.target.prices.branch };
-                time + each * self.executions() / self.threads()
+                let once = self.around.last().filter(|l| is_unswitched(cond, &l.iter));
+                let asked = self.executions() / once.map_or(1.0, |l| l.trips.value.max(1.0));
+                time + each * asked / self.threads()
             }
             StmtKind::Store { tensor, indices, value } => {
                 let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
@@ -187,6 +187,11 @@ impl<'a, 't> Part<'a, 't> {
         if props.library {
             return self.product(&l.stmt);
         }
+        if self.stage == Stage::Compiled
+            && let Some(swapped) = interchanged_by_compilers(l)
+        {
+            return self.stmt(&swapped);
+        }
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
         let parallel = props.parallel.is_some_and(|p| p.above.is_none_or(|n| trips.value > n as f64));
@@ -195,15 +200,16 @@ impl<'a, 't> Part<'a, 't> {
             trips,
             threads: parallel,
             lanes: props.vectorize.is_some(),
-            by_itself: vectorised_by_compilers(l),
+            by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
             width: self.target.vector_bytes as f64 / 4.0,
         };
         let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let mut events = entries * enter / self.threads();
         if parallel {
-            events += entries * self.start(props);
+            events += entries * self.start(l, props);
         }
-        let may_get_lanes = self.expect_lanes && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
+        let may_get_lanes =
+            self.stage == Stage::Structure && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
         let before = self.walks.len();
         let mut time = self.body(l, props, around.clone());
         if may_get_lanes && may_take_lanes(l) {
@@ -230,13 +236,31 @@ impl<'a, 't> Part<'a, 't> {
     }
 
     /// What it takes to start threads and to wait for them, and to add up what they have summed each for itself.
-    fn start(&self, props: &LoopProps) -> f64 {
+    fn start(&self, l: &Loop, props: &LoopProps) -> f64 {
         let memory = self.target.levels.last().map_or(0.0, |l| l.per_byte);
         let copies = props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| {
-            let elements: f64 = self.values.shape(&r.tensor).iter().map(|d| self.values.value(d).value).product();
+            let elements: f64 = self.of_own(&r.tensor, l).map(|d| self.values.value(d).value).product();
             elements * 8.0 * 2.0 * memory * self.target.threads as f64
         });
         self.target.prices.region + copies.sum::<f64>()
+    }
+
+    /// The dimensions of a thread's part of what a loop reduces into: those whose index is the same in the whole loop
+    /// have one element.
+    fn of_own(&self, tensor: &Symbol, l: &Loop) -> impl Iterator<Item = &Expr> {
+        let mut variant = effects::writes(&l.body);
+        variant.insert(l.iter.clone());
+        l.body.walk(&mut |s| variant.extend(Loop::of(s).map(|l| l.iter)));
+        let mut varies = vec![false; self.values.shape(tensor).len()];
+        l.body.walk(&mut |s| {
+            if let StmtKind::ReduceTo { tensor: t, indices, .. } = s.kind()
+                && t == tensor
+            {
+                let all: Vec<&Symbol> = variant.iter().collect();
+                varies.iter_mut().zip(indices).for_each(|(v, a)| *v |= effects::mentions(&a.index, &all));
+            }
+        });
+        self.values.shape(tensor).iter().zip(varies).filter_map(|(d, varies)| varies.then_some(d))
     }
 
     /// How often the present place is executed.
@@ -506,13 +530,6 @@ fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
     }
     known.push(element(tensor, at));
     true
-}
-
-/// A condition on integers: a bound, mostly true.
-fn is_bound(cond: &Expr) -> bool {
-    let mut read = false;
-    cond.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(..)));
-    !read
 }
 
 fn is_innermost(l: &Loop) -> bool {

@@ -5,6 +5,7 @@ mod fission;
 mod fuse;
 mod inline;
 mod mem_type;
+mod model;
 mod parallelize;
 mod polyhedral;
 mod reorder;

@@ -1,0 +1,41 @@
+//! How often a branch is taken.
+
+use super::Around;
+use taffeta_analysis::query::effects;
+use taffeta_ast::op::Op;
+use taffeta_ast::{Expr, ExprKind};
+
+/// Of a condition of which nothing is known.
+const HALF: f64 = 0.5;
+/// Of a bound, which mostly holds.
+const BOUND: f64 = 0.9;
+
+/// In which part of the iterations of the loops around a condition holds: an iterator is equal to something in one of
+/// them; conditions that are combined have nothing to do with each other.
+pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
+    if let Some(known) = cond.as_bool() {
+        return f64::from(u8::from(known));
+    }
+    let part = |e: &Expr| taken(e, has_other, around);
+    match cond.kind() {
+        ExprKind::Apply(Op::And, all) => all.iter().map(part).product(),
+        ExprKind::Apply(Op::Or, all) => 1.0 - all.iter().map(|e| 1.0 - part(e)).product::<f64>(),
+        ExprKind::Apply(Op::Not, all) => 1.0 - all.first().map_or(HALF, part),
+        ExprKind::Apply(Op::Eq, _) if once(cond, around).is_some() => once(cond, around).unwrap_or(HALF),
+        ExprKind::Apply(Op::Ne, _) if once(cond, around).is_some() => 1.0 - once(cond, around).unwrap_or(HALF),
+        _ if !has_other && !reads(cond) => BOUND,
+        _ => HALF,
+    }
+}
+
+/// One iteration of the innermost loop around whose iterator is compared, as a part of all.
+fn once(cond: &Expr, around: &[Around]) -> Option<f64> {
+    let own = around.iter().rev().find(|l| effects::mentions(cond, &[&l.iter]))?;
+    (!reads(cond)).then(|| 1.0 / own.trips.value.max(1.0))
+}
+
+fn reads(cond: &Expr) -> bool {
+    let mut read = false;
+    cond.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(..)));
+    read
+}
