@@ -6,7 +6,7 @@
 #                 against peers where `make peers` has been
 #   make peers    PyTorch, JAX, SciPy and MKL in .venv-peers (5 GB), for make bench
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
-.PHONY: demo test lint bench peers race-peers race-sparse fuzz setup clean
+.PHONY: demo test lint bench peers race-peers race-sparse race-polybench fuzz setup clean
 
 CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
@@ -52,6 +52,11 @@ race-sparse:
 	    TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) -W ignore \
 	        benches/peers/sparse.py --threads $$threads --only "$(ONLY)" || exit 1; \
 	done
+
+# PolyBench by what rules choose against its C code, by gcc and by clang with Polly: SUITE=~/polybench-c-4.2.1
+race-polybench:
+	@$(CARGO) build --release --quiet
+	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta python3 benches/peers/polybench.py $(SUITE) --only "$(ONLY)"
 
 peers:
 	python3 -m venv .venv-peers

@@ -1,4 +1,5 @@
-/* What a call costs from C: `call copy COUNT` and `call scratch COUNT` print the nanoseconds that so many calls take. */
+/* What a call costs from C: `call copy COUNT` and `call scratch COUNT` print the nanoseconds that so many calls
+   take. */
 #define _POSIX_C_SOURCE 200112L
 #include "taffeta_copy.h"
 #include "taffeta_scratch.h"

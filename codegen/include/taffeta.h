@@ -121,8 +121,8 @@ typedef struct taffeta_tensor {
     size_t n_stored;             /* the elements at data, for structured tensors alone */
 } taffeta_tensor;
 
-/* Takes a line that a program prints: `length` bytes of UTF-8, without the end of the line. Threads of a parallel loop call
-   it, one at a time. */
+/* Takes a line that a program prints: `length` bytes of UTF-8, without the end of the line. Threads of a parallel loop
+   call it, one at a time. */
 typedef void taffeta_print_fn(void *data, const char *text, size_t length);
 
 /* What a call works with. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
@@ -143,13 +143,14 @@ typedef struct taffeta_ctx {
     uint32_t flags;        /* TAFFETA_TRUST_ARRAYS or 0 */
 } taffeta_ctx;
 
-/* The caller vouches for the arrays of structured arguments: their lengths and types are still compared, but nobody looks
-   at what they hold. Without this flag every call looks at all of it first (positions that do not fall, coordinates in
-   range and in order), which takes time in proportion to what is stored. With it, arrays that are not what their levels
-   promise are undefined behaviour. */
+/* The caller vouches for the arrays of structured arguments: their lengths and types are still compared, but nobody
+   looks at what they hold. Without this flag every call looks at all of it first (positions that do not fall,
+   coordinates in range and in order), which takes time in proportion to what is stored. With it, arrays that are not
+   what their levels promise are undefined behaviour. */
 #define TAFFETA_TRUST_ARRAYS 1u
 
-/* Structures are the same bytes for every compiler and every language that calls (here: where pointers have 64 bits). */
+/* Structures are the same bytes for every compiler and every language that calls (here: where pointers have 64
+   bits). */
 #if UINTPTR_MAX == 0xffffffffffffffffu
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define TAFFETA_LAYOUT(name, condition) static_assert(condition, #name)

@@ -1,8 +1,9 @@
 /*
  * taffeta_gemm.h: matrix products of generated code, `C += alpha * A * B`. Included where a loop nest is one.
  *
- * A BLAS library that is there when the program runs does them, if the matrices are ones that it takes; otherwise the
- * kernel at the end of this file. Nothing has to be there when a program is compiled or started.
+ * A BLAS library that is there when the program runs does them, if it knows the processor and the matrices are ones
+ * that it takes; otherwise the kernel at the end of this file. Nothing has to be there when a program is compiled or
+ * started.
  *
  * TAFFETA_BLAS=libmkl_rt.so.2   names the library to load (or its path); TAFFETA_BLAS=none leaves only our own kernel.
  *
@@ -51,7 +52,8 @@ static TAFFETA_COLD bool wf_symbol(void *library, const char *name, void *to) {
     return found != NULL;
 }
 
-/* Whether the library computes what we expect: small numbers, rows with a gap behind them, and 0 * NaN, which is NaN. */
+/* Whether the library computes what we expect: small numbers, rows with a gap behind them, and 0 * NaN, which is
+   NaN. */
 static TAFFETA_COLD bool wf_blas_works(const wf_blas *blas) {
     float a[6] = {1, 2, 9, 3, 0, 9}, b[6] = {5, 6, 9, 7, NAN, 9}, c[6] = {1, 1, 4, 1, 1, 4}, y[2] = {1, 1};
     blas->gemm_f32(WF_ROW_MAJOR, WF_PLAIN, WF_PLAIN, 2, 1, 2, 2, a, 3, b, 3, 1, c, 3);
@@ -64,7 +66,27 @@ static TAFFETA_COLD bool wf_blas_works(const wf_blas *blas) {
     return f[0] == 27 && f[1] == 31 && f[2] == 39 && f[3] == 45 && z[0] == 18 && z[1] == 40;
 }
 
-static TAFFETA_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
+/* Whether OpenBLAS knows less of this processor than our own kernel, which is some times as fast then: a library that
+   is older than the processor takes it for one without AVX. */
+static TAFFETA_COLD bool wf_blas_is_behind(void *library) {
+#ifdef __AVX__
+    static const char behind[] =
+        " Katmai Coppermine Northwood Prescott Banias Core2 Penryn Dunnington Nehalem Atom Nano"
+        " Athlon Opteron Opteron_SSE3 Barcelona Bobcat Generic generic ";
+    const char *(*core)(void);
+    if (!wf_symbol(library, "openblas_get_corename", &core)) return false;
+    char name[32];
+    snprintf(name, sizeof name, " %s ", core());
+    return strstr(behind, name) != NULL;
+#else
+    (void)library;
+    return false;
+#endif
+}
+
+/* Loads a library. One that was not asked for by name must be one that is known to be fast: the reference BLAS is
+   slower than our own kernel. */
+static TAFFETA_COLD bool wf_blas_open(wf_blas *blas, const char *name, bool asked) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return false;
     int (*layer)(int);
@@ -75,7 +97,8 @@ static TAFFETA_COLD bool wf_blas_open(wf_blas *blas, const char *name) {
     if (!wf_symbol(library, "openblas_set_num_threads", &blas->set_threads) &&
         !wf_symbol(library, "MKL_Set_Num_Threads", &blas->set_threads))
         wf_symbol(library, "bli_thread_set_num_threads", &blas->set_threads);
-    if (!whole || !wf_blas_works(blas)) {
+    const bool fast = asked || (blas->set_threads != NULL && !wf_blas_is_behind(library));
+    if (!whole || !fast || !wf_blas_works(blas)) {
         /* It stays in memory: libraries with threads of their own do not like to be unloaded. */
         memset(blas, 0, sizeof *blas);
         return false;
@@ -99,10 +122,10 @@ static TAFFETA_UNUSED wf_blas *wf_blas_get(void) {
     if (!blas->known) {
         const char *wish = getenv("TAFFETA_BLAS");
         if (wish != NULL) {
-            if (strcmp(wish, "none") != 0 && wf_blas_open(blas, wish)) blas->name = wish;
+            if (strcmp(wish, "none") != 0 && wf_blas_open(blas, wish, true)) blas->name = wish;
         } else {
             for (size_t k = 0; k < sizeof names / sizeof *names && blas->name == NULL; k++)
-                if (wf_blas_open(blas, names[k])) blas->name = names[k];
+                if (wf_blas_open(blas, names[k], false)) blas->name = names[k];
         }
         __atomic_store_n(&blas->known, 1, __ATOMIC_RELEASE);
     }
@@ -153,7 +176,8 @@ static inline TAFFETA_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int6
 #define WF_VECTOR 16
 #define WF_ROWS 6
 #endif
-/* Blocks of A, as many columns as a panel of B has rows: they stay in the second-level cache, the panel in the first. */
+/* Blocks of A, as many columns as a panel of B has rows: they stay in the second-level cache, the panel in the
+   first. */
 #define WF_DEPTH 256
 #define WF_HEIGHT 192
 #define WF_WIDTH 4096
@@ -272,7 +296,8 @@ static TAFFETA_UNUSED __attribute__((noinline)) void WF_(tile)(int64_t k, WF_T a
         for (int64_t j = 0; j < n; j++) c.at[i * c.rows + j * c.columns] += alpha * all[i][j];
 }
 
-/* `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008): false if there is no memory for them. */
+/* `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008): false if there is no memory
+   for them. */
 static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a,
                                            WF_(matrix) b, WF_(matrix) c) {
     const bool alone = wf_in_parallel() || (double)m * (double)n * (double)k < WF_WORTH_THREADS;
@@ -362,8 +387,8 @@ static TAFFETA_UNUSED TAFFETA_KERNEL void WF_(own_column)(const taffeta_ctx *ctx
     wf_join(&region);
 }
 
-/* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done, and nothing
-   was written: the loops that mean it then run. */
+/* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done,
+   and nothing was written: the loops that mean it then run. */
 static TAFFETA_UNUSED bool WF_(product)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a, WF_(matrix) b,
                                      WF_(matrix) c) {
     /* Libraries do not multiply by a zero, even if it meets an infinity. */

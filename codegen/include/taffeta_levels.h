@@ -44,8 +44,8 @@ static TAFFETA_UNUSED int wf_check_array(taffeta_ctx *ctx, const wf_spec *s, con
     return TAFFETA_OK;
 }
 
-/* The arrays of a structured argument as dense tensors: those of its levels, outermost first, then its elements. `flat` says
-   what each of them is; `lengths` are their shapes. */
+/* The arrays of a structured argument as dense tensors: those of its levels, outermost first, then its elements. `flat`
+   says what each of them is; `lengths` are their shapes. */
 static TAFFETA_UNUSED int wf_arrays_of(taffeta_ctx *ctx, const wf_spec *s, const wf_storage *storage, const wf_spec *flat,
                                       const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths) {
     int status = wf_check_tensor(ctx, s, t);
@@ -154,7 +154,8 @@ static TAFFETA_BODY int wf_check_distinct(taffeta_ctx *ctx, const wf_spec *s, co
     return status;
 }
 
-/* The coordinates in the parts that the partition `pos` says: from 0 to `size`, in order and unique where they must be. */
+/* The coordinates in the parts that the partition `pos` says: from 0 to `size`, in order and unique where they must
+   be. */
 static TAFFETA_BODY int wf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const wf_spec *s,
                                              const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
                                              bool unique) {
@@ -210,8 +211,8 @@ static TAFFETA_BODY int wf_check_range(taffeta_ctx *ctx, const wf_spec *s, const
     return TAFFETA_OK;
 }
 
-/* Positions in a row that have all coordinates of the lists above in common, in one part of `pos`, have coordinates in `crd`
-   that do not fall, or rise. */
+/* Positions in a row that have all coordinates of the lists above in common, in one part of `pos`, have coordinates in
+   `crd` that do not fall, or rise. */
 static TAFFETA_UNUSED int wf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
                                          size_t n_lists, const wf_spec *s, const taffeta_tensor *crd, bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -234,9 +235,9 @@ static TAFFETA_UNUSED int wf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor
     return TAFFETA_OK;
 }
 
-/* In each part of `pos`, `end` has the coordinates after segments. Each has one coordinate at least and, where `ofs` is not
-   NULL, no more positions than coordinates; where they are to be full, they leave no coordinate out, and each has one
-   position or one for each coordinate. */
+/* In each part of `pos`, `end` has the coordinates after segments. Each has one coordinate at least and, where `ofs` is
+   not NULL, no more positions than coordinates; where they are to be full, they leave no coordinate out, and each has
+   one position or one for each coordinate. */
 static TAFFETA_UNUSED int wf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const wf_spec *s,
                                            const taffeta_tensor *end, const wf_spec *ofs_spec, const taffeta_tensor *ofs,
                                            bool full, int64_t size) {

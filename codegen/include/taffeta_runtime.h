@@ -27,8 +27,8 @@
 /* Sizes beyond this have no memory to stand for; below it, index arithmetic in 64 bits cannot overflow unnoticed. */
 #define TAFFETA_MAX_SIZE (INT64_C(1) << 47)
 
-/* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc itself declares
-   them for -ffast-math alone. */
+/* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc itself
+   declares them for -ffast-math alone. */
 #define TAFFETA_SIMD
 #define TAFFETA_SIMD_2_35
 #if !defined(TAFFETA_NO_LIBMVEC) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -89,7 +89,8 @@ static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
     return status;
 }
 
-/* The most threads of a parallel loop: run-time libraries of OpenMP keep their teams on the stack, and crash beyond it. */
+/* The most threads of a parallel loop: run-time libraries of OpenMP keep their teams on the stack, and crash beyond
+   it. */
 #define TAFFETA_MAX_THREADS 1024
 
 /* Threads of a parallel loop. */
@@ -103,8 +104,8 @@ static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
 #endif
 }
 
-/* Partial results that threads beyond the first one reduce into take at most this many bytes; where they would take more, fewer
-   threads run. */
+/* Partial results that threads beyond the first one reduce into take at most this many bytes; where they would take
+   more, fewer threads run. */
 #define TAFFETA_PARTIAL_BYTES ((size_t)1 << 28)
 
 /* Threads of a parallel loop of which each but the first needs so many bytes. */
@@ -135,12 +136,12 @@ static inline TAFFETA_UNUSED int wf_team_size(void) {
 /* Parallel regions where threads do not get their cores.
 
    The threads of a team begin and end every region together, and wait for each other by looking again and again, for
-   milliseconds. Where something else takes cores (another program, another library's pool of threads), one that the system puts
-   off holds up all others, and two that were put on one core hold up each other, a time slice of some 4 ms at each turn: loops
-   of microseconds take a hundred times as long. So every region says how long it stood still: until the last thread had come,
-   and from when the last one had done its part until all went on. How even the work is does not enter into that. Where
-   regions stand still for longer than threads are worth, those that follow have half as many, until after a pause the others
-   are tried again. Partial results do not depend on it (`wf_part`). */
+   milliseconds. Where something else takes cores (another program, another library's pool of threads), one that the
+   system puts off holds up all others, and two that were put on one core hold up each other, a time slice of some 4 ms
+   at each turn: loops of microseconds take a hundred times as long. So every region says how long it stood still: until
+   the last thread had come, and from when the last one had done its part until all went on. How even the work is does
+   not enter into that. Where regions stand still for longer than threads are worth, those that follow have half as
+   many, until after a pause the others are tried again. Partial results do not depend on it (`wf_part`). */
 typedef struct wf_region {
     int threads;     /* that run it */
     double forked;   /* when they were called (seconds); 0: nobody asks */
@@ -467,8 +468,8 @@ static inline TAFFETA_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
     return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-/* Local tensors end at multiples of this, so that the next one in the arena is aligned. Where AddressSanitizer watches, memory
-   of their own ends with their elements, so that it sees one element beyond. */
+/* Local tensors end at multiples of this, so that the next one in the arena is aligned. Where AddressSanitizer watches,
+   memory of their own ends with their elements, so that it sees one element beyond. */
 #if defined(__SANITIZE_ADDRESS__)
 #define TAFFETA_LOCAL_UNIT ((size_t)1)
 #elif defined(__has_feature)
@@ -480,8 +481,8 @@ static inline TAFFETA_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
 #define TAFFETA_LOCAL_UNIT ((size_t)64)
 #endif
 
-/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than TAFFETA_MAX_SIZE elements,
-   sizes of 0 counted as 1: index arithmetic may then rely on that. */
+/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than
+   TAFFETA_MAX_SIZE elements, sizes of 0 counted as 1: index arithmetic may then rely on that. */
 static inline TAFFETA_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
     bool empty = false;
@@ -511,8 +512,8 @@ static inline TAFFETA_UNUSED bool wf_local(taffeta_ctx *ctx, int site, int line,
     return false;
 }
 
-/* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena grows
-   to hold it. */
+/* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena
+   grows to hold it. */
 static inline TAFFETA_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
     wf_room(dims, n_dims, size, &bytes);
@@ -659,8 +660,8 @@ static TAFFETA_UNUSED int wf_known_size(taffeta_ctx *ctx, const char *name, int6
     return TAFFETA_OK;
 }
 
-/* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if the
-   call is only planned), the dimension is written. */
+/* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if
+   the call is only planned), the dimension is written. */
 static TAFFETA_UNUSED int wf_check_dim(taffeta_ctx *ctx, const wf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
@@ -686,8 +687,8 @@ static TAFFETA_UNUSED int wf_check_extents(taffeta_ctx *ctx, const wf_spec *spec
     return TAFFETA_OK;
 }
 
-/* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory with
-   another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
+/* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory
+   with another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
 static TAFFETA_UNUSED int wf_check_data(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                        const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {

@@ -1,6 +1,6 @@
 /* What instructions, memory and threads take on this machine: a line for each to standard output, a name and numbers in
-   nanoseconds. `machine.h` says VECTOR (bytes), THREADS, and AREAS: for each level of the cache behind the first one, and
-   for memory, the bytes that one thread goes through alone, and those of each where all of them run.
+   nanoseconds. `machine.h` says VECTOR (bytes), THREADS, and AREAS: for each level of the cache behind the first one,
+   and for memory, the bytes that one thread goes through alone, and those of each where all of them run.
 
    Everything is run several times, and the fastest run counts: whatever else the machine does only makes things slower.
    What is computed with is volatile, so that nothing is known while compiling. */

@@ -15,7 +15,8 @@ static int64_t below(int64_t n) {
     return (int64_t)((state >> 11) % (uint64_t)n);
 }
 
-/* Strides of a matrix of `rows` and `columns`: by rows, by columns, or neither; the number of elements from the first to the last. */
+/* Strides of a matrix of `rows` and `columns`: by rows, by columns, or neither; the number of elements from the first
+   to the last. */
 static int64_t strides(int64_t rows, int64_t columns, bool overlap, int64_t *by) {
     const int64_t gap = below(4), kind = below(5);
     if (kind < 2) {

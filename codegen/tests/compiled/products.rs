@@ -12,18 +12,20 @@ use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_schedule::Arg;
 
-/// Compiles `gemm.c`, and runs it so many times for each type, by our own kernel and by what there is.
-fn right(flags: &CompileOptions, count: u32) {
+/// A directory with the headers of products, and these files.
+fn with_headers(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let files = [
-        ("gemm.c", include_str!("gemm.c")),
-        ("taffeta_gemm.h", TAFFETA_GEMM_H),
-        ("taffeta_runtime.h", TAFFETA_RUNTIME_H),
-        ("taffeta.h", TAFFETA_H),
-    ];
-    for (name, text) in files {
+    let headers =
+        [("taffeta_gemm.h", TAFFETA_GEMM_H), ("taffeta_runtime.h", TAFFETA_RUNTIME_H), ("taffeta.h", TAFFETA_H)];
+    for (name, text) in files.iter().chain(&headers) {
         std::fs::write(dir.path().join(name), text).expect("the directory can be written");
     }
+    dir
+}
+
+/// Compiles `gemm.c`, and runs it so many times for each type, by our own kernel and by what there is.
+fn right(flags: &CompileOptions, count: u32) {
+    let dir = with_headers(&[("gemm.c", include_str!("gemm.c"))]);
     let compiler = Toolchain::find().expect("a C compiler");
     let program = compiler.executable(dir.path(), "gemm", &[], flags).unwrap_or_else(|d| panic!("{d:?}"));
     // A library that is asked for does products of any size.
@@ -54,6 +56,32 @@ fn products_for_any_machine() {
 #[test]
 fn products_stay_in_their_matrices() {
     right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
+}
+
+/// An OpenBLAS that is older than the processor has kernels for one without AVX; ours is faster. It does what it is
+/// asked for by name.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn libraries_that_do_not_know_the_processor_are_left_alone() {
+    let dir = with_headers(&[("blas.c", include_str!("blas.c")), ("large.c", include_str!("large.c"))]);
+    let compiler = Toolchain::find().expect("a C compiler");
+    let flags = CompileOptions::default();
+    let library = compiler.shared(dir.path(), "blas", &flags).unwrap_or_else(|d| panic!("{d:?}"));
+    let named = dir.path().join("libopenblas.so.0");
+    std::fs::rename(library, &named).expect("it is there");
+    let program = compiler.executable(dir.path(), "large", &[], &flags).unwrap_or_else(|d| panic!("{d:?}"));
+    let run = |core: &str, asked: bool| {
+        let mut run = Command::new(&program);
+        run.env("LD_LIBRARY_PATH", dir.path()).env("FAKE_CORE", core).env_remove("TAFFETA_BLAS");
+        let output = run.envs(asked.then_some(("TAFFETA_BLAS", &named))).output().expect("it can be run");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
+    };
+    let behind = if std::is_x86_feature_detected!("avx") { "own kernel" } else { "libopenblas.so.0" };
+    assert_eq!(run("SkylakeX", false), "libopenblas.so.0");
+    assert_eq!(run("Prescott", false), behind);
+    assert_eq!(run("Opteron", false), behind);
+    assert_eq!(run("Prescott", true), named.display().to_string());
 }
 
 /// The program with a product, which a library or our own kernel does: as the interpreter computes it.

@@ -8,15 +8,26 @@
 //! each is also tried as the outermost one: what the others touch may then stay in a cache. Where there is more between
 //! two loops than the inner one, that is also tried with loops of its own (`fission`), so that no condition in the
 //! innermost loop says when it is its turn.
+//!
+//! Where a loop has several loops in it, of which some go along columns and it goes along their rows, each of them is
+//! tried with a loop of its own around it, in the other order:
+//!
+//! ```text
+//! for j:                                     for j: r[j] = 0
+//!     r[j] = 0                               for i: for j: r[j] += q[i] * a[i, j]
+//!     for i: r[j] += q[i] * a[i, j]   ─▶     for i: for j: a[i, j] -= q[i] * r[j]
+//!     for i: a[i, j] -= q[i] * r[j]
+//! ```
 
 use super::model::Model;
+use super::model::touch::{Growth, growth};
 use super::{Choice, Others, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
-use crate::tree;
+use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
-use taffeta_ast::{Stmt, StmtId};
+use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
@@ -32,13 +43,98 @@ pub(super) const RULE: Rule = Rule {
 /// Loops of a nest of which more are not moved.
 const MOST_LOOPS: usize = 5;
 
-/// The outermost loops of nests of two and more.
+/// Loops in one loop of which more are not parted.
+const MOST_PARTS: usize = 4;
+
+/// The outermost loops of nests of two and more, and loops that have several in them.
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+    let mut sites: Vec<StmtId> = nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect();
+    s.func().body.walk(&mut |l| sites.extend((!columns(l).is_empty()).then(|| l.id())));
+    sites
+}
+
+/// The loops directly in a loop, if there are several without marks and one goes along the columns of what the loop
+/// around goes along the rows of.
+fn columns(s: &Stmt) -> Vec<StmtId> {
+    let Some(l) = Loop::of(s).filter(|_| nest::is_unmarked(s)) else { return Vec::new() };
+    let inner: Vec<Loop> = Block::of(&l.body).items.iter().filter_map(Loop::of).collect();
+    if !(2..=MOST_PARTS).contains(&inner.len()) || !inner.iter().all(|i| !nest::has_marks(&i.stmt)) {
+        return Vec::new();
+    }
+    let crosses = |i: &Loop| {
+        let mut found = false;
+        let mut look = |at: &[Access]| {
+            found |= growth(at.iter().map(|a| &a.index), &[&l.iter, &i.iter]) == [Growth::One, Growth::Far];
+        };
+        i.body.walk(&mut |s: &Stmt| {
+            if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind() {
+                look(indices);
+            }
+            let mut loads = |e: &Expr| match e.kind() {
+                ExprKind::Load(_, at) => look(at),
+                _ => {}
+            };
+            s.kind().exprs().into_iter().for_each(|e| e.walk(&mut loads));
+        });
+        found
+    };
+    if inner.iter().any(crosses) { inner.iter().map(|i| i.stmt.id()).collect() } else { Vec::new() }
+}
+
+/// Gives each of the loops in a loop one of its own around it, and these pairs the other order, where that is legal.
+fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
+    let steps = format!("fission(\"{}\") around each loop in it", s.called(outer));
+    let outer = outer.id();
+    Choice::new(steps, move |s| {
+        let (mut steps, mut refused, mut swapped) = (Vec::new(), None, 0);
+        let mut rest = Value::from(outer);
+        for i in &inner {
+            let own = part(s, &mut rest, *i, &mut steps)?;
+            let pair = [Value::from(*i), own];
+            let called = pair.clone().map(|l| s.loop_(&Arg::from(l)).map(|l| s.called(&l.stmt)).unwrap_or_default());
+            let mut trial = s.trying();
+            match trial.call("reorder", &[Arg::from(Value::List(pair.to_vec()))]) {
+                Ok(_) => {
+                    s.become_tried(trial);
+                    steps.push(format!("reorder([\"{}\", \"{}\"])", called[0], called[1]));
+                    swapped += 1;
+                }
+                Err(r) => refused = Some(r),
+            }
+        }
+        match refused {
+            Some(r) if swapped == 0 => Err(r),
+            _ => Ok(Others { after: steps, ..Others::default() }),
+        }
+    })
+}
+
+/// Cuts what stands before a loop off the rest of the loop around, and what stands behind it. The loop that has it
+/// alone; the last part is the rest.
+fn part(s: &mut Schedule, rest: &mut Value, inner: StmtId, steps: &mut Vec<String>) -> Result<Value, Refusal> {
+    let mut own = rest.clone();
+    for side in ["before", "after"] {
+        let l = s.loop_(&Arg::from(rest.clone()))?;
+        let items = Block::of(&l.body).items;
+        let at = items.iter().position(|i| i.id() == inner).unwrap_or(0);
+        if (side == "before" && at == 0) || (side == "after" && at + 1 == items.len()) {
+            continue;
+        }
+        steps.push(format!("fission(\"{}\", {side}=\"{}\")", s.called(&l.stmt), s.called(&items[at])));
+        let made = s.call("fission", &[Arg::from(rest.clone()), Arg::named(side, inner)])?;
+        let (first, second) = nest::halves(made)?;
+        own = if side == "before" { second.clone() } else { first };
+        *rest = second;
+    }
+    Ok(own)
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let inner = columns(&root);
+    if !inner.is_empty() {
+        return vec![parted(s, &root, inner)];
+    }
     let loops = nest::chain(&root);
     let count = loops.len();
     if !(2..=MOST_LOOPS).contains(&count) {

@@ -140,3 +140,65 @@ def f(a: f64[n, m] @ csr, b: inout[f64[m, n]], x: f64[m], y: inout[f64[n]]):
         assert!(s.trace().steps.is_empty(), "{stored:?}: {}", body(s.func()));
     }
 }
+
+/// The columns of a matrix by rows of all of them at once (PolyBench's gramschmidt).
+#[test]
+fn loops_along_columns_get_loops_of_their_own() {
+    let text = "
+def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
+    for j in range(m):
+        r[j] = 0.0
+        for i in range(n):
+            r[j] += q[i] * a[i, j]
+        for i in range(n):
+            a[i, j] -= q[i] * r[j]
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 1000), ("m", 1200)],
+        expect![[r#"
+            `j`
+                keep                                         2.51 ms
+              * fission("j") around each loop in it, fission("j", before="i#1"), fission("j#2", after="i#1"), reorder(["i#1", "j#2"]), reorder(["i#2", "j#3"]) 1.93 ms
+            for j in range(m):
+                r[j] = 0.0
+            for i in range(n):
+                for j in range(m):
+                    r[j] += q[i] * a[i, j]
+            for i in range(n):
+                for j in range(m):
+                    a[i, j] += -(q[i] * r[j])
+        "#]],
+    );
+}
+
+/// The second loop of each column needs all of the first one's column, and the next column what it made.
+#[test]
+fn columns_that_need_each_other_stay() {
+    let text = "
+def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
+    for j in range(1, m):
+        for i in range(n):
+            r[j] += q[i] * a[i, j]
+        for i in range(n):
+            a[i, j] -= a[i, j - 1] * r[j - 1]
+        r[j] = r[j] / 2.0
+";
+    decides(
+        text,
+        "auto_reorder",
+        &[("n", 1000), ("m", 1200)],
+        expect![[r#"
+            `j`
+              * keep                                         2.51 ms
+                fission("j") around each loop in it          refused: the first half needs what the second half does in earlier iterations of `j#2`
+            for j in range(1, m):
+                for i in range(n):
+                    r[j] += q[i] * a[i, j]
+                for i in range(n):
+                    a[i, j] += -(a[i, j - 1] * r[j - 1])
+                r[j] = r[j] / 2.0
+        "#]],
+    );
+}
