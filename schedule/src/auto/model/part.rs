@@ -449,26 +449,33 @@ impl<'a, 't> Part<'a, 't> {
     /// What the bytes take that come from behind each level, and the pages that must be looked up.
     fn levels(&self, accesses: &[Touch], threads: f64) -> f64 {
         let mut worst = 0.0f64;
-        for pair in self.target.levels.windows(2) {
+        let count = self.target.levels.len();
+        for (k, pair) in self.target.levels.windows(2).enumerate() {
             let [fits, behind] = pair else { continue };
-            let bytes = self.bytes_behind(accesses, fits.bytes, LINE);
+            // The last level before memory is one for all cores.
+            let bytes = self.bytes_behind(accesses, fits.bytes, k + 2 < count, LINE);
             worst = worst.max(bytes * behind.per_byte / threads.min(behind.scales));
         }
-        let pages = self.bytes_behind(accesses, PAGES * PAGE, PAGE) / PAGE;
+        let pages = self.bytes_behind(accesses, PAGES * PAGE, true, PAGE) / PAGE;
         worst.max(pages * self.target.prices.page / threads)
     }
 
-    /// Bytes that do not come from a level of so many, but from behind it, in whole lines of so many.
-    fn bytes_behind(&self, accesses: &[Touch], level: f64, line: f64) -> f64 {
+    /// Bytes that do not come from a level of so many, but from behind it, in whole lines of so many. Each core may
+    /// have one of its `own`: then threads that share out what a loop touches have room for all of it together.
+    fn bytes_behind(&self, accesses: &[Touch], level: f64, own: bool, line: f64) -> f64 {
+        let room = |depth: usize| match own && self.around[depth..].iter().any(|l| l.threads) {
+            true => level * self.threads(),
+            false => level,
+        };
         // What one statement has brought in, the next one finds there, where there is room for everything.
-        if self.values.bytes() <= level {
+        if self.values.bytes() <= room(0) {
             return 0.0;
         }
         let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
         let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth, line)).sum::<f64>();
         // The outermost loop of which an iteration finds what the one before it has touched.
         let depths = self.around.len();
-        let depth = (0..=depths).find(|d| touched(*d) <= level).unwrap_or(depths).saturating_sub(1);
+        let depth = (0..=depths).find(|d| touched(*d) <= room(*d)).unwrap_or(depths).saturating_sub(1);
         let outside: f64 = self.around[..depth].iter().map(|l| l.trips.value).product::<f64>() * self.often;
         touched(depth) * outside
     }
