@@ -70,9 +70,10 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
             if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind() {
                 look(indices);
             }
-            let mut loads = |e: &Expr| match e.kind() {
-                ExprKind::Load(_, at) => look(at),
-                _ => {}
+            let mut loads = |e: &Expr| {
+                if let ExprKind::Load(_, at) = e.kind() {
+                    look(at);
+                }
             };
             s.kind().exprs().into_iter().for_each(|e| e.walk(&mut loads));
         });
