@@ -56,7 +56,8 @@ race-sparse:
 # PolyBench by what rules choose against its C code, by gcc and by clang with Polly: SUITE=~/polybench-c-4.2.1
 race-polybench:
 	@$(CARGO) build --release --quiet
-	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta python3 benches/peers/polybench.py $(SUITE) --only "$(ONLY)"
+	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta \
+	    python3 benches/peers/polybench.py $(SUITE) --only "$(ONLY)"
 
 peers:
 	python3 -m venv .venv-peers

@@ -5,8 +5,8 @@
 
 The suite is compiled with `-O3 -march=native`; Polly tiles (`-polly -polly-vectorizer=stripmine`) and, on more than one
 thread, is asked for parallel code. Each time is the least of so many runs, in turn: a run of the suite is a process
-that sets up its data, a run of ours the entry on random data, with sizes compiled in. Kernels of floats are compiled for
-doubles. Ratios above 1 are in our favour.
+that sets up its data, a run of ours the entry on random data, with sizes compiled in. Kernels of floats are compiled
+for doubles. Ratios above 1 are in our favour.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def compiled(args, kernel, name, threads, build):
         compiler += [word for o in options for word in ("-mllvm", o)] + (["-lgomp"] if threads > 1 else [])
     utilities = args.suite / "utilities"
     command = compiler + ["-march=native", f"-I{utilities}", f"-I{kernel.parent}", "-DPOLYBENCH_TIME"]
-    command += [f"-D{args.dataset}_DATASET", "-DDATA_TYPE_IS_DOUBLE"] if is_double(kernel) else [f"-D{args.dataset}_DATASET"]
+    command += [f"-D{args.dataset}_DATASET"] + (["-DDATA_TYPE_IS_DOUBLE"] if is_double(kernel) else [])
     command += [str(utilities / "polybench.c"), str(kernel), "-o", program, "-lm"]
     subprocess.run(command, check=True, capture_output=True)
     return program
@@ -128,14 +128,11 @@ def our_run(args, file, kernel, threads):
         if name in mentioned and name not in of:
             given += ["--size", f"{name}={value}"]
     command = [TAFFETA, "bench", str(file), entry, "--json", "--schedule", args.schedule, "--threads", str(threads)]
-    ran = subprocess.run(command + ["--warmup", "1", "--repeat", "5", "--seconds", "3"] + given, capture_output=True, text=True)
+    command += ["--warmup", "1", "--repeat", "5", "--seconds", "3"] + given
+    ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode != 0:
         sys.exit(f"{file.stem}: {ran.stdout}{ran.stderr}")
-    return least(json.loads(ran.stdout))
-
-
-def least(report):
-    return report["min_ms"]
+    return json.loads(ran.stdout)["min_ms"]
 
 
 def dataset(kernel, name):

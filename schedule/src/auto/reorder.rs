@@ -90,7 +90,7 @@ fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
         let (mut steps, mut refused, mut swapped) = (Vec::new(), None, 0);
         let mut rest = Value::from(outer);
         for i in &inner {
-            let own = part(s, &mut rest, *i, &mut steps)?;
+            let own = alone(s, &mut rest, Value::from(*i), &mut steps)?;
             let pair = [Value::from(*i), own];
             let called = pair.clone().map(|l| s.loop_(&Arg::from(l)).map(|l| s.called(&l.stmt)).unwrap_or_default());
             let mut trial = s.trying();
@@ -108,26 +108,6 @@ fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
             _ => Ok(Others { after: steps, ..Others::default() }),
         }
     })
-}
-
-/// Cuts what stands before a loop off the rest of the loop around, and what stands behind it. The loop that has it
-/// alone; the last part is the rest.
-fn part(s: &mut Schedule, rest: &mut Value, inner: StmtId, steps: &mut Vec<String>) -> Result<Value, Refusal> {
-    let mut own = rest.clone();
-    for side in ["before", "after"] {
-        let l = s.loop_(&Arg::from(rest.clone()))?;
-        let items = Block::of(&l.body).items;
-        let at = items.iter().position(|i| i.id() == inner).unwrap_or(0);
-        if (side == "before" && at == 0) || (side == "after" && at + 1 == items.len()) {
-            continue;
-        }
-        steps.push(format!("fission(\"{}\", {side}=\"{}\")", s.called(&l.stmt), s.called(&items[at])));
-        let made = s.call("fission", &[Arg::from(rest.clone()), Arg::named(side, inner)])?;
-        let (first, second) = nest::halves(made)?;
-        own = if side == "before" { second.clone() } else { first };
-        *rest = second;
-    }
-    Ok(own)
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
@@ -194,7 +174,7 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
             let mut inner = Value::from(ids[ids.len() - 1]);
             cut.push(inner.clone());
             for l in ids[..ids.len() - 1].iter().rev() {
-                inner = alone(s, Value::from(*l), inner, &mut steps)?;
+                inner = alone(s, &mut Value::from(*l), inner, &mut steps)?;
                 cut.insert(0, inner.clone());
             }
             let all = order.iter().map(|k| cut[*k].clone()).collect();
@@ -205,10 +185,11 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     }
 }
 
-/// Gives what stands in a loop before and after another one loops of its own. The loop that has the other one alone.
-fn alone(s: &mut Schedule, outer: Value, inner: Value, steps: &mut Vec<String>) -> Result<Value, Refusal> {
-    let mut outer = outer;
-    for (side, which) in [("before", 1), ("after", 0)] {
+/// Gives what stands in a loop before another one, and behind it, loops of its own. The loop that has the other one
+/// alone; `outer` becomes the last part.
+fn alone(s: &mut Schedule, outer: &mut Value, inner: Value, steps: &mut Vec<String>) -> Result<Value, Refusal> {
+    let mut own = outer.clone();
+    for side in ["before", "after"] {
         let (l, at) = (s.loop_(&Arg::from(outer.clone()))?, s.loop_(&Arg::from(inner.clone()))?);
         let (items, here) = (Block::of(&l.body).items, at.stmt.id());
         let Some(k) = items.iter().position(|i| i.id() == here) else { continue };
@@ -216,12 +197,11 @@ fn alone(s: &mut Schedule, outer: Value, inner: Value, steps: &mut Vec<String>) 
         if others == 0 {
             continue;
         }
-        let called = (s.called(&l.stmt), s.called(&at.stmt));
+        steps.push(format!("fission(\"{}\", {side}=\"{}\")", s.called(&l.stmt), s.called(&at.stmt)));
         let made = s.call("fission", &[Arg::from(outer.clone()), Arg::named(side, inner.clone())])?;
-        if let Value::List(both) = made {
-            outer = both.get(which).cloned().unwrap_or(outer);
-        }
-        steps.push(format!("fission(\"{}\", {side}=\"{}\")", called.0, called.1));
+        let (first, second) = nest::halves(made)?;
+        own = if side == "before" { second.clone() } else { first };
+        *outer = second;
     }
-    Ok(outer)
+    Ok(own)
 }

@@ -251,13 +251,13 @@ impl<'a, 't> Part<'a, 't> {
         let mut variant = effects::writes(&l.body);
         variant.insert(l.iter.clone());
         l.body.walk(&mut |s| variant.extend(Loop::of(s).map(|l| l.iter)));
+        let variant: Vec<&Symbol> = variant.iter().collect();
         let mut varies = vec![false; self.values.shape(tensor).len()];
         l.body.walk(&mut |s| {
             if let StmtKind::ReduceTo { tensor: t, indices, .. } = s.kind()
                 && t == tensor
             {
-                let all: Vec<&Symbol> = variant.iter().collect();
-                varies.iter_mut().zip(indices).for_each(|(v, a)| *v |= effects::mentions(&a.index, &all));
+                varies.iter_mut().zip(indices).for_each(|(v, a)| *v |= effects::mentions(&a.index, &variant));
             }
         });
         self.values.shape(tensor).iter().zip(varies).filter_map(|(d, varies)| varies.then_some(d))
