@@ -4,12 +4,11 @@
 //! millisecond none should be below 0.95, and the last line says which are. The second one has gradients under the
 //! rules, by what they keep: what rules choose (`auto`) against all that is made in loops, and against nothing.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-use taffeta::{Function, Gradient, Options, Program, Ran, Tape};
+mod turns;
 
-/// File, entry, inputs other than `rand`, sizes.
-type Workload = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [(&'static str, i64)]);
+use std::time::Duration;
+use taffeta::{Function, Gradient, Options, Signature, Tape};
+use turns::Workload;
 
 const PROGRAMS: [Workload; 40] = [
     ("tests/polybench/2mm.ft", "mm2", &[], &[("ni", 200), ("nj", 200), ("nk", 200), ("nl", 200)]),
@@ -127,34 +126,17 @@ fn main() {
 
 /// What a workload takes with each of these options, in nanoseconds, and that over what it takes with the first:
 /// medians over runs in turn, on the same numbers.
-fn compare((file, entry, given, sizes): &Workload, options: &[Options]) -> Vec<(f64, f64)> {
-    let program =
-        Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let sizes: Vec<(String, i64)> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
-    let sized = |o: &Options| o.clone().sizes(sizes.iter().cloned());
-    let compile = |o: &Options| program.compile(entry, &sized(o)).unwrap_or_else(|e| panic!("{file}: {e}"));
+fn compare(workload: &Workload, options: &[Options]) -> Vec<(f64, f64)> {
+    let (file, entry, ..) = workload;
+    let compile = |o: &Options| {
+        let (program, sized) = turns::load(workload, o.clone());
+        program.compile(entry, &sized).unwrap_or_else(|e| panic!("{file}: {e}"))
+    };
     let functions: Vec<Function> = options.iter().map(compile).collect();
+    let (program, _) = turns::load(workload, Options::default());
     let open = program.logical(entry, &options[0]).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let open = taffeta::Signature::of(&open, &Default::default());
-    let text = |name: &str| given.iter().find(|(n, _)| *n == name).map_or("rand", |(_, v)| *v).to_string();
-    let texts: Vec<(String, String)> = open.params().map(|p| (p.name.clone(), text(&p.name))).collect();
-    let inputs = taffeta::inputs::read(&open, &texts, &sizes).unwrap_or_else(|e| panic!("{file}: {e:?}"));
-    let threads = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).unwrap_or(1);
-    let start = Instant::now();
-    let mut times = vec![Vec::new(); functions.len()];
-    for round in 0..ROUNDS {
-        if round >= 3 && start.elapsed() > SECONDS {
-            break;
-        }
-        for (f, times) in functions.iter().zip(&mut times) {
-            let mut ran: Ran = f.run(inputs.values.clone(), &[], threads).unwrap_or_else(|e| panic!("{file}: {e}"));
-            ran.params.clone_from(&inputs.values);
-            let again = f.run_again(&mut ran, &[], threads).unwrap_or_else(|e| panic!("{file}: {e}"));
-            times.push(again.time.as_secs_f64() * 1e9);
-        }
-    }
-    let first = times[0].clone();
-    let over = |all: &[f64]| median(all.iter().zip(&first).map(|(t, first)| t / first).collect());
+    let times = turns::times(&functions, &Signature::of(&open, &Default::default()), workload, ROUNDS, SECONDS);
+    let over = |all: &[f64]| median(all.iter().zip(&times[0]).map(|(t, first)| t / first).collect());
     times.iter().map(|all| (median(all.clone()), over(all))).collect()
 }
 

@@ -7,12 +7,14 @@
 //! are in the same order than in the other one, as a part of all; pairs whose times differ by less than a twentieth are
 //! left out. The last column is how much longer the schedule takes that the model finds best than the one that is.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+mod turns;
+
+use std::time::Duration;
 use taffeta::schedule::auto::{Target, rules};
 use taffeta::schedule::show::program as listing;
 use taffeta::schedule::{Arg, Handle, Trace, Value};
-use taffeta::{Function, Options, Program, Ran, Schedule};
+use taffeta::{Function, Options, Program, Schedule, Signature};
+use turns::Workload;
 
 /// Schedules of a program.
 const MOST: usize = 20;
@@ -21,9 +23,6 @@ const ROUNDS: usize = 15;
 const SECONDS: Duration = Duration::from_secs(20);
 /// Times that differ by less are the same.
 const SAME: f64 = 0.05;
-
-/// File, entry, inputs other than `rand`, sizes.
-type Workload = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [(&'static str, i64)]);
 
 const WORKLOADS: [Workload; 12] = [
     ("tests/polybench/gemm.ft", "gemm", &[], &[("ni", 240), ("nj", 240), ("nk", 240)]),
@@ -55,13 +54,10 @@ struct Candidate {
 
 fn main() {
     let only = std::env::var("RANKING_ONLY").unwrap_or_default();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
     println!("{:<16} {:>9} {:>7} {:>12}", "program", "schedules", "τ", "best chosen");
-    for (file, entry, given, sizes) in WORKLOADS.iter().filter(|w| w.1.contains(&only)) {
-        let program = Program::load(root.join(file)).unwrap_or_else(|e| panic!("{e}"));
-        let sizes: Vec<(String, i64)> = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
-        let found = candidates(&program, entry, given, &sizes);
+    for workload in WORKLOADS.iter().filter(|w| w.1.contains(&only)) {
+        let found = candidates(workload);
         let tau = kendall(&found);
         if std::env::var_os("RANKING_SHOW").is_some() {
             let mut found: Vec<&Candidate> = found.iter().collect();
@@ -72,15 +68,16 @@ fn main() {
         }
         let by =
             |of: fn(&Candidate) -> f64| found.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map_or(0.0, |c| c.time);
-        println!("{entry:<16} {:>9} {tau:>7.2} {:>11.2}×", found.len(), by(|c| c.estimate) / by(|c| c.time));
+        println!("{:<16} {:>9} {tau:>7.2} {:>11.2}×", workload.1, found.len(), by(|c| c.estimate) / by(|c| c.time));
         all.push(tau);
     }
     println!("{:<16} {:>9} {:>7.2}", "mean", "", all.iter().sum::<f64>() / all.len().max(1) as f64);
 }
 
 /// Schedules that are different programs, with what they are estimated to take and what they do.
-fn candidates(program: &Program, entry: &str, given: &[(&str, &str)], sizes: &[(String, i64)]) -> Vec<Candidate> {
-    let options = Options::default().sizes(sizes.iter().cloned());
+fn candidates(workload: &Workload) -> Vec<Candidate> {
+    let (program, options) = turns::load(workload, Options::default());
+    let entry = workload.1;
     let automatic = program.scheduled(entry, &options).unwrap_or_else(|e| panic!("{e}"));
     let target = automatic.target();
     let plain = Schedule::new(program.logical(entry, &options).unwrap_or_else(|e| panic!("{e}")));
@@ -102,13 +99,14 @@ fn candidates(program: &Program, entry: &str, given: &[(&str, &str)], sizes: &[(
         new
     });
     made.truncate(MOST);
-    measure(program, &options, &made, given, sizes)
+    measure(&program, &options, &made, workload)
         .into_iter()
         .zip(&made)
         .map(|(time, s)| Candidate { estimate: s.estimate(&target), time, last: last(s) })
         .collect()
 }
 
+/// The last steps of a schedule.
 fn last(s: &Schedule) -> String {
     let steps = &s.trace().steps;
     steps[steps.len().saturating_sub(3)..].iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
@@ -150,35 +148,12 @@ fn moved(plain: &Schedule) -> Vec<Schedule> {
 }
 
 /// What each takes, in nanoseconds: the fastest of several runs, which are made in turn.
-fn measure(
-    program: &Program,
-    options: &Options,
-    made: &[Schedule],
-    given: &[(&str, &str)],
-    sizes: &[(String, i64)],
-) -> Vec<f64> {
+fn measure(program: &Program, options: &Options, made: &[Schedule], workload: &Workload) -> Vec<f64> {
     let compile = |s: &Schedule| program.compile_scheduled(s, options).unwrap_or_else(|e| panic!("{e}"));
     let functions: Vec<Function> = made.iter().map(compile).collect();
-    let open = taffeta::Signature::of(made[0].func(), &Default::default());
-    let text = |name: &str| given.iter().find(|(n, _)| *n == name).map_or("rand", |(_, v)| *v).to_string();
-    let texts: Vec<(String, String)> = open.params().map(|p| (p.name.clone(), text(&p.name))).collect();
-    let inputs = taffeta::inputs::read(&open, &texts, sizes).unwrap_or_else(|_| panic!("inputs that fit"));
-    let threads = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).unwrap_or(1);
-    let start = Instant::now();
-    let mut least = vec![f64::INFINITY; functions.len()];
-    for round in 0..ROUNDS {
-        if round >= 3 && start.elapsed() > SECONDS {
-            break;
-        }
-        for (f, least) in functions.iter().zip(&mut least) {
-            // Every run works on the same numbers.
-            let mut ran: Ran = f.run(inputs.values.clone(), &[], threads).unwrap_or_else(|e| panic!("{e}"));
-            ran.params.clone_from(&inputs.values);
-            let again = f.run_again(&mut ran, &[], threads).unwrap_or_else(|e| panic!("{e}"));
-            *least = least.min(again.time.as_secs_f64() * 1e9);
-        }
-    }
-    least
+    let open = Signature::of(made[0].func(), &Default::default());
+    let times = turns::times(&functions, &open, workload, ROUNDS, SECONDS);
+    times.iter().map(|all| all.iter().copied().fold(f64::INFINITY, f64::min)).collect()
 }
 
 /// Kendall's τ of estimates and times; 1 where there is nothing to be ranked.

@@ -7,7 +7,8 @@
 //!
 //! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands
 //!   are elsewhere is not free to compute again. Neither is known before rules have run, so schedules are compared.
-//! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than that.
+//! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than
+//!   that.
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
 //!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
 //!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.

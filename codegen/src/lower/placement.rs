@@ -146,8 +146,8 @@ impl Pass {
         }
     }
 
-    /// The largest shape that a tensor has here, if sizes alone say it. Computed before the body runs, so it must not be
-    /// able to fail either: a division could.
+    /// The largest shape that a tensor has here, if sizes alone say it. Computed before the body runs, so it must not
+    /// be able to fail either: a division could.
     fn room(&self, t: &Tensor) -> Option<Vec<Expr>> {
         t.shape.iter().map(|e| room(e, &self.around, &self.sizes)).collect()
     }
