@@ -279,6 +279,11 @@ impl Schedule {
         self.call("auto_inline", &[]).map(drop)
     }
 
+    /// Has a few iterations go through overlapping windows together, where that is estimated to pay.
+    pub fn auto_window(&mut self) -> Result<(), Refusal> {
+        self.call("auto_window", &[]).map(drop)
+    }
+
     /// Jams loops of a few iterations into the loops inside of them, where that is estimated to pay.
     pub fn auto_blend(&mut self) -> Result<(), Refusal> {
         self.call("auto_blend", &[]).map(drop)

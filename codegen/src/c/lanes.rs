@@ -144,8 +144,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vectorised loop that adds up: partial sums in vectors, four at a time so that they do not wait for each other,
-    /// and then what is left, one by one.
+    /// A vectorised loop that adds up: partial sums in vectors, at least four at a time so that they do not wait for each
+    /// other, and then what is left, one by one.
     ///
     /// ```text
     /// wf_f32x16 dot_lanes[4]; …
@@ -176,8 +176,10 @@ impl Emitter<'_> {
         self.out.line(format!("int64_t {i} = {first};"));
         let lanes = parts.iter().map(|s| self.vector_type(summed(s).2.dtype()).1).max().unwrap_or(1);
         let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
-        let most = if parts.iter().any(|s| gathers(summed(s).2, iter)) { 1 } else { CHAINS };
-        if most == 1 {
+        let gathering = parts.iter().any(|s| gathers(summed(s).2, iter));
+        // As many statements do not wait for each other either.
+        let most = if gathering || parts.len() as i64 >= CHAINS { 1 } else { CHAINS };
+        if gathering {
             self.out.open(format!("if ({i} + {lanes} <= {last}) {{"));
         }
         let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s, most)).collect();
@@ -201,17 +203,8 @@ impl Emitter<'_> {
             }
             self.out.close("}");
         }
-        for (s, (sum, _)) in parts.iter().zip(&sums) {
-            let (tensor, indices, value) = summed(s);
-            let dtype = value.dtype();
-            let target = self.element(tensor, indices).text;
-            let lanes = self.vector_type(dtype).1 as usize;
-            let by_halves = self.helpers.horizontal_sum(dtype, lanes);
-            let whole =
-                if most == 1 { format!("{sum}[0]") } else { format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])") };
-            self.out.line(format!("{target} += {by_halves}({whole});"));
-        }
-        if most == 1 {
+        self.finish_sums(&parts, &sums, most);
+        if gathering {
             self.out.close("}");
         }
         if length.is_none_or(|l| l % lanes != 0) {
@@ -220,6 +213,39 @@ impl Emitter<'_> {
             self.out.close("}");
         }
         self.out.close("}");
+    }
+
+    /// Adds up the lanes of partial sums, those of four statements at once.
+    fn finish_sums(&mut self, parts: &[&Stmt], sums: &[(String, String)], chains: i64) {
+        let whole = |sum: &String| match chains {
+            1 => format!("{sum}[0]"),
+            _ => format!("({sum}[0] + {sum}[1]) + ({sum}[2] + {sum}[3])"),
+        };
+        let wholes: Vec<String> = sums.iter().map(|(sum, _)| whole(sum)).collect();
+        let types: Vec<DType> = parts.iter().map(|s| summed(s).2.dtype()).collect();
+        let mut four = None;
+        if let [dtype, rest @ ..] = types.as_slice()
+            && rest.len() == 3
+            && rest.iter().all(|t| t == dtype)
+            && let (dtype, lanes @ 4..) = (*dtype, self.vector_type(*dtype).1 as usize)
+        {
+            let name = self.names.fresh("sums");
+            let (by_halves, of_four) = (self.helpers.four_horizontal_sums(dtype, lanes), self.helpers.vector(dtype, 4));
+            self.out.line(format!("const {of_four} {name} = {by_halves}({});", wholes.join(", ")));
+            four = Some(name);
+        }
+        for (k, ((s, whole), dtype)) in parts.iter().zip(wholes).zip(types).enumerate() {
+            let (tensor, indices, _) = summed(s);
+            let target = self.element(tensor, indices).text;
+            let value = match &four {
+                Some(name) => format!("{name}[{k}]"),
+                None => {
+                    let lanes = self.vector_type(dtype).1 as usize;
+                    format!("{}({whole})", self.helpers.horizontal_sum(dtype, lanes))
+                }
+            };
+            self.out.line(format!("{target} += {value};"));
+        }
     }
 
     /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their

@@ -153,6 +153,37 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
     }
 }
 
+/// Four sums share the instructions that add up lanes.
+#[test]
+fn four_sums_are_added_up_at_once() {
+    let program = |of_type: &str, length: &str| {
+        format!(
+            "
+def f(q: {of_type}[4, {length}], x: {of_type}[n, {length}], y: inout[{of_type}[n, 4]]):
+    for i in range(n):
+        for j in range(4):
+            s: {of_type} = 0.0
+            for k in range({length}):
+                s += q[j, k] * x[i, k]
+            y[i, j] = s
+"
+        )
+    };
+    for (of_type, narrow) in [("f32", 4), ("f64", 2)] {
+        for length in ["m", "64", "37"] {
+            let steps: [(&str, &[Arg]); 2] = [("blend", &[text("j")]), ("vectorize", &[text("k")])];
+            for (code, wide) in check(&program(of_type, length), &steps).iter().zip_eq([1, 2, 4]) {
+                let lanes = narrow * wide;
+                let sums = match lanes {
+                    2 => format!("s += wf_sum_{of_type}x2(s_lanes[0]);"),
+                    _ => format!("= wf_sum4_{of_type}x{lanes}(s_lanes[0], s_2_lanes[0], s_3_lanes[0], s_4_lanes[0]);"),
+                };
+                assert!(code.contains(&sums), "{code}");
+            }
+        }
+    }
+}
+
 fn program(text: &str) -> Func {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let name = program.entries()[0].name.clone();

@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Short loops inside of others, with nothing but longer innermost loops in them, without marks.
-fn sites(s: &Schedule) -> Vec<StmtId> {
+pub(super) fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     for outer in nest::loops_in(&s.func().body) {
         let Some(body) = Loop::of(&outer).map(|l| l.body) else { continue };

@@ -31,6 +31,7 @@ macro_rules! one {
 
 pub(crate) const USE_LIB: Entry = one!(use_lib, "s.auto_use_lib()");
 pub(crate) const INLINE: Entry = one!(inline, "s.auto_inline()");
+pub(crate) const WINDOW: Entry = one!(window, "s.auto_window()");
 pub(crate) const BLEND: Entry = one!(blend, "s.auto_blend()");
 pub(crate) const FUSE: Entry = one!(fuse, "s.auto_fuse()");
 pub(crate) const FISSION: Entry = one!(fission, "s.auto_fission()");

@@ -40,6 +40,7 @@ mod trips;
 mod unroll;
 mod use_lib;
 mod vectorize;
+mod window;
 
 pub use log::{Answer, Decision, Outcome, time};
 pub use roofline::Nest;
@@ -134,6 +135,7 @@ impl Choice {
 const RULES: &[&Rule] = &[
     &use_lib::RULE,
     &inline::RULE,
+    &window::RULE,
     &blend::RULE,
     &fuse::RULE,
     &fission::RULE,

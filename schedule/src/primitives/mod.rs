@@ -99,6 +99,7 @@ const ENTRIES: &[&Entry] = &[
     &entries::AUTO,
     &entries::USE_LIB,
     &entries::INLINE,
+    &entries::WINDOW,
     &entries::BLEND,
     &entries::FUSE,
     &entries::FISSION,

@@ -47,19 +47,25 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     let mut known: Vec<Symbol> = s.func().sizes.clone();
     known.extend(s.around(l.stmt.id()).iter().filter_map(Loop::of).map(|l| l.iter));
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
-    let mut cuts = Cuts { target: l, known, inner: Vec::new(), from: Vec::new(), to: Vec::new() };
-    cuts.collect(&l.body, &mut facts);
-    if cuts.from.is_empty() && cuts.to.is_empty() {
-        return refuse(2, format!("no condition in `{}` becomes constant in a part of its range", s.called(&l.stmt)));
+    let mut together = None;
+    for varying in [true, false] {
+        let mut cuts = Cuts { target: l, varying, known: known.clone(), inner: vec![], from: vec![], to: vec![] };
+        cuts.collect(&l.body, &mut facts);
+        if cuts.from.is_empty() && cuts.to.is_empty() {
+            let text = format!("no condition in `{}` becomes constant in a part of its range", s.called(&l.stmt));
+            return refuse(2, text);
+        }
+        // 3. What is known there.
+        let (new, main, parts) = cuts.parts(&mut facts);
+        if !facts.prove(&main.end.less_eq(&main.begin)) {
+            together = Some((new, parts));
+            break;
+        }
     }
-    // 3. What is known there.
-    let (new, main, mut parts) = cuts.parts(&mut facts);
-    if facts.prove(&main.end.less_eq(&main.begin)) {
-        return refuse(
-            3,
-            format!("the conditions in `{}` do not hold together in any part of its range", s.called(&l.stmt)),
-        );
-    }
+    let Some((new, mut parts)) = together else {
+        let text = format!("the conditions in `{}` do not hold together in any part of its range", s.called(&l.stmt));
+        return refuse(3, text);
+    };
     let mut eliminated = eliminate_guards::run(&tree::replace(s.func(), l.stmt.id(), &new), l.stmt.id());
     if eliminated.count == 0 {
         return refuse(3, format!("no condition in `{}` is proved to hold in a part of its range", s.called(&l.stmt)));
@@ -100,6 +106,8 @@ fn is_empty(s: &Stmt) -> bool {
 /// Where the range of a loop is to be cut.
 struct Cuts<'a> {
     target: &'a Loop,
+    /// Whether `min` and `max` are to be the operand that changes with the loop, or the other one.
+    varying: bool,
     /// Sizes, and iterators around the loop.
     known: Vec<Symbol>,
     /// Loops on the way to a condition.
@@ -131,11 +139,11 @@ impl Cuts<'_> {
         }
     }
 
-    /// In the main part, `min` and `max` are the operand that changes with the loop.
+    /// In the main part, `min` and `max` in bounds are one of their operands.
     fn bound(&mut self, e: &Expr, facts: &mut Context) {
         let ExprKind::Apply(op @ (Op::Min | Op::Max), a) = e.kind() else { return };
         let ours = |e: &Expr| effects::mentions(e, &[&self.target.iter]);
-        let (x, y) = if ours(&a[0]) { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
+        let (x, y) = if ours(&a[0]) == self.varying { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
         let cond = if *op == Op::Min { x.less_eq(y) } else { y.less_eq(x) };
         self.condition(&cond, facts);
         self.bound(&a[0], facts);

@@ -19,8 +19,7 @@ pub type Taken = BTreeMap<&'static str, u64>;
 pub fn program(seed: u64, class: Option<Class>) -> Func {
     match class {
         Some(class) => nest(seed, class),
-        None if seed.is_multiple_of(2) => sweeps(seed / 2),
-        None => prefixes(seed / 2),
+        None => [sweeps, prefixes, windows][seed as usize % 3](seed / 3),
     }
 }
 
@@ -44,6 +43,26 @@ fn prefixes(seed: u64) -> Func {
          for k in range({size}):\n            t[k] = x[k % n] * x[i]\n        for k in range({size}):\n            \
          y[i] += t[{size} - 1 - k] * t[k // {}]\n",
         1 + seed % 3
+    ))
+}
+
+/// Weights of what lies near, and sums by them; near the ends there is less, or enough lies beside it.
+fn windows(seed: u64) -> Func {
+    let (window, over, columns) = (16 + seed % 5, seed / 5 % 3, [8, 3, 16][seed as usize / 15 % 3]);
+    let length = window - 1 - 2 * over;
+    let near = format!("i + j - {over}");
+    let guard = match over {
+        0 => "True".into(),
+        _ => format!("0 <= {near} and {near} < n + {length}"),
+    };
+    let halved = ["", "        for j in range(size):\n            s[j] *= 0.5\n"][seed as usize / 45 % 2];
+    elaborated(&format!(
+        "def f(q: f64[n, {columns}], x: f64[n + {length}, {columns}], y: inout[f64[n, {columns}]]):\n    \
+         size = {window}\n    for i in range(n):\n        s = zeros((size,), f64)\n        for j in range(size):\n            \
+         if {guard}:\n                for c in range({columns}):\n                    \
+         s[j] += q[i, c] * x[{near}, c]\n{halved}        for j in range(size):\n            \
+         if {guard}:\n                for c in range({columns}):\n                    \
+         y[i, c] += s[j] * x[{near}, c]\n"
     ))
 }
 

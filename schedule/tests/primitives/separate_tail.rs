@@ -178,6 +178,30 @@ def f(x: inout[f32[n, n]]):
                     x[i, j] += 1.0
         "#]],
     );
+    // Where both ends never change with the loop at once, the part in which neither does: a skewed nest.
+    separated(
+        "
+def f(x: inout[f32[n, 16]]):
+    for i in range(19):
+        for j in range(max(0, i - 15), min(4, i + 1)):
+            if j < n:
+                x[j, i - j] = x[j, i - j] + 1
+",
+        expect![[r#"
+            for i in range(3):
+                for j in range(i + 1):
+                    if j < n:
+                        x[j, i - j] += 1.0
+            for i in range(3, 16):
+                for j in range(4):
+                    if j < n:
+                        x[j, i - j] += 1.0
+            for i in range(16, 19):
+                for j in range(i - 15, 4):
+                    if j < n:
+                        x[j, i - j] += 1.0
+        "#]],
+    );
     // The first and the last iteration, from a nest that was made perfect.
     check(
         "

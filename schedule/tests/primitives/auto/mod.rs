@@ -15,6 +15,7 @@ mod transpose;
 mod unroll;
 mod use_lib;
 mod vectorize;
+mod window;
 
 use crate::common::{body, entry, same};
 use expect_test::{Expect, expect};
