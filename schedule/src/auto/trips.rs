@@ -1,7 +1,8 @@
 //! How often loops run, as far as it can be told before a program does.
 
 use super::target::Target;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::Hash as _;
 use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::op::Op;
@@ -180,6 +181,14 @@ impl<'t> Values<'t> {
     fn count_at(&self, [begin, end, step]: [&Expr; 3], k: usize) -> f64 {
         let step = step.as_int().filter(|s| *s != 0).unwrap_or(1) as f64;
         ((self.at(end, k) - self.at(begin, k)) / step).ceil().max(0.0)
+    }
+
+    /// Adds what is known of the innermost iterator to what a number is made of.
+    pub fn hash_iterator(&self, hasher: &mut FxHasher) {
+        let Some(of) = self.iterators.last() else { return };
+        (of.symbol.id(), of.middle.known as u8).hash(hasher);
+        let numbers = [of.middle.value].into_iter().chain(of.samples.iter().copied()).chain(of.weights.iter().copied());
+        numbers.for_each(|n| n.to_bits().hash(hasher));
     }
 
     pub fn leave(&mut self) {

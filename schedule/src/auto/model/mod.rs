@@ -31,12 +31,13 @@
 //! of some loops (`Stage`).
 //!
 //! The parts of a program are added up, so an estimate is a sum over its outermost statements, each of which is
-//! remembered as long as it stays the same node.
+//! remembered as long as it stays the same node; so are the loops in them (`remembered`).
 
 mod branch;
 mod compilers;
 mod part;
 mod recurrence;
+mod remembered;
 pub(super) mod touch;
 mod work;
 
@@ -44,6 +45,7 @@ use super::target::Target;
 use super::trips::{Estimate, Known, Values};
 use crate::tree::{self, Loop};
 use part::Part;
+use remembered::Remembered;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol};
 
@@ -64,6 +66,8 @@ pub(super) struct Model<'t> {
     stage: Stage,
     /// What outermost statements took when they were asked about, with the node that this is true of.
     known: FxHashMap<StmtId, (Stmt, f64)>,
+    /// What loops inside of them took.
+    loops: Remembered,
 }
 
 /// A loop around a statement.
@@ -77,6 +81,8 @@ struct Around {
     by_itself: bool,
     /// Elements of four bytes that lanes take at once.
     width: f64,
+    /// The same for loops that are the same to what is in them, with those around them.
+    number: u64,
 }
 
 /// Iterations of a loop of which C compilers make straight code, and vectors.
@@ -93,13 +99,14 @@ impl Around {
 
 impl<'t> Model<'t> {
     pub fn new(target: &'t Target, stage: Stage) -> Model<'t> {
-        Model { target, stage, known: FxHashMap::default() }
+        Model { target, stage, known: FxHashMap::default(), loops: Remembered::default() }
     }
 
     /// What comes after the programs that are estimated from now on.
     pub fn set_stage(&mut self, stage: Stage) {
         if self.stage != stage {
             self.known.clear();
+            self.loops.clear();
             self.stage = stage;
         }
     }
@@ -132,7 +139,7 @@ impl<'t> Model<'t> {
                 Some((node, known)) if node.same_node(s) => *known,
                 _ => {
                     let values = values.get_or_insert_with(|| Values::new(func, self.target));
-                    let time = Part::new(self.target, values, self.stage).whole(s);
+                    let time = Part::new(self.target, values, self.stage).remembering(&mut self.loops).whole(s);
                     self.known.insert(s.id(), (s.clone(), time));
                     time
                 }

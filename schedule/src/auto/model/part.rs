@@ -2,6 +2,7 @@
 
 use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes, vectorised_by_compilers};
 use super::recurrence;
+use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
 use super::{Around, Stage, branch};
@@ -9,9 +10,12 @@ use crate::auto::target::{LINE, PAGE, PAGES, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::hash::Hash as _;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
+use taffeta_ast::poly::tidy;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
 
 /// A dimension of matrices with which a library is half as fast as with large ones.
@@ -48,6 +52,10 @@ pub(super) struct Part<'a, 't> {
     direct: Direct,
     /// What all statements take at least.
     roof: Roof,
+    /// What loops took before.
+    remembered: Option<&'a mut Remembered>,
+    /// The sizes of the program with which the present loop takes what it does.
+    bytes: Cell<Bytes>,
 }
 
 /// What statements take at least.
@@ -95,7 +103,15 @@ impl<'a, 't> Part<'a, 't> {
             walks: Vec::new(),
             direct: Direct::default(),
             roof: Roof::default(),
+            remembered: None,
+            bytes: Cell::new(Bytes::ALL),
         }
+    }
+
+    /// Knows what loops took before, and adds what they take now.
+    pub fn remembering(mut self, loops: &'a mut Remembered) -> Part<'a, 't> {
+        self.remembered = Some(loops);
+        self
     }
 
     /// What a statement takes.
@@ -192,17 +208,47 @@ impl<'a, 't> Part<'a, 't> {
         {
             return self.stmt(&swapped);
         }
+        let place = self.place();
+        if let Some(known) = self.remembered.as_ref().and_then(|all| all.recall(&l.stmt, place, self.values.bytes())) {
+            let Taken { time, walks, bytes } = known;
+            self.walks.extend(walks.iter().cloned());
+            self.bytes.set(self.bytes.get().and(*bytes));
+            return *time;
+        }
+        let (before, around) = (self.walks.len(), self.bytes.replace(Bytes::ALL));
+        let time = self.entered(l, props);
+        if let Some(all) = &mut self.remembered {
+            let from = before.max(self.walks.len().saturating_sub(MOST_WALKS));
+            all.remember(&l.stmt, place, Taken { time, walks: self.walks[from..].to_vec(), bytes: self.bytes.get() });
+        }
+        self.bytes.set(self.bytes.get().and(around));
+        time
+    }
+
+    /// What an estimate of a loop depends on beside the loop, as a number.
+    fn place(&self) -> u64 {
+        number(|hasher| {
+            self.around.last().map(|l| l.number).hash(hasher);
+            hash_floats(&[self.often], hasher);
+            let from = self.walks.len().saturating_sub(MOST_WALKS);
+            self.walks[from..].iter().for_each(|w| w.number.hash(hasher));
+        })
+    }
+
+    fn entered(&mut self, l: &Loop, props: &LoopProps) -> f64 {
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
         let parallel = props.parallel.is_some_and(|p| p.above.is_none_or(|n| trips.value > n as f64));
-        let around = Around {
+        let mut around = Around {
             iter: l.iter.clone(),
             trips,
             threads: parallel,
             lanes: props.vectorize.is_some(),
             by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
             width: self.target.vector_bytes as f64 / 4.0,
+            number: 0,
         };
+        around.number = self.number_of(&around);
         let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let mut events = entries * enter / self.threads();
         if parallel {
@@ -214,10 +260,22 @@ impl<'a, 't> Part<'a, 't> {
         let mut time = self.body(l, props, around.clone());
         if may_get_lanes && may_take_lanes(l) {
             self.walks.truncate(before);
-            time = time.min(self.body(l, props, Around { lanes: true, ..around }));
+            let mut around = Around { lanes: true, ..around };
+            around.number = self.number_of(&around);
+            time = time.min(self.body(l, props, around));
         }
         self.values.leave();
         time + events
+    }
+
+    /// The same for loops that are the same to what is in them, with those around them.
+    fn number_of(&self, l: &Around) -> u64 {
+        number(|hasher| {
+            (self.around.last().map(|l| l.number), l.iter.id(), l.trips.known as u8).hash(hasher);
+            (l.threads, l.lanes, l.by_itself).hash(hasher);
+            hash_floats(&[l.trips.value], hasher);
+            self.values.hash_iterator(hasher);
+        })
     }
 
     /// What the iterations of a loop take.
@@ -468,7 +526,9 @@ impl<'a, 't> Part<'a, 't> {
             false => level,
         };
         // What one statement has brought in, the next one finds there, where there is room for everything.
-        if self.values.bytes() <= room(0) {
+        let fit = self.values.bytes() <= room(0);
+        self.bytes.set(self.bytes.get().and(Bytes::that_fit(fit, room(0))));
+        if fit {
             return 0.0;
         }
         let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
@@ -531,11 +591,13 @@ fn element(tensor: &Symbol, at: &[&Expr]) -> Element {
 
 /// Notes that an element is touched. Whether it is for the first time.
 fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
-    let is_known = |(t, known): &Element| t == tensor && known.iter().eq(at.iter().copied());
-    if known.iter().any(is_known) {
+    // Jammed iterations write one element as `i + 1 + (k - 1)` and as `i + k`.
+    let of_sums = |e: &&Expr| matches!(e.kind(), ExprKind::Apply(..));
+    let at: Vec<Expr> = at.iter().map(|e| if of_sums(e) { tidy(e) } else { (*e).clone() }).collect();
+    if known.iter().any(|(t, known)| t == tensor && *known == at) {
         return false;
     }
-    known.push(element(tensor, at));
+    known.push((tensor.clone(), at));
     true
 }
 

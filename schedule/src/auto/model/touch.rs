@@ -1,7 +1,9 @@
 //! Accesses: how an address grows with the loops around it, and the bytes that are touched.
 
+use super::remembered::number;
 use super::{Around, Values};
 use crate::auto::target::LINE;
+use std::hash::Hash as _;
 use taffeta_analysis::query::stride::strides;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
@@ -136,8 +138,18 @@ impl Touch {
 
     /// The access as what comes after it knows it.
     pub fn walk(&self, around: &[Around]) -> Walk {
-        let loops = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
-        Walk { tensor: self.tensor.clone(), loops }
+        let loops: Vec<_> = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
+        let number = number(|hasher| {
+            self.tensor.id().hash(hasher);
+            for (iter, step) in &loops {
+                iter.id().hash(hasher);
+                match step {
+                    Step::Bytes(by) => by.to_bits().hash(hasher),
+                    Step::Gather => u64::MAX.hash(hasher),
+                }
+            }
+        });
+        Walk { tensor: self.tensor.clone(), loops, number }
     }
 
     /// Whether it goes through its tensor as another access does, in loops that are around both, and what it touches
@@ -182,9 +194,12 @@ impl Touch {
 }
 
 /// How an access goes through its tensor: by how much its address grows with each loop.
+#[derive(Clone)]
 pub(super) struct Walk {
     tensor: Symbol,
     loops: Vec<(Symbol, Step)>,
+    /// The same for walks that are the same.
+    pub number: u64,
 }
 
 /// Adds what one index contributes to the growth of an address.

@@ -1,0 +1,193 @@
+//! What loops took when they were estimated before: an estimate of a program that a step has changed looks at what the
+//! step has changed, at the loops around that, and at no others.
+//!
+//! A loop takes the same again if it is the same node in the same place. A place is what an estimate of a loop depends
+//! on beside the loop: the loops around it with their properties and the values of their iterators, how often it is
+//! reached, and the accesses before it, which may have brought in what it touches. Whether all tensors of the program
+//! fit a level of the cache counts too; that is remembered as the range of bytes for which it would be the same.
+
+use super::touch::Walk;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use taffeta_ast::{Stmt, StmtId};
+
+/// Places of one loop that are remembered: with a step and without it.
+const MOST_PLACES: usize = 4;
+
+/// Loops with what they take.
+#[derive(Default)]
+pub(super) struct Remembered {
+    loops: FxHashMap<StmtId, VecDeque<Loop>>,
+}
+
+/// What is known of a loop in a place.
+struct Loop {
+    node: Stmt,
+    place: u64,
+    taken: Taken,
+}
+
+/// What an estimate of a loop comes to.
+#[derive(Clone)]
+pub(super) struct Taken {
+    /// Nanoseconds.
+    pub time: f64,
+    /// What it adds to the accesses before what comes after it.
+    pub walks: Vec<Walk>,
+    /// The sizes of the program with which it is so.
+    pub bytes: Bytes,
+}
+
+impl Remembered {
+    pub fn recall(&self, node: &Stmt, place: u64, bytes: f64) -> Option<&Taken> {
+        let known = self.loops.get(&node.id())?;
+        let fits = |l: &&Loop| l.place == place && l.node.same_node(node) && l.taken.bytes.contain(bytes);
+        known.iter().find(fits).map(|l| &l.taken)
+    }
+
+    pub fn remember(&mut self, node: &Stmt, place: u64, taken: Taken) {
+        let known = self.loops.entry(node.id()).or_default();
+        if known.len() >= MOST_PLACES {
+            known.pop_front();
+        }
+        known.push_back(Loop { node: node.clone(), place, taken });
+    }
+
+    pub fn clear(&mut self) {
+        self.loops.clear();
+    }
+}
+
+/// Numbers of bytes: more than the first, and at most the second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bytes(f64, f64);
+
+impl Bytes {
+    pub const ALL: Bytes = Bytes(f64::NEG_INFINITY, f64::INFINITY);
+
+    fn contain(self, bytes: f64) -> bool {
+        self.0 < bytes && bytes <= self.1
+    }
+
+    /// Those of both.
+    pub fn and(self, other: Bytes) -> Bytes {
+        Bytes(self.0.max(other.0), self.1.min(other.1))
+    }
+
+    /// Those that fit where there is so much room, or those that do not.
+    pub fn that_fit(fit: bool, room: f64) -> Bytes {
+        if fit { Bytes(f64::NEG_INFINITY, room) } else { Bytes(room, f64::INFINITY) }
+    }
+}
+
+/// A number for things that are compared by it.
+pub(super) fn number(of: impl FnOnce(&mut FxHasher)) -> u64 {
+    let mut hasher = FxHasher::default();
+    of(&mut hasher);
+    hasher.finish()
+}
+
+/// Adds floats to what a number is made of.
+pub(super) fn hash_floats(floats: &[f64], hasher: &mut FxHasher) {
+    floats.iter().for_each(|f| f.to_bits().hash(hasher));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Schedule;
+    use crate::auto::model::{Model, Stage};
+    use crate::auto::{Target, rules};
+    use crate::tree;
+    use std::sync::Arc;
+    use taffeta_ast::build::{branch, local, var_def};
+    use taffeta_ast::{DType, Expr, Extent, Func, LoopProps, Parallel, Stmt, StmtId, StmtKind, print};
+    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+    const PROGRAM: &str = "
+def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
+    for i in range(n):
+        score = zeros((65,), f32)
+        for j in range(65):
+            if i + j < n:
+                for c in range(64):
+                    score[j] += q[i, c] * k[i + j, c]
+        for j in range(65):
+            if i + j < n:
+                v[i] += score[j] * k[i + j]
+    for i in range(n):
+        for j in range(i):
+            for l in range(j, n):
+                t[i, j] += t[l, i] * exp(t[l, j])
+        for j in range(n):
+            t[i, j] = t[i, j] / 2.0
+    for i in range(n):
+        for c in range(64):
+            v[i, c] += 2.0 * k[i, c]
+        for c in range(64):
+            v[i, c] *= q[i, c] + k[i, c]
+";
+
+    /// The program with other things around what is in a loop: threads, other iterations, half of them, a large array,
+    /// nothing before it.
+    fn others(func: &Func, id: StmtId) -> Vec<Func> {
+        let Some(l) = tree::find(&func.body, id) else { return Vec::new() };
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = l.kind() else {
+            return Vec::new();
+        };
+        let with = |by: [i64; 2], props: &LoopProps, body: Stmt| {
+            let [begin, end] = [(begin, by[0]), (end, by[1])].map(|(e, by)| e.plus(&Expr::int(by)));
+            let (extent, props) = (Extent::Range { begin, end, step: step.clone() }, props.clone());
+            tree::replace(func, id, &l.with_kind(StmtKind::For { iter: iter.clone(), extent, props, body }))
+        };
+        let threads = LoopProps { parallel: Some(Parallel::default()), ..props.clone() };
+        let large = local("large", DType::F64, [&Expr::int(1 << 22)]);
+        let sometimes = branch(&Expr::var(iter).less(&Expr::int(2)), body.clone(), None);
+        let mut out = vec![
+            with([0, 0], &threads, body.clone()),
+            with([3, 0], props, body.clone()),
+            with([3, 3], props, body.clone()),
+            with([0, 0], props, sometimes),
+            with([0, 0], props, var_def(&large, body.clone())),
+        ];
+        if let StmtKind::Seq(all) = body.kind() {
+            let rest = all.iter().enumerate().map(|(k, s)| if k == 0 { Stmt::nop() } else { s.clone() });
+            out.push(with([0, 0], props, body.with_kind(StmtKind::Seq(rest.collect()))));
+        }
+        out
+    }
+
+    #[test]
+    fn estimates_that_rest_on_others_are_those_that_rest_on_none() {
+        let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
+        let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+        // Of which all fits into the first level, into the last one, and nowhere.
+        for n in [7, 300, 100_000] {
+            let target = Target { sizes: [("n".to_string(), n)].into(), ..Target::portable(2) };
+            let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target.clone()));
+            let mut programs = vec![func.clone()];
+            for rule in rules() {
+                s.call(rule.method, &[]).unwrap_or_else(|r| panic!("{}", r.message));
+                programs.push(s.func().clone());
+            }
+            for stage in [Stage::Structure, Stage::Marks] {
+                let mut model = Model::new(&target, stage);
+                let mut check = |func: &Func| {
+                    // Outermost statements are remembered whatever else is in the program.
+                    model.known.clear();
+                    let fresh = Model::new(&target, stage).program(func);
+                    assert_eq!(model.program(func).to_bits(), fresh.to_bits(), "{n}: {}", print::func(func));
+                };
+                for func in programs.iter().step_by(4) {
+                    check(func);
+                    let mut loops = Vec::new();
+                    func.body.walk(&mut |s| loops.push(s.id()));
+                    for other in loops.into_iter().flat_map(|l| others(func, l)) {
+                        check(&other);
+                        check(func);
+                    }
+                }
+            }
+        }
+    }
+}
