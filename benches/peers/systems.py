@@ -1,9 +1,10 @@
 """All workloads, and how each system starts on one."""
 
 from gradients import BACKWARD
+from operators import OPERATORS
 from workloads import FORWARD, jax_jit, torch_call, torch_compile
 
-WORKLOADS = FORWARD + BACKWARD
+WORKLOADS = FORWARD + OPERATORS + BACKWARD
 
 
 def start(workload, system, arrays):

@@ -36,6 +36,7 @@ mod prints;
 mod programs;
 mod python;
 mod random;
+mod readme;
 mod sanitized;
 mod sanitized_schedules;
 mod sparse_differences;

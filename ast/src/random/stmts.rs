@@ -5,7 +5,7 @@ use crate::build::{Builder, assert, block, branch, local, looped, range, reduce,
 use crate::dtype::{DType, Kind};
 use crate::expr::{Expr, ExprKind};
 use crate::interp::Inputs;
-use crate::op::ReduceOp;
+use crate::op::{Op, ReduceOp};
 use crate::stmt::{MessagePart, Stmt, Tensor};
 use crate::symbol::Symbol;
 use rand::Rng;
@@ -192,9 +192,7 @@ impl Gen<'_> {
         let value = self.stored(tensor.dtype, 3);
         // The front end would take `x[i] = x[i] + v` for a reduction.
         let element = tensor.load(indices.iter().cloned());
-        let combines = matches!(value.kind(), ExprKind::Apply(op, args)
-            if args.contains(&element) && ReduceOp::ALL.iter().any(|r| r.info().op == *op));
-        (!combines).then(|| store(&tensor, &indices, &value))
+        (!combines(&element, &value)).then(|| store(&tensor, &indices, &value))
     }
 
     fn reduction(&mut self) -> Option<Stmt> {
@@ -211,5 +209,22 @@ impl Gen<'_> {
         let value = self.stored(tensor.dtype, 2);
         // The front end would take `min(x, x)` for `x`.
         (value != tensor.load(indices.iter().cloned())).then(|| reduce(&tensor, &indices, op, &value))
+    }
+}
+
+/// Whether a value is made of an element by one operator of reductions, as in `x[i] + v`, `w - v + x[i]` and
+/// `x[i] - v`.
+fn combines(element: &Expr, value: &Expr) -> bool {
+    let ExprKind::Apply(op, _) = value.kind() else { return false };
+    let op = if *op == Op::Sub { Op::Add } else { *op };
+    ReduceOp::ALL.iter().any(|r| r.info().op == op) && is_combined(element, value, op)
+}
+
+fn is_combined(element: &Expr, e: &Expr, op: Op) -> bool {
+    match e.kind() {
+        _ if e == element => true,
+        ExprKind::Apply(here, args) if *here == op => args.iter().any(|a| is_combined(element, a, op)),
+        ExprKind::Apply(Op::Sub, args) if op == Op::Add => is_combined(element, &args[0], op),
+        _ => false,
     }
 }

@@ -82,7 +82,8 @@ impl Elab<'_> {
             }
         }
         let shape = of.shape().unwrap_or_default();
-        let ix = self.indexed(&shape, of_span, items, span)?;
+        let own = self.own_dimensions(&of);
+        let ix = self.indexed((&shape, &own), of_span, items, span)?;
         match of {
             Value::Tensor(v) => Ok(Value::Tensor(v.reindexed(&ix.at, ix.shape, ix.gathered))),
             other => match other.lazy() {
@@ -159,8 +160,14 @@ impl Elab<'_> {
         }
     }
 
-    /// The subscript `items` of something of that shape.
-    pub(crate) fn indexed(&mut self, shape: &[Expr], of_span: Span, items: &[syntax::Expr], span: Span) -> R<Indexed> {
+    /// The subscript `items` of something of that shape, of which accesses check some dimensions as they are.
+    pub(crate) fn indexed(
+        &mut self,
+        (shape, own): (&[Expr], &[bool]),
+        of_span: Span,
+        items: &[syntax::Expr],
+        span: Span,
+    ) -> R<Indexed> {
         let items = match items {
             // `x[(i, j)]` is `x[i, j]`, and `x[()]` is the whole of a scalar.
             [syntax::Expr { kind: ExprKind::Tuple(inner), .. }] => inner.as_slice(),
@@ -180,7 +187,7 @@ impl Elab<'_> {
                 ),
             );
         }
-        self.resolve(shape, subs, shape.len() - taken, span)
+        self.resolve((shape, own), subs, shape.len() - taken, span)
     }
 
     fn evaluate_items(&mut self, items: &[syntax::Expr]) -> R<Vec<Sub>> {
@@ -270,6 +277,7 @@ impl Elab<'_> {
     /// Integers, index tensors and what is neither.
     fn classify(&mut self, sub: Sub) -> R<Sub> {
         let Sub::At(v, protocol, span) = sub else { return Ok(sub) };
+        self.note_operand(&v);
         match &v {
             Value::Int(_) => return Ok(Sub::At(v, protocol, span)),
             Value::None if protocol == Protocol::Default => return Ok(Sub::New),
@@ -306,7 +314,7 @@ impl Elab<'_> {
     }
 
     /// Puts the items together: the shape of the result, and the index of every dimension.
-    fn resolve(&mut self, shape: &[Expr], subs: Vec<Sub>, rest: usize, span: Span) -> R<Indexed> {
+    fn resolve(&mut self, (shape, own): (&[Expr], &[bool]), subs: Vec<Sub>, rest: usize, span: Span) -> R<Indexed> {
         let gathered = subs.iter().any(|s| matches!(s, Sub::Gather(..)));
         let has_ellipsis = subs.iter().any(|s| matches!(s, Sub::Ellipsis));
         let mut dims: Vec<Dim> = Vec::new();
@@ -339,6 +347,9 @@ impl Elab<'_> {
                 }
                 Sub::At(v, how, at) => {
                     let index = self.position(&v, &shape[dims.len()], at)?;
+                    if !own[dims.len()] {
+                        self.require_within(&index, &[], &shape[dims.len()]);
+                    }
                     dims.push(Dim::At(Access { index, protocol: how }));
                     protocol = protocol.or((how != Protocol::Default).then_some(at));
                 }
@@ -349,6 +360,9 @@ impl Elab<'_> {
                     out.push(len);
                 }
                 Sub::Gather(l, how, at) => {
+                    if !own[dims.len()] {
+                        self.require_within(&l.expr.clone().cast(DType::I64), &l.shape, &shape[dims.len()]);
+                    }
                     gathers.push((l.clone(), at));
                     dims.push(Dim::Gather(l, how));
                     protocol = protocol.or((how != Protocol::Default).then_some(at));
@@ -540,7 +554,7 @@ impl Elab<'_> {
     }
 
     /// Whether an assertion that was passed to come here made an integer at least 0.
-    fn was_checked(&self, e: &Expr) -> bool {
+    pub(crate) fn was_checked(&self, e: &Expr) -> bool {
         self.blocks.iter().any(|b| b.nonnegative.iter().any(|known| poly::equal(known, e) == Some(true)))
     }
 

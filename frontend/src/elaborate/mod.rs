@@ -41,6 +41,7 @@ mod storage;
 mod table;
 mod value;
 mod warn;
+mod within;
 mod write;
 
 #[cfg(test)]
@@ -109,6 +110,10 @@ pub(crate) struct Elab<'p> {
     steps: usize,
     /// Sizes, and iterators that are never negative.
     nonnegative: FxHashSet<Symbol>,
+    /// The first and the last value of iterators of loops that count up.
+    ranges: FxHashMap<Symbol, [taffeta_ast::Expr; 2]>,
+    /// Tensors that values were computed of.
+    operands: FxHashMap<Symbol, Arc<taffeta_ast::Tensor>>,
     /// Parameters that nothing writes.
     inputs: FxHashSet<Symbol>,
     /// Tensors without a name that got one.
@@ -159,6 +164,8 @@ impl<'p> Elab<'p> {
             emitted: 0,
             steps: 0,
             nonnegative: FxHashSet::default(),
+            ranges: FxHashMap::default(),
+            operands: FxHashMap::default(),
             inputs: FxHashSet::default(),
             renames: FxHashMap::default(),
             looped: FxHashMap::default(),

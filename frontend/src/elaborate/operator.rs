@@ -60,6 +60,7 @@ impl Elab<'_> {
         }
         let mut operands = Vec::with_capacity(args.len());
         for (v, at) in args {
+            self.note_operand(v);
             operands.push(self.operand(op, v, *at)?);
         }
         let spans: Vec<Span> = args.iter().map(|a| a.1).collect();

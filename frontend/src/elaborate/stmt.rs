@@ -278,6 +278,7 @@ impl Elab<'_> {
             if step.as_int().is_some_and(|s| s > 0) && self.is_nonnegative(&begin) {
                 self.nonnegative.insert(symbol.clone());
             }
+            self.note_range(&symbol, [&begin, &end, &step]);
             headers.push((symbol, Extent::Range { begin, end, step }));
         }
         let bindings: Vec<(String, Value, Span)> = loops

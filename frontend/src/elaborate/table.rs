@@ -40,7 +40,7 @@ impl Elab<'_> {
     ) -> R<Value> {
         let tensor = self.table(values, of_span)?;
         let view = View::whole(&tensor, false);
-        let ix = self.indexed(&view.shape, of_span, items, span)?;
+        let ix = self.indexed((&view.shape, &vec![true; view.shape.len()]), of_span, items, span)?;
         let part = view.reindexed(&ix.at, ix.shape, ix.gathered);
         Ok(Value::Lazy(Lazy { expr: part.load(), shape: part.shape, weak: tensor.dtype.kind() != Kind::Bool }))
     }

@@ -77,7 +77,8 @@ impl Elab<'_> {
                 "put all indices into one subscript: `x[idx, j] = …`",
             );
         }
-        let ix = self.indexed(&base.shape, of.span, items, span)?;
+        let own = self.own_dimensions(&Value::Tensor(base.clone()));
+        let ix = self.indexed((&base.shape, &own), of.span, items, span)?;
         if let Some(at) = ix.protocol {
             return self.error_help(
                 "storage::protocol",

@@ -18,6 +18,7 @@ mod statements;
 mod storage;
 mod tables;
 mod types;
+mod within;
 
 use super::NoHooks;
 use crate::program::{Loader, Program, Source};

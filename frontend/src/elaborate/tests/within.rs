@@ -1,0 +1,83 @@
+//! Indices into parts of tensors and computed values are in the part.
+
+use super::check;
+use expect_test::expect;
+
+/// What lies beside a part is not reached: in what is read, in what is written, and by an index tensor.
+#[test]
+fn parts_have_ends_of_their_own() {
+    check(
+        "def last(v, k):
+    return v[v.shape[0] + k]
+
+def f(x: inout[f32[n]], idx: i32[m], k: i64) -> f32[m]:
+    x[1:4][k] = last(x[0:3], k)
+    return x[1:4][idx]
+",
+        expect![[r#"
+            def f(x: inout[f32[n]], idx: i32[m], k: i64) -> f32[m]:
+                out = empty((m,), f32)
+                assert 3 <= n, f"a slice goes from 0 to 3, and dimension 0 has size {n}"
+                assert 0 <= k + 3 and k + 3 < 3, f"index {k + 3} is out of range: the dimension has size 3"
+                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                assert 0 <= k and k < 3, f"index {k} is out of range: the dimension has size 3"
+                x[k + 1] = x[k + 3]
+                for index.d0 in range(m):
+                    assert 0 <= cast(idx[index.d0], i64) and cast(idx[index.d0], i64) < 3, f"index {cast(idx[index.d0], i64)} is out of range: the dimension has size 3"
+                for out.d0 in range(m):
+                    out[out.d0] = x[cast(idx[out.d0], i64) + 1]
+                return out
+        "#]],
+    );
+}
+
+#[test]
+fn computed_values_have_ends_too() {
+    check(
+        "def f(x: f32[n], y: f32[m, m], k: i64) -> f32:
+    return (x[1:4] + 1)[k] + arange(5)[k] + y[:, None][k, k, k] + (x * 2)[k]
+",
+        expect![[r#"
+            def f(x: f32[n], y: f32[m, m], k: i64) -> f32:
+                out = empty((), f32)
+                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                assert 0 <= k and k < 3, f"index {k} is out of range: the dimension has size 3"
+                assert 0 <= k and k < 5, f"index {k} is out of range: the dimension has size 5"
+                assert 0 <= k and k < 1, f"index {k} is out of range: the dimension has size 1"
+                out = x[k + 1] + 1.0 + cast(k, f32) + y[k, k] + x[k] * 2.0
+                return out
+        "#]],
+    );
+}
+
+/// Iterators of loops over parts are in them.
+#[test]
+fn what_is_plain_to_see_is_not_asserted() {
+    check(
+        "def f(x: f32[n], idx: i32[m]) -> f32:
+    s: f32 = 0.0
+    part = x[1:4]
+    for i in range(3):
+        s += part[i] + part[2 - i] + (x + 1)[i]
+    for i in range(m):
+        for j in range(i, m):
+            s += x[idx][j] + (idx * 2)[m - 1 - j] + arange(m)[j - i]
+    return s
+",
+        expect![[r#"
+            def f(x: f32[n], idx: i32[m]) -> f32:
+                s = empty((), f32)
+                s = 0.0
+                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                part = empty((3,), f32)
+                for part.d0 in range(3):
+                    part[part.d0] = x[part.d0 + 1]
+                for i in range(3):
+                    s += part[i] + part[2 - i] + (x[i] + 1.0)
+                for i in range(m):
+                    for j in range(i, m):
+                        s += x[cast(idx[j], i64)] + cast(idx[m - 1 - j] * 2, f32) + cast(j - i, f32)
+                return s
+        "#]],
+    );
+}

@@ -1,0 +1,137 @@
+//! Indices into parts of tensors and computed values. An access to a tensor is checked where the program runs: against
+//! the tensor's own dimensions. What is a part of one, `x[1:4]`, or computed, `x + 1`, has dimensions of its own, and an
+//! index that is not in them must not reach what lies beside: it is proved to be in range here, or asserted.
+
+use super::broadcast::{Part, message};
+use super::value::Value;
+use super::{Elab, axis};
+use taffeta_ast::stmt::{AssertKind, MessagePart};
+use taffeta_ast::{Access, Expr, ExprKind, Op, StmtKind, Symbol, Tensor, poly};
+
+/// Iterators that are replaced in one proof.
+const MOST_ITERATORS: usize = 16;
+
+impl Elab<'_> {
+    /// Which dimensions of a value are those of a tensor, so that accesses are checked as they are.
+    pub(crate) fn own_dimensions(&self, of: &Value) -> Vec<bool> {
+        let mut own = vec![false; of.shape().map_or(0, |s| s.len())];
+        match of {
+            Value::Tensor(view) => {
+                self.note_access((&view.tensor, &view.indices), &view.shape, &mut own);
+                view.indices.iter().for_each(|a| self.note_loads(&a.index, &view.shape, &mut own));
+            }
+            Value::Lazy(l) => self.note_loads(&l.expr, &l.shape, &mut own),
+            _ => own.fill(true),
+        }
+        own
+    }
+
+    /// Notes the dimensions of a value that are those of a tensor in an access to it.
+    fn note_access(&self, (tensor, at): (&Tensor, &[Access]), shape: &[Expr], own: &mut [bool]) {
+        for (d, own) in own.iter_mut().enumerate() {
+            let is_own = |(a, n): (&Access, &Expr)| {
+                a.index == axis::var(shape.len(), d) && poly::equal(n, &shape[d]) == Some(true)
+            };
+            *own |= at.iter().zip(&tensor.shape).any(is_own);
+        }
+    }
+
+    /// Notes the dimensions of which elements are read whatever the operands are.
+    fn note_loads(&self, e: &Expr, shape: &[Expr], own: &mut [bool]) {
+        match e.kind() {
+            ExprKind::Load(t, at) => {
+                if let Some(tensor) = self.operands.get(t) {
+                    self.note_access((tensor, at), shape, own);
+                }
+                at.iter().for_each(|a| self.note_loads(&a.index, shape, own));
+            }
+            // What may not be evaluated reads nothing.
+            ExprKind::Apply(Op::Select | Op::And | Op::Or, args) => self.note_loads(&args[0], shape, own),
+            _ => e.children().into_iter().for_each(|c| self.note_loads(c, shape, own)),
+        }
+    }
+
+    /// Makes sure that indices over the axes of `shape` are at least 0 and less than `n`.
+    pub(crate) fn require_within(&mut self, index: &Expr, shape: &[Expr], n: &Expr) {
+        let zero = Expr::int(0);
+        let low = (!self.is_never_negative(index)).then(|| zero.less_eq(index));
+        let above = n.minus(index).minus(&Expr::int(1));
+        let high = (!self.is_never_negative(&above)).then(|| index.less(n));
+        let Some(cond) = [low, high].into_iter().flatten().reduce(|a, b| a.and(&b)) else { return };
+        let parts = [
+            Part::Text("index "),
+            Part::Size(index),
+            Part::Text(" is out of range: the dimension has size "),
+            Part::Size(n),
+        ];
+        let said = message(parts);
+        self.nest("index", shape, |at| StmtKind::Assert {
+            cond: axis::substitute(&cond, at),
+            message: said
+                .into_iter()
+                .map(|p| match p {
+                    MessagePart::Value(e) => MessagePart::Value(axis::substitute(&e, at)),
+                    text => text,
+                })
+                .collect(),
+            kind: AssertKind::Program,
+        });
+    }
+
+    /// Whether an integer is at least 0 in all iterations of the loops around, as far as that is plain to see: iterators
+    /// are replaced by the end of their range at which it is least.
+    fn is_never_negative(&self, e: &Expr) -> bool {
+        let mut least = e.clone();
+        for _ in 0..MOST_ITERATORS {
+            if self.is_nonnegative(&least) || self.was_checked(&least) {
+                return true;
+            }
+            let Some((iter, by, [first, last])) = self.iterator_in(&least) else { return false };
+            let end = if by > 0 { first } else { last };
+            let by = Expr::int(by);
+            least = least.minus(&Expr::var(&iter).times(&by)).plus(&end.times(&by));
+        }
+        false
+    }
+
+    /// An iterator of a loop around that an integer is linear in: its factor, and the ends of its range.
+    fn iterator_in(&self, e: &Expr) -> Option<(Symbol, i64, [Expr; 2])> {
+        let sum = poly::Poly::of(e)?;
+        let mut found: Option<(Symbol, i64)> = None;
+        // The innermost one first, whose range may depend on the others.
+        for (monomial, c) in sum.terms() {
+            if let [one] = monomial
+                && let ExprKind::Var(s) = one.kind()
+                && self.ranges.contains_key(s)
+                && let Ok(c) = i64::try_from(c)
+                && found.as_ref().is_none_or(|(known, _)| known.id() < s.id())
+            {
+                found = Some((s.clone(), c));
+            }
+        }
+        let (iter, c) = found?;
+        let elsewhere = sum.terms().any(|(monomial, _)| {
+            let mentions = monomial.iter().any(|atom| mentions(atom, &iter));
+            mentions && !matches!(monomial, [one] if matches!(one.kind(), ExprKind::Var(_)))
+        });
+        (!elsewhere).then(|| (iter.clone(), c, self.ranges[&iter].clone()))
+    }
+
+    /// Notes the range of a loop's iterator, if it counts up.
+    pub(crate) fn note_range(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3]) {
+        if step.as_int().is_some_and(|s| s > 0) {
+            self.ranges.insert(iter.clone(), [begin.clone(), end.minus(&Expr::int(1))]);
+        }
+    }
+
+    /// Notes a tensor that values are computed of.
+    pub(crate) fn note_operand(&mut self, of: &Value) {
+        if let Value::Tensor(view) = of {
+            self.operands.entry(view.tensor.symbol.clone()).or_insert_with(|| view.tensor.clone());
+        }
+    }
+}
+
+fn mentions(e: &Expr, s: &Symbol) -> bool {
+    matches!(e.kind(), ExprKind::Var(v) if v == s) || e.children().into_iter().any(|c| mentions(c, s))
+}
