@@ -40,6 +40,8 @@ class Operator:
         import jax
         import jax.numpy as jnp
 
+        # Otherwise it computes in f32 what is given in f64.
+        jax.config.update("jax_enable_x64", self.dtype == np.float64)
         return lambda *a: self.of_jax(jax, jnp, *a), list(arrays)
 
 
