@@ -10,7 +10,7 @@ use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
 use taffeta_analysis::query::product::{Operand, Product};
-use taffeta_ast::{StmtId, StmtKind};
+use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
@@ -25,6 +25,10 @@ pub(super) const RULE: Rule = Rule {
 
 /// Rows, columns and sums that are not worth a call.
 const SHORT: f64 = 8.0;
+
+/// Products of fewer multiply-adds than the second are our own kernel's, on one thread where they are fewer than the
+/// first (`taffeta_gemm.h`).
+const OWN: [f64; 2] = [96.0 * 96.0 * 96.0, 640.0 * 640.0 * 640.0];
 
 /// Loops with another one inside, outermost first, then sums.
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -49,11 +53,33 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     if nest::is_in_library(s, site) {
         return Vec::new();
     }
-    if !as_lib::sketch(s, &l).is_some_and(|p| pays(site, &p)) {
+    let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
         return cut::all(s, &l, &pays).into_iter().collect();
+    };
+    // Large ones are a library's, which has threads of its own; loops are as fast at small ones.
+    let one = inside(&p).filter(|_| (OWN[0]..OWN[1]).contains(&work(s, model, site, &p)));
+    let whole = [site].into_iter().chain(one);
+    whole.filter_map(|id| tree::find(&s.func().body, id)).map(|l| product(s, site, &l)).collect()
+}
+
+/// Of products that are done one after another, the loops of one.
+fn inside(p: &Product) -> Option<StmtId> {
+    let around = p.around();
+    let first = around.iter().enumerate().take_while(|(k, l)| k == *l).count();
+    (first > 0 && first == around.len()).then(|| p.loops[first].stmt.id())
+}
+
+/// A product by a library; one of several on each thread, where the outermost loop is not its own.
+fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Choice {
+    let id = l.id();
+    let choice = Choice::new(format!("as_lib(\"{}\")", s.called(l)), move |s| {
+        s.call("as_lib", &[Arg::from(id)]).map(|_| Others::default())
+    });
+    if id == outermost {
+        return choice;
     }
-    let steps = format!("as_lib(\"{}\")", s.called(&l.stmt));
-    vec![Choice::new(steps, move |s| s.call("as_lib", &[Arg::from(site)]).map(|_| Others::default()))]
+    let threads = move |s: &mut Schedule| s.call("parallelize", &[Arg::from(outermost)]).map(|_| Others::default());
+    Choice { then: Some(Box::new(threads)), ..choice }
 }
 
 /// Whether libraries have something for a product: it is one of matrices (one with a vector reads every element once,
@@ -66,13 +92,23 @@ fn is_for_libraries(p: &Product) -> bool {
     beside(&p.c, [row, column]) && beside(&p.a, [row, p.sum]) && beside(&p.b, [p.sum, column])
 }
 
-/// Whether no dimension of a product is so short that its blocks would be mostly ends.
-fn is_large(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> bool {
+/// The trip counts of a product's own loops: rows, columns, sums.
+fn trips(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> Vec<f64> {
     let mut around = s.around(site);
     around.extend(p.loops.iter().map(|l| l.stmt.clone()));
     let trips = |l: usize| {
         let within = around.len() - p.loops.len() + l;
         Loop::of(&p.loops[l].stmt).map_or(0.0, |own| model.trips(s.func(), &around[..within], &own).value)
     };
-    [p.row, p.column, Some(p.sum)].into_iter().flatten().all(|l| trips(l) >= SHORT)
+    [p.row, p.column, Some(p.sum)].into_iter().flatten().map(trips).collect()
+}
+
+/// The multiply-adds of one product.
+fn work(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> f64 {
+    trips(s, model, site, p).into_iter().product()
+}
+
+/// Whether no dimension of a product is so short that its blocks would be mostly ends.
+fn is_large(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> bool {
+    trips(s, model, site, p).into_iter().all(|n| n >= SHORT)
 }

@@ -196,7 +196,8 @@ impl<'a, 't> Part<'a, 't> {
         self.roof.arithmetic += updates * prices.simple / lanes / self.target.threads as f64;
         let worth = alone / calls.max(1.0) / prices.region;
         let threads = if around > 1.0 { 1.0 } else { worth.clamp(1.0, self.target.threads as f64) };
-        (calls * prices.call + alone / threads) / around
+        let meet = if threads > 1.0 { prices.region } else { 0.0 };
+        (calls * (prices.call + meet) + alone / threads) / around
     }
 
     fn in_loop(&mut self, l: &Loop, props: &LoopProps) -> f64 {

@@ -128,21 +128,19 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d, d]], c: inout[f32[n, d, d]]):
         "auto_use_lib",
         &[("n", 1000), ("d", 200)],
         expect![[r#"
-        `i`
-          * keep                                         958 ms
-            as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
-        `r`
-            keep                                         958 ms
-          * as_lib("r")                                  382 ms
-        for i in range(n):
-            for r in range(d):  # library
-                for k in range(d):
+            `i`
+                keep                                         958 ms
+                as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+              * as_lib("r")                                  384 ms
+            for i in range(n):
+                for r in range(d):  # library
+                    for k in range(d):
+                        for j in range(d):
+                            c[i, r, j] += h[i, r, k] * w[k, j]
+                for r in range(d):
                     for j in range(d):
-                        c[i, r, j] += h[i, r, k] * w[k, j]
-            for r in range(d):
-                for j in range(d):
-                    h[i + 1, r, j] = tanh(c[i, r, j])
-    "#]],
+                        h[i + 1, r, j] = tanh(c[i, r, j])
+        "#]],
     );
     let text = "
 def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
@@ -170,6 +168,51 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
                     c[i, j] += h[i, k] * w[k, j]
             for j in range(d):
                 h[i + 1, j] = tanh(c[i, j])
+    "#]],
+    );
+}
+
+/// Small products one after another would have the threads meet in each of them.
+#[test]
+fn batches_of_small_products_are_shared_out() {
+    let program = "
+def f(a: f32[b, n, p], c: f32[b, p, m], y: inout[f32[b, n, m]]):
+    for l in range(b):
+        for i in range(n):
+            for j in range(m):
+                for k in range(p):
+                    y[l, i, j] += a[l, i, k] * c[l, k, j]
+";
+    let sizes = |n| [("b", 64), ("n", n), ("p", n), ("m", n)];
+    decides(
+        program,
+        "auto_use_lib",
+        &sizes(128),
+        expect![[r#"
+        `l`
+            keep                                         61.0 ms
+            as_lib("l")                                  3.09 ms
+          * as_lib("i")                                  2.93 ms
+        for l in range(b):
+            for i in range(n):  # library
+                for j in range(m):
+                    for k in range(p):
+                        y[l, i, j] += a[l, i, k] * c[l, k, j]
+    "#]],
+    );
+    decides(
+        program,
+        "auto_use_lib",
+        &sizes(1000),
+        expect![[r#"
+        `l`
+            keep                                         65.4 s
+          * as_lib("l")                                  1.02 s
+        for l in range(b):  # library
+            for i in range(n):
+                for j in range(m):
+                    for k in range(p):
+                        y[l, i, j] += a[l, i, k] * c[l, k, j]
     "#]],
     );
 }
