@@ -86,7 +86,14 @@ def product(name, entry, shape, dtype=np.float32, bar=1.0):
 
 ROWS = (4096, 1024)
 OPERATORS = [
-    Operator("softmax", "soften", [ROWS], ROWS, lambda torch, F, x: torch.softmax(x, -1), lambda jax, jnp, x: jax.nn.softmax(x)),
+    Operator(
+        "softmax",
+        "soften",
+        [ROWS],
+        ROWS,
+        lambda torch, F, x: torch.softmax(x, -1),
+        lambda jax, jnp, x: jax.nn.softmax(x),
+    ),
     Operator(
         "layer norm",
         "normalise",
@@ -104,8 +111,22 @@ OPERATORS = [
         lambda jax, jnp, x, bias: jax.nn.gelu(x + bias, approximate=False),
     ),
     Operator("sums of rows", "row_sums", [ROWS], ROWS[:1], lambda torch, F, x: x.sum(1), lambda jax, jnp, x: x.sum(1)),
-    Operator("sums of columns", "column_sums", [ROWS], ROWS[1:], lambda torch, F, x: x.sum(0), lambda jax, jnp, x: x.sum(0)),
-    Operator("transpose", "turn", [ROWS], ROWS[::-1], lambda torch, F, x: x.t().contiguous(), lambda jax, jnp, x: x.T + 0),
+    Operator(
+        "sums of columns",
+        "column_sums",
+        [ROWS],
+        ROWS[1:],
+        lambda torch, F, x: x.sum(0),
+        lambda jax, jnp, x: x.sum(0),
+    ),
+    Operator(
+        "transpose",
+        "turn",
+        [ROWS],
+        ROWS[::-1],
+        lambda torch, F, x: x.t().contiguous(),
+        lambda jax, jnp, x: x.T + 0,
+    ),
     Operator(
         "conv2d 3x3",
         "convolve",

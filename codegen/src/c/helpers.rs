@@ -123,8 +123,8 @@ impl Helpers {
         name
     }
 
-    /// The function that sums the lanes of each of four vectors, by halves, into one vector of four: with a third of the
-    /// instructions that four sums take.
+    /// The function that sums the lanes of each of four vectors, by halves, into one vector of four: with a third of
+    /// the instructions that four sums take.
     pub fn four_horizontal_sums(&mut self, dtype: DType, lanes: usize) -> String {
         let (of_type, of_four) = (self.vector(dtype, lanes), self.vector(dtype, 4));
         let name = format!("wf_sum4_{}x{lanes}", dtype.name());

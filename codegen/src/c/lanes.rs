@@ -144,8 +144,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A vectorised loop that adds up: partial sums in vectors, at least four at a time so that they do not wait for each
-    /// other, and then what is left, one by one.
+    /// A vectorised loop that adds up: partial sums in vectors, at least four at a time so that they do not wait for
+    /// each other, and then what is left, one by one.
     ///
     /// ```text
     /// wf_f32x16 dot_lanes[4]; …

@@ -1,6 +1,6 @@
 //! Indices into parts of tensors and computed values. An access to a tensor is checked where the program runs: against
-//! the tensor's own dimensions. What is a part of one, `x[1:4]`, or computed, `x + 1`, has dimensions of its own, and an
-//! index that is not in them must not reach what lies beside: it is proved to be in range here, or asserted.
+//! the tensor's own dimensions. What is a part of one, `x[1:4]`, or computed, `x + 1`, has dimensions of its own, and
+//! an index that is not in them must not reach what lies beside: it is proved to be in range here, or asserted.
 
 use super::broadcast::{Part, message};
 use super::value::Value;
@@ -78,8 +78,8 @@ impl Elab<'_> {
         });
     }
 
-    /// Whether an integer is at least 0 in all iterations of the loops around, as far as that is plain to see: iterators
-    /// are replaced by the end of their range at which it is least.
+    /// Whether an integer is at least 0 in all iterations of the loops around, as far as that is plain to see:
+    /// iterators are replaced by the end of their range at which it is least.
     fn is_never_negative(&self, e: &Expr) -> bool {
         let mut least = e.clone();
         for _ in 0..MOST_ITERATORS {

@@ -62,10 +62,8 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
                     s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
                     let mut after = Vec::new();
                     for l in &lanes {
-                        let mut marked = s.trying();
-                        if marked.call("vectorize", &[Arg::from(*l)]).is_ok() {
+                        if nest::attempt(s, "vectorize", &[Arg::from(*l)]) {
                             after.extend(s.stmt(&Arg::from(*l)).map(|l| format!("vectorize(\"{}\")", s.called(&l))));
-                            s.become_tried(marked);
                         }
                     }
                     Ok(Others { after, ..Others::default() })

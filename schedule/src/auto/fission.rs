@@ -104,10 +104,7 @@ fn threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> Result<Others, 
     let Some(block) = Block::around(s.func(), site) else { return Ok(Others::default()) };
     let parts = block.items.iter().filter(|i| Loop::of(i).is_some() && (i.id() == site || !before.contains(&i.id())));
     for l in parts.filter(|l| scatters(l).is_empty()).map(Stmt::id).collect::<Vec<_>>() {
-        let mut trial = s.trying();
-        if trial.call("parallelize", &[Arg::from(l)]).is_ok() {
-            s.become_tried(trial);
-        }
+        nest::attempt(s, "parallelize", &[Arg::from(l)]);
     }
     Ok(Others::default())
 }

@@ -4,7 +4,7 @@ use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Loop;
-use crate::value::Value;
+use crate::value::{Arg, Value};
 use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
 
 /// Whether a statement is a counted loop without marks.
@@ -85,4 +85,40 @@ pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
 /// Whether a loop has nothing but another statement in it, beside declarations.
 pub(super) fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
     Loop::of(outer).is_some_and(|l| matches!(Block::of(&l.body).items.as_slice(), [one] if one.id() == inner.id()))
+}
+
+/// Gives what stands in a loop before another one, and behind it, loops of its own. The loop that has the other one
+/// alone; `outer` becomes the last part.
+pub(super) fn alone(
+    s: &mut Schedule,
+    outer: &mut Value,
+    inner: Value,
+    steps: &mut Vec<String>,
+) -> Result<Value, Refusal> {
+    let mut own = outer.clone();
+    for side in ["before", "after"] {
+        let (l, at) = (s.loop_(&Arg::from(outer.clone()))?, s.loop_(&Arg::from(inner.clone()))?);
+        let (items, here) = (Block::of(&l.body).items, at.stmt.id());
+        let Some(k) = items.iter().position(|i| i.id() == here) else { continue };
+        let others = if side == "before" { k } else { items.len() - 1 - k };
+        if others == 0 {
+            continue;
+        }
+        steps.push(format!("fission(\"{}\", {side}=\"{}\")", s.called(&l.stmt), s.called(&at.stmt)));
+        let made = s.call("fission", &[Arg::from(outer.clone()), Arg::named(side, inner.clone())])?;
+        let (first, second) = halves(made)?;
+        own = if side == "before" { second.clone() } else { first };
+        *outer = second;
+    }
+    Ok(own)
+}
+
+/// Takes a step if it is not refused. Whether it was taken.
+pub(super) fn attempt(s: &mut Schedule, step: &str, args: &[Arg]) -> bool {
+    let mut trial = s.trying();
+    let done = trial.call(step, args).is_ok();
+    if done {
+        s.become_tried(trial);
+    }
+    done
 }

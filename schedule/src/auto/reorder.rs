@@ -23,7 +23,6 @@ use super::model::Model;
 use super::model::touch::{Growth, growth};
 use super::{Choice, Others, Rule, nest};
 use crate::block::Block;
-use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
@@ -90,7 +89,7 @@ fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
         let (mut steps, mut refused, mut swapped) = (Vec::new(), None, 0);
         let mut rest = Value::from(outer);
         for i in &inner {
-            let own = alone(s, &mut rest, Value::from(*i), &mut steps)?;
+            let own = nest::alone(s, &mut rest, Value::from(*i), &mut steps)?;
             let pair = [Value::from(*i), own];
             let called = pair.clone().map(|l| s.loop_(&Arg::from(l)).map(|l| s.called(&l.stmt)).unwrap_or_default());
             let mut trial = s.trying();
@@ -174,7 +173,7 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
             let mut inner = Value::from(ids[ids.len() - 1]);
             cut.push(inner.clone());
             for l in ids[..ids.len() - 1].iter().rev() {
-                inner = alone(s, &mut Value::from(*l), inner, &mut steps)?;
+                inner = nest::alone(s, &mut Value::from(*l), inner, &mut steps)?;
                 cut.insert(0, inner.clone());
             }
             let all = order.iter().map(|k| cut[*k].clone()).collect();
@@ -183,25 +182,4 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
         then: None,
         least: None,
     }
-}
-
-/// Gives what stands in a loop before another one, and behind it, loops of its own. The loop that has the other one
-/// alone; `outer` becomes the last part.
-fn alone(s: &mut Schedule, outer: &mut Value, inner: Value, steps: &mut Vec<String>) -> Result<Value, Refusal> {
-    let mut own = outer.clone();
-    for side in ["before", "after"] {
-        let (l, at) = (s.loop_(&Arg::from(outer.clone()))?, s.loop_(&Arg::from(inner.clone()))?);
-        let (items, here) = (Block::of(&l.body).items, at.stmt.id());
-        let Some(k) = items.iter().position(|i| i.id() == here) else { continue };
-        let others = if side == "before" { k } else { items.len() - 1 - k };
-        if others == 0 {
-            continue;
-        }
-        steps.push(format!("fission(\"{}\", {side}=\"{}\")", s.called(&l.stmt), s.called(&at.stmt)));
-        let made = s.call("fission", &[Arg::from(outer.clone()), Arg::named(side, inner.clone())])?;
-        let (first, second) = nest::halves(made)?;
-        own = if side == "before" { second.clone() } else { first };
-        *outer = second;
-    }
-    Ok(own)
 }

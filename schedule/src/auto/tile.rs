@@ -165,10 +165,7 @@ impl Plan {
         s.call("vectorize", &[Arg::from(column_in)])?;
         // Where all blocks are whole there is nothing to cut.
         for l in column.into_iter().chain([row]) {
-            let mut cut = s.trying();
-            if cut.call("separate_tail", &[Arg::from(l)]).is_ok() {
-                s.become_tried(cut);
-            }
+            nest::attempt(s, "separate_tail", &[Arg::from(l)]);
         }
         Ok(Others::default())
     }

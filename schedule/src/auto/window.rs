@@ -97,53 +97,23 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
 
 fn take(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<Others, Refusal> {
     // What is asked about the ends of the tensor is not asked far from them, if anything is asked.
-    cut_tail(s, &Value::from(site));
+    nest::attempt(s, "separate_tail", &[Arg::from(site)]);
     let (some, mut rest) = nest::halves(s.call("split", &[Arg::from(site), Arg::from(TOGETHER)])?)?;
-    cut_tail(s, &some);
+    nest::attempt(s, "separate_tail", &[Arg::from(some)]);
     for w in windows {
-        let together = alone(s, &mut rest, *w)?;
+        let together = nest::alone(s, &mut rest, Value::from(*w), &mut Vec::new())?;
         let nest = Value::List(vec![together, Value::from(*w)]);
         let skewed = Value::Map(IndexMap::affine(&[vec![1, 1, 0], vec![1, 0, 0]]));
         let (key, _) = nest::halves(s.call("permute", &[Arg::from(nest), Arg::from(skewed)])?)?;
-        cut_tail(s, &key);
+        nest::attempt(s, "separate_tail", &[Arg::from(key)]);
     }
     Ok(Others::default())
-}
-
-fn cut_tail(s: &mut Schedule, l: &Value) {
-    let mut cut = s.trying();
-    if cut.call("separate_tail", &[Arg::from(l.clone())]).is_ok() {
-        s.become_tried(cut);
-    }
-}
-
-/// Parts a loop so that a window stands alone in one part, which it gives; what comes after it is the rest.
-fn alone(s: &mut Schedule, rest: &mut Value, window: StmtId) -> Result<Value, Refusal> {
-    for side in ["before", "after"] {
-        let l = s.loop_(&Arg::from(rest.clone()))?.stmt.id();
-        let way = tree::path(&s.func().body, window).unwrap_or_default();
-        let from = way.iter().position(|s| s.id() == l).unwrap_or(0);
-        if super::cut::is_end(&way[from..], side == "before") {
-            continue;
-        }
-        let made = s.call("fission", &[Arg::from(rest.clone()), Arg::named(side, window)])?;
-        let (first, second) = nest::halves(made)?;
-        if side == "after" {
-            *rest = second;
-            return Ok(first);
-        }
-        *rest = second;
-    }
-    Ok(rest.clone())
 }
 
 /// The iterations that go together, jammed as the next rule would have it.
 fn jammed(s: &mut Schedule) -> Result<Others, Refusal> {
     for l in super::blend::sites(s) {
-        let mut jammed = s.trying();
-        if jammed.call("blend", &[Arg::from(l)]).is_ok() {
-            s.become_tried(jammed);
-        }
+        nest::attempt(s, "blend", &[Arg::from(l)]);
     }
     Ok(Others::default())
 }

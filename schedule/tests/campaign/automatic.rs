@@ -58,7 +58,8 @@ fn windows(seed: u64) -> Func {
     let halved = ["", "        for j in range(size):\n            s[j] *= 0.5\n"][seed as usize / 45 % 2];
     elaborated(&format!(
         "def f(q: f64[n, {columns}], x: f64[n + {length}, {columns}], y: inout[f64[n, {columns}]]):\n    \
-         size = {window}\n    for i in range(n):\n        s = zeros((size,), f64)\n        for j in range(size):\n            \
+         size = {window}\n    for i in range(n):\n        s = zeros((size,), f64)\n        \
+         for j in range(size):\n            \
          if {guard}:\n                for c in range({columns}):\n                    \
          s[j] += q[i, c] * x[{near}, c]\n{halved}        for j in range(size):\n            \
          if {guard}:\n                for c in range({columns}):\n                    \
