@@ -1,7 +1,8 @@
 //! Conditions that are known in advance, taken out of a part of the program.
 
 use crate::affine;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::tree;
+use rustc_hash::FxHashMap;
 use taffeta_analysis::query::Context;
 use taffeta_analysis::query::walk::{self, Visitor};
 use taffeta_ast::op::Op;
@@ -20,33 +21,23 @@ pub struct Eliminated {
 /// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max`
 /// that are proved to be one of their operands out of the bounds of loops in it. What could stop the program stays.
 pub fn run(func: &Func, root: StmtId) -> Eliminated {
-    let mut inside = statements(func, root);
-    inside.remove(&root);
-    eliminate(func, inside)
+    eliminate(func, root, false)
 }
 
 /// Likewise, the statement itself included.
 pub fn within(func: &Func, root: StmtId) -> Eliminated {
-    eliminate(func, statements(func, root))
+    eliminate(func, root, true)
 }
 
-/// A statement and those inside of it.
-fn statements(func: &Func, root: StmtId) -> FxHashSet<StmtId> {
-    let mut all = FxHashSet::default();
-    if let Some(s) = crate::tree::find(&func.body, root) {
-        s.walk(&mut |s| {
-            all.insert(s.id());
-        });
-    }
-    all
-}
-
-fn eliminate(func: &Func, inside: FxHashSet<StmtId>) -> Eliminated {
-    let mut found = Finder { inside, conditions: FxHashMap::default(), bounds: FxHashMap::default() };
-    walk::walk(&func.body, &mut Context::new(func), &mut found);
+/// What stands elsewhere is not looked at: a program is cut in many places, each of which takes as long as what is in it.
+fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
-    let body = rewrite(&func.body, &found, &mut out);
-    out.func = func.with_body(body);
+    let (Some(part), Some(mut facts)) = (tree::find(&func.body, root), walk::at(func, root)) else { return out };
+    let spared = (!itself).then_some(root);
+    let mut found = Finder { spared, conditions: FxHashMap::default(), bounds: FxHashMap::default() };
+    walk::walk(&part, &mut facts, &mut found);
+    let new = rewrite(&part, &found, &mut out);
+    out.func = tree::replace(func, root, &new);
     out
 }
 
@@ -58,14 +49,15 @@ enum Rest {
 }
 
 struct Finder {
-    inside: FxHashSet<StmtId>,
+    /// A statement that is left as it is, but for what is in it.
+    spared: Option<StmtId>,
     conditions: FxHashMap<StmtId, Rest>,
     bounds: FxHashMap<StmtId, [Expr; 2]>,
 }
 
 impl Visitor for Finder {
     fn stmt(&mut self, s: &Stmt, facts: &mut Context) {
-        if !self.inside.contains(&s.id()) {
+        if self.spared == Some(s.id()) {
             return;
         }
         match s.kind() {

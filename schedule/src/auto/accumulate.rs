@@ -50,8 +50,11 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
         let found = model.trips(s.func(), &[], l);
         (found.known == Known::Fact).then_some(found.value as i64)
     };
+    let around = tree::path(&s.func().body, site).unwrap_or_default();
+    let in_registers: Vec<&Symbol> = around.iter().filter_map(|d| small_array(d)).collect();
     sums(&l, &trips)
         .into_iter()
+        .filter(|t| !in_registers.contains(&t))
         .map(|t| {
             let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
             let lanes = rows(&l.body, &t);
@@ -73,6 +76,13 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
             }
         })
         .collect()
+}
+
+/// What a statement declares if that has as few elements as registers hold: it is in them as it is.
+fn small_array(s: &Stmt) -> Option<&Symbol> {
+    let StmtKind::VarDef { tensor, .. } = s.kind() else { return None };
+    let elements = tensor.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int()?))?;
+    (elements <= MOST_ELEMENTS).then_some(&tensor.symbol)
 }
 
 /// The trip count of a loop, if it is known when the program is compiled.

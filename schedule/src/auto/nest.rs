@@ -53,6 +53,28 @@ pub(super) fn chain(s: &Stmt) -> Vec<Stmt> {
     out
 }
 
+/// A loop and those inside of it, each the one with the deepest nest of those in the loop before, without marks.
+pub(super) fn deepest(s: &Stmt) -> Vec<Stmt> {
+    let mut out = Vec::new();
+    let mut next = Some(s.clone());
+    while let Some(l) = next.take().filter(is_unmarked) {
+        let StmtKind::For { body, .. } = l.kind() else { break };
+        let inside: Vec<(usize, Stmt)> = loops_in(body).into_iter().map(|l| (depth(&l), l)).collect();
+        let most = inside.iter().map(|(depth, _)| *depth).max();
+        let mut deep = inside.into_iter().filter(|(depth, _)| Some(*depth) == most);
+        // Of two that are as deep, none stands for the rest.
+        next = deep.next().filter(|_| deep.next().is_none()).map(|(_, l)| l);
+        out.push(l);
+    }
+    out
+}
+
+/// How many loops stand in each other in a statement, at most.
+fn depth(s: &Stmt) -> usize {
+    let own = usize::from(matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
+    own + s.kind().children().into_iter().map(depth).max().unwrap_or(0)
+}
+
 /// The outermost loops of chains of so many loops; what stands in the last loop of a chain may be chains again.
 pub(super) fn chains(s: &Stmt, lengths: std::ops::RangeInclusive<usize>) -> Vec<Stmt> {
     let mut out = Vec::new();
@@ -111,6 +133,20 @@ pub(super) fn alone(
         *outer = second;
     }
     Ok(own)
+}
+
+/// Gives what stands between the loops of a nest loops of its own. The nest that is left: each loop has nothing but the
+/// next one in it.
+pub(super) fn perfect(s: &mut Schedule, nest: &[StmtId], steps: &mut Vec<String>) -> Result<Vec<Value>, Refusal> {
+    let mut out: Vec<Value> = Vec::new();
+    for l in nest.iter().rev() {
+        out.push(match out.last().cloned() {
+            Some(inner) => alone(s, &mut Value::from(*l), inner, steps)?,
+            None => Value::from(*l),
+        });
+    }
+    out.reverse();
+    Ok(out)
 }
 
 /// Takes a step if it is not refused. Whether it was taken.

@@ -169,13 +169,8 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     Choice {
         steps,
         take: Box::new(move |s| {
-            let (mut cut, mut steps) = (Vec::new(), Vec::new());
-            let mut inner = Value::from(ids[ids.len() - 1]);
-            cut.push(inner.clone());
-            for l in ids[..ids.len() - 1].iter().rev() {
-                inner = nest::alone(s, &mut Value::from(*l), inner, &mut steps)?;
-                cut.insert(0, inner.clone());
-            }
+            let mut steps = Vec::new();
+            let cut = nest::perfect(s, &ids, &mut steps)?;
             let all = order.iter().map(|k| cut[*k].clone()).collect();
             s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| Others { before: steps, ..Others::default() })
         }),

@@ -13,7 +13,8 @@
 //! The *vector* loop goes along the rows of the result, the *row* loop over rows for which the same vectors are loaded;
 //! the loops that sum run around the block. So this is for all sums of products that libraries do not know:
 //! convolutions, products in pieces, weighted sums of neighbours. Blocks at the ends of rows and columns are loops of
-//! their own.
+//! their own. What the loops do before the sum and behind it, mostly to start it, gets loops of its own first; several
+//! terms of a sum may stand in the innermost loop, as `auto_blend` leaves them.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
@@ -23,6 +24,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(super) const RULE: Rule = Rule {
@@ -39,16 +41,40 @@ pub(super) const RULE: Rule = Rule {
 
 /// Loops of a contraction of which more are left alone.
 const MOST_LOOPS: usize = 7;
+/// Statements in the innermost loop of which more are left alone.
+const MOST_TERMS: usize = 4;
 /// Rows and vectors of blocks that are tried: they leave registers for what is loaded.
 const BLOCKS: [(i64, i64); 5] = [(4, 2), (6, 2), (4, 3), (3, 4), (2, 4)];
+/// As many of them as are tried with a row loop: those that do least in vain.
+const MOST_BLOCKS: usize = 3;
 /// Vectors of a row that is not cut.
 const WHOLE: i64 = 4;
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    nest::chains(&s.func().body, 3..=MOST_LOOPS).iter().map(Stmt::id).collect()
+    let mut out = Vec::new();
+    nest::loops_in(&s.func().body).iter().for_each(|l| gather(l, &mut out));
+    out
 }
 
-/// A sum of products in loops that have nothing else in them.
+/// The outermost loops of nests that may be contractions.
+fn gather(l: &Stmt, out: &mut Vec<StmtId>) {
+    let nest = nest::deepest(l);
+    if nest.len() >= 3 {
+        out.push(l.id());
+    }
+    // What stands beside the loops of the nest, or in the last of them.
+    for (k, own) in nest.iter().enumerate() {
+        let next = nest.get(k + 1).map(Stmt::id);
+        let inside = Loop::of(own).map(|l| nest::loops_in(&l.body)).unwrap_or_default();
+        inside.iter().filter(|l| Some(l.id()) != next).for_each(|l| gather(l, out));
+    }
+    if nest.is_empty() {
+        let inside = l.kind().children().into_iter().flat_map(nest::loops_in).collect::<Vec<_>>();
+        inside.iter().for_each(|l| gather(l, out));
+    }
+}
+
+/// A sum of products in loops that have nothing else in them, but what starts it or comes after it.
 struct Contraction {
     loops: Vec<Stmt>,
     /// Over rows of the result for which the same vectors are loaded.
@@ -62,48 +88,84 @@ struct Contraction {
 }
 
 impl Contraction {
-    fn of(chain: Vec<Stmt>, vector_bytes: usize) -> Option<Contraction> {
-        if chain.windows(2).any(|pair| !nest::is_alone(&pair[0], &pair[1])) {
-            return None;
-        }
-        let last = Loop::of(chain.last()?)?;
-        let block = Block::of(&last.body);
-        let [update] = block.items.as_slice() else { return None };
-        let StmtKind::ReduceTo { tensor, indices, value, .. } = update.kind() else { return None };
-        let iters: Vec<Symbol> = chain.iter().filter_map(Loop::of).map(|l| l.iter).collect();
-        let iters: Vec<&Symbol> = iters.iter().collect();
-        let result = growth(indices.iter().map(|a| &a.index), &iters);
-        let mut loads: Vec<Vec<Growth>> = Vec::new();
-        value.walk(&mut |e: &Expr| {
-            if let ExprKind::Load(_, at) = e.kind()
-                && !at.is_empty()
-            {
-                loads.push(growth(at.iter().map(|a| &a.index), &iters));
-            }
-        });
-        let along = |k: &usize| result[*k] == Growth::One && loads.iter().all(|l| l[*k] <= Growth::One);
-        let vector = (0..chain.len()).rev().find(along)?;
+    fn of(nest: Vec<Stmt>, vector_bytes: usize) -> Option<Contraction> {
+        let last = Loop::of(nest.last()?)?;
+        let terms = Block::of(&last.body).items;
+        let (result, at, size) = updated(&terms)?;
+        let iters: Vec<Symbol> = nest.iter().filter_map(Loop::of).map(|l| l.iter).collect();
+        // A loop that sums has to have nothing else in it; from one that does not, the rest can be taken out.
+        let alone = |k: usize| k + 1 == nest.len() || nest::is_alone(&nest[k], &nest[k + 1]);
+        let sums = |k: usize| !at.iter().any(|e| effects::mentions(e, &[&iters[k]]));
+        let first = (0..nest.len()).rev().take_while(|k| alone(*k) || !sums(*k)).last()?;
+        let (loops, iters) = (nest[first..].to_vec(), iters[first..].iter().collect::<Vec<_>>());
+        let result_growth = growth(at.iter(), &iters);
+        let loads: Vec<Vec<Growth>> = terms.iter().flat_map(|t| loads(t, &iters)).collect();
+        let along = |k: &usize| result_growth[*k] == Growth::One && loads.iter().all(|l| l[*k] <= Growth::One);
+        let vector = (0..loops.len()).rev().find(along)?;
         let again = |k: &usize| loads.iter().all(|l| l[vector] == Growth::None || l[*k] == Growth::None);
-        let rows = (0..chain.len()).filter(|k| *k != vector && result[*k] != Growth::None).filter(again).collect();
-        let sums: Vec<usize> = (0..chain.len()).filter(|k| result[*k] == Growth::None).collect();
-        let lanes = (vector_bytes / value.dtype().size()).max(1) as i64;
-        (!sums.is_empty()).then_some(Contraction { loops: chain, rows, vector, sums, result: tensor.clone(), lanes })
+        let rows: Vec<usize> =
+            (0..loops.len()).filter(|k| *k != vector && result_growth[*k] != Growth::None).filter(again).collect();
+        let sums: Vec<usize> = (0..loops.len()).filter(|k| result_growth[*k] == Growth::None).collect();
+        let lanes = (vector_bytes / size).max(1) as i64;
+        let known = !sums.is_empty() && loops.len() >= 3;
+        known.then_some(Contraction { loops, rows, vector, sums, result, lanes })
     }
+}
+
+/// The element that all statements add to, with the bytes that it takes.
+fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
+    let update = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { tensor, indices, value, .. } => {
+            let at = indices.iter().map(|a| a.index.clone()).collect::<Vec<_>>();
+            Some((tensor.clone(), at, value.dtype().size()))
+        }
+        _ => None,
+    };
+    let found = update(terms.first()?)?;
+    let same = terms.iter().all(|s| update(s).as_ref() == Some(&found));
+    (same && terms.len() <= MOST_TERMS).then_some(found)
+}
+
+/// By how much what a statement loads grows with each of some loops.
+fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<Growth>> {
+    let StmtKind::ReduceTo { value, .. } = s.kind() else { return Vec::new() };
+    let mut out = Vec::new();
+    value.walk(&mut |e: &Expr| {
+        if let ExprKind::Load(_, at) = e.kind()
+            && !at.is_empty()
+        {
+            out.push(growth(at.iter().map(|a| &a.index), iters));
+        }
+    });
+    out
 }
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
-    let Some(c) = Contraction::of(nest::chain(&root), model.target.vector_bytes) else { return Vec::new() };
+    let Some(c) = Contraction::of(nest::deepest(&root), model.target.vector_bytes) else { return Vec::new() };
     let registers = model.target.registers() as i64;
     let mut out = Vec::new();
+    if c.loops.len() > MOST_LOOPS {
+        return out;
+    }
+    let length = |k: usize| Loop::of(&c.loops[k]).map_or(1.0, |l| model.trips(s.func(), &c.loops[..k], &l).value);
     for row in c.rows.iter().rev().take(2) {
-        for (rows, vectors) in BLOCKS {
-            if rows * vectors <= registers {
-                out.push(blocked(s, model, &c, *row, rows, vectors * c.lanes));
-            }
-        }
+        let lengths = [length(*row), length(c.vector)];
+        let wasted = |(rows, vectors): &(i64, i64)| wasted([*rows as f64, *vectors as f64], lengths, c.lanes as f64);
+        let mut blocks: Vec<_> = BLOCKS.into_iter().filter(|(rows, vectors)| rows * vectors <= registers).collect();
+        blocks.sort_by(|a, b| wasted(a).total_cmp(&wasted(b)));
+        blocks.truncate(MOST_BLOCKS);
+        out.extend(blocks.into_iter().map(|(rows, vectors)| blocked(s, model, &c, *row, rows, vectors * c.lanes)));
     }
     out
+}
+
+/// What blocks of so many rows and vectors do for each multiply-add that is needed: more of them at the ends of rows and
+/// columns of these lengths, and what is loaded for them. (To make a block and to cut it takes long; this chooses those
+/// that are made.)
+fn wasted([rows, vectors]: [f64; 2], [height, width]: [f64; 2], lanes: f64) -> f64 {
+    let whole = |n: f64, part: f64| if n > 0.0 { (n / part).ceil() * part / n } else { 1.0 };
+    whole(height, rows) * whole(width, vectors * lanes) * (1.0 + 1.0 / rows + 1.0 / vectors)
 }
 
 /// A plan of blocks, with all that is needed to make them.
@@ -140,33 +202,35 @@ fn blocked(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i
 
 impl Plan {
     fn take(&self, s: &mut Schedule) -> Result<Others, Refusal> {
-        let (row, row_in) = nest::halves(s.call("split", &[Arg::from(self.loops[self.row]), Arg::from(self.rows)])?)?;
+        let mut before = Vec::new();
+        let loops = nest::perfect(s, &self.loops, &mut before)?;
+        let at = |k: usize| Arg::from(loops[k].clone());
+        let (row, row_in) = nest::halves(s.call("split", &[at(self.row), Arg::from(self.rows)])?)?;
         let (column, column_in) = match self.whole {
-            true => (None, Value::from(self.loops[self.vector])),
+            true => (None, loops[self.vector].clone()),
             false => {
-                let made = s.call("split", &[Arg::from(self.loops[self.vector]), Arg::from(self.columns)])?;
+                let made = s.call("split", &[at(self.vector), Arg::from(self.columns)])?;
                 let (outer, inner) = nest::halves(made)?;
                 (Some(outer), inner)
             }
         };
         let own = |k: &usize| *k != self.row && *k != self.vector && !self.sums.contains(k);
-        let at = |k: usize| Value::from(self.loops[k]);
-        let around = (0..self.loops.len()).filter(own).map(at);
+        let around = (0..loops.len()).filter(own).map(|k| loops[k].clone());
         let order: Vec<Value> = around
             .chain([row.clone()])
             .chain(column.clone())
-            .chain(self.sums.iter().map(|k| at(*k)))
+            .chain(self.sums.iter().map(|k| loops[*k].clone()))
             .chain([column_in.clone(), row_in.clone()])
             .collect();
         s.call("reorder", &[Arg::from(Value::List(order))])?;
         let result = Value::Handle(Handle::Tensor(self.result.clone()));
-        s.call("cache_reduction", &[Arg::from(at(self.sums[0])), Arg::from(result)])?;
+        s.call("cache_reduction", &[at(self.sums[0]), Arg::from(result)])?;
         s.call("unroll", &[Arg::from(row_in)])?;
         s.call("vectorize", &[Arg::from(column_in)])?;
         // Where all blocks are whole there is nothing to cut.
         for l in column.into_iter().chain([row]) {
             nest::attempt(s, "separate_tail", &[Arg::from(l)]);
         }
-        Ok(Others::default())
+        Ok(Others { before, ..Others::default() })
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Part<'a, 't> {
     seen: Vec<Element>,
     /// Those that were written.
     stored: Vec<Element>,
+    /// The last condition that the present iteration has asked.
+    asked: Option<Expr>,
     /// What scalars are that it has computed, in terms of none of themselves.
     scalars: FxHashMap<Symbol, Expr>,
     /// The accesses so far.
@@ -99,6 +101,7 @@ impl<'a, 't> Part<'a, 't> {
             often: 1.0,
             seen: Vec::new(),
             stored: Vec::new(),
+            asked: None,
             scalars: FxHashMap::default(),
             walks: Vec::new(),
             direct: Direct::default(),
@@ -154,6 +157,10 @@ impl<'a, 't> Part<'a, 't> {
                 self.often = before * no;
                 time += otherwise.as_ref().map_or(0.0, |s| self.stmt(s));
                 self.often = before;
+                // Lanes keep the mask of a condition that was asked before.
+                if masked && std::mem::replace(&mut self.asked, Some(cond.clone())).as_ref() == Some(cond) {
+                    return time;
+                }
                 self.statement(None, None, cond);
                 let each = if masked { self.target.prices.simple / self.lanes(4.0) } else { self.target.prices.branch };
                 let once = self.around.last().filter(|l| is_unswitched(cond, &l.iter));
@@ -285,11 +292,11 @@ impl<'a, 't> Part<'a, 't> {
             props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic).map(|r| r.tensor.clone()).collect();
         self.around.push(around);
         let (seen, stored) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stored));
-        let scalars = std::mem::take(&mut self.scalars);
+        let (scalars, asked) = (std::mem::take(&mut self.scalars), self.asked.take());
         let outside = std::mem::take(&mut self.direct);
         let inside = self.stmt(&l.body) + self.atomic_updates(&l.body, &atomic);
         let direct = std::mem::replace(&mut self.direct, outside);
-        (self.seen, self.stored, self.scalars) = (seen, stored, scalars);
+        (self.seen, self.stored, self.scalars, self.asked) = (seen, stored, scalars, asked);
         self.around.pop();
         inside + direct.time(self.target.registers())
     }

@@ -19,49 +19,186 @@ def f(x: f32[8, n + 2], w: f32[48, 8, 3], y: inout[f32[48, n]]):
         "auto_tile",
         &[("n", 1000)],
         expect![[r#"
-        `o`
-            keep                                         98.2 µs
-            blocks of "o" 4, "i" 16 in registers         47.9 µs
-            blocks of "o" 6, "i" 16 in registers         45.8 µs
-          * blocks of "o" 4, "i" 24 in registers         44.7 µs
-            blocks of "o" 3, "i" 32 in registers         46.1 µs
-            blocks of "o" 2, "i" 32 in registers         50.3 µs
-        for o_o in range(12):
-            for i_o in range(n // 24):
-                y_partial = empty((4, 24), f32)
-                for y.partial.d0 in range(4):
-                    for y.partial.d1 in range(24):
-                        y_partial[y.partial.d0, y.partial.d1] = 0.0
-                for c in range(8):
-                    for a in range(3):
-                        for i_i in range(24):  # vectorize
-                            y_partial[0, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4, c, a]
-                            y_partial[1, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 1, c, a]
-                            y_partial[2, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 2, c, a]
-                            y_partial[3, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 3, c, a]
-                for y.partial.back.d0 in range(4):
-                    for y.partial.back.d1 in range(24):
-                        y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
-            for i_o in range(n // 24, (n + 23) // 24):
-                y_partial = empty((4, 24), f32)
-                for y.partial.d0 in range(4):
-                    for y.partial.d1 in range(24):
-                        y_partial[y.partial.d0, y.partial.d1] = 0.0
-                for c in range(8):
-                    for a in range(3):
-                        for i_i in range(24):  # vectorize
-                            if i_o * 24 + i_i < n:
+            `o`
+                keep                                         98.2 µs
+              * blocks of "o" 4, "i" 24 in registers         42.9 µs
+                blocks of "o" 3, "i" 32 in registers         44.1 µs
+                blocks of "o" 6, "i" 16 in registers         44.5 µs
+            for o_o in range(12):
+                for i_o in range(n // 24):
+                    y_partial = empty((4, 24), f32)
+                    for y.partial.d0 in range(4):
+                        for y.partial.d1 in range(24):
+                            y_partial[y.partial.d0, y.partial.d1] = 0.0
+                    for c in range(8):
+                        for a in range(3):
+                            for i_i in range(24):  # vectorize
                                 y_partial[0, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4, c, a]
-                            if i_o * 24 + i_i < n:
                                 y_partial[1, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 1, c, a]
-                            if i_o * 24 + i_i < n:
                                 y_partial[2, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 2, c, a]
-                            if i_o * 24 + i_i < n:
                                 y_partial[3, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 3, c, a]
-                for y.partial.back.d0 in range(4):
-                    for y.partial.back.d1 in range(24):
-                        if i_o * 24 + y.partial.back.d1 < n:
+                    for y.partial.back.d0 in range(4):
+                        for y.partial.back.d1 in range(24):
                             y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
-    "#]],
+                for i_o in range(n // 24, (n + 23) // 24):
+                    y_partial = empty((4, 24), f32)
+                    for y.partial.d0 in range(4):
+                        for y.partial.d1 in range(24):
+                            y_partial[y.partial.d0, y.partial.d1] = 0.0
+                    for c in range(8):
+                        for a in range(3):
+                            for i_i in range(24):  # vectorize
+                                if i_o * 24 + i_i < n:
+                                    y_partial[0, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4, c, a]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[1, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 1, c, a]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[2, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 2, c, a]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[3, i_i] += x[c, i_o * 24 + i_i + a] * w[o_o * 4 + 3, c, a]
+                    for y.partial.back.d0 in range(4):
+                        for y.partial.back.d1 in range(24):
+                            if i_o * 24 + y.partial.back.d1 < n:
+                                y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+        "#]],
+    );
+}
+
+/// What starts a sum gets loops of its own, and what jamming short loops leaves is a sum of several terms.
+#[test]
+fn sums_that_are_started_in_their_nest_are_cut_out() {
+    let text = "
+def f(x: f32[8, n + 1], w: f32[48, 8, 2], y: inout[f32[48, n]]):
+    for o in range(48):
+        for i in range(n):
+            y[o, i] = 0
+        for c in range(8):
+            for i in range(n):
+                y[o, i] += x[c, i] * w[o, c, 0]
+                y[o, i] += x[c, i + 1] * w[o, c, 1]
+";
+    decides(
+        text,
+        "auto_tile",
+        &[("n", 1000)],
+        expect![[r#"
+            `o`
+                keep                                         52.0 µs
+              * fission("o", before="c"), blocks of "o" 4, "i#2" 24 in registers 32.4 µs
+                fission("o", before="c"), blocks of "o" 3, "i#2" 32 in registers 33.1 µs
+                fission("o", before="c"), blocks of "o" 6, "i#2" 16 in registers 33.6 µs
+            for o in range(48):
+                for i in range(n):
+                    y[o, i] = 0.0
+            for o_o in range(12):
+                for i_o in range(n // 24):
+                    y_partial = empty((4, 24), f32)
+                    for y.partial.d0 in range(4):
+                        for y.partial.d1 in range(24):
+                            y_partial[y.partial.d0, y.partial.d1] = 0.0
+                    for c in range(8):
+                        for i_i in range(24):  # vectorize
+                            y_partial[0, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4, c, 0]
+                            y_partial[0, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4, c, 1]
+                            y_partial[1, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 1, c, 0]
+                            y_partial[1, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 1, c, 1]
+                            y_partial[2, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 2, c, 0]
+                            y_partial[2, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 2, c, 1]
+                            y_partial[3, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 3, c, 0]
+                            y_partial[3, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 3, c, 1]
+                    for y.partial.back.d0 in range(4):
+                        for y.partial.back.d1 in range(24):
+                            y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+                for i_o in range(n // 24, (n + 23) // 24):
+                    y_partial = empty((4, 24), f32)
+                    for y.partial.d0 in range(4):
+                        for y.partial.d1 in range(24):
+                            y_partial[y.partial.d0, y.partial.d1] = 0.0
+                    for c in range(8):
+                        for i_i in range(24):  # vectorize
+                            if i_o * 24 + i_i < n:
+                                y_partial[0, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4, c, 0]
+                                y_partial[0, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4, c, 1]
+                            if i_o * 24 + i_i < n:
+                                y_partial[1, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 1, c, 0]
+                                y_partial[1, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 1, c, 1]
+                            if i_o * 24 + i_i < n:
+                                y_partial[2, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 2, c, 0]
+                                y_partial[2, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 2, c, 1]
+                            if i_o * 24 + i_i < n:
+                                y_partial[3, i_i] += x[c, i_o * 24 + i_i] * w[o_o * 4 + 3, c, 0]
+                                y_partial[3, i_i] += x[c, i_o * 24 + i_i + 1] * w[o_o * 4 + 3, c, 1]
+                    for y.partial.back.d0 in range(4):
+                        for y.partial.back.d1 in range(24):
+                            if i_o * 24 + y.partial.back.d1 < n:
+                                y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+        "#]],
+    );
+}
+
+/// A loop in whose iterations there is more is not cut where these use what those before them have summed; the nest in
+/// it is.
+#[test]
+fn steps_that_use_sums_before_them_are_not_cut() {
+    let text = "
+def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
+    for step in range(t):
+        for o in range(64):
+            for c in range(64):
+                for i in range(n):
+                    y[o, i] += w[o, c] * x[c, i]
+        for o in range(64):
+            for i in range(n):
+                y[o, i] = tanh(y[o, i])
+";
+    decides(
+        text,
+        "auto_tile",
+        &[("n", 1000)],
+        expect![[r#"
+            `step`
+                keep                                         45.7 ms
+              * blocks of "o#1" 4, "i#1" 24 in registers     32.7 ms
+                blocks of "o#1" 3, "i#1" 32 in registers     33.1 ms
+                blocks of "o#1" 6, "i#1" 16 in registers     33.1 ms
+            for step in range(t):
+                for o_o in range(16):
+                    for i_o in range(n // 24):
+                        y_partial = empty((4, 24), f32)
+                        for y.partial.d0 in range(4):
+                            for y.partial.d1 in range(24):
+                                y_partial[y.partial.d0, y.partial.d1] = 0.0
+                        for c in range(64):
+                            for i_i in range(24):  # vectorize
+                                y_partial[0, i_i] += w[o_o * 4, c] * x[c, i_o * 24 + i_i]
+                                y_partial[1, i_i] += w[o_o * 4 + 1, c] * x[c, i_o * 24 + i_i]
+                                y_partial[2, i_i] += w[o_o * 4 + 2, c] * x[c, i_o * 24 + i_i]
+                                y_partial[3, i_i] += w[o_o * 4 + 3, c] * x[c, i_o * 24 + i_i]
+                        for y.partial.back.d0 in range(4):
+                            for y.partial.back.d1 in range(24):
+                                y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+                    for i_o in range(n // 24, (n + 23) // 24):
+                        y_partial = empty((4, 24), f32)
+                        for y.partial.d0 in range(4):
+                            for y.partial.d1 in range(24):
+                                y_partial[y.partial.d0, y.partial.d1] = 0.0
+                        for c in range(64):
+                            for i_i in range(24):  # vectorize
+                                if i_o * 24 + i_i < n:
+                                    y_partial[0, i_i] += w[o_o * 4, c] * x[c, i_o * 24 + i_i]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[1, i_i] += w[o_o * 4 + 1, c] * x[c, i_o * 24 + i_i]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[2, i_i] += w[o_o * 4 + 2, c] * x[c, i_o * 24 + i_i]
+                                if i_o * 24 + i_i < n:
+                                    y_partial[3, i_i] += w[o_o * 4 + 3, c] * x[c, i_o * 24 + i_i]
+                        for y.partial.back.d0 in range(4):
+                            for y.partial.back.d1 in range(24):
+                                if i_o * 24 + y.partial.back.d1 < n:
+                                    y[o_o * 4 + y.partial.back.d0, i_o * 24 + y.partial.back.d1] += y_partial[y.partial.back.d0, y.partial.back.d1]
+                for o in range(64):
+                    for i in range(n):
+                        y[o, i] = tanh(y[o, i])
+        "#]],
     );
 }
