@@ -5,7 +5,7 @@ use crate::packed;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
-use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::format::{Coord, Format, Key, Level, LevelKind, coord};
 use taffeta_ast::{DType, Diagnostic, Value};
 use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::TensorSig;
@@ -66,6 +66,8 @@ pub struct Sparse<'a> {
     levels: Vec<Level>,
     /// The dimension that each level stores.
     order: Option<Vec<usize>>,
+    /// What each level stores, and other keys of order, where that is more.
+    remap: Option<(Vec<Coord>, Vec<Key>)>,
     /// Of each level.
     arrays: Vec<Vec<List<'a>>>,
     values: List<'a>,
@@ -118,7 +120,8 @@ impl<'a> Sparse<'a> {
     /// level after the other, outermost first.
     pub fn new<T: Element>(values: &'a [T], shape: &[usize]) -> Sparse<'a> {
         let (values, shape) = (borrowed(values), shape.to_vec());
-        Sparse { shape, levels: Vec::new(), order: None, arrays: Vec::new(), values, checked: OnceLock::new() }
+        let (levels, arrays) = (Vec::new(), Vec::new());
+        Sparse { shape, levels, order: None, remap: None, arrays, values, checked: OnceLock::new() }
     }
 
     /// The next level, with its arrays in the order in which the manual draws them.
@@ -143,13 +146,21 @@ impl<'a> Sparse<'a> {
         self
     }
 
+    /// What the levels store, as the function of a `remap=` returns it, with the dimensions `i`, `j`, `k` …:
+    /// `"(j - i, i, j)"`. What cannot be read so is not the format of any parameter.
+    #[must_use]
+    pub fn remap(mut self, returned: &str) -> Sparse<'a> {
+        self.remap = coord::parse(returned);
+        self
+    }
+
     /// The same tensor on copies of its arrays.
     #[must_use]
     pub fn into_owned(self) -> Sparse<'static> {
         let own = |lists: Vec<List<'_>>| lists.into_iter().map(List::into_owned).collect();
-        let Sparse { shape, levels, order, arrays, values, checked } = self;
+        let Sparse { shape, levels, order, remap, arrays, values, checked } = self;
         let (arrays, values) = (arrays.into_iter().map(own).collect(), values.into_owned());
-        Sparse { shape, levels, order, arrays, values, checked }
+        Sparse { shape, levels, order, remap, arrays, values, checked }
     }
 
     /// The bytes of arrays that are its own.
@@ -175,9 +186,10 @@ impl<'a> Sparse<'a> {
     /// What its levels are.
     pub fn format(&self) -> Format {
         let format = Format::new(self.levels.clone());
-        match &self.order {
-            Some(order) => format.ordered(order),
-            None => format,
+        match (&self.remap, &self.order) {
+            (Some((coords, keys)), _) => format.remapped(coords.clone(), keys.clone()),
+            (None, Some(order)) => format.ordered(order),
+            (None, None) => format,
         }
     }
 
@@ -200,7 +212,7 @@ impl<'a> Sparse<'a> {
         let (format, own) = (storage.format(param.dtype), self.format());
         let kinds = |f: &Format| f.levels.iter().map(|l| l.kind).collect::<Vec<_>>();
         let d = |text: String| Diagnostic::new("data::storage", text);
-        if kinds(&format) != kinds(&own) || format.order() != own.order() {
+        if kinds(&format) != kinds(&own) || format.coords != own.coords || format.keys != own.keys {
             return Some(d(format!("parameter `{}` is in {format}, and {own} is given for it", param.name)));
         }
         let expected = taffeta_structured::arrays_of(&format)?;

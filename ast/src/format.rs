@@ -14,11 +14,14 @@
 //! ```
 
 mod contract;
+pub mod coord;
+mod inverse;
 mod level;
-mod named;
+pub mod named;
 mod position;
 
 pub use contract::{Contract, Counted, Rule};
+pub use coord::{Coord, Key};
 pub use level::{Level, LevelFacts, LevelKind};
 pub use named::Named;
 pub use position::Misplaced;
@@ -29,14 +32,6 @@ use crate::print;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// What a level stores of an element's indices.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Coord {
-    /// The index in that dimension.
-    Dim(usize),
-}
 
 /// Which tensors share their index arrays: those of one pattern store the same elements, in the same order, whatever
 /// they are called. `pattern(A)` and adjoints have that of the tensor that they are made from; no pattern is its own.
@@ -59,6 +54,8 @@ pub struct Format {
     pub levels: Arc<[Level]>,
     /// What each level stores, one for each of them.
     pub coords: Arc<[Coord]>,
+    /// What else elements are sorted by.
+    pub keys: Arc<[Key]>,
     /// The value of elements that are not stored; 0 (or false) unless given.
     pub fill: Option<Literal>,
     /// With whom it shares its index arrays; dense tensors have none.
@@ -76,7 +73,7 @@ impl Format {
     /// Levels that store the dimensions in their order.
     pub fn new(levels: Vec<Level>) -> Format {
         let coords = (0..levels.len()).map(Coord::Dim).collect();
-        Format { levels: levels.into(), coords, fill: None, pattern: None, drops: false }
+        Format { levels: levels.into(), coords, keys: Arc::new([]), fill: None, pattern: None, drops: false }
     }
 
     /// The same levels, of which level `k` stores dimension `order[k]`.
@@ -85,11 +82,22 @@ impl Format {
         Format { coords: order.iter().copied().map(Coord::Dim).collect(), ..self }
     }
 
+    /// The same levels, which store these, sorted by these keys too.
+    #[must_use]
+    pub fn remapped(self, coords: Vec<Coord>, keys: Vec<Key>) -> Format {
+        Format { coords: coords.into(), keys: keys.into(), ..self }
+    }
+
     /// Whether this is [`Format::dense`] of some dimension.
     pub fn is_dense(&self) -> bool {
         self.levels.iter().all(|l| l.kind == LevelKind::Dense)
             && self.coords.iter().enumerate().all(|(k, c)| *c == Coord::Dim(k))
             && self.fill.is_none()
+    }
+
+    /// Whether levels store something else than a dimension each.
+    pub fn is_remapped(&self) -> bool {
+        !self.keys.is_empty() || self.coords.iter().any(|c| !matches!(c, Coord::Dim(_)))
     }
 
     /// The format of derivatives of tensors in this one: stored where these are, 0 elsewhere.
@@ -105,25 +113,36 @@ impl Format {
     }
 
     /// Which dimension each level stores, where each stores one.
-    pub fn order(&self) -> Vec<usize> {
-        self.coords.iter().map(|Coord::Dim(d)| *d).collect()
+    pub fn order(&self) -> Option<Vec<usize>> {
+        let dim = |c: &Coord| match c {
+            Coord::Dim(d) => Some(*d),
+            _ => None,
+        };
+        if self.keys.is_empty() { self.coords.iter().map(dim).collect() } else { None }
+    }
+
+    /// What each level and key is of, as the function of a `remap=` returns it: `(j - i, i, j)`.
+    pub fn remap(&self) -> String {
+        let dims = self.coords.iter().chain(self.keys.iter().map(|k| &k.coord)).flat_map(Coord::dims);
+        coord::tuple(&self.coords, &self.keys, dims.max().map_or(0, |d| d + 1))
     }
 
     /// The format as programs write it, whatever its pattern.
     pub fn text(&self) -> String {
         self.to_string()
     }
-}
 
-/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out.
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The same, where a function of that name is its `remap=`.
+    pub fn text_with(&self, remap: &str) -> String {
         let mut parts: Vec<String> = self.levels.iter().map(Level::to_string).collect();
-        let order = self.order();
-        if order.iter().enumerate().any(|(k, d)| k != *d) {
-            // (One dimension has one order.)
-            let order: Vec<String> = order.iter().map(usize::to_string).collect();
-            parts.push(format!("order=({})", order.join(", ")));
+        match self.order() {
+            None => parts.push(format!("remap={remap}")),
+            Some(order) if order.iter().enumerate().any(|(k, d)| k != *d) => {
+                // (One dimension has one order.)
+                let order: Vec<String> = order.iter().map(usize::to_string).collect();
+                parts.push(format!("order=({})", order.join(", ")));
+            }
+            Some(_) => {}
         }
         if let Some(fill) = self.fill {
             let dtype = match fill {
@@ -135,7 +154,15 @@ impl fmt::Display for Format {
             };
             parts.push(format!("fill={}", print::expr(&Expr::literal(fill, dtype))));
         }
-        write!(f, "format({})", parts.join(", "))
+        format!("format({})", parts.join(", "))
+    }
+}
+
+/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out, and in the place
+/// of the function of a `remap=` stands what that returns, of `i`, `j`, `k` …
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text_with(&self.remap()))
     }
 }
 

@@ -83,7 +83,11 @@ typedef enum taffeta_level_kind {
     TAFFETA_LEVEL_LOWER_TRIANGULAR = 11,
     TAFFETA_LEVEL_UPPER_TRIANGULAR = 12,
     TAFFETA_LEVEL_SYMMETRIC = 13,
-    TAFFETA_LEVEL_POINT = 14
+    TAFFETA_LEVEL_POINT = 14,
+    TAFFETA_LEVEL_RANGE = 15,
+    TAFFETA_LEVEL_OFFSET = 16,
+    TAFFETA_LEVEL_SQUEEZED = 17,
+    TAFFETA_LEVEL_SLICED = 18
 } taffeta_level_kind;
 
 /* Who frees what `data` points to. */

@@ -27,8 +27,9 @@ typedef struct wf_storage {
 static TAFFETA_COLD const char *wf_level_name(int32_t kind) {
     static const char *const names[] = {"dense",     "compressed", "singleton",        "hashed",           "bytemap",
                                         "bitmap",    "banded",     "ragged",           "blocklist",        "runlength",
-                                        "packbits",  "triangular", "triangular (upper)", "symmetric",        "point"};
-    return kind >= 0 && kind <= TAFFETA_LEVEL_POINT ? names[kind] : "an unknown kind";
+                                        "packbits",  "triangular", "triangular (upper)", "symmetric",        "point",
+                                        "range",     "offset",     "squeezed",         "sliced"};
+    return kind >= 0 && kind <= TAFFETA_LEVEL_SLICED ? names[kind] : "an unknown kind";
 }
 
 /* One array of a structured argument is where it should be. */
@@ -207,6 +208,35 @@ static TAFFETA_BODY int wf_check_range(taffeta_ctx *ctx, const wf_spec *s, const
             return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, k, s->name, c,
                              size);
+    }
+    return TAFFETA_OK;
+}
+
+/* Each element is larger than the one before it. */
+static TAFFETA_BODY int wf_check_rises(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *a, int32_t dtype) {
+    for (int64_t k = 1; k < a->shape[0]; k++) {
+        const int64_t before = wf_index(a->data, dtype, k - 1), c = wf_index(a->data, dtype, k);
+        if (c <= before)
+            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                             "`%s` does not rise: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
+    }
+    return TAFFETA_OK;
+}
+
+/* The coordinates of each fibre rise from slot to slot, up to those that are left over, which have the size. */
+static TAFFETA_BODY int wf_check_slots(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+                                       int64_t slots, int64_t size) {
+    const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
+    for (int64_t p = 0; p < fibres; p++) {
+        int64_t before = -1;
+        for (int64_t k = 0; k < slots; k++) {
+            const int64_t c = wf_index(crd->data, dtype, k * fibres + p);
+            if (c < before || (c == before && c != size))
+                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                                 "`%s` does not rise in fibre %" PRId64 ": slot %" PRId64 " has %" PRId64 ", after %" PRId64, s->name,
+                                 p, k, c, before);
+            before = c;
+        }
     }
     return TAFFETA_OK;
 }

@@ -3,7 +3,7 @@
 //! It is plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
 
 use serde::{Deserialize, Serialize};
-use taffeta_ast::format::{Format, Level};
+use taffeta_ast::format::{Format, Level, coord};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol, Tensor};
@@ -74,8 +74,11 @@ pub struct TensorSig {
 pub struct Storage {
     /// Outermost first.
     pub levels: Vec<Level>,
-    /// The dimension that each level stores.
+    /// The dimension that each level stores, where each stores one.
     pub order: Vec<usize>,
+    /// What each level stores, where that is more than a dimension: what the function of `remap=` returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remap: Option<String>,
     /// The value of elements that are not stored, if it is not 0.
     pub fill: Option<Fill>,
 }
@@ -100,7 +103,10 @@ impl Storage {
             Literal::Int(i) => Fill::Int(i as i64),
             Literal::Float(f) => Fill::Float(f.to_bits()),
         });
-        (!format.is_dense()).then(|| Storage { levels: format.levels.to_vec(), order: format.order(), fill })
+        let order = format.order();
+        let remap = order.is_none().then(|| format.remap());
+        let (levels, order) = (format.levels.to_vec(), order.unwrap_or_default());
+        (!format.is_dense()).then_some(Storage { levels, order, remap, fill })
     }
 
     /// The format, for elements of that type.
@@ -111,7 +117,12 @@ impl Storage {
             Fill::Int(i) => Literal::Int(i128::from(i)),
             Fill::Float(bits) => Literal::Float(f64::from_bits(bits)),
         });
-        Format { fill, ..Format::new(self.levels.clone()).ordered(&self.order) }
+        let levels = Format::new(self.levels.clone());
+        let format = match self.remap.as_deref().and_then(coord::parse) {
+            Some((coords, keys)) => levels.remapped(coords, keys),
+            None => levels.ordered(&self.order),
+        };
+        Format { fill, ..format }
     }
 }
 

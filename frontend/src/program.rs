@@ -395,7 +395,11 @@ impl Program {
     fn check_names(&self, all: &mut Vec<Diagnostic>) {
         let Some(main) = self.modules.first() else { return };
         let library: FxHashSet<&str> = self.library_names().map(String::as_str).collect();
-        let known = |n: &str| main.globals.contains_key(n) || library.contains(n) || elaborate::is_builtin(n);
+        // Of what a `remap=` is made with, it is not known here where it is called.
+        let known = |n: &str| {
+            let named = main.globals.contains_key(n) || library.contains(n) || elaborate::is_builtin(n);
+            named || elaborate::is_of_remapping(n)
+        };
         let seen: FxHashSet<Span> = all.iter().flat_map(|d| d.labels.iter().map(|l| l.span)).collect();
         for item in &main.module.items {
             let Item::Function(f) = item else { continue };

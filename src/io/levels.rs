@@ -15,7 +15,7 @@
 use super::elements::{Elements, Numbers};
 use super::npz::{self, Archive};
 use std::io::{Seek, Write};
-use taffeta_ast::format::{Format, Level};
+use taffeta_ast::format::{Format, Level, coord};
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value};
 use taffeta_structured::{Indices, Stored, array_names, check};
 
@@ -75,6 +75,17 @@ fn format_of(
     bad: &dyn Fn(String) -> Diagnostic,
 ) -> Result<Format, Diagnostic> {
     let levels = Level::parse_list(text).ok_or_else(|| bad(format!("`levels` lists levels, and here is `{text}`")))?;
+    let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
+    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("`fill` is one number".to_string()))?;
+    let fill = Some(fill.data().get(0));
+    if archive.has("remap") {
+        let remap = archive.text("remap")?;
+        let (coords, keys) = coord::parse(&remap)
+            .ok_or_else(|| bad(format!("`remap` says what levels store, and here is `{remap}`")))?;
+        let format = Format { fill, ..Format::new(levels).remapped(coords, keys) };
+        format.check(ndim).map_err(|why| bad(why.to_string()))?;
+        return Ok(format);
+    }
     let order = archive.array("order")?;
     let order: Option<Vec<usize>> =
         (0..order.data().len()).map(|k| order.data().get_int(k).and_then(|d| usize::try_from(d).ok())).collect();
@@ -83,9 +94,7 @@ fn format_of(
     if levels.len() != ndim {
         return Err(bad(format!("`{text}` are {} levels, and the tensor has {ndim} dimensions", levels.len())));
     }
-    let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
-    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("`fill` is one number".to_string()))?;
-    Ok(Format { fill: Some(fill.data().get(0)), ..Format::new(levels).ordered(&order) })
+    Ok(Format { fill, ..Format::new(levels).ordered(&order) })
 }
 
 fn same(a: Literal, b: Literal) -> bool {
@@ -111,7 +120,10 @@ pub(super) fn write(out: impl Write + Seek, value: &Value, format: &Format) -> s
     let levels: Vec<String> = format.levels.iter().map(Level::to_string).collect();
     npz::add_text(&mut archive, "format", "taffeta")?;
     npz::add_text(&mut archive, "levels", &levels.join(", "))?;
-    npz::add(&mut archive, "order", &list(format.order().into_iter().map(|d| d as i64).collect())?)?;
+    match format.order() {
+        Some(order) => npz::add(&mut archive, "order", &list(order.into_iter().map(|d| d as i64).collect())?)?,
+        None => npz::add_text(&mut archive, "remap", &format.remap())?,
+    }
     npz::add(&mut archive, "shape", &list(value.shape().iter().map(|n| *n as i64).collect())?)?;
     let mut fill = Buffer::zeros(value.dtype(), 1);
     fill.set(0, places.fill);

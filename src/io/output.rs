@@ -75,7 +75,7 @@ impl Target {
     fn layout(&self) -> Option<scipy::Layout> {
         let format = self.format.as_ref()?;
         let lists = |l: &Level| (l.kind, l.unique);
-        match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()[..]) {
+        match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()?[..]) {
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(scipy::Layout::Csr),
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(scipy::Layout::Csc),
             // (A vector's list is one of coordinates whether or not they may stand twice.)

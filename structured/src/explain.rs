@@ -110,10 +110,14 @@ pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &E
         Some(1) => name,
         _ => format!("{name}/{}", operand(above)),
     };
+    if level.slots.is_some() {
+        return Some(level.hidden.first()?.name().to_string());
+    }
     Some(match level.level.kind {
-        LevelKind::Dense | LevelKind::Bitmap | LevelKind::Symmetric => size(),
+        LevelKind::Dense | LevelKind::Range | LevelKind::Bitmap | LevelKind::Symmetric => size(),
         LevelKind::LowerTriangular | LevelKind::UpperTriangular => format!("{}/2", operand(&level.size)),
-        LevelKind::Point | LevelKind::Singleton => "1".into(),
+        LevelKind::Point | LevelKind::Singleton | LevelKind::Offset => "1".into(),
+        LevelKind::Squeezed => level.hidden.first()?.name().to_string(),
         LevelKind::RunLength => counted(format!("runs({tensor})")),
         LevelKind::PackBits | LevelKind::Blocklist => counted(format!("blocks({tensor})")),
         _ if level.positions == *elements || level.level.kind == LevelKind::Bytemap => {

@@ -1,10 +1,11 @@
 //! Which arrays a tensor in a format consists of: parameters of the lowered program.
 
-use crate::levels::{self, ArrayKind, Counts};
+use crate::coordinates::spaces;
+use crate::levels::{self, ArrayKind, Counts, LevelFormat};
 use std::sync::Arc;
-use taffeta_ast::format::{Contract, Level};
+use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{DType, Expr, Func, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, Func, Op, Symbol, Tensor};
 
 /// What the parameters of the lowered program are, in the order of the program's own.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +36,7 @@ pub struct LevelLayout {
     pub arrays: usize,
     /// Its numbers in [`Layout::hidden`]: the next ones, in order.
     pub hidden: Vec<Symbol>,
-    /// The dimension's size.
+    /// How many coordinates there are: the dimension's size, if it stores one.
     pub size: Expr,
     /// What arrays that a caller lends must be; `None`: they cannot be lent.
     pub contract: Option<Contract>,
@@ -56,7 +57,10 @@ pub struct Array {
 #[derive(Clone, Debug)]
 pub(crate) struct Flat {
     pub(crate) tensor: Arc<Tensor>,
+    /// As loops go through them, outermost first.
     pub(crate) levels: Vec<FlatLevel>,
+    /// As they are stored, if that is something else: below `sliced`, fibres are gone through and not slots.
+    stored: Option<Vec<FlatLevel>>,
     pub(crate) values: Arc<Tensor>,
     /// `fibres[k]` stands for what is below `k` levels, in programs that are being lowered: its indices are a position
     /// and the indices that are left.
@@ -67,8 +71,9 @@ pub(crate) struct Flat {
 #[derive(Clone, Debug)]
 pub(crate) struct FlatLevel {
     pub(crate) level: Level,
-    /// The dimension that it stores, and its size.
-    pub(crate) dimension: usize,
+    /// What it stores of an element's indices, less the least of it; and how many coordinates there are.
+    pub(crate) coord: Coord,
+    pub(crate) low: Expr,
     pub(crate) size: Expr,
     /// Its arrays, in the order of the level's file.
     pub(crate) arrays: Vec<Arc<Tensor>>,
@@ -76,9 +81,24 @@ pub(crate) struct FlatLevel {
     pub(crate) hidden: Vec<Symbol>,
     /// How many positions there are.
     pub(crate) positions: Expr,
+    /// Where the coordinates of a fibre stand in slots (below `sliced`): how many fibres there are.
+    pub(crate) slots: Option<Expr>,
 }
 
 impl FlatLevel {
+    /// Its kind.
+    pub(crate) fn kind(&self) -> Option<&'static dyn LevelFormat> {
+        if self.slots.is_some() { Some(levels::SLOTS) } else { levels::of(self.level.kind) }
+    }
+
+    /// The dimension that it stores, if it stores one.
+    pub(crate) fn dimension(&self) -> Option<usize> {
+        match self.coord {
+            Coord::Dim(d) => Some(d),
+            _ => None,
+        }
+    }
+
     /// An element of an array, as an index.
     pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
         self.arrays[array].load([at.clone()]).cast(DType::I64)
@@ -98,25 +118,32 @@ impl Flat {
         };
         let mut above = Expr::int(1);
         let mut all = Vec::new();
-        for (k, (level, dimension)) in tensor.format.levels.iter().zip(tensor.format.order()).enumerate() {
+        let spaces = spaces(&tensor.format, &tensor.shape);
+        for (k, ((level, coord), space)) in
+            tensor.format.levels.iter().zip(&*tensor.format.coords).zip(spaces).enumerate()
+        {
             let kind = levels::of(level.kind).ok_or(*level)?;
             let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
             hidden.extend(own.iter().cloned());
-            let size = tensor.shape[dimension].clone();
-            let counts = Counts { above, size, hidden: own.iter().map(Expr::var).collect() };
+            let size = space.size.unwrap_or_else(|| own.first().map_or(Expr::int(0), Expr::var));
+            // Sums of sizes may be less than none where a tensor is empty.
+            let sums = matches!(coord, Coord::Apply(Op::Add | Op::Sub, _));
+            let length = if sums { size.max_with(&Expr::int(0)) } else { size.clone() };
+            let counts = Counts { above, size: length, hidden: own.iter().map(Expr::var).collect() };
             // Indices are i64 where the data needs it: where the coordinates are known to.
-            let wide = counts.size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
+            let wide = size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
                 |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype.unwrap_or(index), &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
-            let (size, positions) = (counts.size, above.clone());
-            all.push(FlatLevel { level: *level, dimension, size, arrays, hidden: own, positions });
+            let (coord, low, positions) = (coord.clone(), space.low, above.clone());
+            all.push(FlatLevel { level: *level, coord, low, size, arrays, hidden: own, positions, slots: None });
         }
         let values = array(format!("{name}.val"), tensor.dtype, &above);
-        let fibres = (0..all.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
-        Ok(Flat { tensor: tensor.clone(), levels: all, values, fibres })
+        let (levels, stored) = by_fibre(all);
+        let fibres = (0..levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
+        Ok(Flat { tensor: tensor.clone(), levels, stored, values, fibres })
     }
 
     /// A tensor that is stored where this one is: it has the index arrays of this one, and its own elements.
@@ -125,13 +152,14 @@ impl Flat {
         let (symbol, shape) = (Symbol::new(format!("{name}.val")), self.values.shape.clone());
         let values = Tensor { memory: tensor.memory, ..Tensor::dense(symbol, tensor.dtype, shape, tensor.role) };
         let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
-        Flat { tensor: tensor.clone(), levels: self.levels.clone(), values: Arc::new(values), fibres }
+        let (levels, stored) = (self.levels.clone(), self.stored.clone());
+        Flat { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
     }
 
     /// All arrays, as parameters.
     pub(crate) fn arrays(&self) -> Vec<Array> {
         let mut out = Vec::new();
-        for (k, level) in self.levels.iter().enumerate() {
+        for (k, level) in self.as_stored().iter().enumerate() {
             let names = levels::of(level.level.kind).into_iter().flat_map(|kind| kind.arrays());
             let one = |(a, t): (&ArrayKind, &Arc<Tensor>)| Array { level: Some(k), name: a.name, tensor: t.clone() };
             out.extend(names.zip(&level.arrays).map(one));
@@ -144,15 +172,33 @@ impl Flat {
 impl Flat {
     /// What is known of each level.
     pub(crate) fn layout(&self) -> Vec<LevelLayout> {
-        let one = |l: &FlatLevel| LevelLayout {
+        let one = |(k, l): (usize, &FlatLevel)| LevelLayout {
             level: l.level,
             arrays: l.arrays.len(),
             hidden: l.hidden.clone(),
             size: l.size.clone(),
-            contract: levels::of(l.level.kind).and_then(|kind| kind.contract(l.level)),
+            contract: levels::contract(&self.tensor.format, k),
         };
-        self.levels.iter().map(one).collect()
+        self.as_stored().iter().enumerate().map(one).collect()
     }
+
+    /// Its levels, outermost first.
+    fn as_stored(&self) -> &[FlatLevel] {
+        self.stored.as_ref().unwrap_or(&self.levels)
+    }
+}
+
+/// Levels as loops go through them; and as they are stored, if that is something else. Below `sliced`, a position is
+/// that of a slot and a fibre; here it is the fibre's, and the slots are gone through at the last level.
+fn by_fibre(stored: Vec<FlatLevel>) -> (Vec<FlatLevel>, Option<Vec<FlatLevel>>) {
+    let [sliced, rest @ .., last] = &stored[..] else { return (stored, None) };
+    if sliced.level.kind != LevelKind::Sliced {
+        return (stored, None);
+    }
+    let fibres = rest.iter().fold(Expr::int(1), |n, l| n.times(&l.size));
+    let slots = FlatLevel { hidden: sliced.hidden.clone(), slots: Some(fibres), ..last.clone() };
+    let levels = rest.iter().cloned().chain([slots]).collect();
+    (levels, Some(stored))
 }
 
 impl Layout {

@@ -3,9 +3,10 @@
 
 mod rules;
 
+use crate::coordinates::ranges;
 use crate::levels::{self, ArrayKind, Counts};
 use std::fmt;
-use taffeta_ast::format::{Contract, Counted, Format, Level};
+use taffeta_ast::format::{Contract, Counted, Format, Level, LevelKind};
 use taffeta_ast::{DType, Expr};
 
 /// An array of indices.
@@ -120,22 +121,25 @@ pub fn check(
     let mut above = Expr::int(1);
     // The lists above a level, innermost first.
     let mut lists: Vec<List<'_>> = Vec::new();
-    for (k, (level, dimension)) in format.levels.iter().zip(format.order()).enumerate() {
+    let ranges = ranges(format, shape);
+    let mut slots = None;
+    for (k, level) in format.levels.iter().enumerate() {
         let kind = levels::of(level.kind).ok_or(Unfit::Level(*level))?;
-        let contract = kind.contract(*level).ok_or(Unfit::Level(*level))?;
+        let contract = levels::contract(format, k).ok_or(Unfit::Level(*level))?;
         let mut own: Vec<Named<'_>> = Vec::new();
         for array in kind.arrays() {
             let Some(indices) = arrays.next() else { return Err(Unfit::Shape) };
             own.push(Named::of(array, called(name, &format!("{}{k}", array.name)), *indices, level.index)?);
         }
         let hidden = counted(&contract, &own)?;
-        let size = shape[dimension] as i64;
+        let size = ranges[k].1.unwrap_or_else(|| hidden.first().copied().unwrap_or(0));
         let numbers = hidden.iter().map(|n| Expr::int(*n)).collect();
         let counts = Counts { above, size: Expr::int(size), hidden: numbers };
         for (a, array) in own.iter().zip(kind.arrays()) {
             a.has_length(&(array.length)(&counts))?;
         }
-        let data = rules::Data { arrays: &own, hidden: &hidden, size, lists: &lists };
+        slots = slots.or_else(|| hidden.first().copied().filter(|_| level.kind == LevelKind::Sliced));
+        let data = rules::Data { arrays: &own, hidden: &hidden, size, lists: &lists, slots };
         contract.rules.iter().try_for_each(|rule| data.obeys(rule))?;
         match contract.list {
             Some((None, crd)) => lists.insert(0, List { pos: None, crd: own[crd].indices }),

@@ -9,19 +9,23 @@ mod compressed;
 mod dense;
 mod halves;
 mod hashed;
+mod offset;
 mod packbits;
 mod point;
 mod ragged;
+mod range;
 mod runlength;
 mod runs;
 mod singleton;
+mod sliced;
+mod squeezed;
 mod symmetric;
 mod triangular;
 
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet, Positions, Probe};
 use std::ops::Range;
-use taffeta_ast::format::{Contract, Level, LevelKind};
+use taffeta_ast::format::{Contract, Format, Level, LevelKind};
 use taffeta_ast::{DType, Expr, Literal, Symbol};
 
 /// An array that a level has.
@@ -196,6 +200,8 @@ pub(crate) struct Unpacking<'e> {
     pub(crate) size: i64,
     /// The coordinate of a position of the level above (0 at the outermost level).
     pub(crate) parent: &'e dyn Fn(i64) -> i64,
+    /// The coordinate that is computed of those above, for a position of the level above; 0 where none is.
+    pub(crate) derived: &'e dyn Fn(i64) -> i64,
 }
 
 /// A coordinate that is stored.
@@ -209,6 +215,18 @@ pub(crate) struct Entry {
 }
 
 pub(crate) use hashed::slot;
+
+/// What arrays of a format's level must be that a caller lends.
+pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
+    let level = format.levels[k];
+    match level.kind == LevelKind::Singleton && format.levels[0].kind == LevelKind::Sliced {
+        true => sliced::Slots.contract(level),
+        false => of(level.kind)?.contract(level),
+    }
+}
+
+/// The coordinates of `singleton` below `sliced`, fibre by fibre.
+pub(crate) const SLOTS: &dyn LevelFormat = &sliced::Slots;
 
 /// The level format of that kind.
 pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
@@ -228,6 +246,10 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
         LevelKind::UpperTriangular => &triangular::Triangular { upper: true },
         LevelKind::Symmetric => &symmetric::Symmetric,
         LevelKind::Point => &point::Point,
+        LevelKind::Range => &range::Range,
+        LevelKind::Offset => &offset::Offset,
+        LevelKind::Squeezed => &squeezed::Squeezed,
+        LevelKind::Sliced => &sliced::Sliced,
     })
 }
 

@@ -10,6 +10,7 @@
 //! ```
 //!
 //! - `levels/`: one file for each kind of level: its arrays, how they are made, and how a fibre is traversed;
+//! - `coordinates`: what levels store of an element's indices, and the order of elements that follows from it;
 //! - `looplet`: what a fibre is made of, in the order of its coordinates, as plain data;
 //! - `rewrite`: what is left of a statement where elements are not stored;
 //! - `layout`: which arrays a tensor consists of, and what they are called;
@@ -30,6 +31,7 @@
 //! Not there yet, and refused: merges in loops that are parallel or vectorised.
 
 mod access;
+mod coordinates;
 mod explain;
 mod layout;
 mod lent;

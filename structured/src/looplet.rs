@@ -137,6 +137,30 @@ impl Looplet {
         self
     }
 
+    /// The same looplet with coordinates that are less by so much.
+    pub(crate) fn shifted(&self, by: &Expr) -> Looplet {
+        if by.as_int() == Some(0) {
+            return self.clone();
+        }
+        match self {
+            // (Positions are computed of the coordinate that is asked for.)
+            Looplet::Run(_) | Looplet::Spike(_) | Looplet::Lookup(_) => self.clone(),
+            Looplet::Sequence(phases) => {
+                let phase =
+                    |p: &Phase| Phase { end: p.end.as_ref().map(|end| end.minus(by)), looplet: p.looplet.shifted(by) };
+                Looplet::Sequence(phases.iter().map(phase).collect())
+            }
+            Looplet::Switch { cond, then, otherwise } => {
+                let [then, otherwise] = [then, otherwise].map(|l| Box::new(l.shifted(by)));
+                Looplet::Switch { cond: cond.clone(), then, otherwise }
+            }
+            Looplet::Stepper(s) => {
+                let (last, body) = (s.last.minus(by), Box::new(s.body.shifted(by)));
+                Looplet::Stepper(Stepper { last, body, ..s.clone() })
+            }
+        }
+    }
+
     /// The looplet with `f` applied to every expression in it, but for those of steppers, which levels make.
     pub(crate) fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Looplet {
         match self {

@@ -2,6 +2,8 @@
 //!
 //! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
+//! - `blocks`: loops over what is stored by blocks;
+//! - `inside`: indices that are in the tensor, and checks of those that may not be;
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
 //! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
@@ -9,12 +11,14 @@
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
+mod blocks;
 mod carried;
 mod cost;
 mod cursor;
 mod drive;
 mod explained;
 mod follow;
+mod inside;
 mod lazy;
 mod point;
 mod region;
@@ -24,16 +28,17 @@ mod steppers;
 
 use crate::access;
 use crate::explain::Explained;
-use crate::layout::{Flat, Layout, Parameter};
-use crate::levels;
+use crate::layout::{Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use crate::rewrite;
-use cursor::{Cursor, PATH, above, path};
+use cursor::{Cursor, PATH, above, path, shift_of};
 use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_analysis::query::effects;
-use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart};
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::poly::tidy;
+use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
 };
@@ -68,8 +73,12 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let mut pass = Lower::default();
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
-    let bound = func.sizes.iter().map(|s| (s.clone(), None)).collect();
-    let body = pass.stmt(&pass.opened(&func.body), &bound);
+    let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
+    let mut opened = pass.opened(&func.body);
+    if func.interface().any(|t| t.format.is_remapped()) {
+        opened = pass.shortened(&opened, &mut Context::new(func));
+    }
+    let body = pass.stmt(&opened, &bound);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
@@ -95,6 +104,8 @@ struct Lower {
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     explained: Vec<Explained>,
+    /// Iterators of loops over parts of a range, with that range.
+    parts: FxHashMap<Symbol, [Expr; 2]>,
     /// Loops around what is being lowered; `None` where no structured tensor is accessed.
     around: Vec<Option<Around>>,
 }
@@ -130,14 +141,14 @@ impl Lower {
     }
 
     /// The statement with an access to the outermost fibre for each to a structured tensor: `A[i, j]` with the columns
-    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices the accesses of tensors that refuse writes elsewhere
-    /// have those that the program wrote, for messages.
+    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices accesses have those that the program wrote, if checks or
+    /// messages need them ([`inside::carries`]).
     fn opened(&self, s: &Stmt) -> Stmt {
         let opened = access::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {
                 Some(flat) => {
-                    let indices = flat.levels.iter().map(|l| at[l.dimension].clone());
-                    let own = if follow::refuses(flat) { at.as_slice() } else { &[] };
+                    let indices = flat.levels.iter().map(|l| coordinate(l, at));
+                    let own = if inside::carries(flat) { at.as_slice() } else { &[] };
                     let (root, zero) = (Positions::one(Expr::int(0)), Expr::int(0));
                     let all = path(&root, &zero).chain(indices).chain(own.iter().cloned());
                     Expr::load(&flat.fibres[0], all.collect(), e.dtype())
@@ -147,6 +158,26 @@ impl Lower {
             _ => e,
         });
         self.shared_values(&opened)
+    }
+
+    /// The statement in which coordinates are as short as what is known allows: of what loops that were split or skewed
+    /// give for an index, blocks and diagonals are seen. (Nothing else is touched: a condition that is decided would
+    /// change which values are of the fill.)
+    fn shortened(&self, s: &Stmt, facts: &mut Context) -> Stmt {
+        let own = access::rebuild_here(s, &mut |e| match load(&e) {
+            Some((t, at)) if let Some((tensor, k)) = self.fibres.get(t) => {
+                let levels = PATH..PATH + self.tensors[tensor].levels.len() - k;
+                let one = |(n, a): (usize, &Access)| match levels.contains(&n) {
+                    true => Access { index: shorter(&a.index, facts), protocol: a.protocol },
+                    false => a.clone(),
+                };
+                Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
+            }
+            _ => e,
+        });
+        let new = walk::map(&own, facts, &mut |s, facts| self.shortened(s, facts));
+        facts.after(s);
+        new
     }
 
     /// A statement inside of loops that bind this.
@@ -174,7 +205,7 @@ impl Lower {
             _ if let Some((access, does)) = &searched => self.searched(&located, access, does, bound),
             StmtKind::For { iter, extent, props, body } => {
                 let mut inside = bound.clone();
-                inside.insert(iter.clone(), range(extent));
+                inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
                 self.entered(&located, iter, extent, body, &inside);
                 let done = self.repeat(&located, iter, extent, props, body, bound);
                 self.left();
@@ -205,7 +236,7 @@ impl Lower {
         bound: &Scope,
     ) -> Stmt {
         let mut inside = bound.clone();
-        inside.insert(iter.clone(), range(extent));
+        inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
         let plain = |pass: &mut Lower, body: &Stmt| {
             let body = pass.stmt(body, &inside);
             s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
@@ -215,6 +246,10 @@ impl Lower {
         if step.as_int() != Some(1) {
             return plain(self, body);
         }
+        if let Some(by) = self.block_of(body, iter, bound) {
+            let blocks = self.in_blocks(s, &by);
+            return self.stmt(&blocks, bound);
+        }
         self.refuse_races(s, iter, props, body);
         let body = self.located(body, &inside);
         // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is
@@ -223,8 +258,8 @@ impl Lower {
         let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &Expr::bool(true), bound)).collect();
         let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
         let fits = |e: &Expr| found.contains(e);
-        let body = &access::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_, _| true) } else { e });
-        let mut cursors = self.cursors(body, iter, bound);
+        let body = &access::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_| true) } else { e });
+        let mut cursors = self.cursors(body, iter, [bound, &inside]);
         if cursors.is_empty() {
             return plain(self, body);
         }
@@ -263,14 +298,19 @@ impl Lower {
 
     /// A cursor of a loop that may leave the dimension, beyond which nothing is stored.
     fn bounded(&self, cursor: &mut Cursor, begin: &Expr) {
+        if cursor.inside {
+            return;
+        }
         cursor.within = false;
         // Lists have nothing there as it is.
         if matches!(&cursor.looplet, Looplet::Stepper(s) if !s.full) {
             return;
         }
         let nothing = |end: Option<Expr>| Phase { end, looplet: Looplet::Run(Fibre::Fill) };
-        let before = begin.as_int().is_none_or(|b| b < 0).then(|| nothing(Some(Expr::int(0))));
-        let inside = Phase { end: Some(self.size(&cursor.fibre).clone()), looplet: cursor.looplet.clone() };
+        let shift = &cursor.shift;
+        let before = cursor.coordinate(begin).as_int().is_none_or(|b| b < 0);
+        let before = before.then(|| nothing(Some(Expr::int(0).minus(shift))));
+        let inside = Phase { end: Some(self.size(&cursor.fibre).minus(shift)), looplet: cursor.looplet.clone() };
         cursor.looplet = Looplet::Sequence(before.into_iter().chain([inside, nothing(None)]).collect());
     }
 
@@ -281,7 +321,8 @@ impl Lower {
         let written = effects::writes(body);
         each_access(body, true, &mut |e, guard, always| {
             let Some((_, at)) = load(e) else { return };
-            let next = |at: &[Access]| at.get(PATH + 1).is_some_and(|a| is_iterator_of(&a.index, iter));
+            let next =
+                |at: &[Access]| at.get(PATH + 1).is_some_and(|a| shift_of(&a.index, iter, bound, &written).is_some());
             // What the first iteration evaluates in any case may stop the program before it.
             if guard.as_bool() == Some(true)
                 && self.is_known(e, bound)
@@ -311,13 +352,9 @@ impl Lower {
     fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
         let (mut out, mut e) = (Vec::new(), e.clone());
         while self.is_known(&e, bound)
-            && let Some((position, (t, at))) = self.position(&e).zip(load(&e))
+            && let Some(position) = self.position(&e)
         {
-            let (tensor, k) = &self.fibres[t];
-            let level = &self.tensors[tensor].levels[*k];
-            if !is_coordinate(&at[PATH].index, &level.size, bound) {
-                out.push(in_range(s, tensor, level.dimension, &at[PATH].index, &level.size, guard));
-            }
+            out.extend(self.range_checks(s, &e, guard, bound));
             e = self.below(&e, position);
         }
         out
@@ -331,20 +368,20 @@ impl Lower {
 
     /// The statement in which accesses have consumed all levels whose positions are computed from what is bound.
     fn located(&self, s: &Stmt, bound: &Scope) -> Stmt {
-        access::rebuild(s, &mut |e| self.locate(e, bound, &|k, size| is_coordinate(k, size, bound)))
+        access::rebuild(s, &mut |e| self.locate(e, bound, &|e| self.is_inside(e, bound)))
     }
 
     /// The same for what stands in a statement itself.
     fn located_here(&self, s: &Stmt, bound: &Scope) -> Stmt {
-        access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_, _| true))
+        access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_| true))
     }
 
     /// An access of which all levels are consumed whose coordinates are known, are as `fits` says, and give a position.
-    fn locate(&self, e: Expr, bound: &Scope, fits: &dyn Fn(&Expr, &Expr) -> bool) -> Expr {
+    fn locate(&self, e: Expr, bound: &Scope, fits: &dyn Fn(&Expr) -> bool) -> Expr {
         let mut e = e;
         while self.is_known(&e, bound)
-            && let Some((position, (t, at))) = self.position(&e).zip(load(&e))
-            && fits(&at[PATH].index, self.size(t))
+            && let Some(position) = self.position(&e)
+            && fits(&e)
         {
             e = self.below(&e, position);
         }
@@ -361,7 +398,7 @@ impl Lower {
         let (t, at) = load(e)?;
         let (tensor, k) = self.fibres.get(t)?;
         let level = &self.tensors[tensor].levels[*k];
-        levels::of(level.level.kind)?.located(level, &above(at), &at[PATH].index)
+        level.kind()?.located(level, &above(at), &at[PATH].index)
     }
 
     /// The size of the dimension that a fibre has the coordinates of.
@@ -397,10 +434,14 @@ impl Lower {
         });
         for (tensor, k) in left {
             let level = &self.tensors[&tensor].levels[k];
+            let stored = match level.dimension() {
+                Some(d) => format!("dimension {d}"),
+                None => format!("`{}`", level.coord),
+            };
             let text = format!(
-                "no loop traverses `{tensor}` here: its level {k}, `{}`, stores dimension {}, and the index there is not the \
+                "no loop traverses `{tensor}` here: its level {k}, `{}`, stores {stored}, and the index there is not the \
                  iterator of a loop over the whole dimension, inside of the loops that the levels above need",
-                level.level, level.dimension
+                level.level
             );
             self.refuse_at(span, text);
         }
@@ -440,6 +481,28 @@ fn load(e: &Expr) -> Option<(&Symbol, &[Access])> {
     }
 }
 
+/// An integer expression, shortened from the inside out.
+fn shorter(e: &Expr, facts: &mut Context) -> Expr {
+    let inner = match e.kind() {
+        ExprKind::Apply(op, _) if !op.is_lazy() => e.map_children(&mut |c| shorter(c, facts)),
+        _ => return e.clone(),
+    };
+    let new = facts.constant(&inner).unwrap_or_else(|| facts.shorten(&inner));
+    if facts.may_stop(&inner) { inner } else { new }
+}
+
+/// What a level stores of an element at these indices. What one of them says of the traversal is said of it.
+fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
+    if let Some(d) = level.dimension() {
+        return at[d].clone();
+    }
+    let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
+    let Some(index) = level.coord.at(&indices) else { unreachable!("levels of counters have no arrays yet") };
+    let index = tidy(&index.minus(&level.low));
+    let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
+    Access { index, protocol: said.unwrap_or(Protocol::Default) }
+}
+
 /// Calls `f` on every expression, with the condition under which it is evaluated.
 fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     let and = |cond: &Expr| if guard.as_bool() == Some(true) { cond.clone() } else { guard.and(cond) };
@@ -463,35 +526,6 @@ fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
     }
     let always = always && matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
     s.kind().children().into_iter().for_each(|s| each_access(s, always, f));
-}
-
-/// The assertion that an index is in the range of its dimension.
-fn in_range(s: &Stmt, tensor: &Symbol, dimension: usize, index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
-    let cond = Expr::int(0).less_eq(index).and(&index.less(size));
-    let message = vec![
-        MessagePart::Text("index ".into()),
-        MessagePart::Value(index.clone()),
-        MessagePart::Text(format!(" is out of range for dimension {dimension} of `{tensor}`, which has size ")),
-        MessagePart::Value(size.clone()),
-    ];
-    let origin = s.origin().derive("structured", "range");
-    let check = Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone());
-    match guard.as_bool() {
-        Some(true) => check,
-        _ => Stmt::new(StmtKind::If { cond: guard.clone(), then: check, otherwise: None }, origin),
-    }
-}
-
-fn is_iterator_of(e: &Expr, iter: &Symbol) -> bool {
-    matches!(e.kind(), ExprKind::Var(s) if s == iter)
-}
-
-/// Whether an index is the iterator of a loop around that stays in the range of the dimension: the position that is
-/// computed of it is that of its coordinate then.
-fn is_coordinate(index: &Expr, size: &Expr, bound: &Scope) -> bool {
-    let ExprKind::Var(s) = index.kind() else { return false };
-    let Some(Some([begin, end])) = bound.get(s) else { return false };
-    begin.as_int().is_some_and(|b| b >= 0) && end == size
 }
 
 /// The range of a loop that counts one by one.

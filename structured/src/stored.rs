@@ -1,5 +1,6 @@
 //! Tensors in a format, as data: the arrays of their levels, and their elements.
 
+use crate::coordinates::{Sorted, ranges};
 use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
 use std::fmt;
 use taffeta_ast::format::{Format, Level, LevelKind};
@@ -112,28 +113,27 @@ impl Stored {
         if let Some(outside) = indices.chunks_exact(ndim.max(1)).find(|at| !inside(at)) {
             return Err(Unpackable::OutOfRange(outside.to_vec()));
         }
-        let order = format.order();
-        let Sorted { coordinates, depths, elements } = Sorted::of(shape, &order, indices, elements);
-        let given = |e: usize| {
-            let mut at = vec![0; ndim];
-            order.iter().zip(&coordinates).for_each(|(d, own)| at[*d] = own[e]);
-            at
-        };
+        let Sorted { coordinates, depths, indices, elements } = Sorted::of(shape, format, indices, elements);
+        let given = |e: usize| indices[e * ndim..(e + 1) * ndim].to_vec();
+        let ranges = ranges(format, shape);
 
         let mut positions = vec![0i64; elements.len()];
         let outermost = vec![0i64; elements.len()];
         let mut count = 1i64;
         let (mut arrays, mut hidden) = (Vec::new(), Vec::new());
-        for (k, (level, dimension)) in format.levels.iter().zip(&order).enumerate() {
+        let last = format.levels.len();
+        for (k, level) in format.levels.iter().enumerate() {
             let kind = levels::of(level.kind).ok_or(Unpackable::Level(*level))?;
-            room(level.kind, count, shape[*dimension] as i64)?;
-            let unique = (k..ndim).find(|k| format.levels[*k].unique).unwrap_or(ndim);
+            let numbers = || coordinates[k].iter().max().map_or(0, |most| most + 1);
+            let size = ranges[k].1.unwrap_or_else(numbers);
+            room(level.kind, count, size)?;
+            let unique = (k..last).find(|k| format.levels[*k].unique).unwrap_or(last);
             let mut packing = Packing {
                 positions: &mut positions,
                 coordinates: &coordinates[k],
                 parents: if k == 0 { &outermost } else { &coordinates[k - 1] },
                 count: &mut count,
-                size: shape[*dimension] as i64,
+                size,
                 value: &|e| elements.get(e),
                 fill: format.fill.unwrap_or(Literal::zero(elements.dtype())),
                 begins: &|e| depths[e] <= unique,
@@ -202,37 +202,42 @@ impl Stored {
         // What the levels above store: the coordinates, outermost first, with the position below them.
         let mut found: Vec<(Vec<i64>, i64)> = vec![(Vec::new(), 0)];
         let mut count = 1;
-        for (level, dimension) in self.format.levels.iter().zip(self.format.order()) {
+        let ranges = ranges(&self.format, &self.shape);
+        for (k, level) in self.format.levels.iter().enumerate() {
             let kind = levels::of(level.kind).unwrap_or_else(|| unreachable!("`pack` knows its levels"));
             let own: Vec<Vec<i64>> = arrays.by_ref().take(kind.arrays().len()).map(integers).collect();
             // Levels that have others below them have one coordinate for each position.
             let mut at: Vec<Option<usize>> = vec![None; count as usize];
             found.iter().enumerate().for_each(|(k, (_, p))| at[*p as usize] = Some(k));
             let path = |p: i64| at[p as usize].map_or(&[][..], |k| &found[k].0);
-            let size = self.shape[dimension] as i64;
+            let own_hidden: Vec<Expr> = hidden.by_ref().take(kind.hidden().len()).collect();
+            let counted = || own_hidden.first().and_then(Expr::as_int).unwrap_or(0);
+            let size = ranges[k].1.unwrap_or_else(counted);
             // Without an array that is as long as that.
-            if level.kind.facts().full {
+            if level.kind.facts().full || level.kind == LevelKind::Range {
                 fits(i128::from(count) * i128::from(size) * 16)?;
             }
             let parent = |p: i64| path(p).last().copied().unwrap_or(0);
-            let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent });
+            let by = self.format.derived(k).filter(|_| level.kind == LevelKind::Offset);
+            let derived =
+                |p: i64| by.as_ref().and_then(|c| c.value(&raw(path(p), &ranges))).map_or(0, |c| c - ranges[k].0);
+            let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent, derived: &derived });
             // A position that is left unused has no fibre.
             let entries = entries.iter().filter(|e| at[e.above as usize].is_some());
             let below = entries.map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
             let below = below.collect();
-            let hidden = hidden.by_ref().take(kind.hidden().len()).collect();
-            let counts = Counts { above: Expr::int(count), size: Expr::int(size), hidden };
+            let counts = Counts { above: Expr::int(count), size: Expr::int(size), hidden: own_hidden };
             count = kind.positions(&counts).as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
             found = below;
         }
-        let order = self.format.order();
+        let ndim = self.shape.len();
         let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
+        let found = self.placed(&found, &ranges);
         let mut elements = Buffer::zeros(values.dtype(), found.len());
-        let mut indices = vec![0; found.len() * order.len()];
-        for (e, (coordinates, position)) in found.iter().enumerate() {
+        let mut indices = Vec::with_capacity(found.len() * ndim);
+        for (e, (at, position)) in found.iter().enumerate() {
             elements.set(e, values.get(*position as usize));
-            let at = &mut indices[e * order.len()..];
-            order.iter().zip(coordinates).for_each(|(d, c)| at[*d] = *c);
+            indices.extend(at);
         }
         let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
         let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
@@ -249,44 +254,28 @@ impl Stored {
         Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
     }
 
+    /// Coordinates, with positions, as indices. Those that are outside of the tensor are left out: levels that store
+    /// regions have room beside it.
+    fn placed(&self, found: &[(Vec<i64>, i64)], ranges: &[(i64, Option<i64>)]) -> Vec<(Vec<i64>, i64)> {
+        let by = self.format.indices(self.shape.len());
+        let inside = |at: &[i64]| at.iter().zip(&self.shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
+        let one = |(coordinates, position): &(Vec<i64>, i64)| {
+            let coordinates = raw(coordinates, ranges);
+            let at: Vec<i64> = by.iter().map(|c| c.as_ref()?.value(&coordinates)).collect::<Option<_>>()?;
+            inside(&at).then_some((at, *position))
+        };
+        found.iter().filter_map(one).collect()
+    }
+
     /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.
     pub fn hidden(&self) -> &[i64] {
         &self.hidden
     }
 }
 
-/// Elements in the order of a format's levels, each place once.
-struct Sorted {
-    /// For each level, one for each element.
-    coordinates: Vec<Vec<i64>>,
-    /// For each element, the first level at which its coordinates differ from those of the one before it.
-    depths: Vec<usize>,
-    elements: Buffer,
-}
-
-impl Sorted {
-    fn of(shape: &[usize], order: &[usize], indices: &[i64], elements: &Buffer) -> Sorted {
-        let ndim = order.len();
-        let sorted = coordinates::sorted(shape, order, indices);
-        let at = |e: usize, d: usize| indices[e * ndim + d];
-        // Of what stands at one place, the first.
-        let (mut firsts, mut depths): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-        let mut positions = Vec::with_capacity(sorted.len());
-        let mut before = None;
-        for e in &sorted {
-            let depth = before.map_or(Some(0), |before| order.iter().position(|d| at(before, *d) != at(*e, *d)));
-            if let Some(depth) = depth {
-                firsts.push(*e);
-                depths.push(depth);
-            }
-            positions.push(firsts.len() as i64 - 1);
-            before = Some(*e);
-        }
-        let mut summed = Buffer::zeros(elements.dtype(), firsts.len());
-        coordinates::place(elements, &sorted, &positions, &mut summed);
-        let coordinates = order.iter().map(|d| firsts.iter().map(|e| at(*e, *d)).collect()).collect();
-        Sorted { coordinates, depths, elements: summed }
-    }
+/// What the format says of coordinates that are counted from the least.
+fn raw(coordinates: &[i64], ranges: &[(i64, Option<i64>)]) -> Vec<i64> {
+    coordinates.iter().zip(ranges).map(|(c, (low, _))| c + low).collect()
 }
 
 /// Whether there is memory for the arrays of a level, of whose positions above there are `above`. How many there are
@@ -294,7 +283,12 @@ impl Sorted {
 fn room(kind: LevelKind, above: i64, size: i64) -> Result<(), Unpackable> {
     match kind {
         // They have no arrays.
-        LevelKind::Dense | LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric => Ok(()),
+        LevelKind::Dense
+        | LevelKind::Range
+        | LevelKind::Offset
+        | LevelKind::LowerTriangular
+        | LevelKind::UpperTriangular
+        | LevelKind::Symmetric => Ok(()),
         LevelKind::Bytemap | LevelKind::Bitmap => fits(i128::from(above) * i128::from(size) * 8),
         // A number for each position above, of 8 bytes and of the type of indices.
         _ => fits((i128::from(above) + 1) * 16),

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
-use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::format::{Format, Level, LevelKind, Named, named};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable};
 
@@ -265,6 +265,23 @@ fn what_stands_twice_is_summed_before_it_is_stored() {
     assert_eq!(arrays, ["0 3", "0 0 1", "1 2 2", "0 1 3 4", "4 0 3 3", "1 2 3 4"]);
 }
 
+/// Diagonals and blocks, with room for what is beside the matrix.
+#[test]
+fn pictures_of_remapped_formats() {
+    let arrays = |format: &Format, rows: &str| {
+        let (shape, indices, elements) = picture(rows);
+        let stored = Stored::pack(&shape, format, &indices, &elements).unwrap_or_else(|e| panic!("{e}"));
+        stored.arrays().iter().map(numbers).collect::<Vec<_>>()
+    };
+    let dia = Named::Dia.format(2).expect("of matrices");
+    assert_eq!(arrays(&dia, "a b . c\n. d e .\n. . . f"), ["2 3 5", "1 4 0 2 5 6 3 0 0"]);
+    let ell = Named::Ell.format(2).expect("of matrices");
+    assert_eq!(arrays(&ell, ". a . b\n. . . .\nc . . ."), ["2", "1 4 0 3 4 4", "1 0 3 2 0 0"]);
+    let blocks = named::bcsr(2, 3);
+    let rows = "a . . .\nb . . c\n. . . d";
+    assert_eq!(arrays(&blocks, rows), ["0 2 3", "0 1 1", "1 0 0 2 0 0 0 0 0 3 0 0 4 0 0 0 0 0"]);
+}
+
 /// What is stored is what was given, and what levels that store whole regions store besides: the fill, or what is equal
 /// to it across a symmetry.
 #[track_caller]
@@ -303,7 +320,10 @@ fn holds(stored: &Stored, given: &Value, format: &Format) {
 }
 
 fn round(format: &Format, seed: u64) {
-    let Drawn { format, stored, given } = random::tensor(format, seed);
+    packed_and_read(random::tensor(format, seed));
+}
+
+fn packed_and_read(Drawn { format, stored, given }: Drawn) {
     let index = format.levels[0].index.unwrap_or(DType::I32);
     let (_, arrays) = stored.arrays().split_last().expect("the elements");
     assert!(arrays.iter().all(|a| [index, DType::U8].contains(&a.data().dtype())), "{format}");
@@ -331,6 +351,11 @@ fn levels_below_two_others() {
     all.iter().enumerate().for_each(|(k, f)| (0..5).for_each(|seed| round(f, seed + 5 * k as u64)));
 }
 
+#[test]
+fn remapped_levels() {
+    random::remapped().iter().for_each(|f| (0..200).for_each(|seed| packed_and_read(random::remapped_matrix(f, seed))));
+}
+
 /// Each type of indices holds as much as it says and no more.
 #[test]
 fn indices_that_are_too_large_are_refused() {
@@ -347,7 +372,7 @@ fn indices_that_are_too_large_are_refused() {
     let many: Vec<i64> = (0..300).collect();
     let different: Vec<f64> = (0..300).map(f64::from).collect();
     let candidates = [(&many[..], &different[..]), (&many, &[1.0; 300]), (&[299], &[1.0])];
-    for kind in LevelKind::ALL.iter().filter(|k| k.has_indices()) {
+    for kind in LevelKind::ALL.iter().filter(|k| k.has_indices() && **k != LevelKind::Sliced) {
         let pack = |index: DType, (at, elements): (&[i64], &[f64])| {
             let own = Level { index: Some(index), ..Level::new(*kind) };
             let elements = Buffer::F64(elements.to_vec());

@@ -301,6 +301,7 @@ fn loops_that_do_something_everywhere() {
                     for j.p in range(j_A_first, j_A_last):
                         assume(0 <= j.p and j.p < A_n1)
                         assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        assume(1 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m - 1)
                         for j in range(j_next, cast(A_crd1[j.p], i64)):
                             assume(1 <= j and j < m - 1)
                             y[cast(A_crd0[i.p], i64), j] = before

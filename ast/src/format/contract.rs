@@ -60,6 +60,17 @@ pub enum Rule {
         /// Whether it can be `size`.
         or_size: bool,
     },
+    /// Each element of an array is larger than the one before it.
+    Rises {
+        /// The array.
+        array: usize,
+    },
+    /// The coordinates of each fibre rise from slot to slot, up to those that are left over, which have the dimension's
+    /// size. (Below a level of slots: those of slot 0 for all fibres come first, then those of slot 1.)
+    Slots {
+        /// The coordinates.
+        crd: usize,
+    },
     /// Positions in a row that have all coordinates of the levels above in common have coordinates here that do not
     /// fall. Levels above are lists ([`Contract::list`]), up to the first that has a partition.
     Tuples {

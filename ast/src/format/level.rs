@@ -38,6 +38,14 @@ pub enum LevelKind {
     Symmetric,
     /// At most one coordinate for each fibre.
     Point,
+    /// Every coordinate that those above leave room for in the tensor.
+    Range,
+    /// The coordinate that those above determine.
+    Offset,
+    /// Those coordinates that some fibre has, the same for all fibres.
+    Squeezed,
+    /// The numbers from 0 that elements have in the fullest fibre, the same for all fibres.
+    Sliced,
 }
 
 /// What is true of a level whatever it holds (format abstraction, section 3.2).
@@ -121,6 +129,10 @@ kinds! {
     UpperTriangular "triangular":         false true    true   false      true    true   true,      false;
     Symmetric       "symmetric":          true  true    true   false      true    true   false,     false;
     Point           "point":              false true    true   false      false   true   true,      true;
+    Range           "range":              false true    true   false      false   true   true,      false;
+    Offset          "offset":             false true    true   true       true    true   true,      false;
+    Squeezed        "squeezed":           false true    true   false      true    false  true,      true;
+    Sliced          "sliced":             true  true    true   false      true    true   true,      true;
 }
 
 impl LevelKind {
@@ -134,8 +146,9 @@ impl LevelKind {
     pub fn stores_regions(self) -> bool {
         use LevelKind::*;
         match self {
-            Compressed | Singleton | Hashed | Bytemap | Bitmap | Blocklist | Point => false,
-            Dense | Banded | Ragged | RunLength | PackBits | LowerTriangular | UpperTriangular | Symmetric => true,
+            Compressed | Singleton | Hashed | Bytemap | Bitmap | Blocklist | Point | Sliced => false,
+            Dense | Banded | Ragged | RunLength | PackBits | LowerTriangular | UpperTriangular | Symmetric | Range
+            | Offset | Squeezed => true,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Formats that have a name in the language, for tensors of so many dimensions.
 
-use super::{Format, Level, LevelKind};
+use super::{Coord, Format, Key, Level, LevelKind};
+use crate::dtype::DType;
+use crate::op::Op;
 
 /// A format by name: some are one for each number of dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +37,24 @@ pub enum Named {
     LowerTriangular,
     /// The elements on the diagonal and above.
     UpperTriangular,
+    /// Those diagonals that have elements, each whole.
+    Dia,
+    /// So many columns for each row as the fullest one needs.
+    Ell,
+    /// Blocks of 128 in every dimension along a curve, of each a list of places in it (HiCOO).
+    Hicoo,
+}
+
+/// Coordinates in one block, in each dimension (HiCOO).
+const HICOO: i64 = 128;
+
+/// The format of matrices `bcsr(r, c)`: blocks of so many rows and columns, each whole; of each row of blocks, a list.
+pub fn bcsr(rows: i64, columns: i64) -> Format {
+    use LevelKind::{Compressed, Dense};
+    let of = |op: Op, dim: usize, by: i64| Coord::apply(op, Coord::Dim(dim), Coord::Int(by));
+    let levels = [Dense, Compressed, Dense, Dense].map(Level::new).to_vec();
+    let [quotient, rest] = [Op::FloorDiv, Op::Mod].map(|op| [of(op, 0, rows), of(op, 1, columns)]);
+    Format::new(levels).remapped([quotient, rest].concat(), Vec::new())
 }
 
 impl Named {
@@ -55,6 +75,9 @@ impl Named {
         ("symmetric", Named::Symmetric),
         ("lower_triangular", Named::LowerTriangular),
         ("upper_triangular", Named::UpperTriangular),
+        ("dia", Named::Dia),
+        ("ell", Named::Ell),
+        ("hicoo", Named::Hicoo),
     ];
 
     /// The format of that name.
@@ -100,6 +123,27 @@ impl Named {
             Named::Symmetric => matrix([Dense, Symmetric]),
             Named::LowerTriangular => matrix([Dense, LowerTriangular]),
             Named::UpperTriangular => matrix([Dense, UpperTriangular]),
+            Named::Dia => (ndim == 2).then(|| {
+                let diagonal = Coord::apply(Op::Sub, Coord::Dim(1), Coord::Dim(0));
+                of(&[Squeezed, Range, Offset]).remapped(vec![diagonal, Coord::Dim(0), Coord::Dim(1)], Vec::new())
+            }),
+            Named::Ell => (ndim == 2).then(|| {
+                let counter = Coord::Counter([Coord::Dim(0)].into());
+                of(&[Sliced, Dense, Singleton]).remapped(vec![counter, Coord::Dim(0), Coord::Dim(1)], Vec::new())
+            }),
+            Named::Hicoo => (ndim > 0).then(|| {
+                // Blocks, then places in them.
+                let all = |op: Op| (0..ndim).map(move |d| Coord::apply(op, Coord::Dim(d), Coord::Int(HICOO)));
+                let list = |kind: LevelKind, last: bool| Level { ordered: false, unique: last, ..Level::new(kind) };
+                let lists = |index: Option<DType>| {
+                    let kind = |k: usize| if k == 0 { Compressed } else { Singleton };
+                    (0..ndim).map(move |k| Level { index, ..list(kind(k), k + 1 == ndim) })
+                };
+                let levels = lists(None).chain(lists(Some(DType::U8))).collect();
+                let key = |before: usize, op: Op| Key { before, coord: Coord::Morton(all(op).collect()) };
+                let coords = all(Op::FloorDiv).chain(all(Op::Mod)).collect();
+                Format::new(levels).remapped(coords, vec![key(0, Op::FloorDiv), key(ndim, Op::Mod)])
+            }),
         }
     }
 }

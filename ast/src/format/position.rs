@@ -1,6 +1,7 @@
 //! Which level may stand where: each needs facts of the level above it, and some of being the last.
 
-use super::{Coord, Format, Level, LevelKind};
+use super::{Coord, Format, Level, LevelKind, coord};
+use crate::expr::Expr;
 use std::fmt;
 
 /// Why a format is not one.
@@ -31,6 +32,10 @@ impl Format {
             let help = (!help.is_empty()).then(|| help.to_string());
             Err(Misplaced { level: None, message, help })
         };
+        if self.is_remapped() {
+            self.check_remap(ndim)?;
+            return (0..self.levels.len()).try_for_each(|k| self.place(k));
+        }
         if self.levels.len() != ndim || self.coords.len() != ndim {
             let levels = match self.levels.len() {
                 1 => "one level".to_string(),
@@ -38,14 +43,121 @@ impl Format {
             };
             return whole(format!("a format of {levels} cannot store {ndim} dimensions"), "give it one level for each");
         }
-        let mut order = self.order();
-        order.sort_unstable();
-        if !order.iter().copied().eq(0..ndim) {
-            let stored: Vec<String> = self.order().iter().map(usize::to_string).collect();
+        let order = self.order().unwrap_or_default();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..ndim) {
+            let stored: Vec<String> = order.iter().map(usize::to_string).collect();
             let text = format!("`order=` stores the dimensions {}, and there are {ndim}", stored.join(", "));
             return whole(text, "name each dimension once: `order=(1, 0)`");
         }
         (0..ndim).try_for_each(|k| self.place(k))
+    }
+
+    /// Whether what levels store says where in a tensor of so many dimensions an element is.
+    fn check_remap(&self, ndim: usize) -> Result<(), Misplaced> {
+        let err = |level: Option<usize>, message: String, help: &str| {
+            Err(Misplaced { level, message, help: (!help.is_empty()).then(|| help.to_string()) })
+        };
+        let (given, levels) = (self.coords.len(), self.levels.len());
+        if given != levels {
+            let text = format!("`remap=` gives {given} coordinates, and there are {levels} levels");
+            return err(None, text, "it returns one for each level, and any number of `order(…)`");
+        }
+        let all = || self.coords.iter().chain(self.keys.iter().map(|k| &k.coord));
+        let most = all().flat_map(Coord::dims).max().map_or(0, |d| d + 1);
+        if most > ndim {
+            return err(None, format!("`remap=` is one of {most} dimensions, and there are {ndim}"), "");
+        }
+        let names = coord::names(ndim);
+        // (Whether there is a range does not depend on sizes.)
+        let some = vec![Expr::int(7); ndim];
+        if let Some(large) = all().find(|c| !c.is_small()) {
+            let text = format!("computing `{large}` may take more than 64 bits");
+            return err(None, text, "multiply by less than 256 in all");
+        }
+        if let Some(key) = self.keys.iter().find(|k| matches!(k.coord, Coord::Counter(_))) {
+            return err(None, format!("`order({})`: a counter says nothing of order", key.coord), "leave it out");
+        }
+        for (k, (c, level)) in self.coords.iter().zip(self.levels.iter()).enumerate() {
+            match (c, level.kind) {
+                (Coord::Counter(of), LevelKind::Sliced) => self.check_slots(k, of)?,
+                (Coord::Counter(_), _) => {
+                    let text =
+                        format!("`{level}` stores the counter `{c}`, of which it is not known how far it counts");
+                    return err(Some(k), text, "the level of a counter is `sliced`");
+                }
+                (_, LevelKind::Sliced) => {
+                    return err(Some(k), "`sliced` stores a counter, and there is none".into(), "write `counter(i)`");
+                }
+                _ if c.range(&some).is_none() => {
+                    let text = format!("`{level}` stores `{c}`, of which no bounds are known");
+                    let help = "dimensions with constants have some: `i + 1`, `j - i`, `i // 4`, `i % 4`, `i & 3`";
+                    return err(Some(k), text, help);
+                }
+                _ => {}
+            }
+        }
+        match self.indices(ndim).iter().position(Option::is_none) {
+            None => self.check_keys(),
+            Some(d) => {
+                let name = &names[d];
+                let text = format!("no level says the index `{name}`: elements that differ in it alone would be one");
+                err(
+                    None,
+                    text,
+                    &format!("store `{name}`, or what it can be computed of, such as `{name} // 4` and `{name} % 4`"),
+                )
+            }
+        }
+    }
+
+    /// Whether slots are the outermost level, above those of the fibres that they are slots of.
+    fn check_slots(&self, k: usize, of: &[Coord]) -> Result<(), Misplaced> {
+        let err = |message: &str| {
+            let help = "write `format(sliced, dense, singleton, remap=f)`, where f returns `(counter(i), i, j)`";
+            Err(Misplaced { level: Some(k), message: message.to_string(), help: Some(help.to_string()) })
+        };
+        let [_, fibres @ .., last] = &self.levels[..] else {
+            return err("`sliced` has slots for what levels below say");
+        };
+        let computed = fibres.iter().all(|l| matches!(l.kind, LevelKind::Dense));
+        if k > 0 || !computed || last.kind != LevelKind::Singleton || !last.ordered || !last.unique {
+            return err("`sliced` is the outermost level, above `dense` ones and `singleton`, which is in order");
+        }
+        let own = &self.coords[1..self.coords.len() - 1];
+        if own.len() != of.len() || !own.iter().all(|c| of.contains(c)) || !self.keys.is_empty() {
+            return err("`sliced` counts the elements that have in common what the levels `dense` below it store");
+        }
+        Ok(())
+    }
+
+    /// Whether levels know that keys put elements in another order: up to the level whose coordinate, with those above,
+    /// says the key, they are not ordered, and those before it not unique.
+    fn check_keys(&self) -> Result<(), Misplaced> {
+        for key in self.keys.iter() {
+            let says = |k: &usize| self.says(k + 1, &key.coord);
+            let to = (0..self.levels.len()).find(says).unwrap_or(self.levels.len() - 1);
+            for k in key.before..=to {
+                let level = self.levels[k];
+                let missing = match (level.ordered && level.kind.facts().ordered, level.unique && k < to) {
+                    (true, true) => "unique=False, ordered=False",
+                    (true, false) => "ordered=False",
+                    (false, true) => "unique=False",
+                    (false, false) => continue,
+                };
+                let (key, name) = (&key.coord, level.kind.name());
+                let message = format!("`order({key})` puts the coordinates of `{level}` in another order");
+                let help = match level.kind.has_lists() {
+                    true => format!("write `{name}({missing})`, or the key behind it"),
+                    false => {
+                        "a level of lists can have any order: `compressed(unique=False, ordered=False)`".to_string()
+                    }
+                };
+                return Err(Misplaced { level: Some(k), message, help: Some(help) });
+            }
+        }
+        Ok(())
     }
 
     /// Whether level `k` may stand there.
@@ -68,7 +180,22 @@ impl Format {
             let why = format!("`{name}` {text} (`{above}`), and is not branchless: the two could not be told apart");
             return err(why, "below `compressed(unique=False)` stands `singleton`");
         }
+        let plain = |k: usize| matches!(self.coords[k], Coord::Dim(_));
         match level.kind {
+            LevelKind::Range if !self.is_remapped() => err(
+                "`range` has the coordinates that those above leave room for, and nothing limits them here".into(),
+                "write `dense`, or say with `remap=` what the levels store",
+            ),
+            LevelKind::Offset if self.derived(k).is_none() => {
+                let text = "`offset` has the coordinate that those above determine, and they do not determine this one";
+                err(text.to_string(), "say with `remap=` what the levels store: `(j - i, i, j)`")
+            }
+            LevelKind::Sliced if !matches!(self.coords[k], Coord::Counter(_)) => err(
+                "`sliced` stores a counter, and there is none".into(),
+                "say with `remap=` what the levels store: `(counter(i), i, j)`",
+            ),
+            // Slots that are left empty are told apart by the coordinate.
+            LevelKind::Singleton if self.levels[..k].iter().any(|l| l.kind == LevelKind::Sliced) => Ok(()),
             LevelKind::Singleton if above.is_none_or(|a| a.unique) => {
                 let text = "`singleton` has one coordinate for each position of a level above that is not unique, and \
                             there is none";
@@ -78,7 +205,7 @@ impl Format {
                 )
             }
             LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric
-                if above.is_none_or(|a| a.kind != LevelKind::Dense) =>
+                if above.is_none_or(|a| a.kind != LevelKind::Dense) || !plain(k) || !plain(k - 1) =>
             {
                 let text = format!("`{name}` is half of a matrix, and needs a full level above it: `dense`");
                 err(text, &format!("write `format(dense, {level})`"))
@@ -94,12 +221,14 @@ impl Format {
 
     /// Levels that are half of a square matrix, with its two dimensions, which are of one size.
     pub fn squares(&self) -> impl Iterator<Item = (Level, [usize; 2])> {
-        let order = self.order();
         let half = |l: &Level| {
             matches!(l.kind, LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric)
         };
         let found = (1..self.levels.len()).filter(move |k| half(&self.levels[*k]));
-        found.map(move |k| (self.levels[k], [order[k - 1], order[k]]))
+        found.filter_map(|k| match (&self.coords[k - 1], &self.coords[k]) {
+            (Coord::Dim(a), Coord::Dim(b)) => Some((self.levels[k], [*a, *b])),
+            _ => None,
+        })
     }
 
     /// Whether level `k` stores that dimension and nothing else.

@@ -3,7 +3,7 @@
 use super::expr::{element, expected, standalone};
 use super::names::{Names, entry};
 use crate::expr::{Access, Expr, ExprKind};
-use crate::format::Pattern;
+use crate::format::{Pattern, coord};
 use crate::func::{Func, Param, ParamMode};
 use crate::op::ReduceOp;
 use crate::stmt::{
@@ -23,6 +23,8 @@ pub(super) struct Printer {
     params: FxHashSet<Symbol>,
     /// The parameters that patterns are of.
     patterns: FxHashMap<Pattern, Symbol>,
+    /// Functions that remap what parameters store, by what they return.
+    remaps: Vec<(String, String)>,
     /// What schedules call loops, where that is to be said.
     selectors: FxHashMap<StmtId, String>,
 }
@@ -53,6 +55,7 @@ impl Printer {
         for p in f.params.iter().rev() {
             self.patterns.extend(p.tensor.format.pattern.map(|pattern| (pattern, p.tensor.symbol.clone())));
         }
+        f.params.iter().for_each(|p| self.remap(&p.tensor));
         let params: Vec<String> = f.params.iter().map(|p| self.param(p)).collect();
         let results: Vec<String> = f.results.iter().map(|t| self.annotation(t)).collect();
         let returns = match results.as_slice() {
@@ -298,6 +301,21 @@ impl Printer {
         }
     }
 
+    /// The function that says what the levels of a tensor store, before the program.
+    fn remap(&mut self, t: &Tensor) {
+        let returned = t.format.remap();
+        if !t.format.is_remapped() || self.remaps.iter().any(|(known, _)| *known == returned) {
+            return;
+        }
+        let symbol = Symbol::new(format!("{}_remap", t.symbol.name()));
+        self.names.bind(&symbol, false);
+        let name = self.names.text(&symbol);
+        self.line(&format!("def {name}({}):", coord::names(t.ndim()).join(", ")));
+        self.line(&format!("    return {returned}"));
+        self.out.push_str("\n\n");
+        self.remaps.push((returned, name));
+    }
+
     fn param(&self, p: &Param) -> String {
         let annotation = self.annotation(&p.tensor);
         let name = self.names.text(&p.tensor.symbol);
@@ -313,7 +331,11 @@ impl Printer {
         let of = t.format.pattern.and_then(|p| self.patterns.get(&p)).filter(|of| **of != t.symbol);
         match of {
             _ if t.format.is_dense() => dense,
-            None => format!("{dense} @ {}", t.format),
+            None => {
+                let returned = t.format.remap();
+                let name = self.remaps.iter().find(|(known, _)| *known == returned).map_or(&returned, |(_, name)| name);
+                format!("{dense} @ {}", t.format.text_with(name))
+            }
             Some(of) => {
                 let drops = if t.format.drops { ", drop=True" } else { "" };
                 format!("{dense} @ pattern({}{drops})", self.names.text(of))

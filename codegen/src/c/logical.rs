@@ -9,7 +9,7 @@ use super::writer::{comment, string};
 use crate::abi;
 use crate::lower::{Logical, LogicalLevel, Lowered};
 use crate::signature::{Passing, TensorSig};
-use taffeta_ast::format::{Contract, Counted, Rule};
+use taffeta_ast::format::{Contract, Counted, LevelKind, Rule};
 use taffeta_ast::{DType, Literal, Symbol};
 
 /// What the names of functions and tables end with, behind the entry's.
@@ -211,6 +211,8 @@ struct Placed<'l> {
     /// The lists above: where their coordinates are, outermost first, and the partition of the first one.
     lists: Vec<usize>,
     parts: Option<usize>,
+    /// The number of slots of the outermost level, if it is one of slots.
+    slots: Option<Symbol>,
 }
 
 impl Placed<'_> {
@@ -227,8 +229,10 @@ fn levels<'l>(logical: &'l Logical, params: &'l Params) -> impl Iterator<Item = 
     structured(logical).flat_map(|(k, levels)| {
         let mut first = params.first[k];
         let (mut lists, mut parts) = (Vec::new(), None);
+        let slots = levels.first().filter(|l| l.kind == LevelKind::Sliced).and_then(|l| l.hidden.first()).cloned();
         levels.iter().map(move |level| {
-            let placed = Placed { level, first, lists: lists.clone(), parts };
+            let slots = slots.clone();
+            let placed = Placed { level, first, lists: lists.clone(), parts, slots };
             match placed.contract().list {
                 Some((None, crd)) => lists.push(first + crd),
                 Some((Some(pos), crd)) => (lists, parts) = (vec![first + crd], Some(first + pos)),
@@ -272,6 +276,11 @@ fn rule_call(e: &mut Emitter<'_>, flat: &Unit, level: &Placed<'_>, rule: &Rule) 
         Rule::Range { array: a, or_size } => {
             let most = if or_size { size.clone() } else { format!("{size} - 1") };
             format!("wf_check_range(ctx, {}, {most}, {size})", array(flat, at(a)))
+        }
+        Rule::Rises { array: a } => format!("wf_check_rises(ctx, {})", array(flat, at(a))),
+        Rule::Slots { crd } => {
+            let slots = level.slots.as_ref().map_or("0", |h| &flat.sizes[size_of(flat, h)].1);
+            format!("wf_check_slots(ctx, {}, {slots}, {size})", array(flat, at(crd)))
         }
         Rule::Tuples { crd, unique } => {
             // Without a list that has parts, no two positions are below one.

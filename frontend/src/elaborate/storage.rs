@@ -1,7 +1,6 @@
 //! Storage (language.md, section 7): what `format(…)`, the levels in it and the names of formats evaluate to, and the
 //! format that an annotation's `@` gives to a tensor.
 
-use super::builtin::Builtin;
 use super::call::Arg;
 use super::report::counted;
 use super::value::Value;
@@ -9,7 +8,7 @@ use super::{Elab, R};
 use crate::syntax;
 use std::fmt;
 use std::sync::Arc;
-use taffeta_ast::format::{Format, Level, LevelKind, Misplaced, Named, Pattern};
+use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, named};
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
 /// What a name or a call of section 7 stands for.
@@ -23,8 +22,8 @@ pub(crate) enum Storage {
     Format(Arc<Composed>),
     /// `pattern(A)`: stored where `A` is.
     Pattern(Arc<Followed>),
-    /// A level or format that programs cannot have yet.
-    Later(&'static str),
+    /// `bcsr`, which takes the size of its blocks.
+    Blocks,
 }
 
 /// A format with the places of its levels.
@@ -42,21 +41,18 @@ pub(crate) struct Followed {
     shape: Vec<Expr>,
 }
 
-/// Those that a remapping comes with.
-const LATER: [&str; 6] = ["squeezed", "sliced", "dia", "ell", "bcsr", "hicoo"];
-
 impl Storage {
     /// The level or format of that name. `packbits`, `ragged` and `symmetric` are both: levels here, whose format
     /// [`Elab::storage`] knows.
     pub(crate) fn find(name: &str) -> Option<Storage> {
         let level = || LevelKind::ALL.iter().find(|k| k.name() == name).map(|k| Storage::Level(Level::new(*k)));
-        let later = || LATER.iter().find(|l| **l == name).map(|l| Storage::Later(l));
-        level().or_else(|| Named::find(name).map(Storage::Named)).or_else(later)
+        let blocks = || (name == "bcsr").then_some(Storage::Blocks);
+        level().or_else(|| Named::find(name).map(Storage::Named)).or_else(blocks)
     }
 
     /// All names, for proposals.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        LevelKind::ALL.iter().map(|k| k.name()).chain(Named::ALL.iter().map(|(n, _)| *n)).chain(LATER)
+        LevelKind::ALL.iter().map(|k| k.name()).chain(Named::ALL.iter().map(|(n, _)| *n)).chain(["bcsr"])
     }
 
     /// What it is, for messages.
@@ -66,7 +62,7 @@ impl Storage {
             Storage::Named(n) => format!("the format `{}`", n.name()),
             Storage::Format(f) => format!("the format `{}`", f.format),
             Storage::Pattern(p) => format!("the pattern of `{}`", p.name),
-            Storage::Later(name) => format!("`{name}`"),
+            Storage::Blocks => "the format `bcsr`, which takes the size of its blocks".to_string(),
         }
     }
 }
@@ -78,7 +74,7 @@ impl fmt::Display for Storage {
             Storage::Named(n) => f.write_str(n.name()),
             Storage::Format(c) => c.format.fmt(f),
             Storage::Pattern(p) => write!(f, "pattern({})", p.name),
-            Storage::Later(name) => f.write_str(name),
+            Storage::Blocks => f.write_str("bcsr"),
         }
     }
 }
@@ -88,7 +84,7 @@ impl Elab<'_> {
     pub(crate) fn call_storage(&mut self, s: &Storage, args: Vec<Arg>, span: Span) -> R<Value> {
         let mut level = match s {
             Storage::Level(level) => *level,
-            Storage::Later(name) => return self.unsupported(span, &format!("storage with a remapping (`{name}`)")),
+            Storage::Blocks => return self.blocks_call(args, span),
             Storage::Named(_) | Storage::Format(_) | Storage::Pattern(_) => {
                 return self.error_help(
                     "storage::call",
@@ -118,6 +114,24 @@ impl Elab<'_> {
         Ok(Value::Storage(Storage::Level(level)))
     }
 
+    /// `bcsr(4, 3)`
+    fn blocks_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
+        let sizes: Vec<Option<i64>> = args
+            .iter()
+            .map(|(name, v, _)| match v {
+                Value::Int(n) if name.is_none() => i64::try_from(*n).ok().filter(|n| (1..=1 << 20).contains(n)),
+                _ => None,
+            })
+            .collect();
+        let [Some(rows), Some(columns)] = sizes[..] else {
+            let text = "`bcsr` takes the numbers of rows and of columns in a block, which are from 1 to 2^20";
+            return self.error_help("storage::option", span, text, "write `bcsr(4, 4)`");
+        };
+        let format = named::bcsr(rows, columns);
+        let spans = vec![span; format.levels.len()];
+        Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
+    }
+
     fn no_option<T>(&mut self, level: Level, name: Option<&str>, v: &Value, at: Span) -> R<T> {
         let mut options = Vec::new();
         if level.kind.has_lists() {
@@ -144,19 +158,14 @@ impl Elab<'_> {
     /// `format(dense, compressed, order=(1, 0), fill=inf)`
     pub(crate) fn format_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let (mut levels, mut spans, mut order, mut fill) = (Vec::new(), Vec::new(), None, None);
+        let mut remap = None;
         for (name, v, at) in args {
             match (name.as_deref(), v) {
                 (None, Value::Storage(Storage::Level(level))) => {
                     levels.push(level);
                     spans.push(at);
                 }
-                (None, Value::Storage(Storage::Later(name))) => {
-                    return self.unsupported(at, &format!("storage with a remapping (`{name}`)"));
-                }
-                // `range` and `offset` are levels where a remapping says of what.
-                (None, Value::Builtin(Builtin::Range | Builtin::Storage)) | (Some("remap"), _) => {
-                    return self.unsupported(at, "storage with a remapping");
-                }
+                (Some("remap"), v) => remap = Some((self.remap_argument(&v, at)?, at)),
                 (Some("order"), v) => order = Some((self.order_argument(&v, at)?, at)),
                 (Some("fill"), v) => match v.lazy().and_then(|l| l.expr.as_literal()) {
                     Some(f) => fill = Some(f),
@@ -166,7 +175,8 @@ impl Elab<'_> {
                         return self.error("storage::fill", at, text);
                     }
                 },
-                // A name of the program that hides a level, such as that of the printed program itself.
+                // A word that is a level here and something else elsewhere (`range`, `offset`), or a name of the program
+                // that hides a level, such as that of the printed program itself.
                 (None, _) if let Some(level) = self.level_by_name(at) => {
                     levels.push(level);
                     spans.push(at);
@@ -187,6 +197,26 @@ impl Elab<'_> {
             return self.error_help("storage::level", span, "`format` needs a level", "`format(dense, compressed)`");
         }
         let mut format = Format { fill, ..Format::new(levels) };
+        if let (Some((_, at)), Some(_)) = (&remap, &order) {
+            return self.error_help(
+                "storage::option",
+                *at,
+                "`format` has `order=`, and `remap=` says what the levels store, too".to_string(),
+                "leave `order=` out",
+            );
+        }
+        if let Some((remap, at)) = remap {
+            format = format.remapped(remap.coords, remap.keys);
+            let dims = format.coords.iter().chain(format.keys.iter().map(|k| &k.coord)).flat_map(Coord::dims);
+            let ndim = dims.max().map_or(0, |d| d + 1);
+            if let Err(why) = format.check(ndim) {
+                return match why.level {
+                    None => self.misplaced(&why, &[], at),
+                    Some(_) => self.misplaced(&why, &spans, span),
+                };
+            }
+            return Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))));
+        }
         if let Some((order, at)) = order {
             if order.len() != format.levels.len() {
                 let (named, levels) =
@@ -254,9 +284,6 @@ impl Elab<'_> {
                     return self.misplaced(&why, &[], e.span);
                 }
                 (Some(c.format.clone()), "")
-            }
-            Value::Storage(Storage::Later(name)) => {
-                return self.unsupported(e.span, &format!("storage with a remapping (`{name}`)"));
             }
             Value::Storage(Storage::Pattern(_)) => {
                 return self.unsupported(e.span, "a parameter that is stored where another tensor is");

@@ -12,6 +12,8 @@ pub(super) struct Data<'a> {
     pub(super) size: i64,
     /// The lists above, innermost first.
     pub(super) lists: &'a [List<'a>],
+    /// How many slots the outermost level has, if it is one of slots.
+    pub(super) slots: Option<i64>,
 }
 
 /// The parts that a partition says.
@@ -34,6 +36,8 @@ impl Data<'_> {
                 let most = if or_size { self.size } else { self.size - 1 };
                 (0..all(array).len()).try_for_each(|k| self.within(&self.arrays[array], k, most).map(drop))
             }
+            Rule::Slots { crd } => self.in_slots(&self.arrays[crd]),
+            Rule::Rises { array } => rises(&self.arrays[array]),
             Rule::Tuples { crd, unique } => self.tuples(&self.arrays[crd], unique),
             Rule::Segments { pos, end, ofs, full } => {
                 let mut all_parts = parts(all(pos)).enumerate();
@@ -96,6 +100,23 @@ impl Data<'_> {
                 return pos.broken(format_args!(
                     "has {length} coordinates from {first} on under position {p}, and the dimension has size {size}"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fibre by fibre, from slot to slot.
+    fn in_slots(&self, crd: &Named<'_>) -> Result<(), Unfit> {
+        let slots = self.slots.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let fibres = crd.indices.len().checked_div(slots).unwrap_or(0);
+        for p in 0..fibres {
+            let mut before = -1;
+            for s in 0..slots {
+                let c = crd.indices.at(s * fibres + p);
+                if c < before || c == before && c != self.size {
+                    return crd.broken(format_args!("does not rise in fibre {p}: slot {s} has {c}, after {before}"));
+                }
+                before = c;
             }
         }
         Ok(())
@@ -169,6 +190,16 @@ impl Data<'_> {
         }
         Ok(())
     }
+}
+
+fn rises(array: &Named<'_>) -> Result<(), Unfit> {
+    for k in 1..array.indices.len() {
+        let (before, c) = (array.indices.at(k - 1), array.indices.at(k));
+        if c <= before {
+            return array.broken(format_args!("does not rise: element {k} is {c}, after {before}"));
+        }
+    }
+    Ok(())
 }
 
 fn partition(pos: &Named<'_>, total: i64) -> Result<(), Unfit> {

@@ -61,7 +61,9 @@ impl LevelFormat for Singleton {
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
         // The level above has a position for each coordinate that differs here: `Packing::begins`.
+        // Positions that no element has are those that are left over below `sliced`.
         let mut crd = zeros(*entries.count)?;
+        crd.fill(entries.size);
         for (p, c) in entries.positions.iter().zip(entries.coordinates) {
             crd[*p as usize] = *c;
         }

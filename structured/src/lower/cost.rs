@@ -29,7 +29,6 @@ use super::cursor::Cursor;
 use super::drive::Drive;
 use super::region::Nest;
 use super::steppers::is_sharp;
-use crate::levels;
 use crate::looplet::Lookup;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Expr, Stmt};
@@ -84,7 +83,7 @@ impl Lower {
     pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
-        levels::of(level.level.kind)?.lookup(level, &c.above, at)
+        level.kind()?.lookup(level, &c.above, &c.coordinate(at))
     }
 
     /// The cheapest plan for lists of which nothing is said: a merge, or one of them that is counted.

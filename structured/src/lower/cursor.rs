@@ -2,15 +2,16 @@
 
 use super::search::State;
 use super::steppers::is_sharp;
-use super::{Lower, Scope, guarded, in_range, known, loads};
+use super::{Lower, Scope, guarded, known, loads};
 use crate::access;
-use crate::levels::{self, Above};
+use crate::levels::Above;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use crate::rewrite;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
-use taffeta_ast::{Access, Expr, ExprKind, Literal, Stmt, StmtId, Symbol};
+use taffeta_ast::poly::{self, Poly};
+use taffeta_ast::{Access, Expr, ExprKind, Literal, Op, Stmt, StmtId, Symbol};
 
 /// Indices that an access to a fibre has before its own: the first position, the one after the last, and the
 /// coordinate of the level above.
@@ -23,13 +24,18 @@ pub(super) struct Cursor {
     /// The same fibre of tensors that are stored where this one is.
     pub(super) followers: Vec<Symbol>,
     pub(super) above: Above,
-    /// The index that the accesses have there: the iterator of the loop, or what is known before a statement.
+    /// The index that the accesses have there: the iterator of the loop and a shift, or what is known before a statement.
     pub(super) index: Expr,
+    /// What the index is more than the iterator; 0 before a statement. Coordinates in the looplet are those of the loop:
+    /// less than the level's by this.
+    pub(super) shift: Expr,
     pub(super) protocol: Protocol,
     /// What the fibre is made of in the region that is being lowered.
     pub(super) looplet: Looplet,
     /// Whether the loop is known to stay in the dimension.
     pub(super) within: bool,
+    /// Whether the indices of all accesses are known to stay in the tensor, whatever the loop runs over.
+    pub(super) inside: bool,
     /// Of a stepper that is asked for coordinates which rise: where it is.
     pub(super) kept: Option<State>,
     /// Of a spike: whether its element is at the region's last coordinate; `None`: it is.
@@ -50,6 +56,21 @@ impl Cursor {
     /// The same one in a region where its fibre is made of something else.
     pub(super) fn with(&self, looplet: Looplet, here: Option<Expr>) -> Cursor {
         Cursor { looplet, here, ..self.clone() }
+    }
+
+    /// The same one in a loop whose iterator is less than its index by so much.
+    fn shifted(self, by: &Expr) -> Cursor {
+        Cursor { shift: by.clone(), looplet: self.looplet.shifted(by), ..self }
+    }
+
+    /// The level's coordinate in that iteration of the loop.
+    pub(super) fn coordinate(&self, at: &Expr) -> Expr {
+        at.plus(&self.shift)
+    }
+
+    /// Whether that iteration of the loop is at the level's first coordinate.
+    pub(super) fn starts(&self, at: &Expr) -> bool {
+        poly::equal(&self.coordinate(at), &Expr::int(0)) == Some(true)
     }
 
     /// Whether it goes from one position to the next where it is asked for a coordinate.
@@ -78,23 +99,28 @@ pub(super) fn path(positions: &Positions, coordinate: &Expr) -> impl Iterator<It
 
 impl Lower {
     /// The fibres that a loop traverses: those at positions that are known outside of it, at its coordinate.
-    pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Cursor> {
+    /// What is bound outside of it and inside says which are known to stay in the tensor.
+    pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, [bound, inside]: [&Scope; 2]) -> Vec<Cursor> {
         let mut out: Vec<Cursor> = Vec::new();
         let written = effects::writes(body);
         let mut look = |e: &Expr| {
             let ExprKind::Load(t, at) = e.kind() else { return };
             if !self.fibres.contains_key(t)
-                || !matches!(at[PATH].index.kind(), ExprKind::Var(s) if s == iter)
                 || at[PATH].protocol == Protocol::Locate
                 || !at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written))
             {
                 return;
             }
+            let Some(shift) = shift_of(&at[PATH].index, iter, bound, &written) else { return };
+            let is_inside = self.is_inside(e, inside);
+            if let Some(c) = out.iter_mut().find(|c| c.drives(e)) {
+                c.inside &= is_inside;
+            }
             match out.iter_mut().find(|c| c.drives(e)) {
                 // What one access says of the traversal is said for all.
                 Some(c) if c.protocol == Protocol::Default => c.protocol = at[PATH].protocol,
                 Some(_) => {}
-                None => out.extend(self.cursor(e)),
+                None => out.extend(self.cursor(e).map(|c| Cursor { inside: is_inside, ..c.shifted(&shift) })),
             }
         };
         body.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
@@ -107,7 +133,7 @@ impl Lower {
         let (tensor, k) = self.fibres.get(t)?;
         let tensor = self.pattern_of(tensor);
         let level = &self.tensors[tensor].levels[*k];
-        let kind = levels::of(level.level.kind)?;
+        let kind = level.kind()?;
         let what = match at[PATH].index.kind() {
             ExprKind::Var(s) => format!("{}.p", s.name()),
             _ => format!("{tensor}.p"),
@@ -115,8 +141,21 @@ impl Lower {
         let (above, index) = (above(at), at[PATH].index.clone());
         let looplet = kind.fibre(level, &above, &index, &Symbol::new(what));
         let (fibre, followers) = (self.tensors[tensor].fibres[*k].clone(), self.followers_at(tensor, *k));
-        let protocol = at[PATH].protocol;
-        Some(Cursor { fibre, followers, above, index, protocol, looplet, within: true, kept: None, here: None })
+        let (protocol, shift) = (at[PATH].protocol, Expr::int(0));
+        let (within, inside) = (true, false);
+        Some(Cursor {
+            fibre,
+            followers,
+            above,
+            index,
+            shift,
+            protocol,
+            looplet,
+            within,
+            inside,
+            kept: None,
+            here: None,
+        })
     }
 
     /// The body in which the cursor's accesses are to what is below these positions.
@@ -150,11 +189,8 @@ impl Lower {
         body.walk(&mut |s| {
             for e in access::exprs(s) {
                 guarded(&e, &Expr::bool(true), &mut |e, guard| {
-                    if let Some(c) = beyond.iter().find(|c| c.drives(e)) {
-                        let (tensor, k) = &self.fibres[&c.fibre];
-                        let level = &self.tensors[tensor].levels[*k];
-                        let check = in_range(s, tensor, level.dimension, &c.index, &level.size, guard);
-                        checks.entry(s.id()).or_default().push(check);
+                    if beyond.iter().any(|c| c.drives(e)) {
+                        checks.entry(s.id()).or_default().extend(self.all_range_checks(s, e, guard));
                     }
                 });
             }
@@ -187,8 +223,30 @@ impl Lower {
     /// Whether a loop runs over all of the dimension that a cursor traverses.
     pub(super) fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
         let (tensor, k) = &self.fibres[&cursor.fibre];
-        begin.as_int() == Some(0) && *end == self.tensors[tensor].levels[*k].size
+        let level = &self.tensors[tensor].levels[*k];
+        let size = &level.size;
+        match cursor.shift.as_int() {
+            // Slots that are left over are behind the last coordinate.
+            _ if level.slots.is_some() => false,
+            Some(0) => begin.as_int() == Some(0) && end == size,
+            _ => {
+                let [begin, end] = [begin, end].map(|e| cursor.coordinate(e));
+                poly::equal(&begin, &Expr::int(0)) == Some(true) && poly::equal(&end, size) == Some(true)
+            }
+        }
     }
+}
+
+/// What an index is more than an iterator, if it is that, and something that is known outside of the loop (and that the
+/// loop does not write).
+pub(super) fn shift_of(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Expr> {
+    match index.kind() {
+        ExprKind::Var(s) => return (s == iter).then(|| Expr::int(0)),
+        ExprKind::Apply(Op::Add | Op::Sub, _) if effects::mentions(index, &[iter]) => {}
+        _ => return None,
+    }
+    let shift = Poly::of(&index.minus(&Expr::var(iter)))?.expression(index.dtype())?;
+    (!effects::mentions(&shift, &[iter]) && known(&shift, bound) && !loads(&shift, written)).then_some(shift)
 }
 
 /// The statement with checks before those inside that have some.

@@ -1,8 +1,9 @@
 //! What lowering notes of each loop, for `taffeta show --explain`.
 
-use super::cursor::{Cursor, PATH};
-use super::{Lower, Scope, first_effect, is_iterator_of, load};
+use super::cursor::{Cursor, PATH, shift_of};
+use super::{Lower, Scope, first_effect, load};
 use crate::explain::{Explained, Operand, Part, Visited, length};
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, Extent, Stmt, Symbol};
 
 /// Of so many fibres it is told which of them must be stored for something to be done.
@@ -22,13 +23,13 @@ impl Lower {
     /// Notes a loop in which structured tensors are accessed; what is noted until [`Lower::left`] is of it.
     pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Scope) {
         let mut here: Vec<(Symbol, Expr)> = Vec::new();
-        let mut accessed = false;
+        let (mut accessed, written) = (false, effects::writes(body));
         body.walk(&mut |s| {
             for e in crate::access::exprs(s) {
                 e.walk(&mut |e| {
                     let Some((t, at)) = load(e).filter(|(t, _)| self.fibres.contains_key(*t)) else { return };
                     accessed = true;
-                    let own = is_iterator_of(&at[PATH].index, iter) && self.is_known(e, inside);
+                    let own = shift_of(&at[PATH].index, iter, inside, &written).is_some() && self.is_known(e, inside);
                     if own && self.position(e).is_some() {
                         here.push((t.clone(), at[0].index.clone()));
                     }

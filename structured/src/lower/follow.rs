@@ -122,14 +122,20 @@ impl Lower {
         let (tensor, 0) = self.fibres.get(fibre)? else { return None };
         let flat = &self.tensors[tensor];
         let fill = flat.tensor.format.fill.unwrap_or(Literal::zero(flat.tensor.dtype));
-        if flat.levels.len() != loops.len() || refuses(flat) && constant != fill {
+        let shape = &flat.tensor.shape;
+        if shape.len() != loops.len() || refuses(flat) && constant != fill {
             return None;
         }
-        for (level, index) in flat.levels.iter().zip(&at[PATH..]) {
-            let ExprKind::Var(iter) = index.index.kind() else { return None };
+        let of_levels = || flat.levels.iter().zip(&at[PATH..]).map(|(l, a)| (&l.size, &a.index)).collect();
+        let all: Vec<(&Expr, &Expr)> = match flat.tensor.format.is_remapped() {
+            true => shape.iter().zip(at[at.len() - shape.len()..].iter().map(|a| &a.index)).collect(),
+            false => of_levels(),
+        };
+        for (size, index) in all {
+            let ExprKind::Var(iter) = index.kind() else { return None };
             let k = loops.iter().position(|(i, _)| *i == iter)?;
             let (_, [begin, end]) = loops.swap_remove(k);
-            if begin.as_int() != Some(0) || end != level.size {
+            if begin.as_int() != Some(0) || end != *size {
                 return None;
             }
         }
@@ -181,7 +187,7 @@ impl Lower {
         if !refuses(flat) {
             return Stmt::nop();
         }
-        let indices = &at[at.len() - flat.levels.len()..];
+        let indices = &at[at.len() - flat.tensor.shape.len()..];
         let mut message = vec![MessagePart::Text("element [".into())];
         for (k, index) in indices.iter().enumerate() {
             message.extend((k > 0).then(|| MessagePart::Text(", ".into())));

@@ -10,12 +10,11 @@
 //! s += chosen
 //! ```
 
-use super::cursor::PATH;
-use super::{Lower, Scope, is_coordinate, load};
+use super::{Lower, Scope, load};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
     /// The outermost operator of a statement that has to become a branch.
@@ -43,9 +42,8 @@ impl Lower {
             return false;
         }
         let checked = !self.checks_of(s, e, &Expr::bool(true), bound).is_empty();
-        let located = self.locate(e.clone(), bound, &|_, _| true);
-        let beyond = |(t, at): (&Symbol, &[Access])| !is_coordinate(&at[PATH].index, self.size(t), bound);
-        let searched = self.is_unknown(&located, bound) && (checked || load(&located).is_some_and(beyond));
+        let located = self.locate(e.clone(), bound, &|_| true);
+        let searched = self.is_unknown(&located, bound) && (checked || !self.is_inside(&located, bound));
         searched || asks && checked
     }
 

@@ -3,10 +3,9 @@
 
 use super::cursor::PATH;
 use super::region::{Nest, Region};
-use super::{Lower, Scope, each_access, guarded, in_range, is_coordinate, load, loads};
+use super::{Lower, Scope, each_access, guarded, load, loads};
 use crate::access;
 use crate::explain::Part;
-use crate::levels;
 use crate::looplet::Looplet;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -30,11 +29,10 @@ impl Lower {
         let (tensor, k) = self.fibres[&cursor.fibre].clone();
         let level = &self.tensors[&tensor].levels[k];
         // Some levels say where a coordinate is without a search.
-        let lookup = levels::of(level.level.kind).and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
+        let lookup = level.kind().and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
         if let Some(lookup) = lookup {
             cursor.looplet = Looplet::Lookup(lookup);
         }
-        let (size, dimension) = (level.size.clone(), level.dimension);
         if !matches!(cursor.looplet, Looplet::Stepper(_)) {
             self.does(&cursor, Part::Asked);
         }
@@ -42,10 +40,7 @@ impl Lower {
             let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
             self.warn_of_search(&tensor, k, said, span);
         }
-        let mut all = Vec::new();
-        if !is_coordinate(&cursor.index, &size, bound) {
-            all.push(in_range(s, &tensor, dimension, &cursor.index, &size, &Expr::bool(true)));
-        }
+        let mut all = self.range_checks(s, access, &Expr::bool(true), bound);
         let index = cursor.index.clone();
         let inside = bound.clone();
         let mut nest = Nest { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
@@ -94,12 +89,12 @@ impl Lower {
         let steady =
             |e: &Expr| load(e).is_some_and(|(_, at)| at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written)));
         let mut look = |e: &Expr, guard: &Expr, always: bool| {
-            let Some((t, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
+            let Some((_, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
                 return;
             };
             let index = &at[PATH].index;
             let always = always && guard.as_bool() == Some(true) && !index.may_fail();
-            if is_coordinate(index, self.size(t), bound) {
+            if self.is_inside(e, bound) {
                 found = Some((e.clone(), Expr::bool(true)));
             } else if let (true, Some(not_empty)) = (always, &not_empty) {
                 found = Some((e.clone(), not_empty.clone()));

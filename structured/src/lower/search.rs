@@ -20,7 +20,6 @@ use super::cursor::Cursor;
 use super::region::{Nest, Region};
 use super::steppers::{is_sharp, replaced, scalar, substituted};
 use crate::explain::Part;
-use crate::levels;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
 use taffeta_ast::{DType, Expr, Op, Stmt, StmtKind, Symbol, Tensor};
@@ -131,7 +130,7 @@ impl Lower {
             let Some(stepper) = c.stepper().cloned() else { continue };
             let state = State::new(c, self.tensor_of(c));
             before.push(self.start(nest, &state, &stepper));
-            if whole.as_bool() != Some(true) && begin.as_int() != Some(0) {
+            if whole.as_bool() != Some(true) && !c.starts(begin) {
                 before.push(self.seek(nest, &state, &stepper, begin));
             }
             scalars.extend([state.position.clone(), state.end.clone()]);
@@ -243,7 +242,7 @@ impl Lower {
     pub(super) fn probe(&self, cursor: &Cursor, at: &Expr) -> Option<Probe> {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let level = &self.tensors[tensor].levels[*k];
-        levels::of(level.level.kind)?.probe(level, &cursor.above, at)
+        level.kind()?.probe(level, &cursor.above, &cursor.coordinate(at))
     }
 
     /// Goes through the slots of a table:

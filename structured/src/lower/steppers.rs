@@ -111,7 +111,7 @@ impl Lower {
         let Some(Looplet::Spike(Fibre::At(at))) = c.stepper().map(|s| (*s.body).clone()) else { return false };
         let mut bound = nest.inside.clone();
         c.stepper().into_iter().for_each(|s| drop(bound.insert(s.position.clone(), None)));
-        let below = self.cursors(&self.consumed(inner, c, &at), iter, &bound);
+        let below = self.cursors(&self.consumed(inner, c, &at), iter, [&bound, &bound]);
         let same = |b: &Cursor| b.above.positions == at && self.tensor_of(b) == self.tensor_of(c);
         step.as_int() == Some(1)
             && below.len() == 1
@@ -152,7 +152,7 @@ impl Lower {
         // What is alone at its last coordinate begins and ends with the positions there; what is longer is cut.
         let [first, last] = ["first", "last"].map(|what| scalar(format!("{}.{what}", state.position.symbol.name())));
         let mut found = vec![self.start(nest, &state, stepper)];
-        if begin.as_int() != Some(0) {
+        if !cursor.starts(begin) {
             found.push(self.seek(nest, &state, stepper, begin));
         }
         found.push(nest.set(&first, &state.position.load([])));
@@ -222,6 +222,10 @@ impl Lower {
         // The loop over positions is the loop; those inside are derived from it.
         let stands = std::mem::replace(&mut nest.stands, true);
         let mut inner = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
+        if inside && sharp && !self.is_whole(cursor, [begin, end]) {
+            // These positions were sought.
+            inner.extend(nest.assume(&[begin.less_eq(&coordinate).and(&coordinate.less(end))]));
+        }
         let here = self.region(nest, all, &region, body);
         inner.push(match inside {
             true => here,
@@ -312,7 +316,7 @@ impl Lower {
         for (c, state) in steppers.iter().zip(&states) {
             let Some(stepper) = c.stepper() else { continue };
             out.push(self.start(nest, state, stepper));
-            if !whole && begin.as_int() != Some(0) {
+            if !whole && !c.starts(begin) {
                 out.push(self.seek(nest, state, stepper, begin));
             }
         }

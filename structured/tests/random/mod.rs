@@ -29,6 +29,58 @@ pub fn formats(ndim: usize) -> Vec<Format> {
     all.into_iter().map(Format::new).filter(|f| f.check(ndim).is_ok()).collect()
 }
 
+/// Formats of matrices whose levels store more than a dimension: levels, and what a `remap=` returns.
+const REMAPPED: &[(&str, &str)] = &[
+    ("squeezed, range, offset", "(j - i, i, j)"),
+    ("squeezed, range, offset", "(j - i, j, i)"),
+    ("squeezed, range, offset", "(i + j, i, j)"),
+    ("compressed, range, offset", "(j - i, i, j)"),
+    ("dense, compressed", "(j - i, i)"),
+    ("compressed, compressed", "(i + j, j)"),
+    ("bitmap, hashed", "(j - i, j)"),
+    ("dense, compressed, dense, dense", "(i // 2, j // 3, i % 2, j % 3)"),
+    ("compressed, compressed, dense, dense", "(j >> 1, i // 3, j & 1, i % 3)"),
+    ("dense, dense, dense, dense", "(i // 2, j // 2, i % 2, j % 2)"),
+    ("dense, squeezed, dense, dense", "(i // 2, j // 3, i % 2, j % 3)"),
+    ("dense, bytemap, compressed, banded", "(i // 4, j // 4, i % 4, j % 4)"),
+    ("squeezed, range, offset, dense, dense", "(j // 3 - i // 2, i // 2, j // 3, i % 2, j % 3)"),
+    ("sliced, dense, singleton", "(counter(i), i, j)"),
+    ("sliced, dense, singleton", "(counter(j), j, i)"),
+    ("sliced, dense, dense, singleton", "(counter(i % 2, i // 2), i // 2, i % 2, j)"),
+    ("compressed, dense, compressed", "(i // 3, i % 3, j)"),
+    ("dense, compressed, dense", "(i, j // 4, j % 4)"),
+    ("dense, compressed, blocklist", "(i, j // 4, j % 4)"),
+    ("compressed, compressed", "(i + 2, 3 * j + 1)"),
+    (
+        "compressed(unique=False, ordered=False), singleton(ordered=False), compressed(unique=False, ordered=False), \
+         singleton(ordered=False)",
+        "(order(morton(i // 4, j // 4)), i // 4, j // 4, order(morton(i % 4, j % 4)), i % 4, j % 4)",
+    ),
+    ("dense, compressed(ordered=False)", "(i, order(j % 3), j)"),
+];
+
+/// All of them.
+pub fn remapped() -> Vec<Format> {
+    let one = |(levels, returned): &(&str, &str)| {
+        let levels = Level::parse_list(levels).unwrap_or_else(|| panic!("{levels}"));
+        let (coords, keys) = taffeta_ast::format::coord::parse(returned).unwrap_or_else(|| panic!("{returned}"));
+        let format = Format::new(levels).remapped(coords, keys);
+        format.check(2).unwrap_or_else(|why| panic!("{format}: {why}"));
+        format
+    };
+    REMAPPED.iter().map(one).collect()
+}
+
+/// A matrix in one of them, of some shape, fill and type of indices.
+pub fn remapped_matrix(format: &Format, seed: u64) -> Drawn {
+    let mut random = Random(seed);
+    let shape = [random.next(9), random.next(9)];
+    let index = [None, Some(DType::U8), Some(DType::I32), Some(DType::I64)][random.next(4)];
+    let levels: Vec<Level> = format.levels.iter().map(|l| Level { index, ..*l }).collect();
+    let fill = [None, Some(Literal::Float(f64::INFINITY)), Some(Literal::Float(7.5))][random.next(3)];
+    of_shape(&Format { levels: levels.into(), fill, ..format.clone() }, &shape, &mut random)
+}
+
 const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.5];
 
 /// Any number: zeros, NaN and infinities too.

@@ -169,7 +169,7 @@ fn formats_that_are_none() {
         expect![[r#"
             [storage::level] `format` is made of levels, and this is an integer
               at t.ft:2 `3`
-              help: levels are dense, compressed, singleton, hashed, bytemap, bitmap, banded, ragged, blocklist, runlength, packbits, triangular, symmetric, point
+              help: levels are dense, compressed, singleton, hashed, bytemap, bitmap, banded, ragged, blocklist, runlength, packbits, triangular, symmetric, point, range, offset, squeezed, sliced
         "#]],
     );
     stored(
@@ -256,9 +256,10 @@ fn formats_that_are_none() {
         "",
         "format(dense, compressed, remap=f)",
         expect![[r#"
-        [unsupported] storage with a remapping is not supported yet
-          at t.ft:2 `f`
-    "#]],
+            [storage::remap] this is not what a level can store: it is another kind of expression
+              at t.ft:3 `A[0, 0]`
+              help: a remapping has integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, `order(…)`, and names for what is made of them
+        "#]],
     );
     stored(
         "",

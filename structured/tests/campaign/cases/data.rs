@@ -82,7 +82,7 @@ pub fn typed(dtype: DType, elements: Vec<f64>) -> Buffer {
 
 /// For a dimension whose level is not ordered, what each coordinate is to be called.
 fn renamed(format: &Format, dimension: usize, size: usize, random: &mut Random) -> Option<Vec<i64>> {
-    let level = format.order().iter().position(|d| *d == dimension)?;
+    let level = format.order()?.iter().position(|d| *d == dimension)?;
     let lists = format.levels[level].kind.has_lists();
     (lists && !format.levels[level].ordered).then(|| {
         let mut names: Vec<i64> = (0..size as i64).collect();
@@ -96,7 +96,7 @@ fn unordered(stored: &Stored, format: &Format, shape: &[usize], names: &[Option<
     let mut arrays = stored.arrays().to_vec();
     let mut first = 0;
     let counts = taffeta_structured::arrays_of(format).expect("all levels are known");
-    for (count, dimension) in counts.into_iter().zip(format.order()) {
+    for (count, dimension) in counts.into_iter().zip(format.order().unwrap_or_default()) {
         first += count;
         if let Some(names) = &names[dimension] {
             // A list's coordinates are its last array.

@@ -15,6 +15,9 @@ pub(super) const NAMES: [&str; 3] = ["n", "m", "l"];
 
 pub static FORMATS: LazyLock<[Vec<Format>; 3]> = LazyLock::new(|| [1, 2, 3].map(formats));
 
+/// Formats of matrices whose levels store more than a dimension.
+pub static REMAPPED: LazyLock<Vec<Format>> = LazyLock::new(super::random::remapped);
+
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
@@ -132,7 +135,8 @@ impl Generator {
     }
 
     fn format(&mut self, ndim: usize, dtype: DType) -> Format {
-        let all = &FORMATS[ndim - 1];
+        let remapped = ndim == 2 && self.chance(20);
+        let all = if remapped { &*REMAPPED } else { &FORMATS[ndim - 1] };
         let format = all[self.random.next(all.len())].clone();
         let index = [None, None, Some(DType::U8), Some(DType::U16), Some(DType::I32), Some(DType::I64)];
         let mut levels: Vec<Level> = Vec::new();
@@ -142,7 +146,7 @@ impl Generator {
             levels.push(Level { index, ..*l });
         }
         let mut order: Vec<usize> = (0..ndim).collect();
-        if self.chance(30) {
+        if !remapped && self.chance(30) {
             (1..ndim).for_each(|k| order.swap(k, self.random.next(k + 1)));
         }
         let floats: &[f64] = match self.kind {
@@ -159,14 +163,17 @@ impl Generator {
         };
         let given = matches!(self.kind, Kind::Tropical { .. }) || self.chance(40);
         self.infinite |= given && fill == Literal::Float(f64::INFINITY);
-        Format { fill: given.then_some(fill), ..Format::new(levels).ordered(&order) }
+        let format =
+            if remapped { Format { levels: levels.into(), ..format } } else { Format::new(levels).ordered(&order) };
+        Format { fill: given.then_some(fill), ..format }
     }
 
     /// Loops over a structured tensor, and what is done in them.
     fn nest(&mut self, depth: usize) -> Vec<Stmt> {
         let tensors: Vec<Param> = self.params.iter().filter(|p| p.format.is_some()).cloned().collect();
         let tensor = self.pick(&tensors);
-        let mut order = tensor.format.as_ref().map(Format::order).unwrap_or_default();
+        let plain = || (0..tensor.dims.len()).collect();
+        let mut order = tensor.format.as_ref().and_then(Format::order).unwrap_or_else(plain);
         if self.chance(25) {
             (1..order.len()).for_each(|k| order.swap(k, self.random.next(k + 1)));
         }

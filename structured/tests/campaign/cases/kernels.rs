@@ -1,6 +1,6 @@
 //! Kernels that people run, with operands in all formats.
 
-use super::generate::{FORMATS, NAMES};
+use super::generate::{FORMATS, NAMES, REMAPPED};
 use super::program::{Case, Data, Kind, Outcome, Param, Sort, Stmt, Text};
 use super::random::Random;
 use taffeta_ast::format::Format;
@@ -169,6 +169,9 @@ pub fn random(seed: u64) -> Case {
 
 /// A format of so many dimensions, in some order of them.
 pub fn any(ndim: usize, random: &mut Random) -> Format {
+    if ndim == 2 && random.next(5) == 0 {
+        return REMAPPED[random.next(REMAPPED.len())].clone();
+    }
     let all = &FORMATS[ndim - 1];
     let mut order: Vec<usize> = (0..ndim).collect();
     (1..ndim).for_each(|k| order.swap(k, random.next(k + 1)));

@@ -114,13 +114,20 @@ impl Case {
             .params
             .iter()
             .map(|p| {
-                let storage = p.format.as_ref().filter(|_| formats).map(|f| format!(" @ {f}"));
+                let storage = p.format.as_ref().filter(|_| formats);
+                let storage = storage.map(|f| format!(" @ {}", f.text_with(&format!("stored_{}", p.name))));
                 format!("{}: {}{}", p.name, typed(p.dtype, &p.dims), storage.unwrap_or_default())
             })
             .collect();
         let results: Vec<String> = self.results.iter().map(|r| typed(r.dtype, &r.dims)).collect();
         let results = if let [one] = &results[..] { one.clone() } else { format!("({})", results.join(", ")) };
-        let mut out = format!("def f({}) -> {results}:\n", params.join(", "));
+        let mut out = String::new();
+        for p in self.params.iter().filter(|_| formats) {
+            if let Some(f) = p.format.as_ref().filter(|f| f.is_remapped()) {
+                out += &format!("def stored_{}(i, j):\n    return {}\n\n\n", p.name, f.remap());
+            }
+        }
+        out += &format!("def f({}) -> {results}:\n", params.join(", "));
         for Outcome { name, dtype, dims, first } in &self.results {
             let zero = matches!(&first[..], "0.0" | "0" | "False");
             let mut inner = String::new();

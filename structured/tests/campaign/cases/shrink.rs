@@ -91,7 +91,7 @@ fn plainer(format: &Format) -> Vec<Option<Format>> {
         }
     }
     let plain: Vec<usize> = (0..format.levels.len()).collect();
-    if format.order() != plain && format.squares().count() == 0 {
+    if format.order().is_some_and(|order| order != plain) && format.squares().count() == 0 {
         out.push(Some(format.clone().ordered(&plain)));
     }
     out

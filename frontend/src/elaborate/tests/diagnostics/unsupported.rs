@@ -60,15 +60,6 @@ def f(w: f32):
 #[test]
 fn structured_and_continuous() {
     check(
-        "def f(x: f64[n, m] @ bcsr(4, 4)):
-    return 1
-",
-        expect![[r#"
-            [unsupported] storage with a remapping (`bcsr`) is not supported yet
-              at t.ft:1 `bcsr(4, 4)`
-        "#]],
-    );
-    check(
         "def f(x: f64[n, m]) -> f64[n, m] @ csr:
     return x
 ",

@@ -1,0 +1,328 @@
+//! What a level stores of an element's indices: one of them, or an expression of them (`remap=`).
+//!
+//! ```text
+//! dia           (j - i, i, j)                            the diagonal, the row, the column
+//! bcsr(r, c)    (i // r, j // c, i % r, j % c)           the block, and the place in it
+//! ell           (counter(i), i, j)                       the how-manieth element of its row, the row, the column
+//! ```
+//!
+//! Coordinates are numbered from the least one that the sizes allow ([`Coord::range`]), so that levels count from 0.
+
+mod parse;
+
+pub use parse::parse;
+
+use crate::expr::Expr;
+use crate::op::Op;
+use crate::poly::tidy;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a level stores of an element's indices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coord {
+    /// The index in that dimension.
+    Dim(usize),
+    /// A constant.
+    Int(i64),
+    /// An operator on integers: one of [`Coord::OPERATORS`].
+    Apply(Op, Arc<[Coord; 2]>),
+    /// The number of an element among those that have these in common, from 0, in the order of their other indices.
+    Counter(Arc<[Coord]>),
+    /// The bits of these, by turns: the lowest of the last one is the lowest. A key of order alone.
+    Morton(Arc<[Coord]>),
+}
+
+/// A key by which elements are sorted, and which is not stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// It counts before the coordinate of that level.
+    pub before: usize,
+    /// What is compared.
+    pub coord: Coord,
+}
+
+impl Coord {
+    /// The operators that coordinates are made with.
+    pub const OPERATORS: [Op; 10] =
+        [Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::Mod, Op::Shl, Op::Shr, Op::BitAnd, Op::BitOr, Op::BitXor];
+
+    /// `a op b`, computed where both are constants and that does not fail.
+    pub fn apply(op: Op, a: Coord, b: Coord) -> Coord {
+        if let (Coord::Int(x), Coord::Int(y)) = (&a, &b)
+            && let Some(v) = compute(op, *x, *y)
+        {
+            return Coord::Int(v);
+        }
+        // Constants stand on the right.
+        match (op, &a) {
+            (Op::Add | Op::Mul, Coord::Int(_)) => Coord::Apply(op, Arc::new([b, a])),
+            _ => Coord::Apply(op, Arc::new([a, b])),
+        }
+    }
+
+    /// The dimensions that it depends on, in order.
+    pub fn dims(&self) -> Vec<usize> {
+        let mut out = Vec::new();
+        self.walk(&mut |c| {
+            if let Coord::Dim(d) = c {
+                out.push(*d);
+            }
+        });
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// Calls `f` on it and what it is made of.
+    pub fn walk(&self, f: &mut dyn FnMut(&Coord)) {
+        f(self);
+        match self {
+            Coord::Dim(_) | Coord::Int(_) => {}
+            Coord::Apply(_, args) => args.iter().for_each(|c| c.walk(f)),
+            Coord::Counter(of) | Coord::Morton(of) => of.iter().for_each(|c| c.walk(f)),
+        }
+    }
+
+    /// Its value at these indices, as the language computes it; `None` where it is a counter, or computing it stops.
+    pub fn value(&self, indices: &[i64]) -> Option<i64> {
+        match self {
+            Coord::Dim(d) => indices.get(*d).copied(),
+            Coord::Int(v) => Some(*v),
+            Coord::Apply(op, args) => compute(*op, args[0].value(indices)?, args[1].value(indices)?),
+            Coord::Counter(_) => None,
+            Coord::Morton(of) => {
+                let parts: Vec<i64> = of.iter().map(|c| c.value(indices)).collect::<Option<_>>()?;
+                interleaved(&parts)
+            }
+        }
+    }
+
+    /// It at these indices; `None` where it is not an expression of them.
+    pub fn at(&self, indices: &[Expr]) -> Option<Expr> {
+        match self {
+            Coord::Dim(d) => indices.get(*d).cloned(),
+            Coord::Int(v) => Some(Expr::int(*v)),
+            Coord::Apply(op, args) => {
+                let (a, b) = (args[0].at(indices)?, args[1].at(indices)?);
+                // Quotients and what they leave, however they are written.
+                let by = b.as_int().filter(|b| (0..62).contains(b));
+                let (op, b) = match (op, by, b.as_int()) {
+                    (Op::Shr, Some(by), _) => (Op::FloorDiv, Expr::int(1 << by)),
+                    (Op::BitAnd, _, Some(mask)) if mask > 0 && mask.checked_add(1).is_some_and(is_power_of_two) => {
+                        (Op::Mod, Expr::int(mask + 1))
+                    }
+                    _ => (*op, b),
+                };
+                Some(Expr::apply(op, vec![a, b]))
+            }
+            Coord::Counter(_) | Coord::Morton(_) => None,
+        }
+    }
+
+    /// The least value, and the one after the largest, over all indices of a tensor of that shape. They are bounds: not
+    /// every number in between need occur. `None` where that is not known: of counters, and of bits of unknown sizes.
+    /// Of an empty tensor, they may be such that nothing is in between.
+    pub fn range(&self, shape: &[Expr]) -> Option<[Expr; 2]> {
+        let one = Expr::int(1);
+        match self {
+            Coord::Dim(d) => Some([Expr::int(0), shape.get(*d)?.clone()]),
+            Coord::Int(v) => Some([Expr::int(*v), Expr::int(v.checked_add(1)?)]),
+            Coord::Counter(_) | Coord::Morton(_) => None,
+            Coord::Apply(op, args) => {
+                let [low, end] = args[0].range(shape)?;
+                let last = end.minus(&one);
+                let by = match &args[1] {
+                    Coord::Int(v) => Some(*v),
+                    _ => None,
+                };
+                match (op, by) {
+                    (Op::Add, _) => {
+                        let [other, stop] = args[1].range(shape)?;
+                        Some([low.plus(&other), last.plus(&stop)])
+                    }
+                    (Op::Sub, _) => {
+                        let [other, stop] = args[1].range(shape)?;
+                        Some([low.minus(&stop.minus(&one)), end.minus(&other)])
+                    }
+                    (Op::Mul, Some(by)) if by >= 0 => {
+                        let by = Expr::int(by);
+                        Some([low.times(&by), last.times(&by).plus(&one)])
+                    }
+                    (Op::Mul, Some(by)) => {
+                        let by = Expr::int(by);
+                        Some([last.times(&by), low.times(&by).plus(&one)])
+                    }
+                    (Op::FloorDiv, Some(by)) if by > 0 => Some(divided([&low, &last], by)),
+                    (Op::Shr, Some(by)) if (0..62).contains(&by) => Some(divided([&low, &last], 1 << by)),
+                    (Op::Shl, Some(by)) if (0..32).contains(&by) => {
+                        let by = Expr::int(1 << by);
+                        Some([low.times(&by), last.times(&by).plus(&one)])
+                    }
+                    (Op::Mod, Some(by)) if by > 0 => Some([Expr::int(0), Expr::int(by)]),
+                    (Op::BitAnd, Some(by)) if by >= 0 => Some([Expr::int(0), Expr::int(by.checked_add(1)?)]),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Whether its values fit 62 bits, whatever the sizes: they are at most 2^47, so that sums of a few multiples do.
+    pub fn is_small(&self) -> bool {
+        let (mut factors, mut nodes) = (1i64, 0);
+        self.walk(&mut |c| {
+            nodes += 1;
+            factors = match c {
+                Coord::Apply(Op::Mul, args) => match &**args {
+                    [_, Coord::Int(by)] | [Coord::Int(by), _] => factors.saturating_mul(by.saturating_abs().max(1)),
+                    _ => i64::MAX,
+                },
+                Coord::Apply(Op::Shl, args) => match args[1] {
+                    Coord::Int(by) if (0..8).contains(&by) => factors.saturating_mul(1 << by),
+                    _ => i64::MAX,
+                },
+                Coord::Int(v) if v.saturating_abs() > 1 << 47 => i64::MAX,
+                _ => factors,
+            };
+        });
+        factors <= 256 && nodes <= 64
+    }
+
+    /// As programs write it, with these names of dimensions. `within` is the precedence of what it stands in.
+    fn text(&self, names: &[String], within: u8) -> String {
+        let list = |of: &[Coord]| of.iter().map(|c| c.text(names, 0)).collect::<Vec<_>>().join(", ");
+        match self {
+            Coord::Dim(d) => names.get(*d).cloned().unwrap_or_else(|| format!("i{d}")),
+            Coord::Int(v) if *v < 0 && within > 0 => format!("({v})"),
+            Coord::Int(v) => v.to_string(),
+            Coord::Counter(of) => format!("counter({})", list(of)),
+            Coord::Morton(of) => format!("morton({})", list(of)),
+            Coord::Apply(op, args) => {
+                let own = match op {
+                    Op::BitOr => 5,
+                    Op::BitXor => 6,
+                    Op::BitAnd => 7,
+                    Op::Shl | Op::Shr => 8,
+                    Op::Add | Op::Sub => 9,
+                    _ => 10,
+                };
+                // Operators of one precedence are read from the left.
+                let text = format!("{} {} {}", args[0].text(names, own), op.info().name, args[1].text(names, own + 1));
+                if own < within { format!("({text})") } else { text }
+            }
+        }
+    }
+}
+
+const LETTERS: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
+
+/// Names for so many dimensions: `i`, `j`, `k` …
+pub fn names(ndim: usize) -> Vec<String> {
+    (0..ndim).map(|d| if ndim <= LETTERS.len() { LETTERS[d].to_string() } else { format!("i{d}") }).collect()
+}
+
+/// What levels and keys are of, in the order of the tuple that `remap=` returns: `(j - i, i, j)`.
+pub(super) fn tuple(coords: &[Coord], keys: &[Key], ndim: usize) -> String {
+    let names = names(ndim);
+    let mut parts = Vec::new();
+    for (k, c) in coords.iter().map(Some).chain([None]).enumerate() {
+        let own = keys.iter().filter(|key| key.before == k);
+        parts.extend(own.map(|key| format!("order({})", key.coord.text(&names, 0))));
+        parts.extend(c.map(|c| c.text(&names, 0)));
+    }
+    if let [one] = &parts[..] { format!("({one},)") } else { format!("({})", parts.join(", ")) }
+}
+
+fn is_power_of_two(v: i64) -> bool {
+    v > 0 && v & (v - 1) == 0
+}
+
+fn divided([low, last]: [&Expr; 2], by: i64) -> [Expr; 2] {
+    // As splitting a loop has it: `(n + by - 1) // by`.
+    let by = Expr::int(by);
+    [low.floor_div(&by), tidy(&last.plus(&by)).floor_div(&by)]
+}
+
+/// What operators of integers give, as in programs; `None` where they stop them, or beyond 64 bits.
+fn compute(op: Op, a: i64, b: i64) -> Option<i64> {
+    match op {
+        Op::Add => a.checked_add(b),
+        Op::Sub => a.checked_sub(b),
+        Op::Mul => a.checked_mul(b),
+        Op::FloorDiv => {
+            let q = a.checked_div(b)?;
+            Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+        }
+        Op::Mod => {
+            let r = a.checked_rem(b)?;
+            Some(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
+        }
+        Op::Shl => u32::try_from(b).ok().filter(|b| *b < 63).and_then(|b| a.checked_mul(1i64 << b)),
+        Op::Shr => u32::try_from(b).ok().map(|b| a >> b.min(63)),
+        Op::BitAnd => Some(a & b),
+        Op::BitOr => Some(a | b),
+        Op::BitXor => Some(a ^ b),
+        _ => None,
+    }
+}
+
+/// The bits of several numbers, by turns; `None` of negative ones, and beyond 63 bits.
+fn interleaved(parts: &[i64]) -> Option<i64> {
+    let mut out = 0i64;
+    for (k, part) in parts.iter().rev().enumerate() {
+        if *part < 0 {
+            return None;
+        }
+        for bit in 0..(64 - part.leading_zeros()) {
+            if part >> bit & 1 == 1 {
+                let at = bit as usize * parts.len() + k;
+                out |= 1i64.checked_shl(u32::try_from(at).ok().filter(|at| *at < 63)?)?;
+            }
+        }
+    }
+    Some(out)
+}
+
+/// With the names `i`, `j`, `k` … for dimensions.
+impl fmt::Display for Coord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = self.dims().last().map_or(1, |d| d + 1);
+        f.write_str(&self.text(&names(most), 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Python has it.
+    #[test]
+    fn quotients_and_remainders_have_the_divisors_sign() {
+        for (a, b, q, r) in [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -3, -2, 0)] {
+            assert_eq!((compute(Op::FloorDiv, a, b), compute(Op::Mod, a, b)), (Some(q), Some(r)), "{a} {b}");
+        }
+        assert_eq!((compute(Op::FloorDiv, 1, 0), compute(Op::Mod, 1, 0)), (None, None));
+        assert_eq!((compute(Op::Shl, 1, 63), compute(Op::Shl, 3, 62), compute(Op::Shr, -8, 1)), (None, None, Some(-4)));
+    }
+
+    #[test]
+    fn bits_go_by_turns() {
+        assert_eq!(interleaved(&[0b11, 0b00]), Some(0b1010));
+        assert_eq!(interleaved(&[0b01, 0b11]), Some(0b0111));
+        assert_eq!(interleaved(&[1, 0, 1]), Some(0b101));
+        assert_eq!((interleaved(&[-1]), interleaved(&[1 << 32, 0])), (None, None));
+    }
+
+    #[test]
+    fn ranges_are_those_of_their_indices() {
+        let of = |c: &Coord| c.range(&[Expr::int(5), Expr::int(7)]).map(|[a, b]| (a.as_int(), b.as_int()));
+        let (i, j) = (Coord::Dim(0), Coord::Dim(1));
+        let apply = |op, a: &Coord, b: i64| Coord::apply(op, a.clone(), Coord::Int(b));
+        assert_eq!(of(&Coord::apply(Op::Sub, j.clone(), i.clone())), Some((Some(-4), Some(7))));
+        assert_eq!(of(&apply(Op::FloorDiv, &i, 2)), Some((Some(0), Some(3))));
+        assert_eq!(of(&apply(Op::Mod, &j, 3)), Some((Some(0), Some(3))));
+        assert_eq!(of(&apply(Op::Mul, &j, -2)), Some((Some(-12), Some(1))));
+        assert_eq!(of(&Coord::Counter([i].into())), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! From the coordinates of a format's levels back to an element's indices.
+//!
+//! What levels store is known; of what it is made of, operators that can be turned round say the rest:
+//!
+//! ```text
+//! a + b, and a          say b                a // 4 and a % 4     say a
+//! a - b, and a or b     say the other        a >> 2 and a & 3     say a
+//! a * 4                 says a               all operands         say what is made of them
+//! ```
+//!
+//! An index that none of this gives is not stored: elements that differ in it alone could not be told apart.
+
+use super::{Coord, Format};
+use crate::op::Op;
+
+/// What is known, with what it is computed of: `Coord::Dim(k)` stands for the coordinate of level `k`.
+struct Known(Vec<(Coord, Coord)>);
+
+impl Known {
+    /// What levels say that come before one.
+    fn above(format: &Format, level: usize) -> Known {
+        let mut known = Known(Vec::new());
+        for (k, c) in format.coords[..level].iter().enumerate() {
+            known.note(c, Coord::Dim(k));
+        }
+        while known.turn() {}
+        known
+    }
+
+    fn note(&mut self, what: &Coord, by: Coord) -> bool {
+        let new = self.of(what).is_none();
+        if new {
+            self.0.push((what.clone(), by));
+        }
+        new
+    }
+
+    /// What a coordinate is computed of, if it can be.
+    fn of(&self, what: &Coord) -> Option<Coord> {
+        if let Some((_, by)) = self.0.iter().find(|(c, _)| c == what) {
+            return Some(by.clone());
+        }
+        match what {
+            Coord::Int(_) => Some(what.clone()),
+            Coord::Apply(op, args) => Some(Coord::apply(*op, self.of(&args[0])?, self.of(&args[1])?)),
+            _ => None,
+        }
+    }
+
+    /// Turns one operator round. Whether something new is known.
+    fn turn(&mut self) -> bool {
+        for k in 0..self.0.len() {
+            let (what, by) = self.0[k].clone();
+            let Coord::Apply(op, args) = &what else { continue };
+            let [a, b] = &**args;
+            let (left, right) = (self.of(a), self.of(b));
+            let given = |op, x: &Coord, y: &Coord| Coord::apply(op, x.clone(), y.clone());
+            let found = match (op, left, right) {
+                (Op::Add, Some(x), None) => Some((b, given(Op::Sub, &by, &x))),
+                (Op::Add, None, Some(y)) => Some((a, given(Op::Sub, &by, &y))),
+                (Op::Sub, Some(x), None) => Some((b, given(Op::Sub, &x, &by))),
+                (Op::Sub, None, Some(y)) => Some((a, given(Op::Add, &by, &y))),
+                (Op::Mul, None, Some(y @ Coord::Int(n))) if n != 0 => Some((a, given(Op::FloorDiv, &by, &y))),
+                (Op::Mul, Some(x @ Coord::Int(n)), None) if n != 0 => Some((b, given(Op::FloorDiv, &by, &x))),
+                (Op::Shl, None, Some(y @ Coord::Int(_))) => Some((a, given(Op::Shr, &by, &y))),
+                (Op::FloorDiv | Op::Shr, None, Some(Coord::Int(n))) => self.rest(*op, a, n).map(|rest| {
+                    let by = match op {
+                        Op::Shr => given(Op::Shl, &by, &Coord::Int(n)),
+                        _ => given(Op::Mul, &by, &Coord::Int(n)),
+                    };
+                    (a, given(Op::Add, &by, &rest))
+                }),
+                _ => None,
+            };
+            if let Some((what, by)) = found
+                && self.note(what, by)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a number leaves where its quotient, or what it is shifted to the right, is known.
+    fn rest(&self, op: Op, a: &Coord, by: i64) -> Option<Coord> {
+        let (rest, by) = match op {
+            Op::Shr => (Op::BitAnd, u32::try_from(by).ok().and_then(|by| 1i64.checked_shl(by))?.checked_sub(1)?),
+            _ => (Op::Mod, by),
+        };
+        self.of(&Coord::apply(rest, a.clone(), Coord::Int(by)))
+    }
+}
+
+impl Format {
+    /// An element's index in each dimension, computed of the coordinates of levels: `Coord::Dim(k)` stands for that of
+    /// level `k`, as [`Format::coords`] has it. `None` where no level says it.
+    pub fn indices(&self, ndim: usize) -> Vec<Option<Coord>> {
+        let known = Known::above(self, self.levels.len());
+        (0..ndim).map(|d| known.of(&Coord::Dim(d))).collect()
+    }
+
+    /// Whether the first so many levels say what a key of order is.
+    pub(super) fn says(&self, levels: usize, key: &Coord) -> bool {
+        let known = Known::above(self, levels);
+        match key {
+            Coord::Morton(of) => of.iter().all(|c| known.of(c).is_some()),
+            key => known.of(key).is_some(),
+        }
+    }
+
+    /// The coordinate of a level, computed of those of the levels above it, if it can be.
+    pub fn derived(&self, level: usize) -> Option<Coord> {
+        Known::above(self, level).of(&self.coords[level])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Level, LevelKind};
+
+    fn format(coords: &[Coord]) -> Format {
+        let levels = vec![Level::new(LevelKind::Dense); coords.len()];
+        Format { coords: coords.into(), ..Format::new(levels) }
+    }
+
+    fn by(op: Op, a: &Coord, b: i64) -> Coord {
+        Coord::apply(op, a.clone(), Coord::Int(b))
+    }
+
+    #[test]
+    fn indices_come_back() {
+        let (i, j) = (Coord::Dim(0), Coord::Dim(1));
+        let diagonal = Coord::apply(Op::Sub, j.clone(), i.clone());
+        let block = |op, by_: [i64; 2]| [by(op, &i, by_[0]), by(op, &j, by_[1])];
+        let cases: Vec<Vec<Coord>> = vec![
+            vec![diagonal.clone(), i.clone(), j.clone()],
+            vec![diagonal.clone(), j.clone()],
+            [block(Op::FloorDiv, [2, 3]), block(Op::Mod, [2, 3])].concat(),
+            [block(Op::Shr, [2, 1]), block(Op::BitAnd, [3, 1])].concat(),
+            vec![by(Op::Add, &by(Op::Mul, &i, 4), 3), Coord::apply(Op::Add, i.clone(), j.clone())],
+            vec![
+                Coord::apply(Op::Sub, by(Op::FloorDiv, &j, 3), by(Op::FloorDiv, &i, 2)),
+                by(Op::FloorDiv, &i, 2),
+                by(Op::FloorDiv, &j, 3),
+                by(Op::Mod, &i, 2),
+                by(Op::Mod, &j, 3),
+            ],
+            // Blocks of blocks.
+            vec![
+                by(Op::FloorDiv, &by(Op::FloorDiv, &i, 2), 2),
+                by(Op::Mod, &by(Op::FloorDiv, &i, 2), 2),
+                by(Op::Mod, &i, 2),
+                j.clone(),
+            ],
+        ];
+        for coords in cases {
+            let format = format(&coords);
+            let indices = format.indices(2);
+            for (a, b) in (0..9).flat_map(|a| (0..9).map(move |b| (a, b))) {
+                let levels: Vec<i64> = coords.iter().map(|c| c.value(&[a, b]).expect("it has one")).collect();
+                let back: Vec<Option<i64>> =
+                    indices.iter().map(|c| c.as_ref().and_then(|c| c.value(&levels))).collect();
+                assert_eq!(back, [Some(a), Some(b)], "{coords:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_level_says_is_not_known() {
+        let (i, j) = (Coord::Dim(0), Coord::Dim(1));
+        let half = format(&[by(Op::FloorDiv, &i, 2), j.clone()]);
+        assert_eq!(half.indices(2), [None, Some(Coord::Dim(1))]);
+        let sums = format(&[Coord::apply(Op::Add, i.clone(), j.clone()), by(Op::Mod, &j, 2)]);
+        assert_eq!(sums.indices(2), [None, None]);
+    }
+
+    #[test]
+    fn levels_that_others_above_determine_are_derived() {
+        let (i, j) = (Coord::Dim(0), Coord::Dim(1));
+        let dia = format(&[Coord::apply(Op::Sub, j.clone(), i.clone()), i, j]);
+        assert_eq!(dia.derived(2).map(|c| c.value(&[-3, 5])), Some(Some(2)));
+        assert_eq!((dia.derived(0), dia.derived(1)), (None, None));
+    }
+}

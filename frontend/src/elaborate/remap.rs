@@ -1,0 +1,184 @@
+//! What levels store (language.md, section 7): the function of a `remap=`, which is evaluated while compiling, of
+//! dimensions that have no index yet.
+//!
+//! ```python
+//! def blocks(i, j):
+//!     return (order(morton(i // 128, j // 128)), i // 128, j // 128, i % 128, j % 128)
+//! ```
+
+use super::func::FuncRef;
+use super::value::Value;
+use super::{Elab, R};
+use crate::syntax::{self, BinOp, ExprKind, StmtKind, UnaryOp};
+use rustc_hash::FxHashMap;
+use taffeta_ast::format::{Coord, Key};
+use taffeta_ast::{Op, Span};
+
+/// Functions that are called in each other deeper than this are refused.
+const MOST_CALLS: usize = 32;
+
+/// Whether functions of a `remap=` have a function of that name.
+pub fn is_of_remapping(name: &str) -> bool {
+    ["counter", "morton", "order"].contains(&name)
+}
+
+/// What an expression of such a function is.
+#[derive(Clone)]
+enum Part {
+    Coord(Coord),
+    /// `order(e)`
+    Key(Coord),
+    Tuple(Vec<Part>),
+}
+
+/// Names in such a function.
+type Names = FxHashMap<String, Part>;
+
+/// What a function of a `remap=` returns, and of how many dimensions it is.
+pub(crate) struct Remap {
+    pub(crate) coords: Vec<Coord>,
+    pub(crate) keys: Vec<Key>,
+}
+
+impl Elab<'_> {
+    /// The function that is given as `remap=`.
+    pub(crate) fn remap_argument(&mut self, v: &Value, at: Span) -> R<Remap> {
+        let Value::Function(target) = v else {
+            let text = format!("`remap=` is a function of the dimensions, and this is {}", v.describe());
+            let help = "write `def diagonals(i, j): return (j - i, i, j)`, and `remap=diagonals`";
+            return self.error_help("storage::remap", at, text, help);
+        };
+        let ndim = self.function(*target).params.len();
+        let dims = (0..ndim).map(|d| Part::Coord(Coord::Dim(d))).collect();
+        let returned = match self.remap_call(*target, dims, at, 0)? {
+            Part::Tuple(parts) => parts,
+            one => vec![one],
+        };
+        let mut remap = Remap { coords: Vec::new(), keys: Vec::new() };
+        for part in returned {
+            match part {
+                Part::Coord(c) => remap.coords.push(c),
+                Part::Key(coord) => remap.keys.push(Key { before: remap.coords.len(), coord }),
+                Part::Tuple(_) => return self.remap_error(at, "it returns a tuple in a tuple"),
+            }
+        }
+        Ok(remap)
+    }
+
+    fn remap_error<T>(&mut self, at: Span, what: &str) -> R<T> {
+        let help = "a remapping has integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, \
+                    `order(…)`, and names for what is made of them";
+        self.error_help("storage::remap", at, format!("this is not what a level can store: {what}"), help)
+    }
+
+    fn remap_call(&mut self, target: FuncRef, args: Vec<Part>, at: Span, depth: usize) -> R<Part> {
+        let f = self.function(target);
+        if depth > MOST_CALLS {
+            return self.remap_error(at, "functions call each other without an end");
+        }
+        if f.params.len() != args.len() {
+            let text = format!("`{}` takes {} arguments, and there are {}", f.name.text, f.params.len(), args.len());
+            return self.remap_error(at, &text);
+        }
+        let mut names: Names = f.params.iter().map(|p| p.name.text.clone()).zip(args).collect();
+        for s in &f.body {
+            match &s.kind {
+                StmtKind::Assign { targets, value } if targets.len() == 1 => {
+                    let v = self.remap_expr(value, &names, target, depth)?;
+                    let ExprKind::Name(name) = &targets[0].kind else {
+                        return self.remap_error(targets[0].span, "names alone are given values");
+                    };
+                    names.insert(name.clone(), v);
+                }
+                StmtKind::Return { value: Some(value) } => return self.remap_expr(value, &names, target, depth),
+                _ => return self.remap_error(s.span, "its function gives names to values, and returns"),
+            }
+        }
+        self.remap_error(f.name.span, "the function returns nothing")
+    }
+
+    fn remap_expr(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Part> {
+        match &e.kind {
+            ExprKind::Int(Some(v)) => match i64::try_from(*v) {
+                Ok(v) => Ok(Part::Coord(Coord::Int(v))),
+                Err(_) => self.remap_error(e.span, "the number is beyond 64 bits"),
+            },
+            ExprKind::Name(name) => match names.get(name) {
+                Some(part) => Ok(part.clone()),
+                None => match self.global(within.module, name)? {
+                    Some(Value::Int(v)) if i64::try_from(v).is_ok() => Ok(Part::Coord(Coord::Int(v as i64))),
+                    Some(other) => self.remap_error(e.span, &format!("`{name}` is {}", other.describe())),
+                    None => self.remap_error(e.span, &format!("there is no `{name}`")),
+                },
+            },
+            ExprKind::Tuple(parts) => {
+                let parts: R<Vec<Part>> = parts.iter().map(|p| self.remap_expr(p, names, within, depth)).collect();
+                Ok(Part::Tuple(parts?))
+            }
+            ExprKind::Unary(UnaryOp::Neg, a) => {
+                let a = self.remap_coord(a, names, within, depth)?;
+                Ok(Part::Coord(Coord::apply(Op::Sub, Coord::Int(0), a)))
+            }
+            ExprKind::Binary(op, a, b) => {
+                let op = match op {
+                    BinOp::Add => Op::Add,
+                    BinOp::Sub => Op::Sub,
+                    BinOp::Mul => Op::Mul,
+                    BinOp::FloorDiv => Op::FloorDiv,
+                    BinOp::Mod => Op::Mod,
+                    BinOp::Shl => Op::Shl,
+                    BinOp::Shr => Op::Shr,
+                    BinOp::BitAnd => Op::BitAnd,
+                    BinOp::BitOr => Op::BitOr,
+                    BinOp::BitXor => Op::BitXor,
+                    BinOp::Div | BinOp::Pow | BinOp::MatMul => {
+                        return self.remap_error(e.span, "it is not an operator that gives an index");
+                    }
+                };
+                let a = self.remap_coord(a, names, within, depth)?;
+                let b = self.remap_coord(b, names, within, depth)?;
+                Ok(Part::Coord(Coord::apply(op, a, b)))
+            }
+            ExprKind::Call { callee, args } => self.remap_named((callee, args), names, within, depth, e.span),
+            _ => self.remap_error(e.span, "it is another kind of expression"),
+        }
+    }
+
+    fn remap_coord(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Coord> {
+        match self.remap_expr(e, names, within, depth)? {
+            Part::Coord(c) => Ok(c),
+            Part::Key(_) => self.remap_error(e.span, "`order(…)` stands by itself"),
+            Part::Tuple(_) => self.remap_error(e.span, "it is a tuple"),
+        }
+    }
+
+    /// `counter(i)`, `morton(i, j)`, `order(e)`, or a function of the program.
+    fn remap_named(
+        &mut self,
+        (callee, args): (&syntax::Expr, &[syntax::Arg]),
+        names: &Names,
+        within: FuncRef,
+        depth: usize,
+        at: Span,
+    ) -> R<Part> {
+        let ExprKind::Name(name) = &callee.kind else {
+            return self.remap_error(callee.span, "functions are called by their names");
+        };
+        if let Some(named) = args.iter().find(|a| a.name.is_some()) {
+            return self.remap_error(named.value.span, "arguments are given by their places");
+        }
+        if let Some(Value::Function(f)) = self.global(within.module, name)? {
+            let args: R<Vec<Part>> = args.iter().map(|a| self.remap_expr(&a.value, names, within, depth)).collect();
+            return self.remap_call(f, args?, at, depth + 1);
+        }
+        let given: R<Vec<Coord>> = args.iter().map(|a| self.remap_coord(&a.value, names, within, depth)).collect();
+        let given = given?;
+        match (name.as_str(), &given[..]) {
+            ("counter", _) => Ok(Part::Coord(Coord::Counter(given.into()))),
+            ("morton", [_, ..]) => Ok(Part::Coord(Coord::Morton(given.into()))),
+            ("order", [key]) => Ok(Part::Key(key.clone())),
+            ("morton" | "order", _) => self.remap_error(at, &format!("`{name}` is of something")),
+            _ => self.remap_error(callee.span, &format!("there is no function `{name}`")),
+        }
+    }
+}

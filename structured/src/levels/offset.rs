@@ -1,0 +1,57 @@
+//! `offset`: the one coordinate that those above determine (the format of DIA's columns: the diagonal `j - i` and the row
+//! `i` say `j`). It has no arrays, and its positions are those of the level above.
+//!
+//! ```text
+//!     0 1 2 3        diagonals   0         1         3
+//! 0   a b . c        rows        0 1 2     0 1 2     0
+//! 1   . d e .        columns     0 1 2     1 2 3     3
+//! 2   . . . f        elements    a d .     b e f     c
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::layout::FlatLevel;
+use crate::looplet::{Lookup, Looplet};
+use taffeta_ast::format::{Contract, Level};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Offset;
+
+impl LevelFormat for Offset {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.clone()
+    }
+
+    fn located(&self, _: &FlatLevel, above: &Above, _: &Expr) -> Option<Expr> {
+        // An access that has the coordinates above has this one, too.
+        Some(above.positions.first.clone())
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        let position = self.located(level, above, index)?;
+        Some(Lookup { position, stored: None, promises: Vec::new() })
+    }
+
+    fn fibre(&self, _: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
+        Looplet::Lookup(Lookup { position: above.positions.first.clone(), stored: None, promises: Vec::new() })
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
+    }
+
+    fn pack(&self, _: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        Ok(Packed { arrays: Vec::new(), hidden: Vec::new() })
+    }
+
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        (0..above.count).map(|p| Entry { above: p, coordinate: (above.derived)(p), position: p }).collect()
+    }
+}

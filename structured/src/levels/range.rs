@@ -1,0 +1,59 @@
+//! `range`: the coordinates for which there is an element in the tensor, of those that the levels above and below leave
+//! (the format of DIA's rows: a diagonal does not have all of them). It has no arrays. Its positions are those of
+//! `dense`: that of coordinate `i` under position `p` is `p * size + i`, and those that no element has are left unused.
+//!
+//! ```text
+//!     0 1 2 3        diagonals   0           1           3
+//! 0   a b . c        rows        0 1 2       0 1 2       0
+//! 1   . d e .        positions   0 1 2       3 4 5       6 (7 8)
+//! 2   . . . f        elements    a d .       b e f       c
+//! ```
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, dense::Dense};
+use crate::layout::FlatLevel;
+use crate::looplet::{Lookup, Looplet};
+use taffeta_ast::format::{Contract, Level};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Range;
+
+// Which of its coordinates are in the tensor follows from the indices of an access, which are checked: within it,
+// the level is dense.
+impl LevelFormat for Range {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        Dense.positions(counts)
+    }
+
+    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+        Dense.located(level, above, index)
+    }
+
+    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+        Dense.lookup(level, above, index)
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+        Dense.fibre(level, above, index, position)
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract::default())
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        Dense.pack(entries)
+    }
+
+    fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        // What is outside of the tensor is left out where indices are computed.
+        Dense.unpack(arrays, above)
+    }
+}

@@ -1,0 +1,115 @@
+//! `sliced`: numbers from 0, as many as the fullest fibre has elements: of `ell`, which has so many slots for each row,
+//! the slot. It is the outermost level; below it stand levels whose positions are computed, and `singleton` with the
+//! coordinates, in order in each fibre. Slots that are left over have the size of the dimension there.
+//!
+//! ```text
+//!     0 1 2 3        count   2
+//! 0   . a . b        slots   0       1                 row by row in slot 0, then row by row in slot 1
+//! 1   . . . .        rows    0 1 2   0 1 2
+//! 2   c . . .        crd     1 4 0   3 4 4             `singleton`: 4 where there is none
+//! ```
+//!
+//! Elements are not gone through slot by slot: a loop over the coordinates of a row goes from one of its slots to the
+//! next ([`Slots`], the last level in the place of the outermost and the last one).
+
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::layout::FlatLevel;
+use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use taffeta_ast::format::{Contract, Counted, Level, Rule};
+use taffeta_ast::{Expr, Symbol};
+
+pub(super) struct Sliced;
+
+impl LevelFormat for Sliced {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "count", dtype: None, length: |_| Expr::int(1) }]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &["n"]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.times(&counts.hidden[0])
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+        Slots.fibre(level, above, index, position)
+    }
+
+    fn contract(&self, _: Level) -> Option<Contract> {
+        Some(Contract { counts: vec![Counted::Last(0)], ..Contract::default() })
+    }
+
+    fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        let count = entries.everywhere()?;
+        for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
+            *p = *p * entries.size + c;
+        }
+        *entries.count = count;
+        Ok(Packed { arrays: vec![vec![entries.size]], hidden: vec![entries.size] })
+    }
+
+    fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
+        let fibre =
+            |p: i64| (0..above.size).map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c });
+        (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+/// The coordinates of one fibre, from slot to slot.
+pub(crate) struct Slots;
+
+const CRD: usize = 0;
+
+impl LevelFormat for Slots {
+    fn arrays(&self) -> &'static [ArrayKind] {
+        &[]
+    }
+
+    fn hidden(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn positions(&self, counts: &Counts) -> Expr {
+        counts.above.clone()
+    }
+
+    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+        let (slot, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
+        let fibres =
+            level.slots.clone().unwrap_or_else(|| unreachable!("levels of slots know how many fibres there are"));
+        let at = slot.times(&fibres).plus(&above.positions.first);
+        let (last, zero) = (level.load(CRD, &at), Expr::int(0));
+        let promises = vec![
+            zero.less_eq(&slot).and(&slot.less(&count)),
+            zero.less_eq(&at).and(&at.less(&level.positions)),
+            zero.less_eq(&last).and(&last.less_eq(&level.size)),
+        ];
+        Looplet::Stepper(Stepper {
+            position: position.clone(),
+            begin: zero,
+            end: count,
+            last,
+            body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
+            promises,
+            full: false,
+            unique: true,
+            ordered: true,
+        })
+    }
+
+    /// That of the level `singleton` whose coordinates these are.
+    fn contract(&self, _: Level) -> Option<Contract> {
+        let rules = vec![Rule::Range { array: CRD, or_size: true }, Rule::Slots { crd: CRD }];
+        Some(Contract { rules, ..Contract::default() })
+    }
+
+    fn pack(&self, _: &mut Packing<'_>) -> Result<Packed, Misfit> {
+        unreachable!("the levels that it stands for are packed")
+    }
+
+    fn unpack(&self, _: &[Vec<i64>], _: &Unpacking<'_>) -> Vec<Entry> {
+        unreachable!("the levels that it stands for are unpacked")
+    }
+}

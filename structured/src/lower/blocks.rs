@@ -1,0 +1,130 @@
+//! Loops over a dimension of which a level stores the quotient by a constant: they become loops over blocks, and loops in
+//! each of them, in the same order. So lists of blocks are traversed like other lists, whatever loops a program has.
+//!
+//! ```text
+//! for j in range(m):                      for j.b in range((m + 3) // 4):
+//!     … A[i // 2, j // 4, …]       →          for j in range(j.b * 4, min(m, j.b * 4 + 4)):
+//!                                                 … A[i // 2, j.b, …, j - j.b * 4]
+//! ```
+
+use super::cursor::{PATH, shift_of};
+use super::{Lower, Scope, known, load, loads};
+use crate::access;
+use taffeta_analysis::query::effects;
+use taffeta_ast::poly::tidy;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
+
+/// The quotient of an iterator and a shift by a constant.
+pub(super) struct Block {
+    quotient: Expr,
+    shift: Expr,
+    by: Expr,
+}
+
+impl Lower {
+    /// The quotient that an access has at its next level, if that is one to be traversed: there is no position of it
+    /// that could be computed.
+    pub(super) fn block_of(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Option<Block> {
+        let written = effects::writes(body);
+        let mut found = None;
+        let mut look = |e: &Expr| {
+            let Some((t, at)) = load(e).filter(|(t, _)| found.is_none() && self.fibres.contains_key(*t)) else {
+                return;
+            };
+            let steady = at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written));
+            if steady && self.position(e).is_none() && self.fibres.contains_key(t) {
+                found = quotient(&at[PATH].index, iter, bound, &written);
+            }
+        };
+        let located = self.located(body, bound);
+        located.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
+        found
+    }
+
+    /// The loop as one over blocks around one in each of them. The outer one is the loop.
+    pub(super) fn in_blocks(&mut self, s: &Stmt, block: &Block) -> Stmt {
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, .. }, props, body } = s.kind() else {
+            unreachable!("it is a loop that counts")
+        };
+        let Block { quotient, shift, by } = block;
+        let b = Symbol::new(format!("{}.b", iter.name()));
+        let number = Expr::var(&b);
+        let first = number.times(by).minus(shift);
+        let rest = Expr::apply(Op::Mod, vec![Expr::var(iter).plus(shift), by.clone()]);
+        let body = access::rebuild(body, &mut |e| match () {
+            _ if e == *quotient => number.clone(),
+            // (A sum is written in more ways than one.)
+            _ if is_quotient(&e, Op::FloorDiv, iter, shift, by) => number.clone(),
+            _ if e == rest || is_quotient(&e, Op::Mod, iter, shift, by) => tidy(&Expr::var(iter).minus(&first)),
+            _ => e,
+        });
+        let one = Expr::int(1);
+        let zero = tidy(&begin.plus(shift)).as_int() == Some(0);
+        let inner = Extent::Range {
+            begin: if zero { first.clone() } else { begin.max_with(&first) },
+            end: end.min_with(&first.plus(by)),
+            step: one.clone(),
+        };
+        let outer = Extent::Range {
+            begin: tidy(&begin.plus(shift)).floor_div(by),
+            end: tidy(&end.plus(shift).plus(by).minus(&one)).floor_div(by),
+            step: one,
+        };
+        // Threads take blocks; what lanes do, they do in each of them.
+        let shared = |concurrent: bool| if concurrent { props.reductions.clone() } else { Vec::new() };
+        let around = LoopProps {
+            vectorize: None,
+            unroll: false,
+            library: false,
+            reductions: shared(props.parallel.is_some()),
+            ..props.clone()
+        };
+        let within = LoopProps {
+            parallel: None,
+            library: false,
+            reductions: shared(props.vectorize.is_some()),
+            ..props.clone()
+        };
+        let range = self.parts.get(iter).cloned().unwrap_or([begin.clone(), end.clone()]);
+        self.parts.insert(iter.clone(), range);
+        let origin = s.origin().derive("structured", "block");
+        let inner = Stmt::new(StmtKind::For { iter: iter.clone(), extent: inner, props: within, body }, origin);
+        s.with_kind(StmtKind::For { iter: b, extent: outer, props: around, body: inner })
+    }
+}
+
+/// The quotient in an index that depends on an iterator by it alone.
+fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &rustc_hash::FxHashSet<Symbol>) -> Option<Block> {
+    let mut found: Option<Block> = None;
+    index.walk(&mut |e| {
+        if let ExprKind::Apply(Op::FloorDiv, args) = e.kind()
+            && found.is_none()
+            && args[1].as_int().is_some_and(|by| by > 1)
+            && let Some(shift) = shift_of(&args[0], iter, bound, written)
+        {
+            found = Some(Block { quotient: e.clone(), shift, by: args[1].clone() });
+        }
+    });
+    let block = found?;
+    let number = Symbol::new("block");
+    let replaced = replace(index, &block.quotient, &Expr::var(&number));
+    shift_of(&replaced, &number, bound, written).map(|_| block)
+}
+
+fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
+    if e == from { to.clone() } else { e.map_children(&mut |c| replace(c, from, to)) }
+}
+
+/// Whether it is the quotient, or what is left of it, of the iterator and the shift.
+fn is_quotient(e: &Expr, op: Op, iter: &Symbol, shift: &Expr, by: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Apply(own, args) => {
+            *own == op
+                && args[1] == *by
+                && effects::mentions(&args[0], &[iter])
+                && taffeta_ast::poly::equal(&args[0], &Expr::var(iter).plus(shift)) == Some(true)
+        }
+        _ => false,
+    }
+}
