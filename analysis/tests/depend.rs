@@ -307,3 +307,17 @@ def f(s: inout[f32], n_: i32[n]):
         "#]],
     );
 }
+
+/// A subscript that no fact mentions by itself is computed of what it is made of.
+#[test]
+fn elements_of_witnesses_are_those_of_their_iterations() {
+    check(
+        "def f(y: inout[i64[n + m + 6, n + m + 6]]):
+    for i in range(n):
+        y[min(i + 2, n), i + 3] = y[n + m + 5 - (i + 3), (i + 2) // 2]
+",
+        expect![[r#"
+            RAW y [i<]: y[min(i + 2, n), i + 3] = y[n + m + 5 - (i + 3), (i + 2) // 2] -> y[min(i + 2, n), i + 3] = y[n + m + 5 - (i + 3), (i + 2) // 2]  at n=10,m=0 (i=2) (i=8) Some([4, 5])
+        "#]],
+    );
+}

@@ -36,16 +36,36 @@ pub(super) struct Point {
 }
 
 impl Point {
+    /// What a form is there.
     pub(super) fn of(&self, ctx: &Context, l: &Linear) -> Option<i64> {
-        let value = |a: Atom| match self.values.get(&a) {
-            Some(v) => Some(i128::from(*v)),
-            None => {
+        i64::try_from(self.sum(ctx, l)?).ok()
+    }
+
+    fn sum(&self, ctx: &Context, l: &Linear) -> Option<i128> {
+        l.terms.iter().try_fold(l.constant, |s, (a, c)| s.checked_add(self.value(ctx, *a)?.checked_mul(*c)?))
+    }
+
+    /// What an atom is. Those that no fact mentions are computed of what they are made of; nothing else is known of the
+    /// rest, so that any number in their range will do.
+    fn value(&self, ctx: &Context, a: Atom) -> Option<i128> {
+        if let Some(v) = self.values.get(&a) {
+            return Some(i128::from(*v));
+        }
+        let both = |x: &Linear, y: &Linear| Some((self.sum(ctx, x)?, self.sum(ctx, y)?));
+        match &ctx.atoms[a.0 as usize].key {
+            Key::Min(x, y) => both(x, y).map(|(x, y)| x.min(y)),
+            Key::Max(x, y) => both(x, y).map(|(x, y)| x.max(y)),
+            Key::Quotient(x, d) | Key::Remainder(x, d) => {
+                let (x, d) = both(x, d).filter(|(_, d)| *d > 0)?;
+                let quotient = matches!(ctx.atoms[a.0 as usize].key, Key::Quotient(..));
+                Some(if quotient { x.div_euclid(d) } else { x.rem_euclid(d) })
+            }
+            Key::Product(factors) => factors.iter().try_fold(1i128, |p, f| p.checked_mul(self.value(ctx, *f)?)),
+            Key::Expr(_) | Key::Trip(_) | Key::Select(..) => {
                 let lo = ctx.atom_interval(a).lo;
                 (lo.abs() < LARGE).then_some(lo)
             }
-        };
-        let sum = l.terms.iter().try_fold(l.constant, |s, (a, c)| s.checked_add(value(*a)?.checked_mul(*c)?))?;
-        i64::try_from(sum).ok()
+        }
     }
 }
 
