@@ -5,6 +5,7 @@ use crate::automatic;
 use crate::program::Options;
 use std::path::Path;
 use std::sync::Mutex;
+use taffeta_analysis::pass;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 use taffeta_schedule::auto::Aim;
@@ -18,7 +19,7 @@ pub(crate) struct Running {
 
 impl Running {
     fn new(func: Func, aim: Aim) -> Running {
-        Running { schedule: Schedule::new(func).aimed_at(aim), handles: Vec::new() }
+        Running { schedule: Schedule::new(func).aimed_at(aim).lowered_by(lowers), handles: Vec::new() }
     }
 
     fn value(&self, v: &ScheduleValue) -> Value {
@@ -83,6 +84,14 @@ pub(crate) fn run(
     Ok(func)
 }
 
+/// Whether there are loops over what the structured tensors of a program store, which is lowered as the pipeline does it.
+fn lowers(func: &Func) -> Result<(), Diagnostic> {
+    match taffeta_structured::lower(&pass::simplify::run(func)) {
+        Ok(_) => Ok(()),
+        Err(all) => all.0.into_iter().next().map_or(Ok(()), Err),
+    }
+}
+
 /// Whether a schedule is named by a trace's file.
 pub(crate) fn is_trace(schedule: &str) -> bool {
     let path = Path::new(schedule);
@@ -103,7 +112,7 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
 pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
     let text = crate::io::read_text(Path::new(file))?;
     let trace = Trace::from_json(&text).map_err(|r| r.diagnostic(file, Span::NONE))?;
-    trace.replay(func).map_err(|(number, r)| {
+    trace.replay_on(Schedule::new(func).lowered_by(lowers), &mut |_, _| ()).map_err(|(number, r)| {
         let method = number.checked_sub(1).and_then(|k| trace.steps.get(k)).map_or(file, |s| &s.method);
         let d = r.diagnostic(method, Span::NONE);
         let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };

@@ -14,7 +14,7 @@ use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
+use taffeta_ast::{Diagnostic, Func, Span, Stmt, StmtId, StmtKind};
 
 /// What a step made of the program.
 #[derive(Clone, Debug)]
@@ -70,7 +70,13 @@ pub struct Schedule {
     aim: Aim,
     /// What they chose.
     decisions: Vec<Decision>,
+    /// Whether there are loops over what structured tensors store for a program.
+    lowers: Option<Lowers>,
 }
+
+/// Whether a program with structured tensors can be lowered, and else why not. (How they are traversed is another
+/// crate's business.)
+pub type Lowers = fn(&Func) -> Result<(), Diagnostic>;
 
 impl Schedule {
     /// A program as it is written.
@@ -78,7 +84,14 @@ impl Schedule {
         let trace = Trace::new(&func.name);
         let (moved, asked_again) = (FxHashMap::default(), FxHashSet::default());
         let aim = Aim::at(|| Target::portable(1));
-        Schedule { func, trace, moved, asked_again, trying: false, aim, decisions: Vec::new() }
+        Schedule { func, trace, moved, asked_again, trying: false, aim, decisions: Vec::new(), lowers: None }
+    }
+
+    /// Loops over structured tensors take all steps after which this says that the program can be lowered; without it,
+    /// marks and `reorder` alone.
+    #[must_use]
+    pub fn lowered_by(self, lowers: Lowers) -> Schedule {
+        Schedule { lowers: Some(lowers), ..self }
     }
 
     /// For a machine and sizes, which rules of automatic scheduling choose by; without this, a portable one with one
@@ -136,7 +149,7 @@ impl Schedule {
             primitives::Run::Primitive(f) => {
                 let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
                 let change = change.and_then(|mut c| {
-                    structured::check(entry.name, &self.func, &c.func)?;
+                    structured::check(entry.name, &self.func, &c.func, self.lowers)?;
                     self.recheck_marks(&mut c).map(|()| c)
                 });
                 let wanted = |r: Refusal| match self.trying {

@@ -1,41 +1,99 @@
-//! Loops that traverse structured tensors: what runs in the end are loops over what is stored of these. They may run in
-//! any order, by vector instructions and inside of each other in another order; the other primitives make loops of them
-//! for which there is no traversal yet, and are refused on them.
+//! Loops that traverse structured tensors: what runs in the end are loops over what is stored of these. That a step is
+//! legal is decided on the logical program, like everywhere; here it is asked whether what it makes can be lowered. A
+//! schedule that has nobody to ask ([`crate::Schedule::lowered_by`]) takes the steps alone that make no other loops:
+//! running them in any order, by vector instructions, and inside of each other in another order.
 
 use crate::refusal::Refusal;
+use crate::schedule::Lowers;
 use crate::selector;
 use crate::tree;
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Access, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// The primitives that such loops take.
+/// The primitives that such loops take in any case.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 
-/// Refuses a step that changes or copies such a loop, or makes one.
-pub(crate) fn check(primitive: &str, before: &Func, after: &Func) -> Result<(), Refusal> {
+/// Refuses a step that changes or copies such a loop, or makes one, if there is no traversal of what it makes.
+pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
+    if primitive == "reorder"
+        && let Some(shared) = shared_values(after, true)
+    {
+        let text =
+            format!("`{shared}` is stored into, one value of which stands for several elements: the last one counts");
+        return Err(Refusal::unsupported(0, text).help("store it where each element has its own value"));
+    }
     if TAKEN.contains(&primitive) {
         return Ok(());
     }
     let [old, new] = [before, after].map(traversals);
-    let refuse = |s: &Stmt, tensor: &Symbol, does: &str| {
-        let name = selector::called(before, s);
-        let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and {does}");
-        let help = format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]);
+    let changed = old.iter().find_map(|(s, tensor)| {
+        let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
+        (!same).then_some((s, tensor, "would make another loop of it"))
+    });
+    let made = new.iter().find_map(|(s, tensor)| {
+        let of = || old.iter().find(|(_, t)| t == tensor).map_or(s, |(of, _)| of);
+        tree::find(&before.body, s.id()).is_none().then(|| (of(), tensor, "would copy it"))
+    });
+    let Some((s, tensor, does)) = changed.or(made) else { return Ok(()) };
+    let name = selector::called(before, s);
+    let refuse = |text: String, help: String| {
         Err(Refusal::unsupported(0, text).label(s.origin().span(), "this loop").help(help))
     };
-    for (s, tensor) in &old {
-        let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
-        if !same {
-            return refuse(s, tensor, &format!("`{primitive}` would make another loop of it"));
-        }
+    let Some(lowers) = lowers else {
+        let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and `{primitive}` {does}");
+        return refuse(text, format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]));
+    };
+    if let Some(shared) = shared_values(after, false) {
+        let text = format!(
+            "`{shared}` is written, one value of which stands for several elements, and what `{primitive}` makes of \
+             the loop `{name}` may write them in another order"
+        );
+        return refuse(text, "store it where each element has its own value".into());
     }
-    for (s, tensor) in &new {
-        if tree::find(&before.body, s.id()).is_none() {
-            let of = old.iter().find(|(_, t)| t == tensor).map_or(s, |(of, _)| of);
-            return refuse(of, tensor, &format!("`{primitive}` would copy it"));
+    match (lowers(before), lowers(after)) {
+        (Ok(()), Err(why)) => {
+            let text =
+                format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
+            refuse(text, format!("the loop `{name}` traverses `{tensor}`: leave it, or store that in another format"))
         }
+        // What cannot be lowered as it is, is refused where it is run.
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// A structured tensor that is written, or stored into (and not only reduced into), if one value of it stands for
+/// several elements.
+fn shared_values(func: &Func, stores: bool) -> Option<Symbol> {
+    let mut shared: Vec<Symbol> = Vec::new();
+    let mut note = |t: &Tensor| {
+        if !t.format.is_dense() && !t.format.is_injective() {
+            shared.push(t.symbol.clone());
+        }
+    };
+    func.interface().for_each(|t| note(t));
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            note(tensor);
+        }
+    });
+    let mut found = None;
+    let mut constants: FxHashMap<Symbol, Expr> = FxHashMap::default();
+    func.body.walk(&mut |s| {
+        let written = match s.kind() {
+            StmtKind::Store { tensor, value, .. } => {
+                // One constant is the same whichever comes last.
+                let only =
+                    value.as_literal().is_some() && constants.entry(tensor.clone()).or_insert(value.clone()) == value;
+                if only && stores { return } else { tensor }
+            }
+            StmtKind::ReduceTo { tensor, .. } if !stores => tensor,
+            _ => return,
+        };
+        if shared.contains(written) {
+            found.get_or_insert_with(|| written.clone());
+        }
+    });
+    found
 }
 
 /// Whether both run over the same range in the same way.

@@ -226,11 +226,22 @@ impl Trace {
         func: Func,
         after: &mut dyn FnMut(&Step, &Schedule),
     ) -> Result<Schedule, (usize, Refusal)> {
-        if self.entry != func.name {
-            let text = format!("this trace is for `{}`, not for `{}`", self.entry, func.name);
+        self.replay_on(Schedule::new(func), after)
+    }
+
+    /// The same on a schedule, which may have taken steps.
+    ///
+    /// # Errors
+    /// The step that is refused, with its number counted from 1.
+    pub fn replay_on(
+        &self,
+        mut s: Schedule,
+        after: &mut dyn FnMut(&Step, &Schedule),
+    ) -> Result<Schedule, (usize, Refusal)> {
+        if self.entry != s.func().name {
+            let text = format!("this trace is for `{}`, not for `{}`", self.entry, s.func().name);
             return Err((0, Refusal::usage(text)));
         }
-        let mut s = Schedule::new(func);
         for (k, step) in self.steps.iter().enumerate() {
             let mut args = Vec::new();
             for a in &step.args {

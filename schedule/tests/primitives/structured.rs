@@ -75,3 +75,23 @@ fn they_refuse_others() {
         assert!(call(&mut Schedule::new(entry(SPMV).0), method, arguments).is_err(), "{method}");
     }
 }
+
+/// Which of two elements that are one value is stored last is a matter of order.
+#[test]
+fn stores_into_values_of_several_elements_stay_in_order() {
+    refused(
+        "
+def f(A: f64[n, n] @ symmetric, x: f64[n]) -> f64[n, n] @ pattern(A):
+    B = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            B[i, j] = A[i, j] * x[j]
+    return B
+",
+        |s| call(s, "reorder", args![list(&["j", "i"])]).map(drop),
+        expect![[r#"
+            schedule::unsupported (0): `B` is stored into, one value of which stands for several elements: the last one counts
+              help: store it where each element has its own value
+        "#]],
+    );
+}

@@ -1,0 +1,130 @@
+//! Steps of schedules on loops over structured tensors: what is taken can be lowered, and computes what the program
+//! computes; what is refused says why.
+
+use std::panic::catch_unwind;
+use taffeta_analysis::pass::simplify;
+use taffeta_ast::{Diagnostic, Func, print};
+use taffeta_schedule::{Arg, IndexMap, Schedule, Value};
+use taffeta_structured::{Stored, Unpackable, lower};
+
+mod programs;
+#[allow(dead_code)] // what other tests of this crate draw
+mod random;
+
+fn lowers(func: &Func) -> Result<(), Diagnostic> {
+    match lower(&simplify::run(func)) {
+        Ok(_) => Ok(()),
+        Err(all) => Err(all.0[0].clone()),
+    }
+}
+
+const FORMATS: &[&str] = &[
+    "csr",
+    "csc",
+    "dcsr",
+    "coo",
+    "band",
+    "vbl",
+    "rle",
+    "hashmap",
+    "format(dense, bitmap)",
+    "dia",
+    "ell",
+    "bcsr(2, 3)",
+    "format(squeezed, dense)",
+];
+
+const KERNELS: &[&str] = &[
+    "for i in range(n):\n        for j in range(m):\n            y[i] += A[i, j] * x[j]",
+    "for i in range(n):\n        for j in range(m):\n            for k in range(3):\n                Y[i, k] += A[i, j] * X[j, k]",
+    "for i in range(n):\n        for j in range(m):\n            C[i, j] = A[i, j] * x[j]\n        for j in range(m):\n            y[i] += C[i, j]",
+    "for i in range(n):\n        for j in range(m):\n            y[i] = max(y[i], A[i, j] + x[j])",
+];
+
+/// A step: a primitive with its arguments, in terms of loops of the kernels.
+type Step = (&'static str, fn() -> Vec<Arg>);
+
+fn names(all: &[&str]) -> Arg {
+    Arg::from(Value::List(all.iter().map(|n| Value::from(*n)).collect()))
+}
+
+fn numbers(all: &[i64]) -> Arg {
+    Arg::from(Value::List(all.iter().map(|n| Value::from(*n)).collect()))
+}
+
+const STEPS: &[&[Step]] = &[
+    &[("split", || vec![Arg::from("i"), Arg::from(2)])],
+    &[("split", || vec![Arg::from("j"), Arg::from(3)])],
+    &[
+        ("split", || vec![Arg::from("i"), Arg::from(2)]),
+        ("split", || vec![Arg::from("j"), Arg::from(3)]),
+        ("reorder", || vec![names(&["i~o", "j~o", "i~i", "j~i"])]),
+    ],
+    &[("split", || vec![Arg::from("j"), Arg::from(3)]), ("reorder", || vec![names(&["j~o", "i", "j~i"])])],
+    &[("split", || vec![Arg::from("i"), Arg::from(3)]), ("separate_tail", || vec![Arg::from("i~o")])],
+    &[("split", || vec![Arg::from("j"), Arg::from(2)]), ("separate_tail", || vec![Arg::from("j~o")])],
+    &[("split", || vec![Arg::from("j"), Arg::from(2)]), ("unroll", || vec![Arg::from("j~i")])],
+    &[("split", || vec![Arg::from("i"), Arg::from(2)]), ("blend", || vec![Arg::from("i~i")])],
+    &[("tile", || vec![names(&["i", "j"]), numbers(&[2, 3])])],
+    &[("merge", || vec![Arg::from("i"), Arg::from("j")])],
+    &[("reverse", || vec![Arg::from("i")])],
+    &[("reverse", || vec![Arg::from("j")])],
+    &[("unroll", || vec![Arg::from("k")])],
+    &[("reorder", || vec![names(&["j", "i"])]), ("split", || vec![Arg::from("i"), Arg::from(2)])],
+    &[("specialize", || vec![Arg::from("i"), Arg::from("n > 2")])],
+    &[("fission", || vec![Arg::from("i"), Arg::from("j#1")])],
+    &[("fuse", || vec![Arg::from("j#1"), Arg::from("j#2")])],
+    &[("permute", || {
+        let iters = names(&["i", "j"]);
+        let params = ["i", "j"].map(taffeta_ast::Symbol::new);
+        let [i, j] = [taffeta_ast::Expr::var(&params[0]), taffeta_ast::Expr::var(&params[1])];
+        let results = vec![j.minus(&i), i];
+        vec![iters, Arg::from(Value::Map(IndexMap { params: params.to_vec(), results }))]
+    })],
+    &[("cache_reduction", || vec![Arg::from("j"), Arg::from("y")])],
+    &[("polyhedral", || vec![Arg::from("i")])],
+];
+
+#[test]
+fn steps_that_are_taken_compute_the_same() {
+    let (mut taken, mut refused, mut illegal) = (0, std::collections::BTreeMap::<String, usize>::new(), 0);
+    for format in FORMATS {
+        for kernel in KERNELS {
+            let text = format!(
+                "def f(A: f64[n, m] @ {format}, x: f64[m], X: f64[m, 3]) -> (f64[n], f64[n, 3]):\n    y = zeros((n,), f64)\n    Y = zeros((n, 3), f64)\n    C = zeros((n, m), f64)\n    {kernel}\n    return y, Y\n"
+            );
+            let func = programs::elaborate(&text);
+            for steps in STEPS {
+                let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+                let went = steps.iter().try_for_each(|(method, args)| s.call(method, &args()).map(drop));
+                let shown: Vec<&str> = steps.iter().map(|(m, _)| *m).collect();
+                match went {
+                    Err(r) if r.code == "schedule::unsupported" && r.message.contains("stores for what") => {
+                        *refused.entry(shown.join(", ")).or_default() += 1;
+                        continue;
+                    }
+                    Err(_) => {
+                        illegal += 1;
+                        continue;
+                    }
+                    Ok(()) => taken += 1,
+                }
+                let program = simplify::run(s.func());
+                let structured = lower(&program).unwrap_or_else(|e| panic!("{:?}\n{text}{shown:?}", e.0[0].message));
+                taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}\n{text}{shown:?}"));
+                for seed in 0..6 {
+                    let result = catch_unwind(|| programs::equal(&func, &structured, seed));
+                    assert!(
+                        result.is_ok(),
+                        "{text}{shown:?}\n{}\n{}",
+                        print::func(&program),
+                        print::func(&structured.func)
+                    );
+                }
+            }
+        }
+    }
+    println!("{taken} taken, {illegal} illegal, refused {refused:?}");
+    assert!(taken > 500, "{taken} taken, {illegal} illegal, refused {refused:?}");
+    assert!(refused.values().sum::<usize>() * 10 < taken, "{taken} taken, refused {refused:?}");
+}
