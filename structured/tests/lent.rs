@@ -1,7 +1,7 @@
 //! Arrays of a caller: those that `Stored::pack` makes are taken in every format, and of arrays that are changed, what
 //! is taken can be read.
 
-use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::format::{Format, Level, LevelKind, Named};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Indices, Stored, Unfit, Unpackable, arrays_of, check};
 
@@ -26,8 +26,7 @@ fn checked(shape: &[usize], format: &Format, arrays: &[Value]) -> Result<Vec<i64
 }
 
 /// What is packed is taken; then one number after the other is changed.
-fn round(format: &Format, seed: u64) -> [usize; 2] {
-    let Drawn { format, stored, given } = random::tensor(format, seed);
+fn round(Drawn { format, stored, given }: Drawn, seed: u64) -> [usize; 2] {
     let shape = given.shape();
     assert_eq!(checked(shape, &format, stored.arrays()).as_deref(), Ok(stored.hidden()), "{format}");
     let mut random = Random(seed);
@@ -63,8 +62,11 @@ fn what_is_packed_is_taken_and_what_is_broken_can_be_read_or_is_refused() {
     let all = all.into_iter().chain(formats(2).into_iter().map(|f| (f, 30)));
     for (format, seeds) in all.chain(formats(3).into_iter().map(|f| (f, 2))) {
         for seed in 0..seeds {
-            round(&format, seed).iter().zip(&mut sum).for_each(|(n, sum)| *sum += n);
+            round(random::tensor(&format, seed), seed).iter().zip(&mut sum).for_each(|(n, sum)| *sum += n);
         }
+    }
+    for (format, seed) in random::remapped().iter().flat_map(|f| (0..60).map(move |seed| (f, seed))) {
+        round(random::remapped_matrix(format, seed), seed).iter().zip(&mut sum).for_each(|(n, sum)| *sum += n);
     }
     assert!(sum.iter().all(|n| *n > 1000), "{sum:?}");
 }
@@ -133,6 +135,27 @@ fn every_kind_says_what_is_wrong() {
     };
     segments(&[3, 4, 4, 4], &[0, 1, 2, 6, 7], "taken");
     segments(&[3, 4, 4, 4], &[0, 2, 3, 7, 8], "`A.ofs1` has 2 positions in segment 0, which has room for 3");
+}
+
+/// Lists of diagonals rise; the coordinates of a row do so from slot to slot.
+#[test]
+fn diagonals_and_slots_are_in_order() {
+    let says = |named: Named, arrays: &[&[i32]], stored: usize| {
+        let format = named.format(2).expect("of matrices");
+        let own: Vec<Indices<'_>> = arrays.iter().map(|a| Indices::I32(a)).collect();
+        check("A", &[3, 4], &format, &own, stored).map_or_else(|e| e.to_string(), |_| "taken".to_string())
+    };
+    assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 9), "taken");
+    assert_eq!(says(Named::Dia, &[&[2, 5, 3]], 9), "`A.crd0` does not rise: element 2 is 3, after 5");
+    assert_eq!(says(Named::Dia, &[&[2, 3, 6]], 9), "element 2 of `A.crd0` is 6, and the dimension has size 6");
+    assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 8), "`A.val` has 8 elements, but there are 9 positions");
+    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 4, 4]], 6), "taken");
+    let what = "`A.crd2` does not rise in fibre 0: slot 1 has 1, after 1";
+    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 1, 4, 4]], 6), what);
+    let what = "`A.crd2` does not rise in fibre 1: slot 1 has 0, after 4";
+    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 0, 4]], 6), what);
+    assert_eq!(says(Named::Ell, &[&[3], &[1, 4, 0, 3, 4, 4]], 6), "`A.crd2` has 6 elements, and not 9");
+    assert_eq!(says(Named::Ell, &[&[-1], &[]], 0), "`A.count0` ends with -1, which is negative");
 }
 
 /// Lists of coordinates: in order, row by row, and none twice.

@@ -1,15 +1,18 @@
 /* Arrays that are not what their levels promise, one call for each: what every call says. `kept` are blocks of the heap,
    so that the sanitizers see one element beyond. */
 #include "taffeta_sum_band.h"
+#include "taffeta_sum_blocks.h"
 #include "taffeta_sum_coo.h"
 #include "taffeta_sum_csr.h"
 #include "taffeta_sum_deep.h"
+#include "taffeta_sum_diagonals.h"
 #include "taffeta_sum_hashed.h"
 #include "taffeta_sum_map.h"
 #include "taffeta_sum_packbits.h"
 #include "taffeta_sum_point.h"
 #include "taffeta_sum_ragged.h"
 #include "taffeta_sum_rle.h"
+#include "taffeta_sum_slots.h"
 #include "taffeta_sum_vbl.h"
 
 #include <stdio.h>
@@ -22,7 +25,7 @@ typedef int plan(taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *, size_
 typedef struct matrix {
     int64_t shape[2];
     taffeta_array arrays[4];
-    taffeta_level levels[2];
+    taffeta_level levels[4];
     taffeta_tensor args[2];
     double sum;
 } matrix;
@@ -94,6 +97,18 @@ static void finish(const char *what, entry *f, plan *p, matrix *a) {
     CASE(name, coo, TAFFETA_LEVEL_SINGLETON, 3, 4, 4, a.arrays[0] = pos, a.arrays[1] = rows, a.arrays[2] = columns, \
          a.levels[0] = ((taffeta_level){TAFFETA_LEVEL_COMPRESSED, 2, a.arrays}), \
          a.levels[1] = ((taffeta_level){TAFFETA_LEVEL_SINGLETON, 1, a.arrays + 2}))
+
+#define DIAGONALS(name, crd, stored) \
+    CASE(name, diagonals, TAFFETA_LEVEL_RANGE, 3, 4, stored, a.arrays[0] = crd, a.args[0].n_levels = 3, \
+         a.levels[0] = ((taffeta_level){TAFFETA_LEVEL_SQUEEZED, 1, a.arrays}), a.levels[1].n_arrays = 0, \
+         a.levels[2].kind = TAFFETA_LEVEL_OFFSET)
+#define SLOTS(name, count, crd, stored) \
+    CASE(name, slots, TAFFETA_LEVEL_DENSE, 3, 4, stored, a.arrays[0] = count, a.arrays[1] = crd, a.args[0].n_levels = 3, \
+         a.levels[0] = ((taffeta_level){TAFFETA_LEVEL_SLICED, 1, a.arrays}), a.levels[1].n_arrays = 0, \
+         a.levels[2] = ((taffeta_level){TAFFETA_LEVEL_SINGLETON, 1, a.arrays + 1}))
+#define BLOCKS(name, pos, crd, stored) \
+    CASE(name, blocks, TAFFETA_LEVEL_COMPRESSED, 3, 4, stored, a.arrays[0] = pos, a.arrays[1] = crd, \
+         a.args[0].n_levels = 4, a.levels[2].kind = TAFFETA_LEVEL_DENSE, a.levels[3].kind = TAFFETA_LEVEL_DENSE)
 
 int main(void) {
     CSR("right", I32(0, 2, 2, 4), I32(0, 2, 1, 3));
@@ -176,6 +191,26 @@ int main(void) {
     PACKBITS("packbits", I32(0, 2, 3, 4), I32(2, 4, 4, 4), I32(0, 1, 3, 4, 5));
     PACKBITS("a stretch too long", I32(0, 2, 3, 4), I32(3, 4, 4, 4), I32(0, 1, 3, 4, 5));
     PACKBITS("a stretch that falls", I32(0, 2, 3, 4), I32(2, 4, 4, 4), I32(0, 3, 1, 4, 5));
+
+    DIAGONALS("diagonals", I32(2, 3, 5), 9);
+    DIAGONALS("diagonals fall", I32(2, 5, 3), 9);
+    DIAGONALS("a diagonal twice", I32(2, 2, 3), 9);
+    DIAGONALS("a diagonal beyond", I32(2, 3, 6), 9);
+    DIAGONALS("a diagonal before", I32(-1, 3, 5), 9);
+    DIAGONALS("diagonals of other elements", I32(2, 3, 5), 8);
+
+    SLOTS("slots", I32(2), I32(1, 4, 0, 3, 4, 4), 6);
+    SLOTS("slots fall", I32(2), I32(3, 4, 0, 1, 4, 4), 6);
+    SLOTS("a column twice in a row", I32(2), I32(1, 4, 0, 1, 4, 4), 6);
+    SLOTS("a column behind what is left over", I32(2), I32(1, 4, 0, 3, 0, 4), 6);
+    SLOTS("a column beyond", I32(2), I32(1, 4, 0, 5, 4, 4), 6);
+    SLOTS("slots too many", I32(3), I32(1, 4, 0, 3, 4, 4), 6);
+    SLOTS("fewer slots than none", I32(-2), I32(1, 4, 0, 3, 4, 4), 6);
+    SLOTS("no count of slots", ((taffeta_array){NULL, TAFFETA_I32, 0, 0}), I32(1, 4, 0, 3, 4, 4), 6);
+
+    BLOCKS("blocks of two by three", I32(0, 2, 3), I32(0, 1, 1), 18);
+    BLOCKS("a block beyond", I32(0, 2, 3), I32(0, 2, 1), 18);
+    BLOCKS("blocks of other elements", I32(0, 2, 3), I32(0, 1, 1), 17);
 
     COO("coo", I32(0, 4), I32(0, 0, 2, 2), I32(1, 3, 0, 2));
     COO("rows fall", I32(0, 4), I32(0, 2, 0, 2), I32(1, 3, 0, 2));

@@ -74,6 +74,27 @@ def sum_packbits(A: f64[n, m] @ packbits) -> f64:
             s += A[i, j]
     return s
 
+def sum_diagonals(A: f64[n, m] @ dia) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+def sum_slots(A: f64[n, m] @ ell) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
+def sum_blocks(A: f64[n, m] @ bcsr(2, 3)) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j]
+    return s
+
 def sum_coo(A: f64[n, m] @ coo) -> f64:
     s: f64 = 0.0
     for i in range(n):
@@ -95,7 +116,8 @@ fn c_refuses_arrays_that_break_their_levels() {
     let program = Program::from_source("sums.ft", SUMS).unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut files = Vec::new();
-    let entries = ["csr", "band", "ragged", "map", "hashed", "point", "rle", "vbl", "packbits", "coo", "deep"];
+    let lists = ["csr", "map", "hashed", "point", "vbl", "coo", "slots", "blocks"];
+    let entries = lists.into_iter().chain(["band", "ragged", "rle", "packbits", "deep", "diagonals"]);
     for entry in entries.map(|name| format!("sum_{name}")) {
         let source = program.c_source(&entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}"));
         let stem = source.signature.logical().c_name.clone();
@@ -144,6 +166,20 @@ def banded(A: f32[n, m] @ band, x: f32[m]) -> f32[n]:
     return y
 
 def narrow(A: f64[n, m] @ format(dense, compressed(index=u8)), x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i] += A[i, j] * x[j]
+    return y
+
+def diagonals(A: f64[n, m] @ dia, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i] += A[i, j] * x[j]
+    return y
+
+def blocks(A: f64[n, m] @ bcsr(2, 3), x: f64[m]) -> f64[n]:
     y = zeros((n,), f64)
     for i in range(n):
         for j in range(m):
@@ -212,6 +248,18 @@ fn rust_lends_arrays_of_every_format() {
     let f = compiled("list", &plain.clone().backend(Backend::Interp));
     let out = f.call().sparse("A", &coo).value("x", &x).run().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(out.value("y").expect("y").numbers(), rows);
+    let none: &[i32] = &[];
+    // Diagonal 0 with 1, . and .; diagonal -1 with ., . and 3; diagonals 1 and 2 with . . 4 and 2 . .
+    let held = [0.0, 0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 4.0, 2.0, 0.0, 0.0];
+    let dia = Sparse::new(&held, &[3, 4]).level(LevelKind::Squeezed, &[&[1, 2, 3, 4]]);
+    let dia = dia.level(LevelKind::Range, &[none; 0]).level(LevelKind::Offset, &[none; 0]).remap("(j - i, i, j)");
+    assert_eq!(product("diagonals", &plain, &dia, &x), rows);
+    let of_blocks = |values: [[f64; 6]; 3]| values.concat();
+    let held =
+        of_blocks([[1.0, 0.0, 2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0, 0.0, 0.0], [4.0, 9.0, 9.0, 9.0, 9.0, 9.0]]);
+    let bcsr = Sparse::new(&held, &[3, 4]).dense().level(LevelKind::Compressed, &[&[0, 1, 3], &[0, 0, 1]]);
+    let bcsr = bcsr.dense().dense().remap("(i // 2, j // 3, i % 2, j % 3)");
+    assert_eq!(product("blocks", &plain, &bcsr, &x), rows);
     let empty: &[i32] = &[];
     let nothing = Sparse::csr(&[0], empty, &[0.0; 0], [0, 4]);
     assert_eq!(product("rows", &plain, &nothing, &x), [0.0; 0]);
