@@ -95,6 +95,8 @@ fn indices_that_are_sums() {
         "for i in range(n + 3):\n        s += A[i - 3] * x[i - 3] if i >= 3 else 1.0",
         "for i in range(n // 2):\n        s += A[n // 2 + i] * A[i]",
         "for i in range(3, n + 3):\n        s += A[i - 3]",
+        "for i in range(n // 2):\n        s += A[window(n // 2, n)[i]] * x[i]",
+        "for i in range(1, n):\n        for l in range(i):\n            y[i] += A[offset(1)[i]] * B[window(1, i + 1)[l]]",
     ];
     let mut refused = Vec::new();
     for a in VECTORS {

@@ -73,6 +73,7 @@ impl Elab<'_> {
                 return Ok(part.items().map(joined).map_or(part.clone(), Value::str));
             }
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {}
+            Value::Offset(by) => return self.offset_item(&by.clone(), items, span),
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) => {
                 return self.error("type::subscript", of_span, "a function is called with `(…)`");
             }

@@ -52,6 +52,8 @@ pub(crate) enum Value {
     Empty(Vec<Expr>, DType),
     /// A level or a format: `compressed`, `csr`.
     Storage(Storage),
+    /// `offset(d)`, which is to be indexed: `d`.
+    Offset(Lazy),
     /// What a schedule function sees as `s`.
     Schedule,
     /// A loop, statement or tensor that a method of the schedule returned.
@@ -248,6 +250,7 @@ impl Value {
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) | Value::Type(_) => "a function".into(),
             Value::Gradient(_) => "a gradient function".into(),
             Value::Storage(s) => s.describe(),
+            Value::Offset(_) => "an offset, which is for indices: `offset(d)[j]`".into(),
             Value::Schedule => "the schedule".into(),
             Value::Handle(h) => format!("a handle that `{}` returned", h.method),
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {

@@ -40,6 +40,10 @@ pub(crate) enum Builtin {
     Format,
     /// How an index is found: `gallop`.
     Protocol(Protocol),
+    /// `window(a, b)`
+    Window,
+    /// `offset(d)`
+    Offset,
     /// Storage and continuous tensors (sections 7 and 8).
     Storage,
 }
@@ -72,8 +76,8 @@ impl Builtin {
         ("jacobian", Builtin::Jacobian),
         ("format", Builtin::Format),
         ("pattern", Builtin::Storage),
-        ("window", Builtin::Storage),
-        ("offset", Builtin::Storage),
+        ("window", Builtin::Window),
+        ("offset", Builtin::Offset),
         ("permit", Builtin::Storage),
         ("coalesce", Builtin::Storage),
         ("walk", Builtin::Protocol(Protocol::Walk)),
@@ -142,6 +146,8 @@ impl Elab<'_> {
                     format!("put it around an index in a subscript: `A[i, {name}(j)]`"),
                 )
             }
+            Builtin::Window => self.window_call(args, span),
+            Builtin::Offset => self.offset_call(args, span),
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
@@ -154,7 +160,7 @@ impl Elab<'_> {
     }
 
     /// Matches arguments with parameters by position and name; the first `required` of them must be given.
-    fn parameters<const N: usize>(
+    pub(in crate::elaborate) fn parameters<const N: usize>(
         &mut self,
         b: Builtin,
         args: Vec<Arg>,

@@ -6,6 +6,7 @@ mod declared;
 mod diagnostics;
 mod gradients;
 mod indexing;
+mod modifiers;
 mod names;
 mod programs;
 mod protocols;
