@@ -84,7 +84,8 @@ pub(crate) fn run(
     Ok(func)
 }
 
-/// Whether there are loops over what the structured tensors of a program store, which is lowered as the pipeline does it.
+/// Whether there are loops over what the structured tensors of a program store, which is lowered as the pipeline does
+/// it.
 fn lowers(func: &Func) -> Result<(), Diagnostic> {
     match taffeta_structured::lower(&pass::simplify::run(func)) {
         Ok(_) => Ok(()),

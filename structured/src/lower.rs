@@ -141,8 +141,8 @@ impl Lower {
     }
 
     /// The statement with an access to the outermost fibre for each to a structured tensor: `A[i, j]` with the columns
-    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices accesses have those that the program wrote, if checks or
-    /// messages need them ([`inside::carries`]).
+    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices accesses have those that the program wrote, if checks
+    /// or messages need them ([`inside::carries`]).
     fn opened(&self, s: &Stmt) -> Stmt {
         let opened = access::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {

@@ -1,5 +1,5 @@
-//! Kernels with operands whose levels store more than a dimension, and with indices that are sums: what they are lowered
-//! to computes what they do.
+//! Kernels with operands whose levels store more than a dimension, and with indices that are sums: what they are
+//! lowered to computes what they do.
 
 use std::panic::catch_unwind;
 use taffeta_ast::format::Format;

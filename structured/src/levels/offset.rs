@@ -1,5 +1,5 @@
-//! `offset`: the one coordinate that those above determine (the format of DIA's columns: the diagonal `j - i` and the row
-//! `i` say `j`). It has no arrays, and its positions are those of the level above.
+//! `offset`: the one coordinate that those above determine (the format of DIA's columns: the diagonal `j - i` and the
+//! row `i` say `j`). It has no arrays, and its positions are those of the level above.
 //!
 //! ```text
 //!     0 1 2 3        diagonals   0         1         3

@@ -1,5 +1,5 @@
-//! Loops over a dimension of which a level stores the quotient by a constant: they become loops over blocks, and loops in
-//! each of them, in the same order. So lists of blocks are traversed like other lists, whatever loops a program has.
+//! Loops over a dimension of which a level stores the quotient by a constant: they become loops over blocks, and loops
+//! in each of them, in the same order. So lists of blocks are traversed like other lists, whatever loops a program has.
 //!
 //! ```text
 //! for j in range(m):                      for j.b in range((m + 3) // 4):

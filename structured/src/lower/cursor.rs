@@ -24,10 +24,11 @@ pub(super) struct Cursor {
     /// The same fibre of tensors that are stored where this one is.
     pub(super) followers: Vec<Symbol>,
     pub(super) above: Above,
-    /// The index that the accesses have there: the iterator of the loop and a shift, or what is known before a statement.
+    /// The index that the accesses have there: the iterator of the loop and a shift, or what is known before a
+    /// statement.
     pub(super) index: Expr,
-    /// What the index is more than the iterator; 0 before a statement. Coordinates in the looplet are those of the loop:
-    /// less than the level's by this.
+    /// What the index is more than the iterator; 0 before a statement. Coordinates in the looplet are those of the
+    /// loop: less than the level's by this.
     pub(super) shift: Expr,
     pub(super) protocol: Protocol,
     /// What the fibre is made of in the region that is being lowered.

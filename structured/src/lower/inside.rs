@@ -1,5 +1,5 @@
-//! Indices that are in the tensor, and checks of those that may not be. Of a remapped tensor the indices are checked that
-//! the program wrote, and not the coordinates which are made of them: of blocks at an edge, some are outside.
+//! Indices that are in the tensor, and checks of those that may not be. Of a remapped tensor the indices are checked
+//! that the program wrote, and not the coordinates which are made of them: of blocks at an edge, some are outside.
 
 use super::cursor::PATH;
 use super::{Lower, Scope, follow, known, load};
