@@ -158,8 +158,8 @@ impl Format {
     }
 }
 
-/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out, and in the place
-/// of the function of a `remap=` stands what that returns, of `i`, `j`, `k` …
+/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out, and in the
+/// place of the function of a `remap=` stands what that returns, of `i`, `j`, `k` …
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(&self.remap()))

@@ -29,7 +29,8 @@ pub fn within(func: &Func, root: StmtId) -> Eliminated {
     eliminate(func, root, true)
 }
 
-/// What stands elsewhere is not looked at: a program is cut in many places, each of which takes as long as what is in it.
+/// What stands elsewhere is not looked at: a program is cut in many places, each of which takes as long as what is in
+/// it.
 fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
     let (Some(part), Some(mut facts)) = (tree::find(&func.body, root), walk::at(func, root)) else { return out };

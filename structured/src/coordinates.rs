@@ -93,19 +93,15 @@ impl Sorted {
             .collect();
         let keys: Vec<(usize, Vec<i64>)> =
             format.keys.iter().map(|k| (k.before, (0..count).map(|e| value(&k.coord, at(e))).collect())).collect();
-        // What is compared, in its order, with the level at or before which it stands.
-        let mut compared: Vec<(usize, &[i64])> = Vec::new();
+        // What is compared, in its order.
+        let mut compared: Vec<&[i64]> = Vec::new();
         for k in 0..=coordinates.len() {
-            compared.extend(keys.iter().filter(|(before, _)| *before == k).map(|(_, key)| (k, &key[..])));
-            compared.extend(coordinates.get(k).map(|own| (k, &own[..])));
+            compared.extend(keys.iter().filter(|(before, _)| *before == k).map(|(_, key)| &key[..]));
+            compared.extend(coordinates.get(k).map(|own| &own[..]));
         }
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by(|a, b| {
-            compared
-                .iter()
-                .map(|(_, all)| all[*a].cmp(&all[*b]))
-                .find(|o| o.is_ne())
-                .unwrap_or(std::cmp::Ordering::Equal)
+            compared.iter().map(|all| all[*a].cmp(&all[*b])).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         });
         let depth = |a: usize, b: usize| (0..coordinates.len()).find(|k| coordinates[*k][a] != coordinates[*k][b]);
         let depths = (0..count).map(|e| match e {

@@ -497,7 +497,7 @@ fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
         return at[d].clone();
     }
     let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
-    let Some(index) = level.coord.at(&indices) else { unreachable!("levels of counters have no arrays yet") };
+    let Some(index) = level.coord.at(&indices) else { unreachable!("counters are not gone through: `Flat::levels`") };
     let index = tidy(&index.minus(&level.low));
     let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
     Access { index, protocol: said.unwrap_or(Protocol::Default) }

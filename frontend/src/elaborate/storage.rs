@@ -175,8 +175,8 @@ impl Elab<'_> {
                         return self.error("storage::fill", at, text);
                     }
                 },
-                // A word that is a level here and something else elsewhere (`range`, `offset`), or a name of the program
-                // that hides a level, such as that of the printed program itself.
+                // A word that is a level here and something else elsewhere (`range`, `offset`), or a name of the
+                // program that hides a level, such as that of the printed program itself.
                 (None, _) if let Some(level) = self.level_by_name(at) => {
                     levels.push(level);
                     spans.push(at);

@@ -160,9 +160,9 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     out
 }
 
-/// What blocks of so many rows and vectors do for each multiply-add that is needed: more of them at the ends of rows and
-/// columns of these lengths, and what is loaded for them. (To make a block and to cut it takes long; this chooses those
-/// that are made.)
+/// What blocks of so many rows and vectors do for each multiply-add that is needed: more of them at the ends of rows
+/// and columns of these lengths, and what is loaded for them. (To make a block and to cut it takes long; this chooses
+/// those that are made.)
 fn wasted([rows, vectors]: [f64; 2], [height, width]: [f64; 2], lanes: f64) -> f64 {
     let whole = |n: f64, part: f64| if n > 0.0 { (n / part).ceil() * part / n } else { 1.0 };
     whole(height, rows) * whole(width, vectors * lanes) * (1.0 + 1.0 / rows + 1.0 / vectors)

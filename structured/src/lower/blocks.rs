@@ -10,8 +10,9 @@
 use super::cursor::{PATH, shift_of};
 use super::{Lower, Scope, known, load, loads};
 use crate::access;
+use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
-use taffeta_ast::poly::tidy;
+use taffeta_ast::poly::{self, tidy};
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
@@ -29,11 +30,11 @@ impl Lower {
         let written = effects::writes(body);
         let mut found = None;
         let mut look = |e: &Expr| {
-            let Some((t, at)) = load(e).filter(|(t, _)| found.is_none() && self.fibres.contains_key(*t)) else {
+            let Some((_, at)) = load(e).filter(|(t, _)| found.is_none() && self.fibres.contains_key(*t)) else {
                 return;
             };
             let steady = at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written));
-            if steady && self.position(e).is_none() && self.fibres.contains_key(t) {
+            if steady && self.position(e).is_none() {
                 found = quotient(&at[PATH].index, iter, bound, &written);
             }
         };
@@ -47,16 +48,14 @@ impl Lower {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, .. }, props, body } = s.kind() else {
             unreachable!("it is a loop that counts")
         };
-        let Block { quotient, shift, by } = block;
+        let Block { shift, by, .. } = block;
         let b = Symbol::new(format!("{}.b", iter.name()));
         let number = Expr::var(&b);
         let first = number.times(by).minus(shift);
-        let rest = Expr::apply(Op::Mod, vec![Expr::var(iter).plus(shift), by.clone()]);
+        let place = tidy(&Expr::var(iter).minus(&first));
         let body = access::rebuild(body, &mut |e| match () {
-            _ if e == *quotient => number.clone(),
-            // (A sum is written in more ways than one.)
-            _ if is_quotient(&e, Op::FloorDiv, iter, shift, by) => number.clone(),
-            _ if e == rest || is_quotient(&e, Op::Mod, iter, shift, by) => tidy(&Expr::var(iter).minus(&first)),
+            _ if is_of(&e, Op::FloorDiv, iter, block) => number.clone(),
+            _ if is_of(&e, Op::Mod, iter, block) => place.clone(),
             _ => e,
         });
         let one = Expr::int(1);
@@ -95,7 +94,7 @@ impl Lower {
 }
 
 /// The quotient in an index that depends on an iterator by it alone.
-fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &rustc_hash::FxHashSet<Symbol>) -> Option<Block> {
+fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Block> {
     let mut found: Option<Block> = None;
     index.walk(&mut |e| {
         if let ExprKind::Apply(Op::FloorDiv, args) = e.kind()
@@ -116,14 +115,14 @@ fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
     if e == from { to.clone() } else { e.map_children(&mut |c| replace(c, from, to)) }
 }
 
-/// Whether it is the quotient, or what is left of it, of the iterator and the shift.
-fn is_quotient(e: &Expr, op: Op, iter: &Symbol, shift: &Expr, by: &Expr) -> bool {
+/// Whether an operator's operands are those of the quotient: a sum is written in more ways than one.
+fn is_of(e: &Expr, op: Op, iter: &Symbol, block: &Block) -> bool {
     match e.kind() {
         ExprKind::Apply(own, args) => {
             *own == op
-                && args[1] == *by
+                && args[1] == block.by
                 && effects::mentions(&args[0], &[iter])
-                && taffeta_ast::poly::equal(&args[0], &Expr::var(iter).plus(shift)) == Some(true)
+                && poly::equal(&args[0], &Expr::var(iter).plus(&block.shift)) == Some(true)
         }
         _ => false,
     }
