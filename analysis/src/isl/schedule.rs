@@ -2,25 +2,31 @@
 //! 2008; Verdoolaege and Janssens 2017).
 
 use super::{bounded, text};
-use crate::polyhedral::{Edge, Member, OrderConstraints, Proposal, Region};
+use crate::polyhedral::{Edge, Member, OrderConstraints, Proposal, Region, relax};
 use isl_rs::{
     Aff, Context, DimType, LibISLError, Options, ScheduleConstraints, ScheduleNode, ScheduleNodeType, Set, UnionMap,
     UnionSet,
 };
 
 /// Operations of isl that an order may cost: some tenths of a second.
-const MAX_OPERATIONS: u64 = 1_000_000;
+const MAX_OPERATIONS: u64 = 500_000;
+
+/// Extreme rays of the cone of an edge's linear forms, at most. Products, stencils and factorizations stay below 2,400.
+const MAX_RAYS: u64 = 4_000;
 
 /// See [`crate::polyhedral::propose`].
 pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
+    let [validity, coincidence, proximity] =
+        [&constraints.validity, &constraints.coincidence, &constraints.proximity].map(|e| narrow(region, e));
+    let (validity, coincidence, proximity) = (validity?, coincidence?, proximity?);
     bounded(MAX_OPERATIONS, |context| {
         Options::set_schedule_outer_coincidence(context, 0)?;
         let domain = UnionSet::read_from_str(context, &text::domains(region))?;
         let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
         let relation = |edges: &[Edge]| relation(context, region, edges);
-        let validity = relation(&constraints.validity)?;
-        let coincidence = validity.copy()?.union(relation(&constraints.coincidence)?)?.coalesce()?;
-        let proximity = relation(&constraints.proximity)?;
+        let validity = relation(&validity)?;
+        let coincidence = validity.copy()?.union(relation(&coincidence)?)?.coalesce()?;
+        let proximity = relation(&proximity)?;
         let schedule = ScheduleConstraints::on_domain(domain.copy()?)?
             .set_context(Set::read_from_str(context, &known)?)?
             .set_validity(validity)?
@@ -32,6 +38,29 @@ pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option
         node(region, &root, &all)
     })
     .flatten()
+}
+
+/// The edges, each with all of its rows or, where these are too many for the scheduler, those that relate the source to
+/// the sink. `None` where even these are too many.
+///
+/// isl takes the linear forms that are nowhere negative on an edge from its rows (Farkas' lemma): it eliminates one
+/// multiplier for each row, and meets the extreme rays of that cone on the way. Its count of operations does not tell
+/// what one of them costs there.
+fn narrow(region: &Region, edges: &[Edge]) -> Option<Vec<Edge>> {
+    let narrow = |e: &Edge| most_rays(e) <= MAX_RAYS;
+    let chosen = |e: &Edge| Some(if narrow(e) { e.clone() } else { relax(region, e) }).filter(narrow);
+    edges.iter().map(chosen).collect()
+}
+
+/// How many extreme rays a cone can have which as many inequalities describe in as many dimensions as the edge has: twice
+/// the number of facets of a cyclic polytope at most (McMullen 1970).
+fn most_rays(edge: &Edge) -> u64 {
+    let columns = edge.rows.iter().map(Vec::len).max().unwrap_or(1) as u64 - 1;
+    let (chosen, of) = (columns / 2, (edge.rows.len() as u64).saturating_sub(columns.div_ceil(2)));
+    if chosen > of {
+        return 0;
+    }
+    (0..chosen).try_fold(1u64, |all, k| Some(all.checked_mul(of - k)? / (k + 1))).unwrap_or(u64::MAX)
 }
 
 fn relation(context: &Context, region: &Region, edges: &[Edge]) -> Result<UnionMap, LibISLError> {

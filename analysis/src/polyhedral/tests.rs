@@ -160,3 +160,33 @@ fn proposes_skewed_bands() {
         .collect();
     assert!(constraints.validity.iter().all(|e| !turned(&region, e, &order)), "{members:?}");
 }
+
+/// Dependences of programs with many sizes have rows enough that isl would eliminate multipliers for hours, in few of
+/// the operations that it counts.
+#[test]
+fn gives_up_on_cones_of_many_rays() {
+    let all = [0, 1, 2, 3].map(|k| between(0, index(k), Term::Parameter(k), 0)).concat();
+    let statement = Statement { indices: 4, domain: Condition::All(all) };
+    let parameters = (0..6).map(|k| Expr::var(&Symbol::new(format!("n{k}")))).collect();
+    let region = Region { parameters, known: Condition::All(vec![]), statements: vec![statement.clone(), statement] };
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as i64 % 3 - 1
+    };
+    // Bounds of 43 sums, none of which makes another one superfluous.
+    let rows = (0..43).map(|_| (0..15).map(|column| if column == 0 { 100 } else { next() }).collect()).collect();
+    let edge = Edge { source: 0, sink: 1, rows };
+    let proximity = vec![edge.clone()];
+    let constraints = OrderConstraints { validity: vec![edge.clone()], proximity, ..OrderConstraints::default() };
+    assert!(propose(&region, &constraints).is_none());
+    // Where few of them relate the two, those are what is asked for.
+    let few = edge.rows.into_iter().enumerate().map(|(k, mut row)| {
+        row[5..9].iter_mut().filter(|_| k >= 3).for_each(|c| *c = 0);
+        row
+    });
+    let edge = Edge { rows: few.collect(), ..edge };
+    let proximity = vec![edge.clone()];
+    let constraints = OrderConstraints { validity: vec![edge], proximity, ..OrderConstraints::default() };
+    assert!(propose(&region, &constraints).is_some());
+}
