@@ -106,6 +106,8 @@ struct Lower {
     explained: Vec<Explained>,
     /// Iterators of loops over parts of a range, with that range.
     parts: FxHashMap<Symbol, [Expr; 2]>,
+    /// Coordinates of loops that go round the end of a dimension, with its size.
+    wrapped: Vec<[Expr; 2]>,
     /// Loops around what is being lowered; `None` where no structured tensor is accessed.
     around: Vec<Option<Around>>,
 }
@@ -246,7 +248,7 @@ impl Lower {
         if step.as_int() != Some(1) {
             return plain(self, body);
         }
-        if let Some(by) = self.block_of(body, iter, bound) {
+        if let Some(by) = self.block_of(body, (iter, [begin, end]), bound) {
             let blocks = self.in_blocks(s, &by);
             return self.stmt(&blocks, bound);
         }

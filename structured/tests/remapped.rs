@@ -113,6 +113,37 @@ fn indices_that_are_sums() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
+/// Indices that may be out of range, and that are taken round the end.
+#[test]
+fn indices_that_may_be_outside() {
+    let kernels = [
+        "for i in range(n):\n        for l in range(3):\n            y[i] += coalesce(A[permit(i + l - 1)], 0.0) * x[l]",
+        "for i in range(n + 2):\n        s += coalesce(A[permit(i - 1)], 2.5)",
+        "for i in range(2 * n):\n        s += coalesce(A[permit(i)], B[permit(i - n)], 9.0) * 0.5",
+        "for i in range(n):\n        y[i] = coalesce(A[permit(i + 3)] * B[permit(i - 2)], A[i])",
+        "for i in range(n):\n        y[i] = coalesce(A[permit(2 * i - 1)], x[i])",
+        "for i in range(n):\n        y[i] += coalesce(select(x[i] > 0.0, A[permit(i + 1)], 0.5), 1.5)",
+        "for i in range(n):\n        y[i] = coalesce(A[i] + B[permit(n - 2 - i)], -1.0)",
+        "for i in range(n):\n        s += A[(i + 2) % n] * x[i]",
+        "for i in range(n):\n        for l in range(3):\n            y[i] += A[(i + l - 1) % n] * x[l]",
+        "for i in range(n):\n        y[i] = A[(n + i - 1) % n] + B[(i + 1) % n] * A[i]",
+        "for i in range(n):\n        y[i] = B[2 * i % n] * x[i]",
+    ];
+    let mut refused = Vec::new();
+    for a in VECTORS {
+        for (k, kernel) in kernels.iter().enumerate() {
+            let b = VECTORS[(k * 5 + 2) % VECTORS.len()];
+            let text = format!(
+                "def f(A: f64[n] @ {a}, B: f64[n] @ {b}, x: f64[n]) -> (f64, f64[n]):\n    assert n >= 3\n    s = 0.0\n    y = zeros((n,), f64)\n    {kernel}\n    return s, y\n"
+            );
+            if let Err(why) = outcome(&text, 20) {
+                refused.push(format!("{why}\n{text}"));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
 /// A fibre that is asked for a part of itself is sought, and not gone through.
 #[test]
 fn a_part_of_a_list_is_sought_at_both_ends() {

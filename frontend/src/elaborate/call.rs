@@ -4,6 +4,7 @@
 //! (values of sizes are passed as they are), so that what the callee writes cannot change it.
 
 use super::block::{Item, Mark, reads};
+use super::builtin::Builtin;
 use super::declared::fingerprint;
 use super::expr::value_reads;
 use super::func::{FuncRef, is_static_annotation};
@@ -46,7 +47,13 @@ impl Elab<'_> {
         {
             return self.schedule_method(of, name, args, span);
         }
-        let f = self.eval(callee)?;
+        let f = match self.eval(callee)? {
+            // What it chooses may be missing.
+            Value::Function(f) if args.len() == 3 && args.iter().all(|a| a.name.is_none()) && self.is_choice(f) => {
+                Value::Operator(Op::Select)
+            }
+            f => f,
+        };
         let args = match &f {
             Value::Function(target) if !self.is_choice(*target) => {
                 let params: Vec<&str> = self.function(*target).params.iter().map(|p| p.name.text.as_str()).collect();
@@ -54,7 +61,13 @@ impl Elab<'_> {
             }
             Value::Gradient(_) => self.arguments(&[], args)?,
             _ => {
-                let values = self.eval_all(args.iter().map(|a| &a.value))?;
+                let may_be_missing = matches!(
+                    f,
+                    Value::Operator(_)
+                        | Value::Builtin(Builtin::Coalesce | Builtin::Cast | Builtin::Pow | Builtin::Clip)
+                );
+                let exprs = args.iter().map(|a| &a.value);
+                let values = if may_be_missing { self.eval_operands(exprs)? } else { self.eval_all(exprs)? };
                 let name = |a: &syntax::Arg| a.name.as_ref().map(|n| n.text.clone());
                 args.iter().zip(values).map(|(a, v)| (name(a), v, a.value.span)).collect()
             }

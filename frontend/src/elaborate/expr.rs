@@ -47,7 +47,11 @@ pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
             out.insert(view.tensor.symbol.clone());
             view.indices.iter().for_each(|a| reads(&a.index, out));
         }
-        Value::Lazy(l) => reads(&l.expr, out),
+        Value::Lazy(l) | Value::Permit(l) => reads(&l.expr, out),
+        Value::Missing(m) => {
+            reads(&m.value.expr, out);
+            reads(&m.there, out);
+        }
         Value::Tuple(items) | Value::List(items) => items.iter().for_each(|v| value_reads(v, out)),
         _ => {}
     }
@@ -56,6 +60,12 @@ pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
 impl Elab<'_> {
     /// The value of an expression.
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
+        let v = self.eval_operand(e)?;
+        self.present(v, e.span)
+    }
+
+    /// The value of an operand, which may be missing.
+    pub(crate) fn eval_operand(&mut self, e: &syntax::Expr) -> R<Value> {
         self.step(e.span)?;
         let v = self.expression(e)?;
         if !matches!(e.kind, ExprKind::Name(_) | ExprKind::Subscript(..) | ExprKind::Str(_)) {
@@ -83,11 +93,11 @@ impl Elab<'_> {
                 self.comprehension(element, targets, iter, conds)
             }
             ExprKind::Binary(op, a, b) => {
-                let v = self.eval_all([&**a, &**b])?;
+                let v = self.eval_operands([&**a, &**b])?;
                 self.binary(*op, (v[0].clone(), a.span), (v[1].clone(), b.span), e.span)
             }
             ExprKind::Unary(op, a) => {
-                let v = self.eval(a)?;
+                let v = self.eval_operand(a)?;
                 self.unary(*op, v, a.span, e.span)
             }
             ExprKind::And(items) => self.logical(Op::And, items, e.span),
@@ -97,7 +107,7 @@ impl Elab<'_> {
             ExprKind::Call { callee, args } => self.call(callee, args, e.span),
             ExprKind::Attribute(of, name) => self.attribute(of, name),
             ExprKind::Subscript(of, items) => {
-                let v = self.eval(of)?;
+                let v = self.eval_operand(of)?;
                 self.subscript(v, of.span, items, e.span)
             }
             ExprKind::Ellipsis => self.error("syntax::misplaced", e.span, "`...` stands in subscripts alone"),
@@ -114,11 +124,18 @@ impl Elab<'_> {
     /// The values of several operands, evaluated from left to right: where a later one writes what an earlier one
     /// reads, the earlier one is kept in a temporary.
     pub(crate) fn eval_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
+        let exprs: Vec<&syntax::Expr> = exprs.into_iter().collect();
+        let values = self.eval_operands(exprs.iter().copied())?;
+        values.into_iter().zip(exprs).map(|(v, e)| self.present(v, e.span)).collect()
+    }
+
+    /// The same of operands, which may be missing.
+    pub(crate) fn eval_operands<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
         let mut values: Vec<Value> = Vec::new();
         let mut marks: Vec<Mark> = Vec::new();
         for e in exprs {
             let before = self.mark();
-            let v = self.eval(e)?;
+            let v = self.eval_operand(e)?;
             if self.emitted_since(before) && !values.is_empty() {
                 self.keep_overwritten(&mut values, &mut marks, before);
             }
@@ -148,6 +165,11 @@ impl Elab<'_> {
         match v {
             Value::Tuple(items) => Value::Tuple(items.iter().map(|v| self.kept(v, written)).collect()),
             Value::List(items) => Value::List(items.iter().map(|v| self.kept(v, written)).collect()),
+            Value::Permit(l) => match self.kept(&Value::Lazy(l.clone()), written).lazy() {
+                Some(l) => Value::Permit(l),
+                None => v.clone(),
+            },
+            Value::Missing(m) => self.kept_missing(m, written),
             _ => {
                 let mut read = FxHashSet::default();
                 value_reads(v, &mut read);
@@ -202,7 +224,7 @@ impl Elab<'_> {
     /// `a < b <= c`: the comparisons joined by `and`, operands evaluated once.
     fn comparison(&mut self, first: &syntax::Expr, rest: &[(CmpOp, syntax::Expr)], span: Span) -> R<Value> {
         let exprs: Vec<&syntax::Expr> = std::iter::once(first).chain(rest.iter().map(|(_, e)| e)).collect();
-        let values = self.eval_all(exprs.iter().copied())?;
+        let values = self.eval_operands(exprs.iter().copied())?;
         let mut all: Option<Value> = None;
         for (k, (op, e)) in rest.iter().enumerate() {
             let a = (values[k].clone(), exprs[k].span);
@@ -226,7 +248,7 @@ impl Elab<'_> {
             };
             return Ok(Value::Bool(is == (op == CmpOp::Is)));
         }
-        let numeric = |v: &Value| v.lazy().is_some() || matches!(v, Value::Empty(..));
+        let numeric = |v: &Value| v.lazy().is_some() || matches!(v, Value::Empty(..) | Value::Missing(_));
         let Some(tree_op) = comparison_op(op).filter(|_| numeric(&a.0) && numeric(&b.0)) else {
             if let (Some(x), Some(y)) = (a.0.items(), b.0.items())
                 && matches!(op, CmpOp::Eq | CmpOp::Ne)

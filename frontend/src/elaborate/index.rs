@@ -6,6 +6,7 @@
 
 use super::broadcast::{Part, message, show, stretch};
 use super::builtin::Builtin;
+use super::missing::Missing;
 use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
@@ -22,20 +23,20 @@ enum Sub {
     Ellipsis,
     /// `lower:upper:step`
     Slice { lower: Option<Value>, upper: Option<Value>, step: i64, span: Span },
-    /// An integer: the dimension disappears.
+    /// An integer, which may be permitted to be out of range: the dimension disappears.
     At(Value, Protocol, Span),
-    /// An index tensor.
-    Gather(Lazy, Protocol, Span),
+    /// An index tensor, and whether it may be out of range.
+    Gather(Lazy, Protocol, bool, Span),
 }
 
 /// What a subscript does to a dimension of what is indexed.
 enum Dim {
-    /// The index itself.
-    At(Access),
+    /// The index itself, and whether it may be out of range.
+    At(Access, bool),
     /// `start + step * axis`, for the axis of the result with that number.
     Axis { start: Expr, step: i64, out: usize },
     /// An index tensor, over the gathered axes of the result.
-    Gather(Lazy, Protocol),
+    Gather(Lazy, Protocol, bool),
 }
 
 /// A subscript in terms of indices: for every dimension its index over the axes of `shape`.
@@ -43,6 +44,8 @@ pub(crate) struct Indexed {
     pub(crate) at: Vec<Access>,
     pub(crate) shape: Vec<Expr>,
     pub(crate) gathered: bool,
+    /// Where the indices that are permitted to be out of range are in range, over the same axes.
+    pub(crate) there: Expr,
     /// Where it says how an index is found.
     pub(crate) protocol: Option<Span>,
 }
@@ -73,6 +76,7 @@ impl Elab<'_> {
                 return Ok(part.items().map(joined).map_or(part.clone(), Value::str));
             }
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {}
+            Value::Missing(_) => {}
             Value::Offset(by) => return self.offset_item(&by.clone(), items, span),
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) => {
                 return self.error("type::subscript", of_span, "a function is called with `(…)`");
@@ -82,11 +86,20 @@ impl Elab<'_> {
                 return self.error("type::subscript", of_span, format!("{found} cannot be indexed"));
             }
         }
-        let shape = of.shape().unwrap_or_default();
-        let own = self.own_dimensions(&of);
+        let of_value = match &of {
+            Value::Missing(m) => Value::Lazy(m.value.clone()),
+            v => v.clone(),
+        };
+        let shape = of_value.shape().unwrap_or_default();
+        let own = self.own_dimensions(&of_value);
         let ix = self.indexed((&shape, &own), of_span, items, span)?;
-        match of {
+        let there = ix.there.clone();
+        let part = match of {
             Value::Tensor(v) => Ok(Value::Tensor(v.reindexed(&ix.at, ix.shape, ix.gathered))),
+            Value::Missing(m) => {
+                let part = m.part(&ix.at, ix.shape);
+                return Ok(Missing::of(Value::Lazy(part.value), there.and(&part.there)));
+            }
             other => match other.lazy() {
                 Some(l) => {
                     let expr = axis::subscripted_expr(&l.expr, &ix.at);
@@ -100,7 +113,8 @@ impl Elab<'_> {
                     "give it a name first",
                 ),
             },
-        }
+        };
+        Ok(Missing::of(part?, there))
     }
 
     /// An item or a slice of a static sequence.
@@ -207,15 +221,17 @@ impl Elab<'_> {
                 _ => parts.push(item),
             }
         }
-        let mut values = self.eval_all(parts)?.into_iter();
+        let mut values = self.eval_operands(parts)?.into_iter();
         let mut next = || values.next().unwrap_or(Value::None);
         let mut subs = Vec::with_capacity(items.len());
         let mut later: Vec<(usize, &syntax::Expr)> = Vec::new();
         for (protocol, item, at) in found {
             match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
-                    let lower = lower.as_ref().map(|_| next());
-                    let upper = upper.as_ref().map(|_| next());
+                    let mut end = |e: &Option<Box<syntax::Expr>>| -> R<Option<Value>> {
+                        e.as_ref().map(|e| self.present(next(), e.span)).transpose()
+                    };
+                    let (lower, upper) = (end(lower)?, end(upper)?);
                     if let Some(s) = step {
                         later.push((subs.len(), s));
                     }
@@ -281,6 +297,9 @@ impl Elab<'_> {
         self.note_operand(&v);
         match &v {
             Value::Int(_) => return Ok(Sub::At(v, protocol, span)),
+            Value::Permit(l) if l.shape.is_empty() => return Ok(Sub::At(v, protocol, span)),
+            Value::Permit(l) => return Ok(Sub::Gather(l.clone(), protocol, true, span)),
+            Value::Missing(_) => return self.present(v, span).map(|v| Sub::At(v, protocol, span)),
             Value::None if protocol == Protocol::Default => return Ok(Sub::New),
             _ => {}
         }
@@ -298,7 +317,7 @@ impl Elab<'_> {
         };
         match l.expr.dtype().kind() {
             Kind::Int if l.shape.is_empty() => Ok(Sub::At(v, protocol, span)),
-            Kind::Int => Ok(Sub::Gather(l, protocol, span)),
+            Kind::Int => Ok(Sub::Gather(l, protocol, false, span)),
             Kind::Bool => self.error_help(
                 "index::type",
                 span,
@@ -347,11 +366,12 @@ impl Elab<'_> {
                     }
                 }
                 Sub::At(v, how, at) => {
+                    let permitted = matches!(v, Value::Permit(_));
                     let index = self.position(&v, &shape[dims.len()], at)?;
-                    if !own[dims.len()] {
+                    if !own[dims.len()] && !permitted {
                         self.require_within(&index, &[], &shape[dims.len()]);
                     }
-                    dims.push(Dim::At(Access { index, protocol: how }));
+                    dims.push(Dim::At(Access { index, protocol: how }, permitted));
                     protocol = protocol.or((how != Protocol::Default).then_some(at));
                 }
                 Sub::Slice { lower, upper, step, span } => {
@@ -360,12 +380,12 @@ impl Elab<'_> {
                     dims.push(Dim::Axis { start, step, out: out.len() });
                     out.push(len);
                 }
-                Sub::Gather(l, how, at) => {
-                    if !own[dims.len()] {
+                Sub::Gather(l, how, permitted, at) => {
+                    if !own[dims.len()] && !permitted {
                         self.require_within(&l.expr.clone().cast(DType::I64), &l.shape, &shape[dims.len()]);
                     }
                     gathers.push((l.clone(), at));
-                    dims.push(Dim::Gather(l, how));
+                    dims.push(Dim::Gather(l, how, permitted));
                     protocol = protocol.or((how != Protocol::Default).then_some(at));
                 }
             }
@@ -385,10 +405,20 @@ impl Elab<'_> {
             return self.error("shape::rank", span, format!("a tensor has at most {} dimensions", axis::MAX_NDIM));
         }
         let axes: Vec<Expr> = (position..position + width).map(|d| axis::var(ndim, d)).collect();
+        let mut there = Expr::bool(true);
+        let mut permit = |index: &Expr, n: &Expr, permitted: bool| {
+            if permitted {
+                there = there.and(&Self::in_range(index, n));
+            }
+        };
         let at = dims
             .into_iter()
-            .map(|d| match d {
-                Dim::At(a) => a,
+            .zip(shape)
+            .map(|(d, n)| match d {
+                Dim::At(a, permitted) => {
+                    permit(&a.index, n, permitted);
+                    a
+                }
                 Dim::Axis { start, step, out } => {
                     let d = if out < position { out } else { out + width };
                     let along = |m: i64| axis::var(ndim, d).times(&Expr::int(m));
@@ -396,13 +426,14 @@ impl Elab<'_> {
                         if step < 0 { start.minus(&along(step.saturating_neg())) } else { along(step).plus(&start) };
                     Access::from(index)
                 }
-                Dim::Gather(l, protocol) => {
+                Dim::Gather(l, protocol, permitted) => {
                     let index = axis::substitute(&stretch(&l, &gather_shape), &axes).cast(DType::I64);
+                    permit(&index, n, permitted);
                     Access { index, protocol }
                 }
             })
             .collect();
-        Ok(Indexed { at, shape: all, gathered, protocol })
+        Ok(Indexed { at, shape: all, gathered, there, protocol })
     }
 
     /// An integer index of a dimension of size `n`, as an i64.
@@ -424,6 +455,7 @@ impl Elab<'_> {
                 };
                 Ok(if k < 0 { n.plus(&Expr::int(k)) } else { Expr::int(k) })
             }
+            Value::Permit(l) => Ok(l.expr.clone()),
             v => match v.lazy() {
                 Some(l) if l.shape.is_empty() && self.is_outside(&l.expr, n) => {
                     let (k, n) = (show(&l.expr), show(n));

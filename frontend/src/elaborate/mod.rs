@@ -28,6 +28,7 @@ mod grad;
 mod index;
 mod limits;
 mod literal;
+mod missing;
 mod modifier;
 mod operator;
 mod print;

@@ -52,6 +52,9 @@ fn type_name(l: &Lazy) -> String {
 impl Elab<'_> {
     /// Applies an operator to operands, element by element.
     pub(crate) fn apply(&mut self, op: Op, args: &[(Value, Span)], span: Span) -> R<Value> {
+        if args.iter().any(|(v, _)| matches!(v, Value::Missing(_))) {
+            return self.apply_missing(op, args, span);
+        }
         if let Some(folded) = static_eval::operator(op, args) {
             return match folded {
                 Ok(v) => Ok(v),
@@ -181,6 +184,9 @@ impl Elab<'_> {
 
     /// `cast(x, dtype)`
     pub(crate) fn cast(&mut self, v: &Value, dtype: DType, span: Span) -> R<Value> {
+        if let Value::Missing(m) = v {
+            return self.cast_missing(m, dtype, span);
+        }
         let Some(l) = v.lazy() else {
             return self.error(
                 "type::operand",

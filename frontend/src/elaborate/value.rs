@@ -4,6 +4,7 @@
 use super::axis;
 use super::func::FuncRef;
 use super::grad::Gradient;
+use super::missing::Missing;
 use super::storage::Storage;
 use std::sync::Arc;
 use taffeta_ast::format::Format;
@@ -54,6 +55,10 @@ pub(crate) enum Value {
     Storage(Storage),
     /// `offset(d)`, which is to be indexed: `d`.
     Offset(Lazy),
+    /// `permit(j)`, an index that may be out of range: `j`.
+    Permit(Lazy),
+    /// A value that may be missing. No name and no tensor holds one.
+    Missing(Box<Missing>),
     /// What a schedule function sees as `s`.
     Schedule,
     /// A loop, statement or tensor that a method of the schedule returned.
@@ -196,7 +201,7 @@ impl Value {
             Value::Tuple(items) | Value::List(items) => items.iter().all(Value::is_static),
             Value::Range(r) => r.iter().all(Value::is_static),
             Value::NdRange(items) => items.iter().all(Value::is_static),
-            Value::Reals => false,
+            Value::Reals | Value::Permit(_) | Value::Missing(_) => false,
             _ => !self.is_tensor(),
         }
     }
@@ -251,6 +256,8 @@ impl Value {
             Value::Gradient(_) => "a gradient function".into(),
             Value::Storage(s) => s.describe(),
             Value::Offset(_) => "an offset, which is for indices: `offset(d)[j]`".into(),
+            Value::Permit(_) => "an index that may be out of range".into(),
+            Value::Missing(_) => "a value that may be missing".into(),
             Value::Schedule => "the schedule".into(),
             Value::Handle(h) => format!("a handle that `{}` returned", h.method),
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {

@@ -87,6 +87,14 @@ impl Elab<'_> {
                 "leave it out: write the index alone",
             );
         }
+        if ix.there.as_bool() != Some(true) {
+            return self.error_help(
+                "index::missing",
+                span,
+                "what is written is in the tensor, and an index is permitted to be out of range here",
+                "write under a condition: `if 0 <= j and j < n:`",
+            );
+        }
         Ok(base.reindexed(&ix.at, ix.shape, ix.gathered))
     }
 

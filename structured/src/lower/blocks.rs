@@ -6,6 +6,9 @@
 //!     … A[i // 2, j // 4, …]       →          for j in range(j.b * 4, min(m, j.b * 4 + 4)):
 //!                                                 … A[i // 2, j.b, …, j - j.b * 4]
 //! ```
+//!
+//! An index that is taken round the end of a dimension, `A[(j + k) % m]`, is one into blocks of the size of that: a
+//! loop over `m` iterations has two, in each of which a list is traversed from some place on.
 
 use super::cursor::{PATH, shift_of};
 use super::{Lower, Scope, known, load, loads};
@@ -16,17 +19,18 @@ use taffeta_ast::poly::{self, tidy};
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// The quotient of an iterator and a shift by a constant.
+/// The quotient of an iterator and a shift by a constant, or by the size of the dimension.
 pub(super) struct Block {
-    quotient: Expr,
     shift: Expr,
     by: Expr,
+    /// Whether the remainder is the coordinate, and nothing stores the quotient.
+    wraps: bool,
 }
 
 impl Lower {
     /// The quotient that an access has at its next level, if that is one to be traversed: there is no position of it
     /// that could be computed.
-    pub(super) fn block_of(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Option<Block> {
+    pub(super) fn block_of(&self, body: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), bound: &Scope) -> Option<Block> {
         let written = effects::writes(body);
         let mut found = None;
         let mut look = |e: &Expr| {
@@ -35,7 +39,8 @@ impl Lower {
             };
             let steady = at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written));
             if steady && self.position(e).is_none() {
-                found = quotient(&at[PATH].index, iter, bound, &written);
+                found = quotient(&at[PATH].index, iter, bound, &written)
+                    .or_else(|| self.wrapped(e, (iter, range), bound, &written));
             }
         };
         let located = self.located(body, bound);
@@ -43,12 +48,35 @@ impl Lower {
         found
     }
 
+    /// The remainder by the size of a dimension, at least 1, that an access has there.
+    fn wrapped(
+        &self,
+        e: &Expr,
+        (iter, range): (&Symbol, [&Expr; 2]),
+        bound: &Scope,
+        written: &FxHashSet<Symbol>,
+    ) -> Option<Block> {
+        let (t, at) = load(e)?;
+        let by = self.size(t);
+        let ExprKind::Apply(Op::Mod, args) = at[PATH].index.kind() else { return None };
+        if args[1] != *by || !known(by, bound) {
+            return None;
+        }
+        // Somebody runs over the dimension, so that there is a coordinate.
+        let runs = |begin: &Expr, end: &Expr| begin.as_int().is_some_and(|b| b >= 0) && end == by;
+        let some = by.as_int().is_some_and(|n| n > 0)
+            || runs(range[0], range[1])
+            || bound.values().flatten().any(|[begin, end]| runs(begin, end));
+        let shift = shift_of(&args[0], iter, bound, written).filter(|_| some)?;
+        Some(Block { shift, by: by.clone(), wraps: true })
+    }
+
     /// The loop as one over blocks around one in each of them. The outer one is the loop.
     pub(super) fn in_blocks(&mut self, s: &Stmt, block: &Block) -> Stmt {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, .. }, props, body } = s.kind() else {
             unreachable!("it is a loop that counts")
         };
-        let Block { shift, by, .. } = block;
+        let Block { shift, by, wraps } = block;
         let b = Symbol::new(format!("{}.b", iter.name()));
         let number = Expr::var(&b);
         let first = number.times(by).minus(shift);
@@ -70,44 +98,52 @@ impl Lower {
             end: tidy(&end.plus(shift).plus(by).minus(&one)).floor_div(by),
             step: one,
         };
-        // Threads take blocks; what lanes do, they do in each of them.
+        // Threads take blocks, if there are many; what lanes do, they do in each of them.
+        let threads = if *wraps { None } else { props.parallel };
         let shared = |concurrent: bool| if concurrent { props.reductions.clone() } else { Vec::new() };
         let around = LoopProps {
             vectorize: None,
             unroll: false,
             library: false,
-            reductions: shared(props.parallel.is_some()),
-            ..props.clone()
+            reductions: shared(threads.is_some()),
+            parallel: threads,
         };
         let within = LoopProps {
-            parallel: None,
+            parallel: if threads.is_some() { None } else { props.parallel },
             library: false,
-            reductions: shared(props.vectorize.is_some()),
+            reductions: shared(props.vectorize.is_some() || *wraps),
             ..props.clone()
         };
         let range = self.parts.get(iter).cloned().unwrap_or([begin.clone(), end.clone()]);
         self.parts.insert(iter.clone(), range);
         let origin = s.origin().derive("structured", "block");
         let inner = Stmt::new(StmtKind::For { iter: iter.clone(), extent: inner, props: within, body }, origin);
-        s.with_kind(StmtKind::For { iter: b, extent: outer, props: around, body: inner })
+        let blocks = s.with_kind(StmtKind::For { iter: b, extent: outer, props: around, body: inner });
+        if !wraps {
+            return blocks;
+        }
+        self.wrapped.push([place, by.clone()]);
+        // Where there is nothing to run over, the size may be 0.
+        let kind = StmtKind::If { cond: begin.less(end), then: blocks, otherwise: None };
+        Stmt::new(kind, s.origin().derive("structured", "block"))
     }
 }
 
 /// The quotient in an index that depends on an iterator by it alone.
 fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Block> {
-    let mut found: Option<Block> = None;
+    let mut found: Option<(Expr, Block)> = None;
     index.walk(&mut |e| {
         if let ExprKind::Apply(Op::FloorDiv, args) = e.kind()
             && found.is_none()
             && args[1].as_int().is_some_and(|by| by > 1)
             && let Some(shift) = shift_of(&args[0], iter, bound, written)
         {
-            found = Some(Block { quotient: e.clone(), shift, by: args[1].clone() });
+            found = Some((e.clone(), Block { shift, by: args[1].clone(), wraps: false }));
         }
     });
-    let block = found?;
+    let (quotient, block) = found?;
     let number = Symbol::new("block");
-    let replaced = replace(index, &block.quotient, &Expr::var(&number));
+    let replaced = replace(index, &quotient, &Expr::var(&number));
     shift_of(&replaced, &number, bound, written).map(|_| block)
 }
 

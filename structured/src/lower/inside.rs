@@ -30,13 +30,13 @@ impl Lower {
     /// Whether what an access has at the next level is known to be in the tensor: its indices there are iterators of
     /// loops that stay in their dimensions.
     pub(super) fn is_inside(&self, e: &Expr, bound: &Scope) -> bool {
-        self.indices_at(e).iter().all(|(_, index, size)| is_coordinate(index, size, bound))
+        self.indices_at(e).iter().all(|(_, index, size)| self.is_coordinate(index, size, bound))
     }
 
     /// Assertions that the indices that an access has at the next level are in range, where that is not known.
     pub(super) fn range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
         let all = self.indices_at(e).into_iter();
-        let open = all.filter(|(_, index, size)| known(index, bound) && !is_coordinate(index, size, bound));
+        let open = all.filter(|(_, index, size)| known(index, bound) && !self.is_coordinate(index, size, bound));
         open.filter_map(|(d, index, size)| Some(in_range(s, &self.fibres[load(e)?.0].0, d, &index, &size, guard)))
             .collect()
     }
@@ -46,6 +46,21 @@ impl Lower {
         let Some((t, _)) = load(e) else { return Vec::new() };
         let tensor = &self.fibres[t].0;
         self.indices_at(e).iter().map(|(d, index, size)| in_range(s, tensor, *d, index, size, guard)).collect()
+    }
+
+    /// Whether an index is the iterator of a loop around that stays in the range of the dimension, or goes round its
+    /// end: the position that is computed of it is that of its coordinate then.
+    fn is_coordinate(&self, index: &Expr, size: &Expr, bound: &Scope) -> bool {
+        if self.wrapped.iter().any(|[place, by]| index == place && size == by) {
+            return true;
+        }
+        let ExprKind::Var(s) = index.kind() else { return false };
+        let Some(Some([begin, end])) = bound.get(s) else { return false };
+        let any = |e: &Expr, op: Op, holds: &dyn Fn(&Expr) -> bool| match e.kind() {
+            ExprKind::Apply(own, args) if *own == op => args.iter().any(holds),
+            _ => holds(e),
+        };
+        any(begin, Op::Max, &|b| b.as_int().is_some_and(|b| b >= 0)) && any(end, Op::Min, &|e| e == size)
     }
 }
 
@@ -64,16 +79,4 @@ fn in_range(s: &Stmt, tensor: &Symbol, dimension: usize, index: &Expr, size: &Ex
         Some(true) => check,
         _ => Stmt::new(StmtKind::If { cond: guard.clone(), then: check, otherwise: None }, origin),
     }
-}
-
-/// Whether an index is the iterator of a loop around that stays in the range of the dimension: the position that is
-/// computed of it is that of its coordinate then.
-fn is_coordinate(index: &Expr, size: &Expr, bound: &Scope) -> bool {
-    let ExprKind::Var(s) = index.kind() else { return false };
-    let Some(Some([begin, end])) = bound.get(s) else { return false };
-    let any = |e: &Expr, op: Op, holds: &dyn Fn(&Expr) -> bool| match e.kind() {
-        ExprKind::Apply(own, args) if *own == op => args.iter().any(holds),
-        _ => holds(e),
-    };
-    any(begin, Op::Max, &|b| b.as_int().is_some_and(|b| b >= 0)) && any(end, Op::Min, &|e| e == size)
 }

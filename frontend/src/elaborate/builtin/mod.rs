@@ -44,6 +44,10 @@ pub(crate) enum Builtin {
     Window,
     /// `offset(d)`
     Offset,
+    /// `permit(j)`
+    Permit,
+    /// `coalesce(a, b)`
+    Coalesce,
     /// Storage and continuous tensors (sections 7 and 8).
     Storage,
 }
@@ -78,8 +82,8 @@ impl Builtin {
         ("pattern", Builtin::Storage),
         ("window", Builtin::Window),
         ("offset", Builtin::Offset),
-        ("permit", Builtin::Storage),
-        ("coalesce", Builtin::Storage),
+        ("permit", Builtin::Permit),
+        ("coalesce", Builtin::Coalesce),
         ("walk", Builtin::Protocol(Protocol::Walk)),
         ("gallop", Builtin::Protocol(Protocol::Gallop)),
         ("locate", Builtin::Protocol(Protocol::Locate)),
@@ -148,6 +152,8 @@ impl Elab<'_> {
             }
             Builtin::Window => self.window_call(args, span),
             Builtin::Offset => self.offset_call(args, span),
+            Builtin::Permit => self.permit_call(args, span),
+            Builtin::Coalesce => self.coalesce_call(args, span),
             Builtin::Storage => {
                 let text = self.program.sources().text(span);
                 let name: String = text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
