@@ -43,7 +43,7 @@ const MATRICES: [(&str, &str); 6] = [
 ];
 
 /// Programs on a vector.
-const VECTORS: [(&str, &str); 2] = [
+const VECTORS: [(&str, &str); 6] = [
     (
         "a dot product",
         "def f(A: f64[n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        s += A[i] * x[i]\n    return s\n",
@@ -51,6 +51,22 @@ const VECTORS: [(&str, &str); 2] = [
     (
         "a branch",
         "def f(A: f64[n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        if x[i] > 3.0:\n            s += A[i] * A[i]\n    return s\n",
+    ),
+    (
+        "a correlation",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n - 2):\n        for j in range(3):\n            y[i] += A[i + j] * x[j]\n    return y\n",
+    ),
+    (
+        "beyond the ends",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(min(n, 3)):\n            y[i] += coalesce(A[permit(i + j - 1)], 2.0) * x[j]\n    return y\n",
+    ),
+    (
+        "round the end",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        y[i] = A[(i + 1) % n] * x[i] + A[i] * A[(i - 2) % n]\n    return y\n",
+    ),
+    (
+        "one behind the other",
+        "def f(A: f64[n]FORMAT, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    for i in range(2 * n):\n        s += coalesce(A[permit(i)] * A[permit(i)], A[permit(i - n)] * x[i - n], 0.0)\n    return s\n",
     ),
 ];
 

@@ -20,7 +20,7 @@ def squares(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
     return s
 ";
 
-const FORMATS: [&str; 14] = [
+const FORMATS: [&str; 18] = [
     "csr",
     "csc",
     "coo",
@@ -35,6 +35,10 @@ const FORMATS: [&str; 14] = [
     "format(dense, bytemap)",
     "format(dense, bitmap)",
     "format(dense, compressed(index=u8))",
+    "dia",
+    "ell",
+    "bcsr(2, 3)",
+    "bcsr(1, 4)",
 ];
 
 fn program(format: &str) -> Program {
