@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use taffeta_ast::{DType, Diagnostic, Value};
 use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
+use taffeta_structured::Stored;
 
 /// A call that is being prepared: arguments by name, then [`Call::run`].
 ///
@@ -180,8 +181,14 @@ impl<'f, 'a> Call<'f, 'a> {
         let mut copies: Vec<Option<Value>> =
             self.inouts.iter().map(|(_, a)| if a.in_place() { None } else { a.to_value() }).collect();
 
-        let structured: Vec<Option<Structured<'_>>> =
-            signature.params().map(|p| self.structured(p)).collect::<Result<_, Error>>()?;
+        let mut structured: Vec<Option<Structured<'_>>> = Vec::new();
+        for p in signature.params() {
+            let own = match p.of.and_then(|k| structured[k].as_ref()?.tensor(&signature.tensors[k], sizes)) {
+                Some(of) => self.following(p, &of)?,
+                None => self.structured(p)?,
+            };
+            structured.push(own);
+        }
         let hidden: Vec<i64> = structured.iter().flatten().flat_map(Structured::hidden).collect();
         // What is stored where a parameter is has as many elements.
         let of = |t: &TensorSig| t.of.and_then(|k| structured[k].as_ref());
@@ -238,6 +245,13 @@ impl<'f, 'a> Call<'f, 'a> {
         }
     }
 
+    /// The elements of a structured parameter that is stored where that one is.
+    fn following(&self, param: &TensorSig, of: &Stored) -> Result<Option<Structured<'a>>, Error> {
+        let (Some(storage), Some(value)) = (&param.storage, self.current(&param.name)) else { return Ok(None) };
+        let elements = packed::following(param, storage, &value, of)?.into_arrays().pop();
+        Ok(Some(Structured::Packed((elements.into_iter().collect(), Vec::new()))))
+    }
+
     /// Runs on copies of everything: the interpreter works so.
     fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
@@ -268,6 +282,14 @@ impl<'f, 'a> Call<'f, 'a> {
         for name in names.filter(|n| dense(n)) {
             let text = format!("parameter `{name}` is dense, and a sparse value is given for it");
             errors.push(Diagnostic::new("data::storage", text));
+        }
+        for (name, _) in &self.lent {
+            let of = params.iter().find(|p| p.name == *name).and_then(|p| p.of);
+            if let Some(of) = of.and_then(|k| params.get(k)) {
+                let text = format!("parameter `{name}` has the index arrays of `{}`, and no other ones", of.name);
+                errors
+                    .push(Diagnostic::new("data::storage", text).help("give its elements: a sparse or a dense value"));
+            }
         }
         for (name, ..) in &given {
             if !params.iter().any(|p| p.name == **name) {

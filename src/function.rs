@@ -279,7 +279,8 @@ impl Function {
         let mut flat = compiled.signature().params();
         for p in self.signature.params() {
             let format = p.storage.as_ref().map(|s| s.format(p.dtype));
-            let levels = format.and_then(|f| taffeta_structured::arrays_of(&f)).unwrap_or_default();
+            let levels =
+                format.filter(|_| p.of.is_none()).and_then(|f| taffeta_structured::arrays_of(&f)).unwrap_or_default();
             let own =
                 flat.by_ref().take(1 + levels.iter().sum::<usize>()).map(|t| (t.name.as_str(), t.dtype)).collect();
             if p.name == param.name {

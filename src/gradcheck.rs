@@ -14,18 +14,22 @@
 
 mod difference;
 mod double;
+mod elements;
 mod programs;
 
 use crate::error::{Error, Report};
 use crate::inputs::Inputs;
 use crate::locate::{self, Fault};
+use crate::packed;
 use crate::program::{Gradient, Mode, Options, Program};
 use difference::{Difference, Precision};
+use elements::{flat, index, like, numbers, place};
 use itertools::Itertools as _;
 use programs::Programs;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use taffeta_ast::{DType, Diagnostic, Func, Value};
+use taffeta_codegen::Signature;
 
 /// How much is tried, and with which random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,6 +218,10 @@ pub fn check_gradient(
         .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
     let gradient = Gradient { wrt: wrt.clone(), mode: Mode::Reverse, ..asked };
     let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
+    // What is structured changes where it is stored.
+    let signature = Signature::of(&func, &Default::default());
+    let values = packed::stored(&signature, &inputs.values)?;
+    let inputs = &Inputs { values, sizes: inputs.sizes.clone() };
     let position = |name: &String| func.params.iter().position(|p| p.tensor.symbol.name() == name);
     let programs = Programs {
         // It runs many times, and nobody asked for what it prints.
@@ -264,7 +272,7 @@ fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
     for (p, value) in func.params.iter().zip_eq(&inputs.values) {
         let name = p.tensor.symbol.name();
-        if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
             let message = format!("{} is {}: there is no derivative at this point", place(name, value, k), shown(v));
             let d = Diagnostic::new("grad::input", message).help("give finite numbers");
             faults.push(Fault::of(name, None, d));
@@ -288,7 +296,7 @@ impl Checker<'_> {
         let orders: Vec<Vec<usize>> = (0..wrt.len()).map(|k| self.elements(k, &mut rng)).collect();
         for round in 0..self.sampling.rounds {
             let random = |value: &Value| {
-                let seeds = (0..value.data().len()).map(|_| signed(&mut rng)).collect();
+                let seeds = (0..elements::count(value)).map(|_| signed(&mut rng)).collect();
                 like(value, seeds)
             };
             let seeds: Vec<Value> = base.iter().map(random).collect();
@@ -296,7 +304,7 @@ impl Checker<'_> {
             for (input, (check, order)) in found.iter_mut().zip(&orders).enumerate() {
                 let x = self.programs.input(input);
                 // About as large as the elements: a step is small beside each of them.
-                let sizes: Vec<f64> = x.numbers().iter().map(|v| v.abs().max(1.0)).collect();
+                let sizes: Vec<f64> = numbers(x).iter().map(|v| v.abs().max(1.0)).collect();
                 let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
                 let mut directions = vec![(None, all)];
                 for k in order.iter().skip(round * self.sampling.elements).take(self.sampling.elements) {
@@ -305,7 +313,7 @@ impl Checker<'_> {
                     directions.push((Some(index(x, *k)), one));
                 }
                 for (element, direction) in directions {
-                    let gradient = gradients[input].numbers();
+                    let gradient = numbers(&gradients[input]);
                     let point = Point { input, base: &base, seeds: &seeds, gradient: &gradient, direction };
                     check.directions.push(self.direction(&point, element)?);
                 }
@@ -325,7 +333,7 @@ impl Checker<'_> {
 
     /// Elements that change by themselves: random ones, each once.
     fn elements(&self, input: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
-        let n = self.programs.input(input).data().len();
+        let n = elements::count(self.programs.input(input));
         let wanted = self.sampling.rounds * self.sampling.elements;
         rand::seq::index::sample(rng, n, wanted.min(n)).into_vec()
     }
@@ -336,7 +344,7 @@ impl Checker<'_> {
         let (base, seeds) = (flat(at.base), flat(at.seeds));
         let forward: Vec<f64> = tangents.iter().zip_eq(&seeds).map(|(t, s)| t * s).collect();
         let reverse: Vec<f64> = at.gradient.iter().zip_eq(&at.direction).map(|(g, d)| product(*g, *d)).collect();
-        let x = input.numbers();
+        let x = numbers(input);
         let value = |h: f64| {
             let moved = x.iter().zip_eq(&at.direction).map(|(x, d)| x + h * d).collect();
             match self.programs.value(Some((at.input, like(input, moved)))) {
@@ -362,7 +370,7 @@ impl Checker<'_> {
     /// Results that are not finite have no derivative.
     fn refuse_results(&self, base: &[Value]) -> Result<(), Error> {
         for (sig, value) in self.programs.outputs().zip_eq(base) {
-            if let Some((k, v)) = value.numbers().into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+            if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
                 let place = place(&sig.name, value, k);
                 let message = format!("{place} is {}: there is no derivative at this point", shown(v));
                 let d = Diagnostic::new("grad::point", message)
@@ -446,37 +454,6 @@ fn signed(rng: &mut ChaCha8Rng) -> f64 {
 /// What does not change does not count, even where the gradient is infinite.
 fn product(gradient: f64, direction: f64) -> f64 {
     if direction == 0.0 { 0.0 } else { gradient * direction }
-}
-
-fn flat(all: &[Value]) -> Vec<f64> {
-    all.iter().flat_map(Value::numbers).collect()
-}
-
-/// Other numbers in the same shape and type.
-fn like(value: &Value, numbers: Vec<f64>) -> Value {
-    value.with_numbers(numbers).expect("as many floats")
-}
-
-/// The indices of the element number `k`.
-fn index(value: &Value, mut k: usize) -> Vec<usize> {
-    let mut at: Vec<usize> = value.shape().to_vec();
-    for d in at.iter_mut().rev() {
-        let n = *d;
-        *d = k % n;
-        k /= n;
-    }
-    at
-}
-
-/// The element number `k`, as a program writes it.
-fn place(name: &str, value: &Value, k: usize) -> String {
-    match value.shape() {
-        [] => format!("`{name}`"),
-        _ => {
-            let at: Vec<String> = index(value, k).iter().map(ToString::to_string).collect();
-            format!("`{name}[{}]`", at.join(", "))
-        }
-    }
 }
 
 fn shown(v: f64) -> &'static str {

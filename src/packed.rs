@@ -27,7 +27,7 @@ impl Packed {
     /// What a format cannot hold.
     pub fn of(signature: &Signature, flat: &Signature, params: &[Value]) -> Result<Packed, Error> {
         let mut arrays = flat.params();
-        let followed = |k: usize| signature.results().any(|r| r.of == Some(k));
+        let followed = |k: usize| signature.tensors.iter().any(|t| t.of == Some(k));
         let (values, hidden, elements) = (Vec::new(), Vec::new(), Vec::new());
         let mut packed = Packed { values, hidden, stored: Vec::new(), elements };
         for (k, (sig, value)) in signature.params().zip(params).enumerate() {
@@ -37,6 +37,12 @@ impl Packed {
                 arrays.next();
                 continue;
             };
+            if let Some(of) = sig.of.and_then(|k| packed.stored.get(k)?.as_ref()) {
+                packed.values.extend(following(sig, storage, value, of)?.into_arrays().pop());
+                packed.stored.push(None);
+                arrays.next();
+                continue;
+            }
             let stored = one(sig, storage, value)?;
             packed.hidden.extend(stored.hidden());
             packed.stored.push(followed(k).then(|| stored.clone()));
@@ -122,6 +128,10 @@ fn indices(sig: &TensorSig, array: Value, wanted: DType) -> Result<Value, Error>
 pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Error> {
     let elements = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
         Some(storage) => {
+            if let Some((of, its)) = sig.of.and_then(|k| signature.params().zip(params).nth(k)) {
+                let of = one(of, of.storage.as_ref().unwrap_or(storage), its)?;
+                return following(sig, storage, value, &of)?.try_elements().map_err(|why| refused(sig, &why));
+            }
             let stored = one(sig, storage, value)?;
             // Of what other levels store each element was given.
             if storage.levels.last().is_some_and(|l| !l.kind.stores_regions()) {
@@ -155,6 +165,17 @@ fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Erro
     Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| refused(sig, &why))
 }
 
+/// A structured parameter that is stored where another one is.
+pub(crate) fn following(sig: &TensorSig, storage: &Storage, value: &Value, of: &Stored) -> Result<Stored, Error> {
+    let format = storage.format(sig.dtype);
+    let fill = format.fill.unwrap_or(Literal::zero(sig.dtype));
+    let elements = match value.places() {
+        Some(_) => value.clone(),
+        None => value.only(fill, |k| differs(value.data().get(k), fill)),
+    };
+    of.followed_by_elements(format, &elements).map_err(|why| refused(sig, &why))
+}
+
 /// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs
 /// from the fill (NaN from everything), or all of it where the format stores whole regions.
 fn sparse(sig: &TensorSig, value: &Value) -> Value {
@@ -165,9 +186,13 @@ fn sparse(sig: &TensorSig, value: &Value) -> Value {
         return value.clone().with_fill(fill);
     }
     let whole = format.levels.iter().all(|l| l.kind.facts().full);
-    let differs = |k: usize| match (value.data().get(k), fill) {
+    value.only(fill, |k| whole || differs(value.data().get(k), fill))
+}
+
+/// Whether two elements differ; NaN does from everything.
+fn differs(a: Literal, b: Literal) -> bool {
+    match (a, b) {
         (Literal::Float(a), Literal::Float(b)) => a != b,
         (a, b) => a != b,
-    };
-    value.only(fill, |k| whole || differs(k))
+    }
 }

@@ -287,12 +287,17 @@ impl Structured<'_> {
 
     /// A result that is stored where this parameter is, with these elements.
     pub(crate) fn followed(&self, of: &TensorSig, sig: &TensorSig, sizes: &[i64], elements: &Value) -> Option<Value> {
+        Some(packed::followed(sig, self.tensor(of, sizes)?, elements))
+    }
+
+    /// The parameter as it is stored.
+    pub(crate) fn tensor(&self, of: &TensorSig, sizes: &[i64]) -> Option<Stored> {
         let (format, shape) = (of.storage.as_ref()?.format(of.dtype), of.shape(sizes)?);
         let arrays = match self {
             Structured::Lent(tensor, _) => tensor.values(),
             Structured::Packed((arrays, _)) => arrays.clone(),
         };
-        Some(packed::followed(sig, Stored::of_arrays(shape, format, arrays, self.hidden()), elements))
+        Some(Stored::of_arrays(shape, format, arrays, self.hidden()))
     }
 
     /// Its arrays, then its elements, for C.

@@ -15,13 +15,10 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             );
             continue;
         };
-        if !p.tensor.format.is_dense() && matches!(request.kind, Kind::Jvp | Kind::Jacobian) {
+        if !p.tensor.format.is_dense() && request.kind == Kind::Jacobian {
             let text = format!("`{name}` with respect to `{wrt}`, which is structured, is not supported yet");
-            found.push(
-                Diagnostic::new("grad::structured", text)
-                    .at(request.span)
-                    .help("`vjp` gives the gradient in its pattern"),
-            );
+            let d = Diagnostic::new("grad::structured", text).at(request.span);
+            found.push(d.help("`vjp` and `jvp` give and take derivatives in its pattern"));
             continue;
         }
         if !p.tensor.dtype.is_float() {
@@ -43,9 +40,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         }
     }
     for t in func.results.iter().filter(|t| request.is_of(t) && t.dtype.is_float() && !t.format.is_dense()) {
-        let text = format!("the derivative of `{}`, a structured result, is not supported yet", t.symbol);
-        found
-            .push(Diagnostic::new("grad::structured", text).at(request.span).help("name dense results: `out=[\"y\"]`"));
+        if request.kind == Kind::Jacobian {
+            let text = format!("the Jacobian of `{}`, a structured result, is not supported yet", t.symbol);
+            let d = Diagnostic::new("grad::structured", text).at(request.span);
+            found.push(d.help("name dense results: `out=[\"y\"]`"));
+        }
     }
     let scalar = |t: &Tensor| t.shape.is_empty() && t.dtype.is_float();
     let of: Vec<std::sync::Arc<Tensor>> = func.results.iter().filter(|t| request.is_of(t)).cloned().collect();

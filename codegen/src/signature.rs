@@ -5,7 +5,6 @@
 use serde::{Deserialize, Serialize};
 use taffeta_ast::format::{Format, Level, coord};
 use taffeta_ast::func::ParamMode;
-use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol, Tensor};
 
 /// An entry's interface.
@@ -63,8 +62,8 @@ pub struct TensorSig {
     /// How it is stored, if not densely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
-    /// Of a structured result, the parameter where it is stored, by its place: C gives its elements alone, one for each
-    /// of that one's.
+    /// Of a structured tensor that is stored where a parameter before it is, that one, by its place: C takes and gives
+    /// its elements alone, one for each of that one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<usize>,
 }
@@ -194,8 +193,9 @@ impl Signature {
         });
         let passing = modes.chain(func.results.iter().map(|_| Passing::Result));
         let of = |t: &Tensor| {
-            let pattern = t.format.pattern.filter(|_| t.role == Role::Result)?;
-            func.params.iter().position(|p| p.tensor.format.pattern == Some(pattern))
+            let pattern = t.format.pattern?;
+            let of = func.params.iter().position(|p| p.tensor.format.pattern == Some(pattern));
+            of.filter(|k| func.params[*k].tensor.symbol != t.symbol)
         };
         let tensors = func.interface().zip(passing).map(|(t, passing)| TensorSig {
             name: t.symbol.name().to_string(),

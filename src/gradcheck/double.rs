@@ -47,9 +47,7 @@ pub(super) fn second_opinion(
 fn in_double(func: &Func, reverse: &Options, inputs: &Inputs, sampling: &Sampling) -> Result<Vec<InputCheck>, Error> {
     let program = Program::from_source("in_f64.ft", &widened(&taffeta_ast::print::func(func)))?;
     let widen = |v: &Value| match v.dtype() {
-        DType::F32 => {
-            Value::new(v.shape().to_vec(), taffeta_ast::Buffer::F64(v.numbers())).unwrap_or_else(|| v.clone())
-        }
+        DType::F32 => v.clone().with_data(taffeta_ast::Buffer::F64(v.numbers())).unwrap_or_else(|| v.clone()),
         _ => v.clone(),
     };
     let inputs = Inputs { values: inputs.values.iter().map(widen).collect(), sizes: inputs.sizes.clone() };

@@ -23,7 +23,8 @@ pub struct Layout {
 pub enum Parameter {
     /// It is dense, and is itself.
     Dense,
-    /// The arrays of its levels, outermost first, then its elements.
+    /// The arrays of its levels, outermost first, then its elements. Of one that is stored where an earlier parameter
+    /// is, the elements alone.
     Stored(Vec<Array>),
 }
 

@@ -28,7 +28,7 @@ mod steppers;
 
 use crate::access;
 use crate::explain::Explained;
-use crate::layout::{Flat, FlatLevel, Layout, Parameter};
+use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use crate::rewrite;
 use cursor::{Cursor, PATH, above, path, shift_of};
@@ -123,6 +123,13 @@ impl Lower {
             if p.tensor.format.is_dense() {
                 params.push(p.clone());
                 layout.params.push(Parameter::Dense);
+                layout.levels.push(Vec::new());
+                continue;
+            }
+            // Where another one is stored, it has the arrays of that.
+            if let Some(values) = self.follow(func, &p.tensor) {
+                params.push(Param { tensor: values.clone(), mode: ParamMode::In });
+                layout.params.push(Parameter::Stored(vec![Array { level: None, name: "val", tensor: values }]));
                 layout.levels.push(Vec::new());
                 continue;
             }

@@ -27,6 +27,8 @@ pub enum Unpackable {
     Shape,
     /// The level stores nothing there.
     Outside(Level, Vec<i64>),
+    /// The tensor whose pattern it has stores nothing there.
+    Elsewhere(Vec<i64>),
     /// The two elements are one in that level, and are not equal.
     Unequal(Level, [Vec<i64>; 2]),
     /// The two elements are in one fibre of that level, which has room for one.
@@ -68,6 +70,9 @@ impl fmt::Display for Unpackable {
             Unpackable::OutOfRange(at) => write!(f, "there is an element at {}, which is not in the tensor", Place(at)),
             Unpackable::Outside(level, at) => {
                 write!(f, "there is an element at {}, where `{level}` stores nothing", Place(at))
+            }
+            Unpackable::Elsewhere(at) => {
+                write!(f, "there is an element at {}, which is not in the pattern", Place(at))
             }
             Unpackable::Unequal(level, [a, b]) => {
                 write!(f, "the elements at {} and {} are not equal, and `{level}` stores one", Place(a), Place(b))
@@ -165,6 +170,46 @@ impl Stored {
         Stored { format, ..self }
     }
 
+    /// A tensor that is stored where this one is, with the elements of a sparse one: the fill where that has none.
+    ///
+    /// # Errors
+    ///
+    /// It has elements where this one stores nothing, or unequal ones where this one stores one value; or there is no
+    /// memory.
+    pub fn followed_by_elements(&self, format: Format, of: &Value) -> Result<Stored, Unpackable> {
+        let (ndim, places) = (self.shape.len(), of.places().ok_or(Unpackable::Shape)?);
+        let count = self.arrays.last().map_or(0, |v| v.data().len());
+        let mut values = filled(&format, of.dtype(), count as i64)?;
+        let mut found = if self.shape.contains(&0) { Vec::new() } else { self.found()? };
+        found.sort();
+        let one = |e: usize| &places.indices[e * ndim..(e + 1) * ndim];
+        for e in 0..of.data().len() {
+            // Of one that is stored several times, the first has all of it.
+            let from = found.partition_point(|(at, _)| &at[..] < one(e));
+            let Some((_, position)) = found.get(from).filter(|(at, _)| at == one(e)) else {
+                return Err(Unpackable::Elsewhere(one(e).to_vec()));
+            };
+            values.set(*position as usize, of.data().get(e));
+        }
+        if let Some(level) = self.format.levels.last().filter(|_| !self.format.is_injective()) {
+            self.shared_values(&found, &values, of).map_err(|pair| Unpackable::Unequal(*level, pair))?;
+        }
+        Ok(self.clone().followed_by(format, vector(values)))
+    }
+
+    /// Makes sure that all elements that one value stands for are that value; the indices of two that are not.
+    fn shared_values(&self, found: &[(Vec<i64>, i64)], values: &Buffer, of: &Value) -> Result<(), [Vec<i64>; 2]> {
+        let (ndim, places) = (self.shape.len(), of.places().map_or(&[][..], |p| &p.indices));
+        let fill = of.places().map_or(Literal::zero(of.dtype()), |p| p.fill);
+        let all: Vec<&[i64]> = places.chunks_exact(ndim.max(1)).collect();
+        let element = |at: &[i64]| all.binary_search(&at).map_or(fill, |e| of.data().get(e));
+        let Some((at, position)) = found.iter().find(|(at, p)| element(at) != values.get(*p as usize)) else {
+            return Ok(());
+        };
+        let other = found.iter().find(|(other, p)| p == position && other != at);
+        Err([at.clone(), other.map_or(at.clone(), |(other, _)| other.clone())])
+    }
+
     /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
@@ -197,6 +242,32 @@ impl Stored {
             let all = Value::summed(self.shape.clone(), Vec::new(), &none(values), fill);
             return Ok(all.unwrap_or_else(|| unreachable!("there is nothing in it")));
         }
+        let ndim = self.shape.len();
+        let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
+        let found = self.found()?;
+        let mut elements = Buffer::zeros(values.dtype(), found.len());
+        let mut indices = Vec::with_capacity(found.len() * ndim);
+        for (e, (at, position)) in found.iter().enumerate() {
+            elements.set(e, values.get(*position as usize));
+            indices.extend(at);
+        }
+        let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
+        let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
+            Value::summed(self.shape.clone(), indices, elements, fill)
+                .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
+        };
+        if self.format.is_injective() {
+            // Levels that are not unique may have one element several times.
+            return Ok(sorted(indices, &elements, fill));
+        }
+        let positions = Buffer::I64(found.iter().map(|(_, position)| *position).collect());
+        let positions = sorted(indices.clone(), &positions, Literal::Int(0));
+        let positions = (0..positions.data().len()).filter_map(|k| positions.data().get_int(k));
+        Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
+    }
+
+    /// The indices of what is stored, with the position of each, as the levels have it. The tensor is not empty.
+    fn found(&self) -> Result<Vec<(Vec<i64>, i64)>, Unpackable> {
         let mut arrays = self.arrays.iter();
         let mut hidden = self.hidden.iter().map(|n| Expr::int(*n));
         // What the levels above store: the coordinates, outermost first, with the position below them.
@@ -230,28 +301,7 @@ impl Stored {
             count = kind.positions(&counts).as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
             found = below;
         }
-        let ndim = self.shape.len();
-        let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
-        let found = self.placed(&found, &ranges);
-        let mut elements = Buffer::zeros(values.dtype(), found.len());
-        let mut indices = Vec::with_capacity(found.len() * ndim);
-        for (e, (at, position)) in found.iter().enumerate() {
-            elements.set(e, values.get(*position as usize));
-            indices.extend(at);
-        }
-        let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
-        let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
-            Value::summed(self.shape.clone(), indices, elements, fill)
-                .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
-        };
-        if self.format.is_injective() {
-            // Levels that are not unique may have one element several times.
-            return Ok(sorted(indices, &elements, fill));
-        }
-        let positions = Buffer::I64(found.iter().map(|(_, position)| *position).collect());
-        let positions = sorted(indices.clone(), &positions, Literal::Int(0));
-        let positions = (0..positions.data().len()).filter_map(|k| positions.data().get_int(k));
-        Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
+        Ok(self.placed(&found, &ranges))
     }
 
     /// Coordinates, with positions, as indices. Those that are outside of the tensor are left out: levels that store

@@ -71,8 +71,12 @@ const VECTORS: [(&str, &str); 6] = [
 ];
 
 fn gradient(func: &Func) -> Func {
+    derivative(Kind::Vjp, func)
+}
+
+fn derivative(kind: Kind, func: &Func) -> Func {
     let wrt = ["A".to_string()];
-    differentiate(&Request::new(Kind::Vjp, "df", func, &wrt)).unwrap_or_else(|e| panic!("{e:?}"))
+    differentiate(&Request::new(kind, "df", func, &wrt)).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 /// The gradient of the program with respect to dense elements, summed where one value stands for several, is that of
@@ -164,6 +168,15 @@ fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>
                         equal(&logical, &lowered, seed);
                     }
                     reads_again(&lowered.func);
+                    // Tangents, and tangents of the gradient, are stored where the parameter is.
+                    for of in [with(&format!(" @ {format}")), logical.clone()] {
+                        let tangents = derivative(Kind::Jvp, &of);
+                        let lowered = lower(&tangents).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(&tangents)));
+                        taffeta_ast::validate::dense(&lowered.func).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+                        for seed in 0..6 {
+                            equal(&tangents, &lowered, seed);
+                        }
+                    }
                     compared += 1;
                 }
                 Err(found) => {

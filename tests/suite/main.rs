@@ -43,6 +43,7 @@ mod sparse_differences;
 mod sparse_examples;
 mod sparse_files;
 mod sparse_gradients;
+mod sparse_modes;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
 mod structured;

@@ -24,9 +24,13 @@ pub(super) fn described(lowered: &Lowered) -> String {
         format!("{}: {}[{}]", t.name, t.dtype, dims.join(", "))
     };
     let mut text = String::new();
+    let elements = |sig: &TensorSig, flat: &TensorSig| {
+        let of = sig.of.map(|k| &logical.signature.tensors[k].name)?;
+        Some(format!("/* {}, as elements alone, one for each of {of}: {} */\n", sig.name, shown(flat)))
+    };
     for (sig, levels) in logical.signature.params().zip(&logical.levels) {
         if levels.is_empty() {
-            arrays.next();
+            text.extend(arrays.next().and_then(|flat| elements(sig, flat)));
             continue;
         }
         text += &format!("/* {}, level by level, with the arrays of each:\n", sig.name);
@@ -35,13 +39,11 @@ pub(super) fn described(lowered: &Lowered) -> String {
             let own = if own.is_empty() { "none".to_string() } else { own.join(", ") };
             text += &format!(" *   {}: {own}\n", abi::level(level.kind));
         }
-        let elements = arrays.next().map(shown).unwrap_or_default();
-        text += &format!(" * and in data, n_stored of them: {elements} */\n");
+        let values = arrays.next().map(shown).unwrap_or_default();
+        text += &format!(" * and in data, n_stored of them: {values} */\n");
     }
     for (sig, flat) in logical.signature.results().zip(lowered.signature().results()) {
-        if let Some(of) = sig.of.map(|k| &logical.signature.tensors[k].name) {
-            text += &format!("/* {}, as elements alone, one for each of {of}: {} */\n", sig.name, shown(flat));
-        }
+        text.extend(elements(sig, flat));
     }
     text
 }
@@ -112,7 +114,7 @@ fn structured(logical: &Logical) -> impl Iterator<Item = (usize, &[LogicalLevel]
 fn tables(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     let base = &flat.base;
     e.out.line("");
-    // Of results that are stored where parameters are, the elements alone are given.
+    // Of what is stored where a parameter is, the elements alone are given.
     let params = Params::of(logical);
     let specs = logical.signature.tensors.iter().zip(&logical.tensors).enumerate().map(|(k, (sig, t))| match sig.of {
         Some(_) => (&*flat.tensors[params.first[k]].0, sig.passing),

@@ -4,6 +4,7 @@ use super::broadcast::show;
 use super::func::{is_entry, is_static_annotation};
 use super::report::{counted, quotable};
 use super::scope::Role;
+use super::storage::Storage;
 use super::value::{Lazy, Value};
 use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, BinOp, ExprKind, Function};
@@ -328,6 +329,9 @@ impl Elab<'_> {
     /// An argument has the storage that its parameter asks for: it is passed as it is.
     fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
         let Some(storage) = a.storage else { return Ok(()) };
+        if let Value::Storage(Storage::Pattern(of)) = self.eval(storage)? {
+            return self.shares_pattern((v, &of.format), &of.name, name, at);
+        }
         let wanted = self.storage(storage, a.dims.len(), a.dtype)?;
         let found = v.format();
         if (Format { pattern: None, ..wanted.clone() }) == (Format { pattern: None, ..found.clone() }) {

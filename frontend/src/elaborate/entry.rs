@@ -140,7 +140,7 @@ impl Elab<'_> {
             let format = match a.storage {
                 Some(_) if a.inout => return self.unsupported(annotation.span, "a structured tensor that is written"),
                 Some(storage) => {
-                    let format = self.storage(storage, shape.len(), a.dtype)?;
+                    let format = self.param_storage(storage, &shape, a.dtype)?;
                     self.squares(&format, &shape, storage.span)?;
                     format
                 }

@@ -38,6 +38,13 @@ impl Elab<'_> {
         let mut meaning = Meaning::new(chain);
         self.unify(func, &args, &mut meaning)?;
         for (p, (v, at)) in func.params.iter().zip(&args) {
+            let first = |q: &&Param| q.tensor.format.pattern.is_some_and(|of| Some(of) == p.tensor.format.pattern);
+            let of = func.params.iter().find(first).filter(|q| q.tensor.symbol != p.tensor.symbol);
+            if let Some(of) = of {
+                let wanted = meaning.format(&p.tensor.format);
+                let [name, of] = [p, of].map(|p| p.tensor.symbol.name().to_string());
+                self.shares_pattern((v, &wanted), &of, &name, *at)?;
+            }
             let view = self.spliced_parameter(p, v, *at)?;
             if let (Some(of), Some(here)) = (p.tensor.format.pattern, view.tensor.format.pattern) {
                 meaning.patterns.insert(of, here);
@@ -158,7 +165,9 @@ impl Elab<'_> {
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
         let (wanted, found) = (&p.tensor.format, v.format());
-        if (Format { pattern: None, ..wanted.clone() }) != (Format { pattern: None, ..found.clone() }) {
+        // Whether writes elsewhere vanish is said of what is written.
+        let read = |f: &Format| Format { pattern: None, drops: false, ..f.clone() };
+        if read(wanted) != read(&found) {
             let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
             return self.unsupported(at, &text);
         }

@@ -36,8 +36,8 @@ pub(crate) struct Composed {
 /// The tensor of a `pattern(A)`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Followed {
-    name: String,
-    format: Format,
+    pub(super) name: String,
+    pub(super) format: Format,
     shape: Vec<Expr>,
 }
 
@@ -286,7 +286,7 @@ impl Elab<'_> {
                 (Some(c.format.clone()), "")
             }
             Value::Storage(Storage::Pattern(_)) => {
-                return self.unsupported(e.span, "a parameter that is stored where another tensor is");
+                return self.unsupported(e.span, "a conversion into the pattern of another tensor");
             }
             _ => return self.not_storage(&v, e.span),
         };
@@ -303,6 +303,25 @@ impl Elab<'_> {
         };
         let format = Format { fill, ..format };
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
+    }
+
+    /// The format of a parameter: one with a pattern of its own, or that of a parameter before it.
+    pub(crate) fn param_storage(&mut self, e: &syntax::Expr, shape: &[Expr], dtype: DType) -> R<Format> {
+        match self.eval(e)? {
+            Value::Storage(Storage::Pattern(_)) => self.followed(e, shape, "this format of a parameter"),
+            _ => self.storage(e, shape.len(), dtype),
+        }
+    }
+
+    /// Makes sure that an argument is stored where another one is, if that is said of its parameter.
+    pub(crate) fn shares_pattern(&mut self, (v, wanted): (&Value, &Format), of: &str, name: &str, at: Span) -> R<()> {
+        let found = v.format();
+        if found.pattern == wanted.pattern && found.is_dense() == wanted.is_dense() {
+            return Ok(());
+        }
+        let text = format!("`{name}` is stored where `{of}` is, and the argument is not stored where that one's is");
+        let help = format!("store it there: `@ pattern({of})`");
+        self.error_help("storage::pattern", at, text, help)
     }
 
     /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given,

@@ -48,9 +48,12 @@ impl Lower {
     }
 
     /// Notes a tensor with the arrays of the parameter that has its pattern, and gives its elements.
-    fn follow(&mut self, func: &Func, tensor: &Arc<Tensor>) -> Option<Arc<Tensor>> {
+    pub(super) fn follow(&mut self, func: &Func, tensor: &Arc<Tensor>) -> Option<Arc<Tensor>> {
         let pattern = tensor.format.pattern?;
         let of = func.params.iter().find(|p| p.tensor.format.pattern == Some(pattern))?;
+        if of.tensor.symbol == tensor.symbol {
+            return None;
+        }
         let flat = self.tensors.get(&of.tensor.symbol)?.followed_by(tensor);
         let values = flat.values.clone();
         for (k, fibre) in flat.fibres.iter().enumerate() {

@@ -106,6 +106,16 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
             flat.params.push(value);
             continue;
         };
+        // Where an earlier one is stored: with elements of its own.
+        let of = params.iter().find(|(pattern, _): &&(_, Stored)| *pattern == p.tensor.format.pattern);
+        if let Some((_, of)) = of {
+            let count = of.arrays().last().map_or(0, |v| v.data().len());
+            let elements = Buffer::F64((0..count).map(|_| random.next(12) as f64 - 3.0).collect());
+            let elements = Value::new(vec![count], elements).expect("it fits");
+            logical.params.push(of.clone().followed_by(p.tensor.format.clone(), elements.clone()).elements());
+            flat.params.push(elements);
+            continue;
+        }
         let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
         hidden.extend(stored.hidden().iter().copied());
         let mut arrays = stored.arrays().to_vec();

@@ -405,3 +405,61 @@ fn arguments() {
     "#]],
     );
 }
+
+/// A parameter may be stored where one before it is, and arguments must be.
+#[test]
+fn parameters_share_patterns() {
+    check(
+        "def f(A: f64[n, m] @ csr, B: f64[n, m] @ pattern(A)) -> f64:
+    return A[0, 0] * B[0, 0]
+",
+        expect![[r#"
+            def f(A: f64[n, m] @ format(dense, compressed), B: f64[n, m] @ pattern(A)) -> f64:
+                out = empty((), f64)
+                out = A[0, 0] * B[0, 0]
+                return out
+        "#]],
+    );
+    check(
+        "def f(B: f64[n] @ pattern(A), A: f64[n] @ hashmap) -> f64:\n    return B[0]\n",
+        expect![[r#"
+        [name::unknown] there is no `A` here
+          at t.ft:1 `A`
+    "#]],
+    );
+    check(
+        "def f(A: f64[n] @ hashmap, B: f64[m] @ pattern(A)) -> f64:\n    return B[0]\n",
+        expect![[r#"
+        [storage::pattern] a tensor of shape [m] cannot be stored where `A` is, whose shape is [n]
+          at t.ft:1 `pattern(A)`
+    "#]],
+    );
+    check(
+        "def g(A: f64[n] @ hashmap, B: f64[n] @ pattern(A)) -> f64:
+    return A[0] * B[0]
+
+def f(A: f64[n] @ hashmap, B: f64[n] @ hashmap) -> f64:
+    return g(A, B)
+",
+        expect![[r#"
+            [storage::pattern] `B` is stored where `A` is, and the argument is not stored where that one's is
+              at t.ft:5 `B`
+              note: in `g`, called at t.ft:5
+              help: store it there: `@ pattern(A)`
+        "#]],
+    );
+    check(
+        "def g(A: f64[n] @ hashmap, B: f64[n] @ pattern(A)) -> f64:
+    return A[0] * B[0]
+
+def f(C: f64[n] @ hashmap, D: f64[n] @ pattern(C)) -> f64:
+    return g(C, D) + g(D, C) + g(C, C)
+",
+        expect![[r#"
+            def f(C: f64[n] @ format(hashed), D: f64[n] @ pattern(C)) -> f64:
+                out = empty((), f64)
+                out = C[0] * D[0] + D[0] * C[0] + C[0] * C[0]
+                return out
+        "#]],
+    );
+}

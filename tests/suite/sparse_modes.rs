@@ -1,0 +1,138 @@
+//! Tangents, gradients of structured results, and derivatives of gradients: forward mode, reverse mode and finite
+//! differences agree in every format, in C, along what is stored.
+
+use itertools::Itertools as _;
+use taffeta::{Options, Program, Sampling, Verdict, check_gradient};
+
+const PROGRAMS: &str = "
+def dot(A: f64[n, n] @ FORMAT, B: f64[n, n] @ pattern(A)) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += A[i, j] * B[i, j]
+    return s
+
+def cubes(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += A[i, j] * A[i, j] * A[i, j] * x[j]
+    return s
+
+def sampled(A: f64[n, n] @ FORMAT, x: f64[n, k], y: f64[n, k]) -> f64[n, n] @ pattern(A):
+    B = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            for l in range(k):
+                B[i, j] += A[i, j] * x[i, l] * y[j, l]
+    return B
+
+gradient = grad(cubes, wrt=[\"A\"])
+
+product = jvp(gradient, wrt=[\"A\"])
+
+def by_hand(A: f64[n, n] @ FORMAT, x: f64[n], T: f64[n, n] @ pattern(A)) -> f64[n, n] @ pattern(A):
+    H = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            H[i, j] += 6.0 * A[i, j] * x[j] * T[i, j]
+    return H
+";
+
+const FORMATS: [&str; 16] = [
+    "csr",
+    "csc",
+    "coo",
+    "dcsr",
+    "hashmap",
+    "band",
+    "rle",
+    "packbits",
+    "vbl",
+    "symmetric",
+    "lower_triangular",
+    "format(dense, bytemap)",
+    "format(dense, bitmap)",
+    "dia",
+    "ell",
+    "bcsr(2, 3)",
+];
+
+/// A matrix that every format can hold.
+fn matrix(format: &str) -> &'static str {
+    match format {
+        "lower_triangular" => "[[1, 0, 0, 0], [2, 2, 0, 0], [0, 0, 3, 0], [0.5, 0, 0, 0]]",
+        _ => "[[1, 2, 0, 0.5], [2, 2, 0, 0], [0, 0, 3, 0], [0.5, 0, 0, 0]]",
+    }
+}
+
+fn program(format: &str) -> Program {
+    Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn all_modes_agree_along_what_is_stored() {
+    for (format, entry) in FORMATS.into_iter().cartesian_product(["dot", "sampled", "gradient"]) {
+        let (program, options, name) = (program(format), Options::default(), format!("{entry}, {format}"));
+        let signature = program.compile(entry, &options).unwrap_or_else(|e| panic!("{name}: {e}")).signature().clone();
+        let dense = |p: &str| !matches!(p, "A" | "B");
+        let given = signature.params().map(|p| {
+            let text =
+                if dense(&p.name) { format!("randn(seed={})", p.name.len()) } else { matrix(format).to_string() };
+            (p.name.clone(), text)
+        });
+        let sizes = signature.sizes.iter().filter(|s| s.name == "k").map(|s| (s.name.clone(), 2)).collect_vec();
+        let inputs = taffeta::inputs::read(&signature, &given.collect_vec(), &sizes);
+        let inputs = inputs.unwrap_or_else(|e| panic!("{name}: {:?}", e[0].diagnostic));
+        let sampling = Sampling::default().rounds(2);
+        let checks = check_gradient(&program, entry, &options, &inputs, &sampling);
+        for check in checks.unwrap_or_else(|e| panic!("{name}: {e}")) {
+            assert_eq!(check.verdict(), Verdict::Agrees, "{name}: {:?}", check.worst());
+            assert!(check.directions.len() >= 4, "{name}");
+        }
+    }
+}
+
+/// The derivative of a gradient in a direction, beside what a person writes.
+#[test]
+fn second_derivatives_are_in_the_pattern() {
+    for format in FORMATS.into_iter().filter(|f| !matches!(*f, "symmetric" | "rle" | "packbits")) {
+        let program = program(format);
+        let run = |entry: &str, direction: &str| {
+            let options = Options::default();
+            let function = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}, {format}: {e}"));
+            let given = [("A", matrix(format)), (direction, matrix(format)), ("x", "[1, 2, 3, 4]")];
+            let given = given.map(|(name, text)| (name.to_string(), text.to_string()));
+            let inputs = taffeta::inputs::read(function.signature(), &given, &[]);
+            let inputs = inputs.unwrap_or_else(|e| panic!("{format}: {:?}", e[0].diagnostic));
+            function.run(inputs.values, &inputs.sizes, 1).unwrap_or_else(|e| panic!("{format}: {e}")).results[0].clone()
+        };
+        let (found, expected) = (run("product", "A.tangent"), run("by_hand", "T"));
+        assert!(expected.places().is_some_and(|p| p.indices.len() >= 8), "{format}: {expected}");
+        assert_eq!(found, expected, "{format}");
+    }
+}
+
+/// What is not in the pattern is refused, with the element; so are index arrays of its own.
+#[test]
+fn directions_are_in_the_pattern() {
+    let program = program("csr");
+    let function = program.compile("dot", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let read = |text: &str| {
+        let given = [("A", "[[1, 0], [0, 2]]"), ("B", text)].map(|(n, t)| (n.to_string(), t.to_string()));
+        taffeta::inputs::read(function.signature(), &given, &[]).expect("they are matrices").values
+    };
+    let of = |values: &[taffeta::ast::Value]| function.call().value("A", &values[0]).value("B", &values[1]).run();
+    let inside = of(&read("[[3, 0], [0, 0]]")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(inside.scalar::<f64>("s").expect("a number"), 3.0);
+    let outside = of(&read("[[3, 0], [4, 5]]")).expect_err("it has another element").to_string();
+    assert!(outside.contains("parameter `B`: there is an element at (1, 0), which is not in the pattern"), "{outside}");
+
+    let (indptr, indices, values) = ([0i32, 1, 2], [1i32, 0], [2.0, 3.0]);
+    let a = taffeta::Sparse::csr(&indptr, &indices, &values, [2, 2]);
+    let twice = function.call().sparse("A", &a).sparse("B", &a).run().expect_err("`B` has no arrays").to_string();
+    assert!(twice.contains("parameter `B` has the index arrays of `A`, and no other ones"), "{twice}");
+    let b = read("[[0, 10], [100, 0]]").pop().expect("B");
+    let lent = function.call().sparse("A", &a).value("B", &b).run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(lent.scalar::<f64>("s").expect("a number"), 320.0);
+}
