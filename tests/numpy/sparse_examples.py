@@ -128,6 +128,61 @@ def pictures(data, a):
         case(data, f"pictures:distances_{stored}", expected, A=a)
 
 
+def convolution(data, mask, picture, width):
+    """A filter at the pixels of a mask."""
+    weights = RANDOM.random((width, width)).astype(np.float32)
+    padded = np.pad(picture.astype(np.float64), width // 2)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (width, width))[: picture.shape[0], : picture.shape[1]]
+    expected = np.einsum("ijpq,pq->ij", windows, weights) * mask.toarray()
+    case(data, "layers:convolution", expected.astype(np.float32), M=mask, x=picture, w=weights)
+
+
+def network(data, stack):
+    """Layers of sparse weights, one after the other."""
+    d = stack.shape[1]
+    bias, x = RANDOM.random(len(stack)) - 0.6, RANDOM.random((d, 7))
+    y = x
+    for weights, b in zip(stack, bias):
+        y = np.clip(weights @ y + b, 0, 32)
+    indices = np.argwhere(stack != 0)
+    file = OUT / f"network{len(KEPT)}.tns"
+    lines = [" ".join(map(str, (at + 1).tolist())) + f" {stack[tuple(at)]!r}\n" for at in indices]
+    file.write_text("".join(lines).replace("np.float64(", "").replace(")", ""))
+    case(data, "layers:network", y, W=file, bias=bias, x=x, sizes={"d": d, "layers": len(stack)})
+
+
+def softmax_rows(mask, scores):
+    """The softmax of what a mask has of each row; rows without anything are 0."""
+    where = mask.toarray() != 0
+    shifted = np.where(where, scores, -np.inf)
+    peak = np.where(where.any(axis=1), shifted.max(axis=1, initial=-np.inf), 0)
+    weights = np.exp(shifted - peak[:, None])
+    total = weights.sum(axis=1, keepdims=True)
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+
+
+def layers(data, a):
+    """Of a graph, as a matrix of ones."""
+    n = a.shape[0]
+    q, k, v = RANDOM.standard_normal((3, n, 4))
+    case(data, "layers:attention", softmax_rows(a, q @ k.T) @ v, M=a, q=q, k=k, v=v)
+    x, w = RANDOM.standard_normal((n, 6)), RANDOM.standard_normal((6, 3))
+    source, target = RANDOM.standard_normal((2, 3))
+    h = x @ w
+    scores = (h @ target)[:, None] + h @ source
+    expected = softmax_rows(a, np.where(scores > 0, scores, 0.2 * scores)) @ h
+    case(data, "layers:graph_attention", expected, A=a, x=x, w=w, a_src=source, a_dst=target)
+    near, (place, mass) = a.tocoo(), (RANDOM.standard_normal((n, 3)), RANDOM.random(n))
+    apart = place[near.row] - place[near.col]
+    distance = np.sqrt((apart**2).sum(axis=1) + 0.01)
+    both = mass[near.row] * mass[near.col]
+    case(data, "layers:energy", -(both / distance).sum(), N=a, x=place, mass=mass)
+    pull, pulls = -apart * (both / distance**3)[:, None], np.zeros((n, 3))
+    np.add.at(pulls, near.row, pull)
+    np.add.at(pulls, near.col, -pull)
+    case(data, "layers:forces", pulls, N=a, x=place, mass=mass)
+
+
 def blended(data, b, c, alpha):
     expected = np.round(alpha * b.astype(np.float64) + (1 - alpha) * c.astype(np.float64)).astype(np.uint8)
     case(data, "pictures:blend", expected, B=b, C=c, alpha=alpha)
@@ -145,6 +200,11 @@ def made():
     graph.setdiag(0)
     graph.eliminate_zeros()
     graphs("made", graph)
+    layers("made", graph)
+    picture = RANDOM.random((31, 40)).astype(np.float32)
+    for width in (1, 4, 11):
+        convolution("made", some(31, 40, 0.1).astype(np.float32), picture, width)
+    network("made", np.where(RANDOM.random((3, 20, 20)) < 0.2, RANDOM.standard_normal((3, 20, 20)), 0.0))
     indices = np.unique(RANDOM.integers(0, 12, (200, 3)), axis=0)
     elements = RANDOM.random(len(indices))
     file = OUT / "made.tns"
@@ -168,7 +228,9 @@ def published():
             shapes(path.name, a)
     for path in sorted((DATA / "graphs").iterdir()):
         if path.name in ("karate.mtx", "cora_edges.mtx"):
-            graphs(path.name, sparse.csr_matrix(scipy_io.mmread(path)).astype(np.float64))
+            graph = sparse.csr_matrix(scipy_io.mmread(path)).astype(np.float64)
+            graphs(path.name, graph)
+            layers(path.name, graph)
         elif path.name.startswith("ca-"):
             u, v = np.unique(np.loadtxt(path, dtype=np.int64), return_inverse=True)[1].reshape(-1, 2).T
             graphs(path.name, undirected(u, v))
@@ -179,6 +241,9 @@ def published():
         path = DATA / "tensors" / f"{name}.tns"
         tensors(path.name, path, *frostt(path))
     pictures("MNIST", digits(60))
+    # The filter where there is ink.
+    ink = digits(60).reshape(60 * 28, 28).astype(np.float32)
+    convolution("MNIST", sparse.csr_matrix((ink > 0).astype(np.float32)), ink, 11)
     drawings = drawn(60)
     pictures("Omniglot", np.stack([d.ravel() for d in drawings]))
     blended("Omniglot", drawings[0], drawings[25], 0.3)
