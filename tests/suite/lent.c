@@ -2,6 +2,7 @@
    so that the sanitizers see one element beyond. */
 #include "taffeta_sum_band.h"
 #include "taffeta_sum_blocks.h"
+#include "taffeta_sum_both.h"
 #include "taffeta_sum_coo.h"
 #include "taffeta_sum_csr.h"
 #include "taffeta_sum_deep.h"
@@ -248,6 +249,34 @@ int main(void) {
     status = taffeta_sum_deep(&ctx, args, 2, NULL);
     printf("deep and short: %d %s\n", status, ctx.message);
     free(lists[0].data);
+
+    /* Elements where another tensor is stored: as many as that one has, and no levels. */
+    taffeta_array own[2] = {I32(0, 2, 2, 4), I32(0, 2, 1, 3)};
+    taffeta_level rows[2] = {{TAFFETA_LEVEL_DENSE, 0, NULL}, {TAFFETA_LEVEL_COMPRESSED, 2, own}};
+    int64_t sizes[2] = {3, 4}, stored = 4, other[2] = {3, 4};
+    double *others = block((const double[]){1, 10, 100, 1000}, 4 * sizeof(double));
+    taffeta_tensor both[3] = {
+        {.dtype = TAFFETA_F64, .ndim = 2, .shape = sizes, .levels = rows, .n_levels = 2, .data = values, .n_stored = 4},
+        {.dtype = TAFFETA_F64, .ndim = 1, .shape = &stored, .data = others},
+        {.dtype = TAFFETA_F64, .data = &sum},
+    };
+    status = taffeta_sum_both(&ctx, both, 3, NULL);
+    printf("both: %d %g\n", status, sum);
+    stored = 3;
+    status = taffeta_sum_both(&ctx, both, 3, NULL);
+    printf("the other one has too few elements: %d %s\n", status, ctx.message);
+    both[1] = (taffeta_tensor){.dtype = TAFFETA_F64, .ndim = 2, .shape = other, .data = others};
+    status = taffeta_sum_both(&ctx, both, 3, NULL);
+    printf("the other one is a matrix: %d %s\n", status, ctx.message);
+    both[1] = (taffeta_tensor){.dtype = TAFFETA_F32, .ndim = 1, .shape = &stored, .data = others};
+    status = taffeta_sum_both(&ctx, both, 3, NULL);
+    printf("the other one is of another type: %d %s\n", status, ctx.message);
+    stored = 4;
+    both[1] = (taffeta_tensor){.dtype = TAFFETA_F64, .ndim = 1, .shape = &stored};
+    status = taffeta_sum_both(&ctx, both, 3, NULL);
+    printf("the other one is NULL: %d %s\n", status, ctx.message);
+    free(others);
+    for (int k = 0; k < 2; k++) free(own[k].data);
     taffeta_ctx_release(&ctx);
     return 0;
 }

@@ -109,6 +109,13 @@ def sum_deep(A: f64[n, m, k] @ format(dense, ragged, dense)) -> f64:
             for l in range(k):
                 s += A[i, j, l]
     return s
+
+def sum_both(A: f64[n, m] @ csr, B: f64[n, m] @ pattern(A)) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(m):
+            s += A[i, j] * B[i, j]
+    return s
 "#;
 
 #[test]
@@ -117,7 +124,7 @@ fn c_refuses_arrays_that_break_their_levels() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut files = Vec::new();
     let lists = ["csr", "map", "hashed", "point", "vbl", "coo", "slots", "blocks"];
-    let entries = lists.into_iter().chain(["band", "ragged", "rle", "packbits", "deep", "diagonals"]);
+    let entries = lists.into_iter().chain(["band", "ragged", "rle", "packbits", "deep", "diagonals", "both"]);
     for entry in entries.map(|name| format!("sum_{name}")) {
         let source = program.c_source(&entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}"));
         let stem = source.signature.logical().c_name.clone();
