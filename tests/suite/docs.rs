@@ -23,8 +23,10 @@ const PRIMITIVES: &str = "reference/primitives.md";
 const DIAGNOSTICS: &str = "reference/diagnostics.md";
 /// The page that is made of the operators' docstrings.
 const OPERATORS: &str = "reference/operators.md";
+/// The page of formats and kernels, which is made of what lowering says (`kernels.rs`).
+const KERNELS: &str = "reference/kernels.md";
 /// Pages that are made of something else.
-const GENERATED: [&str; 3] = [PRIMITIVES, DIAGNOSTICS, OPERATORS];
+const GENERATED: [&str; 4] = [PRIMITIVES, DIAGNOSTICS, OPERATORS, KERNELS];
 
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src")];

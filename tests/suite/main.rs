@@ -25,6 +25,7 @@ mod gradients;
 mod intrinsics;
 mod jacobian;
 mod kernel_size;
+mod kernels;
 mod lent;
 mod libop;
 mod logistic;

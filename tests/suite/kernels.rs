@@ -1,0 +1,149 @@
+//! The page of formats and kernels: what each loop of a kernel does with a matrix in each format, as lowering says it.
+
+use expect_test::expect_file;
+use itertools::Itertools as _;
+use std::fmt::Write as _;
+use taffeta::{Options, Program};
+use taffeta_structured::Visited;
+
+/// Kernels, in which `A` is in the format: a heading, what it is, and the loops.
+const KERNELS: [(&str, &str, &str); 8] = [
+    (
+        "rows",
+        "`y[i] += A[i, j] * x[j]`, the product with a vector, by rows",
+        "
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * x[j]",
+    ),
+    (
+        "columns",
+        "the same with the loop over `j` outside",
+        "
+    for j in range(n):
+        for i in range(n):
+            y[i] += A[i, j] * x[j]",
+    ),
+    (
+        "matrix",
+        "`Y[i, l] += A[i, j] * X[j, l]`, the product with a dense matrix; sampled products have the same loops",
+        "
+    for i in range(n):
+        for j in range(n):
+            for l in range(n):
+                Y[i, l] += A[i, j] * X[j, l]",
+    ),
+    (
+        "both",
+        "`s += A[i, j] * B[i, j]`, where `B` is `csr`: what both store",
+        "
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * B[i, j]",
+    ),
+    (
+        "either",
+        "`y[i] += (A[i, j] + B[i, j]) * x[j]`, where `B` is `csr`: what one of them stores",
+        "
+    for i in range(n):
+        for j in range(n):
+            y[i] += (A[i, j] + B[i, j]) * x[j]",
+    ),
+    (
+        "shifted",
+        "`y[i] += A[i, j + 1] * x[j]`: an index that is a sum",
+        "
+    for i in range(n):
+        for j in range(n - 1):
+            y[i] += A[i, j + 1] * x[j]",
+    ),
+    (
+        "picked",
+        "`y[i] += A[k[i], j] * x[j]`: rows in any order",
+        "
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[k[i], j] * x[j]",
+    ),
+    (
+        "diagonals",
+        "`y[i] += A[i, d + i] * x[d + i]`, in a loop over diagonals",
+        "
+    for d in range(1 - n, n):
+        for i in range(max(0, 0 - d), min(n, n - d)):
+            y[i] += A[i, d + i] * x[d + i]",
+    ),
+];
+
+const FORMATS: [&str; 19] = [
+    "csr",
+    "csc",
+    "dcsr",
+    "coo",
+    "hashmap",
+    "format(dense, hashed)",
+    "format(dense, bytemap)",
+    "format(dense, bitmap)",
+    "band",
+    "ragged",
+    "vbl",
+    "rle",
+    "packbits",
+    "symmetric",
+    "lower_triangular",
+    "dia",
+    "ell",
+    "bcsr(4, 4)",
+    "hicoo",
+];
+
+fn program(format: &str, kernel: &str) -> String {
+    format!(
+        "def f(A: f64[n, n] @ {format}, B: f64[n, n] @ csr, X: f64[n, n], x: f64[n], k: i64[n]) -> (f64[n], f64[n, n]):\n    y = zeros((n,), f64)\n    Y = zeros((n, n), f64){kernel}\n    return y, Y\n"
+    )
+}
+
+/// What each loop does with `A`, from the outside in: of each loop what is done with the levels that it goes through,
+/// and `all` if it comes to every coordinate.
+fn cell(format: &str, kernel: &str) -> String {
+    let program = Program::from_source("p.ft", &program(format, kernel)).unwrap_or_else(|e| panic!("{format}: {e}"));
+    let func = program.logical("f", &Options::default()).unwrap_or_else(|e| panic!("{format}: {e}"));
+    let Ok(lowered) = taffeta_structured::lower(&taffeta_analysis::pass::simplify::run(&func)) else {
+        return "refused".into();
+    };
+    let own = |e: &taffeta_structured::Explained| {
+        let parts = e.operands.iter().filter(|o| o.tensor == "A").map(|o| o.part.word()).unique().collect_vec();
+        let all = if e.visited == Visited::Every { "all" } else { "stored" };
+        format!("`{}` {}: {all}", e.iter, parts.join(" + "))
+    };
+    // A loop that stands in several cases is lowered in each.
+    let loops = lowered.explained.iter().filter(|e| e.operands.iter().any(|o| o.tensor == "A"));
+    loops.map(own).unique().join("; ")
+}
+
+#[test]
+fn the_page_says_what_drives_each_loop() {
+    let mut page = String::from(
+        "# Formats and kernels\n\nWhat each loop of a kernel does with a matrix `A`, by format. Of each loop that goes through a level of `A`: what is\ndone with the level, and whether the loop comes to `all` coordinates or to what is `stored` alone. A level that\n*drives* is gone through position by position, one that is *located* is dense and has the position of any coordinate;\n*limits*, *merged*, *follows*, *asked*, *probed* and *searched* are as `taffeta show --explain` says them\n([Loops over what is stored](../coiteration.md)). The test that makes this page asks the compiler.\n\nThe kernels:\n\n",
+    );
+    for (name, what, _) in KERNELS {
+        writeln!(page, "- **{name}**: {what}").expect("a string");
+    }
+    for (name, _, kernel) in KERNELS {
+        write!(page, "\n## {name}\n\n| `A` is | loops |\n|---|---|\n").expect("a string");
+        // Formats with the same loops share a row.
+        let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
+        for format in FORMATS {
+            let cell = cell(format, kernel);
+            match rows.iter_mut().find(|(c, _)| *c == cell) {
+                Some((_, all)) => all.push(format),
+                None => rows.push((cell, vec![format])),
+            }
+        }
+        for (cell, formats) in rows {
+            let formats = formats.iter().map(|f| format!("`{f}`")).join(", ");
+            writeln!(page, "| {formats} | {cell} |").expect("a string");
+        }
+    }
+    expect_file!["../../docs/src/reference/kernels.md"].assert_eq(&page);
+}
