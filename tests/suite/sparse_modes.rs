@@ -97,21 +97,21 @@ fn all_modes_agree_along_what_is_stored() {
 #[test]
 fn sparse_layers_have_gradients() {
     let program = Program::load(crate::programs::root().join("examples/sparse/layers.ft")).expect("it is there");
-    let cases: [(&str, &[(&str, &str)], &[(&str, i64)]); 5] = [
-        ("convolution", &[("M", "[[0, 1, 0, 0], [1, 0, 0, 1]]")], &[("k", 3)]),
-        ("network", &[("W", "sprand(density=0.4, seed=1)")], &[("layers", 2), ("d", 5), ("batch", 3)]),
-        ("attention", &[("M", "[[1, 1, 0], [1, 1, 1], [0, 0, 1]]")], &[("d", 4)]),
-        ("graph_attention", &[("A", "[[0, 1, 0], [1, 0, 1], [0, 0, 0]]")], &[("feats", 4), ("channels", 3)]),
-        ("energy", &[("N", "[[0, 1, 1], [0, 0, 1], [0, 0, 0]]")], &[]),
+    // An entry, what is stored, and sizes.
+    let cases = [
+        ("convolution", ("M", "[[0, 1, 0, 0], [1, 0, 0, 1]]"), "k=3"),
+        ("network", ("W", "sprand(density=0.4, seed=1)"), "layers=2 d=5 batch=3"),
+        ("attention", ("M", "[[1, 1, 0], [1, 1, 1], [0, 0, 1]]"), "d=4"),
+        ("graph_attention", ("A", "[[0, 1, 0], [1, 0, 1], [0, 0, 0]]"), "feats=4 channels=3"),
+        ("energy", ("N", "[[0, 1, 1], [0, 0, 1], [0, 0, 0]]"), ""),
     ];
     for (entry, stored, sizes) in cases {
         let function = program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
         let signature = function.signature();
-        let text = |p: &str, k: usize| {
-            stored.iter().find(|(n, _)| *n == p).map_or(format!("randn(seed={k})"), |(_, text)| text.to_string())
-        };
+        let text = |p: &str, k: usize| if p == stored.0 { stored.1.to_string() } else { format!("randn(seed={k})") };
         let given = signature.params().enumerate().map(|(k, p)| (p.name.clone(), text(&p.name, k))).collect_vec();
-        let sizes = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect_vec();
+        let size = |text: &str| text.split_once('=').and_then(|(n, v)| Some((n.to_string(), v.parse().ok()?)));
+        let sizes = sizes.split_whitespace().filter_map(size).collect_vec();
         let inputs = taffeta::inputs::read(signature, &given, &sizes);
         let inputs = inputs.unwrap_or_else(|e| panic!("{entry}: {:?}", e[0].diagnostic));
         let checks = check_gradient(&program, entry, &Options::default(), &inputs, &Sampling::default().rounds(2));

@@ -54,7 +54,7 @@ impl Elab<'_> {
 
     fn branch(&mut self, e: &syntax::Expr) -> R<Branch> {
         self.open_block();
-        let value = self.eval(e);
+        let value = self.eval_operand(e);
         let block = self.blocks.pop().expect("the block that was opened above");
         Ok(Branch { value: value?, items: block.items, span: e.span })
     }
@@ -69,19 +69,19 @@ impl Elab<'_> {
     ) -> R<Value> {
         let c = self.eval(cond)?;
         if let Value::Bool(b) = c {
-            return self.eval(if b { then } else { otherwise });
+            return self.eval_operand(if b { then } else { otherwise });
         }
         if c.shape().is_none() {
             return self.not_bool(&c.describe(), cond.span);
         }
         let is_scalar = c.shape().is_some_and(|s| s.is_empty());
         if is_scalar && let Condition::Known(b) = self.as_condition(&c, cond.span)? {
-            return self.eval(if b { then } else { otherwise });
+            return self.eval_operand(if b { then } else { otherwise });
         }
         if !is_scalar {
             // Of a tensor, calls in operands are evaluated in full; elements are chosen one by one.
-            let a = self.eval(then)?;
-            let b = self.eval(otherwise)?;
+            let a = self.eval_operand(then)?;
+            let b = self.eval_operand(otherwise)?;
             return self.apply(Op::Select, &[(c, cond.span), (a, then.span), (b, otherwise.span)], span);
         }
         let a = self.branch(then)?;
@@ -150,7 +150,9 @@ impl Elab<'_> {
                 continue;
             }
             let is_scalar = left.shape().is_some_and(|s| s.is_empty());
-            let right = self.branch(e)?;
+            let mut right = self.branch(e)?;
+            // Where it is not evaluated, nobody may ask whether it is there.
+            right.value = self.present(right.value, e.span)?;
             let joint = left_span.to(e.span);
             if right.items.is_empty() || !is_scalar {
                 self.block_mut().items.extend(right.items);

@@ -153,6 +153,23 @@ fn what_is_missing_is_chosen_by_conditions() {
     );
 }
 
+#[test]
+fn of_a_choice_what_is_chosen_counts() {
+    check(
+        "def f(x: f64[n], i: i64):
+    return coalesce(x[permit(i)] if x[0] > 0.0 else x[permit(i + 1)], 2.0), coalesce(x[permit(i)][()] if n > 3 else 1.0, 3.0)
+",
+        expect![[r#"
+            def f(x: f64[n], i: i64) -> (f64, f64):
+                out = empty((), f64)
+                out1 = empty((), f64)
+                out = (x[i] if x[0] > 0.0 else x[i + 1]) if (0 <= i and i < n if x[0] > 0.0 else 0 <= i + 1 and i + 1 < n) else 2.0
+                out1 = (x[i] if n > 3 else 1.0) if (0 <= i and i < n if n > 3 else True) else 3.0
+                return out, out1
+        "#]],
+    );
+}
+
 /// A value that may be missing goes into operators, and nowhere else.
 #[test]
 fn what_may_be_missing_is_not_kept() {
@@ -198,6 +215,11 @@ fn what_may_be_missing_is_not_kept() {
               help: say what it is then: `coalesce(…, 0.0)`
         "#]],
         ),
+        ("    if i[0] > 0 and x[permit(0)] > 0.0:\n        x[0] = 1.0\n", expect![[r#"
+            [index::missing] this may be missing, since an index in it is permitted to be out of range
+              at t.ft:2 `x[permit(0)] > 0.0`
+              help: say what it is then: `coalesce(…, 0.0)`
+        "#]]),
         (
             "    x[0] = sum(x[permit(i)])\n",
             expect![[r#"
