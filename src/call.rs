@@ -302,7 +302,7 @@ impl<'f, 'a> Call<'f, 'a> {
             let Some((_, dtype, shape, written)) = same.next() else {
                 errors.push(Diagnostic::new(
                     "input::missing",
-                    format!("parameter `{}: {}` is missing", p.name, inputs::type_text(p)),
+                    format!("parameter `{}: {}` is missing", p.name, inputs::type_text(signature, p)),
                 ));
                 continue;
             };

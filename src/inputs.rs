@@ -195,18 +195,19 @@ fn want(param: &TensorSig, sizes: &Sizes) -> Want {
 }
 
 /// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.
-pub fn type_text(t: &TensorSig) -> String {
+pub fn type_text(signature: &Signature, t: &TensorSig) -> String {
     let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
     let plain = if dims.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, dims.join(", ")) };
-    let plain = match &t.storage {
-        Some(storage) => format!("{plain} @ {}", storage.format(t.dtype)),
-        None => plain,
+    let plain = match (t.of.and_then(|k| signature.tensors.get(k)), &t.storage) {
+        (Some(of), _) => format!("{plain} @ pattern({})", of.name),
+        (None, Some(storage)) => format!("{plain} @ {}", storage.format(t.dtype)),
+        (None, None) => plain,
     };
     if t.passing == Passing::InOut { format!("inout[{plain}]") } else { plain }
 }
 
 fn missing_inputs(signature: &Signature, missing: &[&TensorSig]) -> Diagnostic {
-    let list: Vec<String> = missing.iter().map(|p| format!("`{}: {}`", p.name, type_text(p))).collect();
+    let list: Vec<String> = missing.iter().map(|p| format!("`{}: {}`", p.name, type_text(signature, p))).collect();
     let what = if missing.len() == 1 { "input is" } else { "inputs are" };
     let flags: Vec<String> = missing.iter().map(|p| format!("--in {}={}", p.name, example(p))).collect();
     Diagnostic::new(
@@ -237,7 +238,7 @@ pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: 
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None if params.is_empty() => d.help("it has no parameters"),
         None => {
-            let list: Vec<String> = params.iter().map(|p| format!("{}: {}", p.name, type_text(p))).collect();
+            let list: Vec<String> = params.iter().map(|p| format!("{}: {}", p.name, type_text(signature, p))).collect();
             d.help(format!("its parameters are {}", list.join(", ")))
         }
     }

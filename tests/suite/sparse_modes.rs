@@ -2,7 +2,7 @@
 //! differences agree in every format, in C, along what is stored.
 
 use itertools::Itertools as _;
-use taffeta::{Options, Program, Sampling, Verdict, check_gradient};
+use taffeta::{Gradient, Options, Program, Sampling, Verdict, check_gradient};
 
 const PROGRAMS: &str = "
 def dot(A: f64[n, n] @ FORMAT, B: f64[n, n] @ pattern(A)) -> f64:
@@ -163,4 +163,43 @@ fn directions_are_in_the_pattern() {
     let b = read("[[0, 10], [100, 0]]").pop().expect("B");
     let lent = function.call().sparse("A", &a).value("B", &b).run().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(lent.scalar::<f64>("s").expect("a number"), 320.0);
+}
+
+/// Two passes: the seed of a structured result has the pattern of the parameter, whether its elements are needed or not.
+#[test]
+fn seeds_go_backward_in_two_passes() {
+    let text = "
+def doubled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
+    B = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            B[i, j] += 2.0 * A[i, j]
+    return B
+
+def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
+    B = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            B[i, j] += A[i, j] * A[i, j] * x[j]
+    return B
+";
+    let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    for entry in ["doubled", "scaled"] {
+        let options = Options::default().gradient(Gradient::default().wrt(["A", "x"]));
+        let both = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let given = [("A", matrix("csr")), ("x", "[1, 2, 3, 4]"), ("B.grad", matrix("csr"))];
+        let given = given.map(|(name, text)| (name.to_string(), text.to_string()));
+        let inputs = taffeta::inputs::read(both.signature(), &given, &[]).expect("they fit").values;
+        let [a, x, seed] = &inputs[..] else { panic!("three of them") };
+        let whole = both.call().value("A", a).value("x", x).value("B.grad", seed).run();
+        let whole = whole.unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let pair = program.differentiate(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let (results, tape) =
+            pair.forward().value("A", a).value("x", x).run().unwrap_or_else(|e| panic!("{entry}: {e}"));
+        assert_eq!(results.value("B").expect("a result"), whole.value("B").expect("a result"));
+        let back = pair.backward(&tape).seed_value("B", seed).run().unwrap_or_else(|e| panic!("{entry}: {e}"));
+        for name in ["A.grad", "x.grad"] {
+            assert_eq!(back.value(name).expect("a gradient"), whole.value(name).expect("a gradient"), "{entry}");
+        }
+    }
 }

@@ -215,11 +215,14 @@ fn what_may_be_missing_is_not_kept() {
               help: say what it is then: `coalesce(…, 0.0)`
         "#]],
         ),
-        ("    if i[0] > 0 and x[permit(0)] > 0.0:\n        x[0] = 1.0\n", expect![[r#"
+        (
+            "    if i[0] > 0 and x[permit(0)] > 0.0:\n        x[0] = 1.0\n",
+            expect![[r#"
             [index::missing] this may be missing, since an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)] > 0.0`
               help: say what it is then: `coalesce(…, 0.0)`
-        "#]]),
+        "#]],
+        ),
         (
             "    x[0] = sum(x[permit(i)])\n",
             expect![[r#"
