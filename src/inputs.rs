@@ -5,9 +5,10 @@
 //! together. *May touch*: files, for reading. Nothing of the program has run.
 
 use crate::bind::Sizes;
-use crate::io::{self, Source, Want, memory, shape_text};
+use crate::io::{self, Generator, Source, Want, memory, shape_text};
 pub use crate::locate::Fault;
-use std::collections::BTreeMap;
+use crate::packed;
+use std::collections::{BTreeMap, HashMap};
 use taffeta_ast::{Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
@@ -32,9 +33,22 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     let mut errors: Vec<Fault> = Vec::new();
     let complete = bound.complete(signature).map_err(|d| vec![d.into()])?;
     let mut bytes = 0u128;
-    for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
+    for k in 0..params.len() {
+        let (param, source) = (params[k], &sources[k]);
         let shape = bound.shape(param).ok_or_else(|| vec![no_shape(param, &bound)])?;
         let want = want(param, &bound);
+        // Where an earlier one is stored, what is made are elements for it.
+        let of = param.of.and_then(|of| packed::elements(params[of], values[of].as_ref()?));
+        if let (Source::Generator(generator), Some(of)) = (source, &of)
+            && !generator.is_sparse()
+        {
+            match made_where(generator, param, of) {
+                Ok(v) => values[k] = Some(v),
+                Err(d) => errors.push(d.into()),
+            }
+            continue;
+        }
+        let value = &mut values[k];
         if let Source::Generator(generator) = source
             && generator.is_sparse()
             && param.storage.is_some()
@@ -61,6 +75,23 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     } else {
         Err(errors)
     }
+}
+
+/// What a generator makes of a parameter that is stored where another one is, whose elements these are.
+fn made_where(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Value, Diagnostic> {
+    let count = of.data().len();
+    let made = generator.generate(&Want::new(&param.name, param.dtype, 1), &[count])?;
+    let mut data = made.data().clone();
+    // Elements that are stored as one value have one.
+    if let Some(stored_as) = of.places().and_then(|p| p.stored_as.as_ref()) {
+        let mut first: HashMap<i64, usize> = HashMap::new();
+        for (k, stored) in stored_as.iter().enumerate() {
+            let from = *first.entry(*stored).or_insert(k);
+            data.set(k, made.data().get(from));
+        }
+    }
+    let fill = param.storage.as_ref().and_then(|s| s.format(param.dtype).fill).unwrap_or(Literal::zero(param.dtype));
+    Ok(of.clone().with_data(data).unwrap_or(made).with_fill(fill))
 }
 
 /// Reads files and literals, and learns their sizes. Files that do not say theirs come after all others, whose sizes

@@ -157,6 +157,11 @@ pub(crate) fn arrays(
     Ok((typed.collect::<Result<_, Error>>()?, hidden))
 }
 
+/// All elements that a structured parameter stores; `None` where it does not fit its format.
+pub(crate) fn elements(sig: &TensorSig, value: &Value) -> Option<Value> {
+    one(sig, sig.storage.as_ref()?, value).ok()?.try_elements().ok()
+}
+
 /// A structured parameter in its format.
 fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
     let sparse = sparse(sig, value);
