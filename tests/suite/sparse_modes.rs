@@ -165,7 +165,8 @@ fn directions_are_in_the_pattern() {
     assert_eq!(lent.scalar::<f64>("s").expect("a number"), 320.0);
 }
 
-/// Two passes: the seed of a structured result has the pattern of the parameter, whether its elements are needed or not.
+/// Two passes: the seed of a structured result has the pattern of the parameter, whether its elements are needed or
+/// not.
 #[test]
 fn seeds_go_backward_in_two_passes() {
     let text = "

@@ -52,8 +52,8 @@ fn narrow(region: &Region, edges: &[Edge]) -> Option<Vec<Edge>> {
     edges.iter().map(chosen).collect()
 }
 
-/// How many extreme rays a cone can have which as many inequalities describe in as many dimensions as the edge has: twice
-/// the number of facets of a cyclic polytope at most (McMullen 1970).
+/// How many extreme rays a cone can have which as many inequalities describe in as many dimensions as the edge has:
+/// twice the number of facets of a cyclic polytope at most (McMullen 1970).
 fn most_rays(edge: &Edge) -> u64 {
     let columns = edge.rows.iter().map(Vec::len).max().unwrap_or(1) as u64 - 1;
     let (chosen, of) = (columns / 2, (edge.rows.len() as u64).saturating_sub(columns.div_ceil(2)));
