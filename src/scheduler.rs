@@ -9,7 +9,7 @@ use taffeta_analysis::pass;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 use taffeta_schedule::auto::Aim;
-use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Value};
+use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Traversal, Value};
 
 /// A schedule as a schedule function sees it: handles are numbers.
 pub(crate) struct Running {
@@ -84,12 +84,15 @@ pub(crate) fn run(
     Ok(func)
 }
 
-/// Whether there are loops over what the structured tensors of a program store, which is lowered as the pipeline does
-/// it.
-fn lowers(func: &Func) -> Result<(), Diagnostic> {
+/// How loops go through what the structured tensors of a program store, which is lowered as the pipeline does it.
+pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match taffeta_structured::lower(&pass::simplify::run(func)) {
-        Ok(_) => Ok(()),
-        Err(all) => all.0.into_iter().next().map_or(Ok(()), Err),
+        Ok(lowered) => Ok(Traversal {
+            scans: lowered.warnings.len(),
+            seeks: lowered.seeks,
+            disorder: lowered.disorder,
+        }),
+        Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
     }
 }
 

@@ -260,13 +260,13 @@ impl LoopProps {
 pub struct Parallel {
     /// Which thread gets which.
     pub distribution: Distribution,
-    /// How many of them a thread gets at once (with `Guided` at least).
+    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` the positions of a part).
     pub chunk: Option<u32>,
     /// One thread runs them all where there are at most so many.
     pub above: Option<u64>,
 }
 
-/// Which thread gets which iterations, as in OpenMP.
+/// Which thread gets which iterations, as in OpenMP; or by what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Distribution {
     /// Decided when the loop starts: equal shares.
@@ -276,11 +276,16 @@ pub enum Distribution {
     Dynamic,
     /// Likewise, in shares that get smaller.
     Guided,
+    /// Decided when the loop starts: consecutive iterations that go through equally many positions of structured
+    /// tensors. Only logical programs have such loops: lowering cuts them into parts (`structured::lower`). `chunk` is
+    /// how many positions make a part at least.
+    Positions,
 }
 
 impl Distribution {
     /// All of them.
-    pub const ALL: [Distribution; 3] = [Distribution::Static, Distribution::Dynamic, Distribution::Guided];
+    pub const ALL: [Distribution; 4] =
+        [Distribution::Static, Distribution::Dynamic, Distribution::Guided, Distribution::Positions];
 
     /// What schedules and OpenMP call it.
     pub fn name(self) -> &'static str {
@@ -288,6 +293,7 @@ impl Distribution {
             Distribution::Static => "static",
             Distribution::Dynamic => "dynamic",
             Distribution::Guided => "guided",
+            Distribution::Positions => "positions",
         }
     }
 }

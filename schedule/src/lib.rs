@@ -49,7 +49,8 @@ mod written;
 
 pub use primitives::{Documentation, documentation};
 pub use refusal::{Reason, Refusal};
-pub use schedule::{Lowers, Schedule};
+pub use schedule::Schedule;
+pub use structured::{Lowers, Traversal};
 pub use trace::{Argument, Recorded, Step, Trace};
 pub use typed::{Anchor, SeparatedTiles, SplitBy};
 pub use value::{Arg, Handle, IndexMap, Value};

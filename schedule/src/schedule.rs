@@ -6,7 +6,7 @@ use crate::marks;
 use crate::primitives::{self, Entry};
 use crate::refusal::Refusal;
 use crate::selector::{self, Declared};
-use crate::structured;
+use crate::structured::{self, Lowers, Traversal};
 use crate::suggest;
 use crate::trace::{Step, Trace};
 use crate::tree::{self, Loop};
@@ -14,7 +14,7 @@ use crate::value::{Arg, Args, Handle, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_ast::{Diagnostic, Func, Span, Stmt, StmtId, StmtKind};
+use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
 /// What a step made of the program.
 #[derive(Clone, Debug)]
@@ -74,10 +74,6 @@ pub struct Schedule {
     lowers: Option<Lowers>,
 }
 
-/// Whether a program with structured tensors can be lowered, and else why not. (How they are traversed is another
-/// crate's business.)
-pub type Lowers = fn(&Func) -> Result<(), Diagnostic>;
-
 impl Schedule {
     /// A program as it is written.
     pub fn new(func: Func) -> Schedule {
@@ -92,6 +88,16 @@ impl Schedule {
     #[must_use]
     pub fn lowered_by(self, lowers: Lowers) -> Schedule {
         Schedule { lowers: Some(lowers), ..self }
+    }
+
+    /// Whether somebody says what can be lowered.
+    pub(crate) fn is_lowered(&self) -> bool {
+        self.lowers.is_some()
+    }
+
+    /// How the program's loops find what structured tensors store; `None` if nobody says, or it cannot be lowered.
+    pub(crate) fn traversal(&self) -> Option<Traversal> {
+        self.lowers.and_then(|lowers| lowers(&self.func).ok())
     }
 
     /// For a machine and sizes, which rules of automatic scheduling choose by; without this, a portable one with one

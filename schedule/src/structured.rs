@@ -1,19 +1,33 @@
 //! Loops that traverse structured tensors: what runs in the end are loops over what is stored of these. That a step is
 //! legal is decided on the logical program, like everywhere; here it is asked whether what it makes can be lowered. A
 //! schedule that has nobody to ask ([`crate::Schedule::lowered_by`]) takes the steps alone that make no other loops:
-//! running them in any order, by vector instructions, and inside of each other in another order.
+//! running them on threads, by vector instructions, and inside of each other in another order.
 
 use crate::refusal::Refusal;
-use crate::schedule::Lowers;
 use crate::selector;
 use crate::tree;
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Access, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Diagnostic, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// The primitives that such loops take in any case.
+/// The primitives that such loops take where nobody says what can be lowered.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 
-/// Refuses a step that changes or copies such a loop, or makes one, if there is no traversal of what it makes.
+/// How the loops that a program is lowered to find what its structured tensors store, as rules weigh it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traversal {
+    /// Loops that visit every coordinate, although what they traverse does not store every one.
+    pub scans: usize,
+    /// Loops that search for a coordinate or merge lists: one of them inside of another loop counts as eight, and so on.
+    pub seeks: usize,
+    /// Levels that are stored outside of another one and are determined by a loop inside of that one's.
+    pub disorder: usize,
+}
+
+/// Says how a program with structured tensors is lowered, or why it cannot be. (How they are traversed is another
+/// crate's business.)
+pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
+
+/// Refuses a step after which there are no loops over what is stored.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
     if primitive == "reorder"
         && let Some(shared) = shared_values(after, true)
@@ -22,43 +36,55 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
             format!("`{shared}` is stored into, one value of which stands for several elements: the last one counts");
         return Err(Refusal::unsupported(0, text).help("store it where each element has its own value"));
     }
-    if TAKEN.contains(&primitive) {
-        return Ok(());
-    }
-    let [old, new] = [before, after].map(traversals);
-    let changed = old.iter().find_map(|(s, tensor)| {
-        let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
-        (!same).then_some((s, tensor, "would make another loop of it"))
-    });
-    let made = new.iter().find_map(|(s, tensor)| {
-        let of = || old.iter().find(|(_, t)| t == tensor).map_or(s, |(of, _)| of);
-        tree::find(&before.body, s.id()).is_none().then(|| (of(), tensor, "would copy it"))
-    });
-    let Some((s, tensor, does)) = changed.or(made) else { return Ok(()) };
-    let name = selector::called(before, s);
+    let Some((s, tensor, does)) = touched(primitive, before, after) else { return Ok(()) };
+    let name = selector::called(before, &s);
     let refuse = |text: String, help: String| {
         Err(Refusal::unsupported(0, text).label(s.origin().span(), "this loop").help(help))
     };
     let Some(lowers) = lowers else {
+        if TAKEN.contains(&primitive) {
+            return Ok(());
+        }
         let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and `{primitive}` {does}");
         return refuse(text, format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]));
     };
-    if let Some(shared) = shared_values(after, false) {
+    if !TAKEN.contains(&primitive)
+        && let Some(shared) = shared_values(after, false)
+    {
         let text = format!(
             "`{shared}` is written, one value of which stands for several elements, and what `{primitive}` makes of \
              the loop `{name}` may write them in another order"
         );
         return refuse(text, "store it where each element has its own value".into());
     }
-    match (lowers(before), lowers(after)) {
-        (Ok(()), Err(why)) => {
-            let text =
-                format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
-            refuse(text, format!("the loop `{name}` traverses `{tensor}`: leave it, or store that in another format"))
-        }
-        // What cannot be lowered as it is, is refused where it is run.
-        _ => Ok(()),
+    let Err(why) = lowers(after) else { return Ok(()) };
+    // What cannot be lowered as it is, is refused where it is run.
+    if lowers(before).is_err() {
+        return Ok(());
     }
+    let text = format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
+    refuse(text, format!("the loop `{name}` traverses `{tensor}`: leave it, or store that in another format"))
+}
+
+/// A loop over a structured tensor that a step changes, copies, moves or marks, with that tensor, and what the step
+/// does.
+fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol, &'static str)> {
+    let [old, new] = [before, after].map(traversals);
+    if TAKEN.contains(&primitive) {
+        // Which loops are around another one, and which of them run in any order, decides how it is traversed.
+        return old.into_iter().next().map(|(s, tensor)| (s, tensor, "marks or moves it"));
+    }
+    let changed = old.iter().find_map(|(s, tensor)| {
+        let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
+        (!same).then(|| (s.clone(), tensor.clone(), "would make another loop of it"))
+    });
+    let made = || {
+        new.iter().find_map(|(s, tensor)| {
+            let of = || old.iter().find(|(_, t)| t == tensor).map_or(s, |(of, _)| of);
+            tree::find(&before.body, s.id()).is_none().then(|| (of().clone(), tensor.clone(), "would copy it"))
+        })
+    };
+    changed.or_else(made)
 }
 
 /// A structured tensor that is written, or stored into (and not only reduced into), if one value of it stands for
@@ -104,6 +130,11 @@ fn is_same_loop(a: &Stmt, b: &Stmt) -> bool {
         }
         _ => false,
     }
+}
+
+/// The structured tensor that a loop's iterator indexes, if there is one.
+pub(crate) fn traversed(func: &Func, l: &Stmt) -> Option<Symbol> {
+    traversals(func).into_iter().find(|(s, _)| s.id() == l.id()).map(|(_, tensor)| tensor)
 }
 
 /// Loops with a structured tensor that is indexed by their iterators, outermost first.

@@ -279,6 +279,11 @@ impl Schedule {
         self.call("auto_inline", &[]).map(drop)
     }
 
+    /// Orders loops over structured tensors as these store their levels.
+    pub fn auto_storage(&mut self) -> Result<(), Refusal> {
+        self.call("auto_storage", &[]).map(drop)
+    }
+
     /// Has a few iterations go through overlapping windows together, where that is estimated to pay.
     pub fn auto_window(&mut self) -> Result<(), Refusal> {
         self.call("auto_window", &[]).map(drop)

@@ -80,6 +80,7 @@ impl Decisions<'_> {
         let option = |o: &Outcome| match &o.answer {
             Answer::Takes(ns) => json!({"steps": o.steps, "estimate_ns": ns}),
             Answer::Refused(why) => json!({"steps": o.steps, "refused": why}),
+            Answer::Weighs(weight) => json!({"steps": o.steps, "searches": weight}),
             Answer::AtBest(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
         };
         let decisions = self.schedule.decisions().iter().map(|d| {

@@ -3,7 +3,17 @@
 
 use crate::layout::FlatLevel;
 use taffeta_ast::format::{Level, LevelKind};
-use taffeta_ast::{Expr, Span, print};
+use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
+
+/// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on.
+pub(crate) fn seeks(s: &Stmt, weight: usize) -> usize {
+    let (own, inside) = match s.kind() {
+        StmtKind::While { .. } => (weight, weight),
+        StmtKind::For { .. } => (0, weight.saturating_mul(8)),
+        _ => (0, weight),
+    };
+    s.kind().children().into_iter().fold(own, |sum, c| sum.saturating_add(seeks(c, inside)))
+}
 
 /// A loop that structured tensors are accessed in, as it was lowered. One that stands in several cases of what is
 /// stored around it is lowered in each of them.

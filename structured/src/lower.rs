@@ -3,14 +3,19 @@
 //! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `blocks`: loops over what is stored by blocks;
+//! - `balance`: parallel loops whose iterations are shared out by what is stored;
+//! - `backwards`: loops that go back through a list;
 //! - `inside`: indices that are in the tensor, and checks of those that may not be;
 //! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
 //! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
 //! - `explained`: what is noted of each loop;
+//! - `named`: coordinates that loops inside use;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
+mod backwards;
+mod balance;
 mod blocks;
 mod carried;
 mod cost;
@@ -20,6 +25,7 @@ mod explained;
 mod follow;
 mod inside;
 mod lazy;
+mod named;
 mod point;
 mod region;
 mod runs;
@@ -27,7 +33,7 @@ mod search;
 mod steppers;
 
 use crate::access;
-use crate::explain::Explained;
+use crate::explain::{self, Explained};
 use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use crate::rewrite;
@@ -54,6 +60,11 @@ pub struct Structured {
     pub warnings: Vec<Diagnostic>,
     /// What was done with the loops that access structured tensors, from the outside in.
     pub explained: Vec<Explained>,
+    /// How often a level is determined by a loop that is inside of the loop which determines a level below it: what is
+    /// stored is gone through in another order than it is stored in.
+    pub disorder: usize,
+    /// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on.
+    pub seeks: usize,
 }
 
 /// Lowers a logical program. A dense one stays as it is.
@@ -68,6 +79,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             layout: Layout::dense(func),
             warnings: Vec::new(),
             explained: Vec::new(),
+            disorder: 0,
+            seeks: 0,
         });
     }
     let mut pass = Lower::default();
@@ -78,16 +91,18 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     if func.interface().any(|t| t.format.is_remapped()) {
         opened = pass.shortened(&opened, &mut Context::new(func));
     }
+    let disorder = pass.disorder(&opened, &mut Vec::new());
     let body = pass.stmt(&opened, &bound);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
-    let body = rewrite::settled(&body);
+    let seeks = explain::seeks(&body, 1);
+    let body = pass.balanced(&pass.named(&rewrite::settled(&body)));
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
-    Ok(Structured { func, layout, warnings: pass.warnings, explained })
+    Ok(Structured { func, layout, warnings: pass.warnings, explained, disorder, seeks })
 }
 
 #[derive(Default)]
@@ -250,6 +265,9 @@ impl Lower {
             let body = pass.stmt(body, &inside);
             s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
         };
+        if let Some(done) = self.backwards(s, bound) {
+            return done;
+        }
         // In other steps than 1, coordinates are looked up one by one.
         let Extent::Range { begin, end, step } = extent else { return plain(self, body) };
         if step.as_int() != Some(1) {

@@ -23,12 +23,14 @@ fn locals_of_the_body() {
                     y[y.d0] = 0.0
                 for i in range(n):
                     for j.p in range(cast(S_pos1[i], i64), cast(S_pos1[i + 1], i64)):
+                        j = empty((), i64)
                         assume(0 <= j.p and j.p < S_n1)
-                        assume(0 <= cast(S_crd1[j.p], i64) and cast(S_crd1[j.p], i64) < m)
+                        j = cast(S_crd1[j.p], i64)
+                        assume(0 <= j and j < m)
                         dot = empty((), f64)
                         dot = 0.0
                         for l in range(k):
-                            dot += A[i, l] * B[cast(S_crd1[j.p], i64), l]
+                            dot += A[i, l] * B[j, l]
                         twice = empty((), f64)
                         twice = dot + dot
                         y[i] += S_val[j.p] * twice
@@ -79,34 +81,38 @@ fn matrix_vector_products() {
     check(
         &text("dcsr", rows),
         expect![[r#"
-        def spmv(A_pos0: i32[2], A_crd0: i32[A_n0], A_pos1: i32[A_n0 + 1], A_crd1: i32[A_n1], A_val: f64[A_n1], x: f64[m]) -> f64[n]:
-            y = empty((n,), f64)
-            for y.d0 in range(n):
-                y[y.d0] = 0.0
-            for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
-                assume(0 <= i.p and i.p < A_n0)
-                assume(0 <= cast(A_crd0[i.p], i64) and cast(A_crd0[i.p], i64) < n)
-                for j.p in range(cast(A_pos1[i.p], i64), cast(A_pos1[i.p + 1], i64)):
-                    assume(0 <= j.p and j.p < A_n1)
-                    assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
-                    y[cast(A_crd0[i.p], i64)] += A_val[j.p] * x[cast(A_crd1[j.p], i64)]
-            return y
-    "#]],
+            def spmv(A_pos0: i32[2], A_crd0: i32[A_n0], A_pos1: i32[A_n0 + 1], A_crd1: i32[A_n1], A_val: f64[A_n1], x: f64[m]) -> f64[n]:
+                y = empty((n,), f64)
+                for y.d0 in range(n):
+                    y[y.d0] = 0.0
+                for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
+                    i = empty((), i64)
+                    assume(0 <= i.p and i.p < A_n0)
+                    i = cast(A_crd0[i.p], i64)
+                    assume(0 <= i and i < n)
+                    for j.p in range(cast(A_pos1[i.p], i64), cast(A_pos1[i.p + 1], i64)):
+                        assume(0 <= j.p and j.p < A_n1)
+                        assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        y[i] += A_val[j.p] * x[cast(A_crd1[j.p], i64)]
+                return y
+        "#]],
     );
     check(
         &text("format(compressed, dense)", rows),
         expect![[r#"
-        def spmv(A_pos0: i32[2], A_crd0: i32[A_n0], A_val: f64[A_n0 * m], x: f64[m]) -> f64[n]:
-            y = empty((n,), f64)
-            for y.d0 in range(n):
-                y[y.d0] = 0.0
-            for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
-                assume(0 <= i.p and i.p < A_n0)
-                assume(0 <= cast(A_crd0[i.p], i64) and cast(A_crd0[i.p], i64) < n)
-                for j in range(m):
-                    y[cast(A_crd0[i.p], i64)] += A_val[i.p * m + j] * x[j]
-            return y
-    "#]],
+            def spmv(A_pos0: i32[2], A_crd0: i32[A_n0], A_val: f64[A_n0 * m], x: f64[m]) -> f64[n]:
+                y = empty((n,), f64)
+                for y.d0 in range(n):
+                    y[y.d0] = 0.0
+                for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
+                    i = empty((), i64)
+                    assume(0 <= i.p and i.p < A_n0)
+                    i = cast(A_crd0[i.p], i64)
+                    assume(0 <= i and i < n)
+                    for j in range(m):
+                        y[i] += A_val[i.p * m + j] * x[j]
+                return y
+        "#]],
     );
 }
 
@@ -129,10 +135,12 @@ fn matrix_matrix_products() {
                         C[C.d0, C.d1] = 0.0
                 for i in range(n):
                     for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
+                        j = empty((), i64)
                         assume(0 <= j.p and j.p < A_n1)
-                        assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        j = cast(A_crd1[j.p], i64)
+                        assume(0 <= j and j < m)
                         for l in range(k):
-                            C[i, l] += A_val[j.p] * B[cast(A_crd1[j.p], i64), l]
+                            C[i, l] += A_val[j.p] * B[j, l]
                 return C
         "#]],
     );
@@ -152,10 +160,12 @@ fn matrix_matrix_products() {
                     y[y.d0] = 0.0
                 for i in range(n):
                     for j.p in range(cast(S_pos1[i], i64), cast(S_pos1[i + 1], i64)):
+                        j = empty((), i64)
                         assume(0 <= j.p and j.p < S_n1)
-                        assume(0 <= cast(S_crd1[j.p], i64) and cast(S_crd1[j.p], i64) < m)
+                        j = cast(S_crd1[j.p], i64)
+                        assume(0 <= j and j < m)
                         for l in range(k):
-                            y[i] += S_val[j.p] * A[i, l] * B[cast(S_crd1[j.p], i64), l]
+                            y[i] += S_val[j.p] * A[i, l] * B[j, l]
                 return y
         "#]],
     );
@@ -224,14 +234,16 @@ fn loops_that_do_something_everywhere() {
                 i_next = empty((), i64)
                 i_next = 0
                 for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
+                    i = empty((), i64)
                     assume(0 <= i.p and i.p < A_n0)
-                    assume(0 <= cast(A_crd0[i.p], i64) and cast(A_crd0[i.p], i64) < n)
-                    for i in range(i_next, cast(A_crd0[i.p], i64)):
-                        assume(0 <= i and i < n)
+                    i = cast(A_crd0[i.p], i64)
+                    assume(0 <= i and i < n)
+                    for i_1 in range(i_next, i):
+                        assume(0 <= i_1 and i_1 < n)
                         before = empty((), f64)
                         before = 1.0
                         for j in range(1, m - 1):
-                            y[i, j] = before
+                            y[i_1, j] = before
                     before = empty((), f64)
                     before = 1.0
                     j_A = empty((), i64)
@@ -304,21 +316,21 @@ fn loops_that_do_something_everywhere() {
                         assume(1 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m - 1)
                         for j in range(j_next, cast(A_crd1[j.p], i64)):
                             assume(1 <= j and j < m - 1)
-                            y[cast(A_crd0[i.p], i64), j] = before
-                        y[cast(A_crd0[i.p], i64), cast(A_crd1[j.p], i64)] = before
+                            y[i, j] = before
+                        y[i, cast(A_crd1[j.p], i64)] = before
                         if A_val[j.p] > 2.0:
                             before = A_val[j.p] * x[cast(A_crd1[j.p], i64)]
                         j_next = cast(A_crd1[j.p], i64) + 1
                     for j in range(j_next, m - 1):
                         assume(1 <= j and j < m - 1)
-                        y[cast(A_crd0[i.p], i64), j] = before
+                        y[i, j] = before
                     del j_next
                     del j_A_last
                     del j_A_first
                     del j_A_end
                     del j_A
                     del before
-                    i_next = cast(A_crd0[i.p], i64) + 1
+                    i_next = i + 1
                 for i in range(i_next, n):
                     assume(0 <= i and i < n)
                     before = empty((), f64)

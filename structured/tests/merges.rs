@@ -110,12 +110,14 @@ fn several_fibres() {
                 for y.d0 in range(n):
                     y[y.d0] = 0.0
                 for i.p in range(cast(A_pos0[0], i64), cast(A_pos0[1], i64)):
+                    i = empty((), i64)
                     assume(0 <= i.p and i.p < A_n0)
-                    assume(0 <= cast(A_crd0[i.p], i64) and cast(A_crd0[i.p], i64) < n)
+                    i = cast(A_crd0[i.p], i64)
+                    assume(0 <= i and i < n)
                     for j.p in range(i.p, i.p + 1):
                         assume(0 <= j.p and j.p < A_n0)
                         assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
-                        y[cast(A_crd0[i.p], i64)] += A_val[j.p] * x[cast(A_crd1[j.p], i64)]
+                        y[i] += A_val[j.p] * x[cast(A_crd1[j.p], i64)]
                 return y
         "#]],
     );

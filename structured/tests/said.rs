@@ -82,9 +82,7 @@ fn what_is_searched_or_visits_everything() {
     );
     warned(
         &sum(csr, ["i in range(n)", "j in range(m - 1, -1, -1)"], "A[i, j]"),
-        expect![[r#"
-        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
-    "#]],
+        expect![""],
     );
     warned(&sum(csr, ["i in range(1, n)", "j in range(m)"], "A[i - 1, j]"), expect![[r#""#]]);
     warned(

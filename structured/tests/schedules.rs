@@ -4,16 +4,20 @@
 use std::panic::catch_unwind;
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::{Diagnostic, Func, print};
-use taffeta_schedule::{Arg, IndexMap, Schedule, Value};
+use taffeta_schedule::{Arg, IndexMap, Schedule, Traversal, Value};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
 
-fn lowers(func: &Func) -> Result<(), Diagnostic> {
+fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(_) => Ok(()),
+        Ok(lowered) => Ok(Traversal {
+            scans: lowered.warnings.len(),
+            seeks: lowered.seeks,
+            disorder: lowered.disorder,
+        }),
         Err(all) => Err(all.0[0].clone()),
     }
 }
@@ -82,6 +86,17 @@ const STEPS: &[&[Step]] = &[
         vec![iters, Arg::from(Value::Map(IndexMap { params: params.to_vec(), results }))]
     })],
     &[("cache_reduction", || vec![Arg::from("j"), Arg::from("y")])],
+    &[("parallelize", || vec![Arg::from("i"), Arg::named("schedule", "positions"), Arg::named("chunk", 2)])],
+    &[("parallelize", || vec![Arg::from("j"), Arg::named("schedule", "positions"), Arg::named("chunk", 1)])],
+    &[
+        ("reorder", || vec![names(&["j", "i"])]),
+        ("parallelize", || {
+            let by = [Arg::named("schedule", "positions"), Arg::named("chunk", 3), Arg::named("above", 2)];
+            [Arg::from("j")].into_iter().chain(by).collect()
+        }),
+    ],
+    &[("vectorize", || vec![Arg::from("j")])],
+    &[("vectorize", || vec![Arg::from("k")]), ("parallelize", || vec![Arg::from("i")])],
     &[("polyhedral", || vec![Arg::from("i")])],
 ];
 

@@ -69,7 +69,8 @@ fn steps(case: &Case) -> usize {
     let function = function.unwrap_or_else(|e| panic!("{name}: {e}"));
     // Beside the file, so that it finds what it imports.
     let text = std::fs::read_to_string(&case.file).expect("the file");
-    let with = case.file.with_file_name(format!("with_{}.ft", case.entry));
+    let stem = case.file.file_stem().and_then(|n| n.to_str()).expect("a file");
+    let with = case.file.with_file_name(format!("{stem}_with_{}.ft", case.entry));
     std::fs::write(&with, format!("{text}\n\n{function}")).expect("written");
     let program = Program::load(&with).unwrap_or_else(|e| panic!("{name}: {e}\n{function}"));
     let by_hand = program.scheduled(&case.entry, &case.options("by_rules"));

@@ -50,8 +50,10 @@ use super::expr::prec;
 use super::outline::Outer;
 pub(super) use super::reduce::Shared;
 use super::types;
+use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, Symbol};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol};
 
 /// A loop over integers.
 pub(super) struct Loop<'s> {
@@ -310,6 +312,9 @@ impl Emitter<'_> {
             let [begin, end, step] = l.bounds.map(Expr::clone);
             let length = crate::lower::unroll_length(&Extent::Range { begin, end, step }).unwrap_or(1);
             self.out.pragma(&format!("GCC unroll {}", length.max(1)));
+        } else if gathers_rows(l) {
+            // gcc would jam two iterations together, and then take the row of the second one for elements anywhere.
+            self.out.pragma("GCC unroll 1");
         }
     }
 
@@ -495,7 +500,41 @@ impl Emitter<'_> {
     }
 }
 
-/// `schedule(dynamic, 4)`
+/// Whether a loop comes to rows that an array says: a scalar that it reads from an array of integers is in indices of
+/// loops inside.
+fn gathers_rows(l: &Loop<'_>) -> bool {
+    let mut read: FxHashSet<Symbol> = FxHashSet::default();
+    l.body.walk(&mut |s| {
+        if let StmtKind::Store { tensor, indices, value } = s.kind()
+            && indices.is_empty()
+            && value.dtype().is_int()
+        {
+            let from_array = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty());
+            let mut found = false;
+            value.walk(&mut |e| found |= from_array(e));
+            read.extend(found.then(|| tensor.clone()));
+        }
+    });
+    if read.is_empty() {
+        return false;
+    }
+    let mut found = false;
+    l.body.walk(&mut |s| {
+        let StmtKind::For { body, .. } = s.kind() else { return };
+        body.walk(&mut |s| {
+            for e in s.kind().exprs() {
+                e.walk(&mut |e| {
+                    if let ExprKind::Load(_, at) = e.kind() {
+                        found |= at.iter().any(|a| !effects::loads(&a.index).is_disjoint(&read));
+                    }
+                });
+            }
+        });
+    });
+    found
+}
+
+/// `schedule(dynamic, 4)`. (Loops whose shares go by what is stored were cut into parts: `structured::lower`.)
 fn schedule(p: &Parallel) -> String {
     let chunk = p.chunk.map_or(String::new(), |c| format!(", {c}"));
     format!("schedule({}{chunk})", p.distribution.name())

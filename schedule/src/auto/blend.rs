@@ -22,6 +22,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "before loops are fused, which then have no short loops between them",
     gain: super::MARK,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

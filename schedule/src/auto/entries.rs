@@ -29,6 +29,7 @@ macro_rules! one {
     };
 }
 
+pub(crate) const STORAGE: Entry = one!(storage, "s.auto_storage()");
 pub(crate) const USE_LIB: Entry = one!(use_lib, "s.auto_use_lib()");
 pub(crate) const INLINE: Entry = one!(inline, "s.auto_inline()");
 pub(crate) const WINDOW: Entry = one!(window, "s.auto_window()");

@@ -26,6 +26,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

@@ -27,7 +27,8 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: true,
+    weighs: None,
     rounds: 4,
     sites,
     options,

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "before loops are fused, which then have fewer tensors between them",
     gain: super::MARK,
     near_stored: true,
+    weighs: None,
     rounds: 1,
     sites,
     options,

@@ -30,6 +30,8 @@ pub struct Outcome {
 pub enum Answer {
     /// What the program would take.
     Takes(f64),
+    /// What is left to search in what is stored: less is better. (Not a time.)
+    Weighs(f64),
     /// Why it cannot be done.
     Refused(String),
     /// What the program would take at best, which is not worth it, or no less than what another option takes: nobody
@@ -50,6 +52,7 @@ impl fmt::Display for Decision {
             let mark = if k == self.taken { '*' } else { ' ' };
             match &option.answer {
                 Answer::Takes(ns) => writeln!(f, "  {mark} {:<44} {}", option.steps, time(*ns))?,
+                Answer::Weighs(weight) => writeln!(f, "  {mark} {:<44} searches {weight:.0}", option.steps)?,
                 Answer::Refused(why) => writeln!(f, "  {mark} {:<44} refused: {why}", option.steps)?,
                 Answer::AtBest(ns) => writeln!(f, "  {mark} {:<44} not tried: at best {}", option.steps, time(*ns))?,
             }

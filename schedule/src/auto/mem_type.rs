@@ -24,6 +24,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "at the end, when all arrays are there that rules make",
     gain: super::MARK,
     near_stored: true,
+    weighs: None,
     rounds: 1,
     sites,
     options,

@@ -32,6 +32,7 @@ mod polyhedral;
 mod reorder;
 mod roofline;
 mod scatter;
+mod storage;
 mod structured;
 mod target;
 mod tile;
@@ -73,9 +74,11 @@ struct Rule {
     pub why_here: &'static str,
     /// The part of what the outermost statement around a site takes that a step must save.
     pub gain: f64,
-    /// Whether it may change the structure of loops near those over stored elements: how these are driven depends on
-    /// their order and on what stands in them. Rules that do not change that ask for themselves.
+    /// Whether it looks at loops near those over stored elements: how these are driven depends on their order and on
+    /// what stands in them. What it does there may not leave more to search ([`Schedule::traversal`]).
     pub near_stored: bool,
+    /// What a program is weighed by, if that is not what the model says that it takes.
+    pub weighs: Option<fn(&Schedule) -> f64>,
     /// How often it looks at all sites, as long as it finds something.
     pub rounds: usize,
     /// Where it looks, in order.
@@ -133,6 +136,7 @@ impl Choice {
 
 /// All rules, in the order in which they run.
 const RULES: &[&Rule] = &[
+    &storage::RULE,
     &use_lib::RULE,
     &inline::RULE,
     &window::RULE,
@@ -245,17 +249,20 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         if prints(&stmt) {
             continue;
         }
-        if !rule.near_stored && structured::is_near_stored(s, &stmt) {
+        let near = structured::is_near_stored(s, &stmt);
+        if near && !rule.near_stored {
             continue;
         }
+        let searched = if near { s.traversal() } else { None };
         let choices = (rule.options)(s, model, site);
         if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
-        let keep = model.program(s.func());
+        let keep = rule.weighs.map_or_else(|| model.program(s.func()), |weighs| weighs(s));
         let part = model.part(s.func(), site);
         let enough = keep - rule.gain * part;
-        let mut options = vec![Outcome { steps: "keep".into(), answer: Answer::Takes(keep) }];
+        let answer = |weight: f64| if rule.weighs.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
+        let mut options = vec![Outcome { steps: "keep".into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {
             let least = choice.least.as_ref().map_or(0.0, |least| least(s, model));
@@ -268,11 +275,15 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             let outcome = match (choice.take)(&mut trial) {
                 Ok(Others { before, after }) => {
                     let steps: Vec<String> = before.into_iter().chain([choice.steps]).chain(after).collect();
-                    let estimate = expected(&trial, choice.then.as_deref(), model);
-                    if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
+                    let estimate = match rule.weighs {
+                        Some(weighs) => weighs(&trial),
+                        None => expected(&trial, choice.then.as_deref(), model),
+                    };
+                    let more = searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));
+                    if estimate < enough && !more && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
                         best = Some((estimate, options.len(), trial));
                     }
-                    Outcome { steps: steps.join(", "), answer: Answer::Takes(estimate) }
+                    Outcome { steps: steps.join(", "), answer: answer(estimate) }
                 }
                 Err(r) => Outcome::refused(choice.steps, &r),
             };

@@ -8,7 +8,7 @@
 //! which it pays.
 
 use super::model::{Model, Stage, is_guess};
-use super::structured::traverses;
+use super::structured::{has_lists, traverses};
 use super::{Choice, Others, Rule, Target, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -22,6 +22,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
     gain: super::MARK,
     near_stored: true,
+    weighs: None,
     rounds: 1,
     sites,
     options,
@@ -72,12 +73,17 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if props.vectorize.is_some() || props.library {
         return;
     }
-    if traverses(s.func(), stmt) {
+    // Whether threads can share what is stored, lowering says.
+    if traverses(s.func(), stmt) && !s.is_lowered() {
         return;
     }
     let trips = model.trips(s.func(), around, &l);
-    let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
-    out.push(parallel(s, stmt, above));
+    if s.is_lowered() && has_lists(s.func(), stmt) {
+        out.push(by_positions(s, stmt));
+    } else {
+        let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
+        out.push(parallel(s, stmt, above));
+    }
     let within = nest::loops_in(&l.body);
     if let [inner] = within.as_slice()
         && !traverses(s.func(), inner)
@@ -119,6 +125,17 @@ fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
     });
     let above = above.map(i64::unsigned_abs);
     let threads = Parallel { distribution: Distribution::Static, chunk: None, above };
+    choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
+}
+
+/// The same for a loop over rows that may be long or short: equal parts of what is stored. How much there is, is known
+/// when it runs, and threads start then if it makes more than one part.
+fn by_positions(s: &Schedule, l: &Stmt) -> Choice {
+    let id = l.id();
+    let choice = Choice::new(format!("parallelize(\"{}\", schedule=\"positions\")", s.called(l)), move |s| {
+        with_tensors_of_their_own(s, id, &[Arg::from(id), Arg::named("schedule", "positions")])
+    });
+    let threads = Parallel { distribution: Distribution::Positions, ..Parallel::default() };
     choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
 }
 

@@ -28,6 +28,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after the order of loops is chosen, which is fixed for what it makes, and before lanes",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

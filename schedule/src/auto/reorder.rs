@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "before marks, which fix the order of loops",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

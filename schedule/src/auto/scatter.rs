@@ -25,6 +25,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

@@ -16,7 +16,44 @@ pub(super) fn is_near_stored(s: &Schedule, stmt: &Stmt) -> bool {
 /// Whether a loop goes through a level that does not store every coordinate: what it does there depends on where
 /// something is stored, and it may not be one that threads or lanes can share.
 pub(super) fn traverses(func: &Func, l: &Stmt) -> bool {
+    any_access(func, l, &|iter, format, at| {
+        let of = |k: usize| format.coords.iter().position(|c| *c == Coord::Dim(k));
+        let dense = |k: usize| of(k).is_some_and(|j| format.levels[j].kind == LevelKind::Dense);
+        at.iter().enumerate().any(|(k, a)| !dense(k) && effects::mentions(&a.index, &[iter]))
+    })
+}
+
+/// Whether each iteration of a loop goes through a list of its own, as rows of a matrix are: there may be more to do in
+/// one of them than in another.
+pub(super) fn has_lists(func: &Func, l: &Stmt) -> bool {
+    let is_list = |kind: LevelKind| {
+        use LevelKind::{Banded, Blocklist, Bytemap, Compressed, Hashed, PackBits, Ragged, RunLength};
+        matches!(kind, Banded | Blocklist | Bytemap | Compressed | Hashed | PackBits | Ragged | RunLength)
+    };
+    any_access(func, l, &|iter, format, at| {
+        let mentions = |c: &Coord| c.dims().into_iter().any(|d| effects::mentions(&at[d].index, &[iter]));
+        let levels = format.coords.windows(2).zip(format.levels.iter().skip(1));
+        levels.into_iter().any(|(c, below)| is_list(below.kind) && mentions(&c[0]) && !mentions(&c[1]))
+    })
+}
+
+/// Whether a loop has an access to a structured tensor of which `f` says so: it gets the loop's iterator, the format
+/// and the indices.
+fn any_access(func: &Func, l: &Stmt, f: &dyn Fn(&Symbol, &Format, &[Access]) -> bool) -> bool {
     let Some(l) = Loop::of(l) else { return false };
+    let formats = formats(func);
+    if formats.is_empty() {
+        return false;
+    }
+    let mut found = false;
+    accesses(&l.body, &mut |tensor, at| {
+        found |= formats.iter().any(|(t, format)| t == tensor && f(&l.iter, format, at));
+    });
+    found
+}
+
+/// The formats of structured tensors.
+pub(super) fn formats(func: &Func) -> Vec<(Symbol, Format)> {
     let mut formats: Vec<(Symbol, Format)> = Vec::new();
     let mut note = |symbol: &Symbol, format: &Format| {
         if !format.is_dense() {
@@ -29,27 +66,21 @@ pub(super) fn traverses(func: &Func, l: &Stmt) -> bool {
             note(&tensor.symbol, &tensor.format);
         }
     });
-    if formats.is_empty() {
-        return false;
-    }
-    let by_level = |tensor: &Symbol, at: &[Access]| {
-        let Some((_, format)) = formats.iter().find(|(t, _)| t == tensor) else { return false };
-        let of = |k: usize| format.coords.iter().position(|c| *c == Coord::Dim(k));
-        let dense = |k: usize| of(k).is_some_and(|j| format.levels[j].kind == LevelKind::Dense);
-        at.iter().enumerate().any(|(k, a)| !dense(k) && effects::mentions(&a.index, &[&l.iter]))
-    };
-    let mut found = false;
-    l.body.walk(&mut |s| {
+    formats
+}
+
+/// Calls `f` on every access in a statement, to what is written and what is read.
+pub(super) fn accesses(s: &Stmt, f: &mut dyn FnMut(&Symbol, &[Access])) {
+    s.walk(&mut |s| {
         if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
-            found |= by_level(tensor, indices);
+            f(tensor, indices);
         }
         for e in s.kind().exprs() {
             e.walk(&mut |e| {
                 if let ExprKind::Load(tensor, at) = e.kind() {
-                    found |= by_level(tensor, at);
+                    f(tensor, at);
                 }
             });
         }
     });
-    found
 }

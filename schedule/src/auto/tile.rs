@@ -34,6 +34,7 @@ pub(super) const RULE: Rule = Rule {
                get too",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

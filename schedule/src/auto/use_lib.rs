@@ -4,6 +4,7 @@
 //! it is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
 
 use super::model::Model;
+use super::structured::is_near_stored;
 use super::{Choice, Others, Rule, cut, nest};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
@@ -18,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
     gain: super::STRUCTURE,
     near_stored: true,
+    weighs: None,
     rounds: 1,
     sites,
     options,
@@ -48,13 +50,17 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
-    let Some(l) = Loop::of(&stmt) else { return cut::option(s, site, &pays).into_iter().collect() };
+    // What is cut out of a loop over what is stored keeps for every coordinate what was of one element.
+    let near_stored = is_near_stored(s, &stmt);
+    let Some(l) = Loop::of(&stmt) else {
+        return cut::option(s, site, &pays).filter(|_| !near_stored).into_iter().collect();
+    };
     // Inside of a product that a library does already there is none.
     if nest::is_in_library(s, site) {
         return Vec::new();
     }
     let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
-        return cut::all(s, &l, &pays).into_iter().collect();
+        return cut::all(s, &l, &pays).filter(|_| !near_stored).into_iter().collect();
     };
     // Large ones are a library's, which has threads of its own; loops are as fast at small ones.
     let one = inside(&p).filter(|_| (OWN[0]..OWN[1]).contains(&work(s, model, site, &p)));

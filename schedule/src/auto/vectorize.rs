@@ -18,6 +18,7 @@ pub(super) const RULE: Rule = Rule {
                about the marked loops around it",
     gain: super::MARK,
     near_stored: true,
+    weighs: None,
     rounds: 1,
     sites,
     options,
@@ -49,7 +50,8 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
-    if nest::is_in_library(s, site) || traverses(s.func(), &l) {
+    // Whether lanes can share what is stored, lowering says.
+    if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));

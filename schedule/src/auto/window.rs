@@ -29,6 +29,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "before short loops are jammed, which it makes, and before loops are fused, which would hide windows",
     gain: super::STRUCTURE,
     near_stored: false,
+    weighs: None,
     rounds: 1,
     sites,
     options,

@@ -97,6 +97,7 @@ const ENTRIES: &[&Entry] = &[
     &var_unsqueeze::ENTRY,
     &as_lib::ENTRY,
     &entries::AUTO,
+    &entries::STORAGE,
     &entries::USE_LIB,
     &entries::INLINE,
     &entries::WINDOW,

@@ -4,6 +4,7 @@ use super::{Entry, Run, mark};
 use crate::concurrent::{self, Obstacle};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
+use crate::structured;
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use taffeta_ast::{Distribution, Func, LoopProps, Parallel, Span, Stmt, StmtKind};
@@ -27,6 +28,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         return Err(Refusal::illegal(1, format!("the loop `{name}` is parallel already"))
             .label(l.stmt.origin().span(), "this loop"));
     }
+    if parallel.distribution == Distribution::Positions {
+        loops.iter().try_for_each(|l| goes_through_positions(s, l))?;
+    }
     let with = |props: &LoopProps| LoopProps { parallel: Some(parallel), ..props.clone() };
     let after = mark::with_marks(s.func(), &loops, &with);
     loops.iter().try_for_each(|l| one_level(&after, l, &loops))?;
@@ -49,12 +53,23 @@ fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
         Some(name) => Distribution::ALL.into_iter().find(|d| d.name() == name).ok_or_else(|| {
             Refusal::usage(format!("there is no schedule \"{name}\""))
                 .at(args.get("schedule").map_or(Span::NONE, |a| a.span))
-                .help("it is \"static\", \"dynamic\" or \"guided\"")
+                .help("it is \"static\", \"dynamic\", \"guided\" or \"positions\"")
         })?,
     };
     let chunk = args.positive("chunk")?.map(|c| u32::try_from(c).unwrap_or(u32::MAX));
     let above = args.positive("above")?.map(i64::unsigned_abs);
     Ok(Parallel { distribution, chunk, above })
+}
+
+/// Refuses to share out by what is stored where nothing is.
+fn goes_through_positions(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
+    if structured::traversed(s.func(), &l.stmt).is_some() {
+        return Ok(());
+    }
+    let text = format!("the loop `{}` indexes no structured tensor: there are no positions to count", s.called(&l.stmt));
+    Err(Refusal::unsupported(0, text)
+        .label(l.stmt.origin().span(), "this loop")
+        .help("share out its iterations: schedule=\"static\" or \"dynamic\""))
 }
 
 /// Refuses threads and lanes around a loop that is parallel now, and threads inside.

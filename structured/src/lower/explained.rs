@@ -4,7 +4,7 @@ use super::cursor::{Cursor, PATH, shift_of};
 use super::{Lower, Scope, first_effect, load};
 use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Expr, Extent, Stmt, Symbol};
+use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
 /// Of so many fibres it is told which of them must be stored for something to be done.
 const MOST_TOLD: usize = 4;
@@ -20,6 +20,31 @@ pub(super) struct Around {
 }
 
 impl Lower {
+    /// How often a level is determined by a loop inside of that of a level below it ([`super::Structured::disorder`]).
+    /// `around`: iterators, outermost first.
+    pub(super) fn disorder(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
+        let mut found = 0;
+        let mut look = |e: &Expr| {
+            let Some((tensor, at)) = load(e).and_then(|(t, at)| Some((&self.fibres.get(t)?.0, at))) else { return };
+            let levels = self.tensors[tensor].levels.len();
+            let depth = |a: &Access| around.iter().rposition(|i| effects::mentions(&a.index, &[i]));
+            let mut last = 0;
+            for depth in at[PATH..PATH + levels].iter().filter_map(depth) {
+                found += usize::from(depth < last);
+                last = last.max(depth);
+            }
+        };
+        crate::access::exprs(s).iter().for_each(|e| e.walk(&mut look));
+        let iter = match s.kind() {
+            StmtKind::For { iter, .. } => Some(iter.clone()),
+            _ => None,
+        };
+        around.extend(iter.clone());
+        found += s.kind().children().into_iter().map(|s| self.disorder(s, around)).sum::<usize>();
+        iter.inspect(|_| drop(around.pop()));
+        found
+    }
+
     /// Notes a loop in which structured tensors are accessed; what is noted until [`Lower::left`] is of it.
     pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Scope) {
         let mut here: Vec<(Symbol, Expr)> = Vec::new();

@@ -1,0 +1,221 @@
+//! `auto_storage`: loops in the order in which a structured tensor stores its levels.
+//!
+//! ```text
+//! csc: the columns are stored first               for i: for j     ─▶    for j: for i
+//! bcsr(4, 4): (i // 4, j // 4, i % 4, j % 4)      for i: for j     ─▶    for i / 4: for j / 4: for 4 i: for 4 j
+//! dia: (j - i, i)                                 for i: for j     ─▶    for j - i: for i
+//! ```
+//!
+//! Against that order coordinates are searched for, or what is stored is gone through several times. What an order is
+//! worth is not a matter of trip counts, which are not known before the data is: lowering says what is left to search.
+
+use super::model::Model;
+use super::structured::{accesses, formats};
+use super::{Choice, Others, Rule, nest};
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
+use crate::value::{Arg, IndexMap, Value};
+use taffeta_ast::format::{Coord, Format};
+use taffeta_ast::{Access, ExprKind, Op, Stmt, StmtId, Symbol};
+
+pub(super) const RULE: Rule = Rule {
+    method: "auto_storage",
+    summary: "Orders loops over structured tensors as these store their levels.",
+    why_here: "before other rules look at loops over what is stored, which keep their order from then on",
+    gain: 0.0,
+    near_stored: true,
+    weighs: Some(weight),
+    rounds: 1,
+    sites,
+    options,
+};
+
+/// Loops of a nest of which more are not moved.
+const MOST_LOOPS: usize = 6;
+/// Elements along diagonals that a thread does at a time: some cache lines of what is added to stay near.
+const PART: i64 = 4096;
+/// What a program weighs that cannot be lowered.
+const NEVER: f64 = 1e18;
+
+/// What is left to scan, then to search, then to go through more than once.
+fn weight(s: &Schedule) -> f64 {
+    s.traversal().map_or(NEVER, |t| 1e9 * t.scans as f64 + 1e3 * t.seeks as f64 + t.disorder as f64)
+}
+
+fn sites(s: &Schedule) -> Vec<StmtId> {
+    if !s.is_lowered() || formats(s.func()).is_empty() {
+        return Vec::new();
+    }
+    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+}
+
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+    let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
+    let loops: Vec<Loop> = nest::chain(&root).iter().filter_map(Loop::of).collect();
+    let formats = formats(s.func());
+    let mut orders: Vec<Vec<Place>> = Vec::new();
+    if let Some(l) = loops.last() {
+        accesses(&l.body, &mut |tensor, at| {
+            let format = formats.iter().find(|(t, _)| t == tensor).map(|(_, format)| format);
+            let order = format.and_then(|format| stored_order(format, at, &loops));
+            orders.extend(order.filter(|o| !orders.contains(o)));
+        });
+    }
+    let in_order = |o: &Vec<Place>| o.windows(2).all(|w| matches!(w, [Place::Loop(a), Place::Loop(b)] if a < b));
+    orders.retain(|o| !in_order(o));
+    orders.into_iter().map(|order| choice(s, &loops, order, model.target.threads > 1)).collect()
+}
+
+/// What a loop of the new order runs over, in terms of the loops of the nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Loop(usize),
+    /// The quotient by a number.
+    Block(usize, i64),
+    /// The remainder.
+    Within(usize, i64),
+    /// The first loop's iterator less that of the second.
+    Diagonal(usize, usize),
+}
+
+/// The order in which a format stores what an access finds, if its indices are iterators of the nest or fixed in it.
+fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Place>> {
+    let iter = |d: usize| match at[d].index.kind() {
+        ExprKind::Var(v) => loops.iter().position(|l| l.iter == *v),
+        _ => None,
+    };
+    let mut out: Vec<Place> = Vec::new();
+    // What follows from the diagonal and the other index is no loop.
+    let follows = |out: &[Place], k: usize| {
+        out.iter().any(|p| match p {
+            Place::Diagonal(a, b) => (k == *a && out.contains(&Place::Loop(*b))) || (k == *b && out.contains(&Place::Loop(*a))),
+            _ => false,
+        })
+    };
+    let mut add = |p: Place| {
+        let known = out.contains(&p) || matches!(p, Place::Loop(k) if follows(&out, k));
+        out.extend((!known).then_some(p));
+    };
+    for c in format.coords.iter() {
+        match c {
+            // What nothing in the nest changes stands outside of it.
+            Coord::Dim(d) => iter(*d).into_iter().for_each(|k| add(Place::Loop(k))),
+            // Slots are gone through row by row.
+            Coord::Counter(_) | Coord::Int(_) => {}
+            Coord::Apply(op, args) => match (op, &**args) {
+                (Op::FloorDiv, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Block(iter(*d)?, *by)),
+                (Op::Mod, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Within(iter(*d)?, *by)),
+                (Op::Sub, [Coord::Dim(a), Coord::Dim(b)]) => add(Place::Diagonal(iter(*a)?, iter(*b)?)),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    (out.len() > 1).then_some(out)
+}
+
+fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Choice {
+    let names: Vec<String> = loops.iter().map(|l| s.called(&l.stmt)).collect();
+    let text = |p: &Place| match p {
+        Place::Loop(k) => names[*k].clone(),
+        Place::Block(k, by) => format!("{} // {by}", names[*k]),
+        Place::Within(k, by) => format!("{} % {by}", names[*k]),
+        Place::Diagonal(a, b) => format!("{} - {}", names[*a], names[*b]),
+    };
+    let steps = format!("loops over ({})", order.iter().map(text).collect::<Vec<_>>().join(", "));
+    let ids: Vec<StmtId> = loops.iter().map(|l| l.stmt.id()).collect();
+    Choice::new(steps, move |s| take(s, &ids, &order, threads))
+}
+
+/// Brings the loops of a nest into an order; those that are not in it follow.
+fn take(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<Others, Refusal> {
+    let mut steps = Vec::new();
+    let loops = nest::perfect(s, nest, &mut steps)?;
+    let mut blocks: Vec<(usize, [Value; 2])> = Vec::new();
+    for p in order {
+        if let Place::Block(k, by) = p {
+            steps.push(format!("split({}, {by})", named(s, &loops[*k])));
+            let (outer, inner) = nest::halves(s.call("split", &[Arg::from(loops[*k].clone()), Arg::from(*by)])?)?;
+            blocks.push((*k, [outer, inner]));
+        }
+    }
+    let half = |k: usize, which: usize| {
+        let found = blocks.iter().find(|(b, _)| *b == k).map(|(_, halves)| halves[which].clone());
+        found.ok_or_else(|| Refusal::target("what is stored of an index is a remainder alone"))
+    };
+    if let Some(Place::Diagonal(a, b)) = order.iter().find(|p| matches!(p, Place::Diagonal(..))) {
+        return diagonals(s, &loops, (*a, *b), (order, threads), steps);
+    }
+    let mut new: Vec<Value> = Vec::new();
+    for p in order {
+        new.push(match p {
+            Place::Loop(k) => loops[*k].clone(),
+            Place::Block(k, _) => half(*k, 0)?,
+            Place::Within(k, _) => half(*k, 1)?,
+            Place::Diagonal(..) => continue,
+        });
+    }
+    let moved = |k: usize| {
+        let of = |p: &Place| match p {
+            Place::Loop(l) | Place::Block(l, _) | Place::Within(l, _) => *l == k,
+            Place::Diagonal(a, b) => *a == k || *b == k,
+        };
+        order.iter().any(of)
+    };
+    let first = (0..loops.len()).find(|k| moved(*k)).unwrap_or(0);
+    new.extend((first..loops.len()).filter(|k| !moved(*k)).map(|k| loops[k].clone()));
+    let names: Vec<String> = new.iter().map(|l| named(s, l)).collect();
+    steps.push(format!("reorder([{}])", names.join(", ")));
+    s.call("reorder", &[Arg::from(Value::List(new))])?;
+    Ok(Others { after: steps, ..Others::default() })
+}
+
+/// Loops over diagonals, and along each of them: with threads, in parts that these share out, since all diagonals may
+/// add to one element.
+fn diagonals(
+    s: &mut Schedule,
+    loops: &[Value],
+    (a, b): (usize, usize),
+    (order, threads): (&[Place], bool),
+    mut steps: Vec<String>,
+) -> Result<Others, Refusal> {
+    let along = match order {
+        [Place::Diagonal(..), Place::Loop(k)] if *k == a || *k == b => k,
+        _ => return Err(Refusal::target("what is stored beside the diagonal is not one index of it")),
+    };
+    // Both beside each other, those that are not in it inside.
+    let pair = [a.min(b), a.max(b)];
+    if pair[1] != pair[0] + 1 {
+        let rest = (pair[0]..loops.len()).filter(|k| !pair.contains(k));
+        let all: Vec<Value> = pair.into_iter().chain(rest).map(|k| loops[k].clone()).collect();
+        steps.push(format!("reorder([{}])", all.iter().map(|l| named(s, l)).collect::<Vec<_>>().join(", ")));
+        s.call("reorder", &[Arg::from(Value::List(all))])?;
+    }
+    let mut two: Vec<Value> = pair.iter().map(|k| loops[*k].clone()).collect();
+    if threads {
+        let k = usize::from(*along == pair[1]);
+        steps.push(format!("split({}, {PART})", named(s, &two[k])));
+        let (outer, inner) = nest::halves(s.call("split", &[Arg::from(two[k].clone()), Arg::from(PART)])?)?;
+        two[k] = inner;
+        if k == 1 {
+            let order = vec![outer, two[0].clone(), two[1].clone()];
+            steps.push(format!("reorder([{}])", order.iter().map(|l| named(s, l)).collect::<Vec<_>>().join(", ")));
+            s.call("reorder", &[Arg::from(Value::List(order))])?;
+        }
+    }
+    let names: Vec<String> = two.iter().map(|l| named(s, l)).collect();
+    let params = ["i", "j"].map(Symbol::new);
+    let of = |k: usize| taffeta_ast::Expr::var(&params[usize::from(k == pair[1])]);
+    let results = vec![of(a).minus(&of(b)), of(*along)];
+    let (sign, kept) = (if a == pair[0] { "i - j" } else { "j - i" }, if *along == pair[0] { "i" } else { "j" });
+    steps.push(format!("permute([{}], lambda i, j: ({sign}, {kept}))", names.join(", ")));
+    let map = Value::Map(IndexMap { params: params.to_vec(), results });
+    s.call("permute", &[Arg::from(Value::List(two)), Arg::from(map)])?;
+    Ok(Others { after: steps, ..Others::default() })
+}
+
+/// The selector of a loop, in quotes.
+fn named(s: &Schedule, l: &Value) -> String {
+    s.loop_(&Arg::from(l.clone())).map(|l| format!("\"{}\"", s.called(&l.stmt))).unwrap_or_default()
+}

@@ -1,0 +1,51 @@
+//! Loops that go back, as gradients of recurrences do: a list that alone drives its loop is gone through from its last
+//! position to the first.
+//!
+//! ```text
+//! for j in range(m - 1, -1, -1):          for p in range(pos[i + 1] - 1, pos[i] - 1, -1):
+//!     … A[i, j] …                  ─▶         … val[p] …                              at crd[p]
+//! ```
+//!
+//! Where more than one list is accessed, or something is done where nothing is stored, coordinates are looked up one by
+//! one.
+
+use super::region::Nest;
+use super::steppers::is_sharp;
+use super::{Lower, Scope};
+use taffeta_ast::poly::tidy;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Expr, Extent, Stmt, StmtKind};
+
+impl Lower {
+    /// A loop whose step is -1 as one over positions, if it is such a loop.
+    pub(super) fn backwards(&mut self, s: &Stmt, bound: &Scope) -> Option<Stmt> {
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else {
+            return None;
+        };
+        if step.as_int() != Some(-1) {
+            return None;
+        }
+        let one = Expr::int(1);
+        let [low, high] = [end, begin].map(|e| tidy(&e.plus(&one)));
+        let mut inside = bound.clone();
+        inside.insert(iter.clone(), Some([low.clone(), high.clone()]));
+        let body = self.located(body, &inside);
+        if !self.indexed(&body, iter, bound).is_empty() {
+            return None;
+        }
+        let cursors = self.cursors(&body, iter, [bound, &inside]);
+        let [cursor] = &cursors[..] else { return None };
+        let is_list = cursor.stepper().is_some_and(|s| s.ordered && s.unique && is_sharp(s));
+        if !is_list || !self.is_whole(cursor, [&low, &high]) || !self.filled(&body, [cursor]).is_nop() {
+            return None;
+        }
+        self.visits(&body, &cursors);
+        let (first, last) = cursor.stepper().map(|s| (s.begin.clone(), s.end.clone()))?;
+        let props = LoopProps { library: false, ..props.clone() };
+        let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
+        let over = self.over(&mut nest, cursor, &[], [&low, &high], ([&first, &last], true), body.clone());
+        let StmtKind::For { iter, props, body, .. } = over.kind() else { return Some(over) };
+        let back = Extent::Range { begin: last.minus(&one), end: first.minus(&one), step: Expr::int(-1) };
+        Some(over.with_kind(StmtKind::For { iter: iter.clone(), extent: back, props: props.clone(), body: body.clone() }))
+    }
+}

@@ -1,0 +1,191 @@
+//! Parallel loops whose iterations are shared out by what is stored (`parallelize(L, schedule="positions")`): where rows
+//! have few elements or many, equal numbers of rows are not equal work. The loop is cut into parts of about as many
+//! positions, which threads take as they take iterations.
+//!
+//! ```text
+//!                                   for i.part in range(parts):        parallel
+//! for i in range(n):     →              first = …; last = …            w(first) is part / parts of w(n) or more
+//!     for p in pos[i] .. pos[i+1]       for i in range(first, last):
+//!         …                                 for p in pos[i] .. pos[i + 1]
+//! ```
+//!
+//! `w(i)` is `i` and what the lists that the body goes through have before `i`, `pos[i]`: it rises, and is computed, so
+//! that the ends of parts are found by halving. Iterations count beside positions, since empty rows take time too.
+
+use super::region::Nest;
+use super::steppers::scalar;
+use super::{Lower, Scope};
+use crate::access;
+use crate::layout::FlatLevel;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::format::Rule;
+use taffeta_ast::poly::{self, tidy};
+use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol, Tensor};
+
+/// The parts of a loop are no more than this: each is sought, and 64 threads have one each.
+const MOST_PARTS: i64 = 64;
+/// Positions that make a part, where a schedule does not say.
+const LEAST: i64 = 2048;
+
+/// A list whose ends are consecutive elements of an array, at an index that is the iterator and this.
+struct List {
+    pos: Arc<Tensor>,
+    shift: Expr,
+}
+
+impl Lower {
+    /// The statement in which such loops run over parts.
+    pub(super) fn balanced(&self, s: &Stmt) -> Stmt {
+        let inner = s.map(&mut |s| self.balanced(s), &mut Expr::clone);
+        let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
+        let Some(parallel) = props.parallel.filter(|p| p.distribution == Distribution::Positions) else {
+            return inner;
+        };
+        let Extent::Range { begin, end, step } = extent else { return inner };
+        let written = effects::writes(body);
+        let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written));
+        let lists = self.lists(body, iter);
+        if lists.is_empty() || !fixed || step.as_int() != Some(1) {
+            // Nothing tells one iteration from another.
+            let shares = Parallel { distribution: Distribution::Static, chunk: None, ..parallel };
+            let props = LoopProps { parallel: Some(shares), ..props.clone() };
+            return inner.with_kind(StmtKind::For {
+                iter: iter.clone(),
+                extent: extent.clone(),
+                props,
+                body: body.clone(),
+            });
+        }
+        let nest = Nest {
+            s: &inner,
+            iter: None,
+            props: LoopProps::default(),
+            inside: Scope::default(),
+            bodies: 0,
+            stands: false,
+        };
+        in_parts(&nest, iter, [begin, end], (props, parallel), body, &lists)
+    }
+
+    /// The lists that a body goes through of which there is one for each iteration of the loop around it.
+    fn lists(&self, body: &Stmt, iter: &Symbol) -> Vec<List> {
+        let rising = self.partitions();
+        let mut inner: FxHashSet<Symbol> = FxHashSet::default();
+        let mut reads: Vec<List> = Vec::new();
+        body.walk(&mut |s| {
+            if let StmtKind::For { iter, .. } = s.kind() {
+                inner.insert(iter.clone());
+            }
+        });
+        let mut look = |e: &Expr| {
+            let ExprKind::Load(t, at) = e.kind() else { return };
+            let Some(pos) = rising.get(t) else { return };
+            let shift = tidy(&at[0].index.minus(&Expr::var(iter)));
+            let mut fixed = effects::loads(&shift).is_empty();
+            shift.walk(&mut |e| {
+                if let ExprKind::Var(v) = e.kind() {
+                    fixed &= v != iter && !inner.contains(v);
+                }
+            });
+            if fixed && !reads.iter().any(|l| l.pos.symbol == *t && poly::equal(&l.shift, &shift) == Some(true)) {
+                reads.push(List { pos: pos.clone(), shift });
+            }
+        };
+        body.walk(&mut |s| {
+            if !matches!(s.kind(), StmtKind::Assume { .. }) {
+                access::exprs(s).iter().for_each(|e| e.walk(&mut look));
+            }
+        });
+        let follows = |a: &List, b: &List| {
+            a.pos.symbol == b.pos.symbol && poly::equal(&a.shift.plus(&Expr::int(1)), &b.shift) == Some(true)
+        };
+        let begins: Vec<bool> = reads.iter().map(|a| reads.iter().any(|b| follows(a, b))).collect();
+        reads.into_iter().zip(begins).filter_map(|(l, begins)| begins.then_some(l)).collect()
+    }
+
+    /// Arrays that rise from element to element: each fibre's positions begin where those of the one before end.
+    fn partitions(&self) -> FxHashMap<Symbol, Arc<Tensor>> {
+        let levels = self.tensors.values().flat_map(|flat| &flat.levels);
+        let of = |level: &FlatLevel| -> Vec<(Symbol, Arc<Tensor>)> {
+            let rules = level.kind().and_then(|k| k.contract(level.level)).map_or(Vec::new(), |c| c.rules);
+            let pos = |rule: Rule| match rule {
+                Rule::Partition { pos, .. } => level.arrays.get(pos).map(|a| (a.symbol.clone(), a.clone())),
+                _ => None,
+            };
+            rules.into_iter().filter_map(pos).collect()
+        };
+        levels.flat_map(of).collect()
+    }
+}
+
+fn in_parts(
+    nest: &Nest<'_>,
+    iter: &Symbol,
+    [begin, end]: [&Expr; 2],
+    (props, parallel): (&LoopProps, Parallel),
+    body: &Stmt,
+    lists: &[List],
+) -> Stmt {
+    let named = |what: &str| scalar(format!("{}.{what}", iter.name()));
+    let [all, parts, first, last] = ["all", "parts", "first", "last"].map(named);
+    let one = Expr::int(1);
+    // How much there is before an iteration.
+    let before = |at: &Expr| {
+        let of = |l: &List| l.pos.load([at.plus(&l.shift)]);
+        lists.iter().fold(at.clone(), |sum, l| sum.plus(&of(l).cast(DType::I64)))
+    };
+    let work = |at: &Expr| before(at).minus(&before(begin));
+    let least = Expr::int(parallel.chunk.map_or(LEAST, i64::from));
+    let some = all.load([]).floor_div(&least).plus(&one).min_with(&Expr::int(MOST_PARTS));
+    let some = match parallel.above {
+        None => some,
+        Some(above) => {
+            let more = Expr::int(i64::try_from(above).unwrap_or(i64::MAX)).less(&end.minus(begin));
+            Expr::apply(Op::Select, vec![more, some, one.clone()])
+        }
+    };
+    let part = Symbol::new(format!("{}.part", iter.name()));
+    let share = |k: Expr| k.times(&all.load([])).floor_div(&parts.load([]));
+    let from = Expr::var(&part);
+    let seek = |to: &Arc<Tensor>, share: &Expr| seek(nest, to, [begin, end], &|at| work(at).less(share));
+    let at = Expr::var(iter);
+    let inside = nest.assume(&[begin.less_eq(&at).and(&at.less(end))]);
+    let extent = Extent::Range { begin: first.load([]), end: last.load([]), step: one.clone() };
+    let within = LoopProps { parallel: None, reductions: Vec::new(), ..props.clone() };
+    let inner = nest.block(inside.into_iter().chain([body.clone()]));
+    let inner =
+        nest.derived(StmtKind::For { iter: iter.clone(), extent, props: within, body: inner }, "iterations of a part");
+    let here = nest.block([
+        nest.set(&first, begin),
+        seek(&first, &share(from.clone())),
+        nest.set(&last, &first.load([])),
+        seek(&last, &share(from.plus(&one))),
+        inner,
+    ]);
+    let here = nest.with([first, last], here);
+    let threads = Parallel { distribution: Distribution::Static, chunk: None, above: Some(1) };
+    let around = LoopProps { parallel: Some(threads), vectorize: None, unroll: false, library: false, ..props.clone() };
+    let extent = Extent::Range { begin: Expr::int(0), end: parts.load([]), step: one.clone() };
+    let over = nest.s.with_kind(StmtKind::For { iter: part, extent, props: around, body: here });
+    let done = nest.block([nest.set(&all, &work(end)), nest.set(&parts, &some), over]);
+    // Where there is no iteration, there need not be a list.
+    nest.branch(&begin.less(end), nest.with([all, parts], done), Stmt::nop())
+}
+
+/// Moves on to the first iteration that is not `before`, by halving what is left.
+fn seek(nest: &Nest<'_>, to: &Arc<Tensor>, [begin, end]: [&Expr; 2], before: &dyn Fn(&Expr) -> Expr) -> Stmt {
+    let [top, mid] = ["top", "mid"].map(|what| scalar(format!("{}.{what}", to.symbol.name())));
+    let half = to.load([]).plus(&top.load([]).minus(&to.load([])).floor_div(&Expr::int(2)));
+    let middle = mid.load([]);
+    let mut halving = vec![nest.set(&mid, &half)];
+    halving.extend(nest.assume(&[begin.less_eq(&middle).and(&middle.less(end))]));
+    let on = nest.set(to, &middle.plus(&Expr::int(1)));
+    halving.push(nest.branch(&before(&middle), on, nest.set(&top, &middle)));
+    let halving = nest.with([mid], nest.block(halving));
+    let halving = nest.derived(StmtKind::While { cond: to.load([]).less(&top.load([])), body: halving }, "seek");
+    let all = nest.block([nest.set(&top, end), halving]);
+    nest.with([top], all)
+}

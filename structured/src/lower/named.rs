@@ -1,0 +1,88 @@
+//! Coordinates that loops inside of a loop over positions use: they are loaded once, into a local scalar. Compilers do
+//! not see that they stay the same, and take what is at such a coordinate for elements anywhere.
+//!
+//! ```text
+//! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
+//!     for l in range(k):                           j = crd[p]
+//!         C[i, l] += val[p] * B[crd[p], l]   ─▶    for l in range(k):
+//!                                                      C[i, l] += val[p] * B[j, l]
+//! ```
+
+use super::Lower;
+use super::steppers::scalar;
+use crate::access;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol, Tensor};
+
+impl Lower {
+    /// The statement with scalars for such coordinates.
+    pub(super) fn named(&self, s: &Stmt) -> Stmt {
+        let arrays: FxHashSet<Symbol> = self
+            .tensors
+            .values()
+            .flat_map(|flat| &flat.levels)
+            .flat_map(|level| &level.arrays)
+            .map(|array| array.symbol.clone())
+            .collect();
+        named(s, &arrays)
+    }
+}
+
+fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
+    let inner = s.map(&mut |s| named(s, arrays), &mut Expr::clone);
+    let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
+    let mut found: Vec<Expr> = Vec::new();
+    used_inside(body, iter, arrays, false, &mut found);
+    if found.is_empty() || props.is_concurrent() {
+        return inner;
+    }
+    let origin = inner.origin().derive("structured", "coordinate");
+    let name = iter.name().strip_suffix(".p").unwrap_or(iter.name());
+    // As an index, which is what all of them are read as.
+    let scalars: Vec<(Expr, Arc<Tensor>)> =
+        found.iter().map(|e| (e.clone().cast(DType::I64), scalar(name.to_string()))).collect();
+    let replaced = access::rebuild(body, &mut |e| {
+        let known = scalars.iter().find(|(load, _)| *load == e).map(|(_, t)| t.load([]));
+        known.unwrap_or(e)
+    });
+    let set = |(value, t): &(Expr, Arc<Tensor>)| {
+        let (tensor, value) = (t.symbol.clone(), value.clone());
+        Stmt::new(StmtKind::Store { tensor, indices: Vec::new(), value }, origin.clone())
+    };
+    // What is promised of positions comes first, so that there is an element.
+    let items = match replaced.kind() {
+        StmtKind::Seq(all) => all.clone(),
+        _ => vec![replaced],
+    };
+    let is_promise = |s: &Stmt| match s.kind() {
+        StmtKind::Assume { cond } => effects::loads(cond).is_empty(),
+        _ => false,
+    };
+    let first = items.iter().take_while(|s| is_promise(s)).count();
+    let all = items[..first].iter().cloned().chain(scalars.iter().map(set)).chain(items[first..].iter().cloned());
+    let body = scalars.iter().rev().fold(Stmt::seq(all, origin.clone()), |body, (_, tensor)| {
+        Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+    });
+    inner.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
+}
+
+/// Elements of the arrays at the iterator's position that loops inside read.
+fn used_inside(s: &Stmt, iter: &Symbol, arrays: &FxHashSet<Symbol>, inside: bool, out: &mut Vec<Expr>) {
+    if inside && !matches!(s.kind(), StmtKind::Assume { .. }) {
+        for e in access::exprs(s) {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(t, at) = e.kind()
+                    && arrays.contains(t)
+                    && matches!(at.as_slice(), [a] if matches!(a.index.kind(), ExprKind::Var(v) if v == iter))
+                    && !out.contains(e)
+                {
+                    out.push(e.clone());
+                }
+            });
+        }
+    }
+    let inside = inside || matches!(s.kind(), StmtKind::For { .. });
+    s.kind().children().into_iter().for_each(|s| used_inside(s, iter, arrays, inside, out));
+}
