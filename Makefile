@@ -61,7 +61,8 @@ race-polybench:
 
 peers:
 	python3 -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet numpy scipy torch "jax[cpu]" mkl
+	.venv-peers/bin/pip install --quiet numpy scipy torch "jax[cpu]" mkl opencv-python-headless \
+	    python-graphblas suitesparse-graphblas
 
 fuzz:
 	@tools/setup.sh

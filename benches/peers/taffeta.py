@@ -15,7 +15,8 @@ TRUST_ARRAYS = 1
 LEVELS = {
     name: kind
     for kind, name in enumerate(
-        "dense compressed singleton hashed bytemap bitmap banded ragged blocklist runlength packbits lower upper symmetric point".split()
+        "dense compressed singleton hashed bytemap bitmap banded ragged blocklist runlength packbits lower upper symmetric point "
+        "range offset squeezed sliced".split()
     )
 }
 DTYPES = {"float32": 11, "float64": 12, "int32": 3, "int64": 4, "uint8": 5, "uint16": 6, "bool": 0}
@@ -120,9 +121,9 @@ def drop_pages(array):
 
 
 class Entry:
-    """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in."""
+    """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in, for so many threads."""
 
-    def __init__(self, file, entry, schedule=None, sizes=(), statics=()):
+    def __init__(self, file, entry, schedule=None, sizes=(), statics=(), threads=None):
         folder = tempfile.mkdtemp(prefix="taffeta-peers-")
         command = [os.environ["TAFFETA"], "build", file, entry, "-o", folder, "--shared"]
         # `race.py --schedule` races another one in the place of the examples' own.
@@ -131,11 +132,15 @@ class Entry:
         for option, values in (("--size", dict(sizes)), ("--set", dict(statics))):
             for name, value in values.items():
                 command += [option, f"{name}={value}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.threads = int(threads or os.environ.get("OMP_NUM_THREADS", "2"))
+        environment = os.environ | {"OMP_NUM_THREADS": str(self.threads)}
+        made = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if made.returncode != 0:
+            raise RuntimeError(f"taffeta build {entry}: {made.stderr}")
         self.library = ctypes.CDLL(os.path.join(folder, f"libtaffeta_{entry}.so"))
         self.function = getattr(self.library, f"taffeta_{entry}")
         self.function.restype = ctypes.c_int
-        self.context = Context(abi=ABI, threads=int(os.environ.get("OMP_NUM_THREADS", "2")), site=-1, flags=TRUST_ARRAYS)
+        self.context = Context(abi=ABI, threads=self.threads, site=-1, flags=TRUST_ARRAYS)
 
     def bind(self, arguments, results):
         """A call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
@@ -152,7 +157,7 @@ class Entry:
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
             self.library.taffeta_ctx_release(context)
             self.context.abi, self.context.site, self.context.flags = ABI, -1, TRUST_ARRAYS
-            self.context.threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
+            self.context.threads = self.threads
             for result in results:
                 drop_pages(result)
 

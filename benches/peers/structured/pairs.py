@@ -1,20 +1,23 @@
 """Two sparse vectors in all formats: dot products and sums against merges by hand (`pairs.c`).
 
-Each format has a vector that suits it: lists elements here and there, blocks stretches, runs steps. Sums of a hashed vector are left out:
-it has no order to merge in.
+Each format has a vector that suits it: lists elements here and there, blocks stretches, runs steps. Sums of a hashed
+vector are left out: it has no order to merge in.
 """
 
 import ctypes
 import itertools
 import os
-import subprocess
 import tempfile
 
 import numpy as np
 
 from taffeta import Entry, Stored
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from .options import THREADS
+from .peers import compiled
+from .stored import short
+from .workload import Bar, Workload
+
 # So many that no branch predictor learns the coordinates by heart from one run to the next.
 N = 2_000_000
 PROGRAM = """def {name}(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64:
@@ -28,11 +31,9 @@ PROGRAM = """def {name}(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64
 class Vector(ctypes.Structure):
     """`vector` of pairs.c."""
 
-    _fields_ = [("n", ctypes.c_int64)] + [(name, ctypes.c_void_p) for name in ("one", "two", "three", "four", "bytes", "val")]
-
-
-def short(values):
-    return np.ascontiguousarray(values, np.int32)
+    _fields_ = [("n", ctypes.c_int64)] + [
+        (name, ctypes.c_void_p) for name in ("one", "two", "three", "four", "bytes", "val")
+    ]
 
 
 def points(rng):
@@ -87,32 +88,30 @@ def vectors(seed):
     made["BAND", "banded"] = [short([0, N // 2]), short([N // 4])], rng.random(N // 2)
     made["RAGGED", "ragged"] = [short([0, N // 3])], rng.random(N // 3)
     begin, end = stretches(rng)
-    made["VBL", "blocklist"] = [short([0, len(end)]), short(end), short(np.append(0, np.cumsum(end - begin)))], rng.random((end - begin).sum())
+    made["VBL", "blocklist"] = [
+        short([0, len(end)]),
+        short(end),
+        short(np.append(0, np.cumsum(end - begin))),
+    ], rng.random((end - begin).sum())
     last = np.append(np.flatnonzero(rng.random(N - 1) < 0.03) + 1, N)
     made["RLE", "runlength"] = [short([0, len(last)]), short(last)], rng.random(len(last))
     made["PACKBITS", "packbits"] = packbits(rng)
     return made
 
 
-def by_hand():
-    made = os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "pairs.so")
-    # Sums in their order, as without a schedule that vectorises them.
-    flags = "-O3 -march=native -fno-math-errno -shared -fPIC".split()
-    subprocess.run(["gcc", *flags, os.path.join(HERE, "pairs.c"), "-o", made], check=True)
-    return ctypes.CDLL(made)
-
-
-def workloads(workload):
-    """Workloads by name, made by `workload(name, bar=…)`."""
+def workloads():
+    if THREADS > 1:
+        return
     (made, others), library, folder = (vectors(0), vectors(1)), None, tempfile.mkdtemp(prefix="taffeta-peers-")
     for (a, b), (what, op) in itertools.product(itertools.product(made, made), (("dot", "*"), ("add", "+"))):
         if op == "+" and "hashed" in (a[1], b[1]):
             continue
 
-        def prepare(a=a, b=b, what=what, op=op):
+        def prepare(title, a=a, b=b, what=what, op=op):
             nonlocal library
-            library = library or by_hand()
-            work = workload(f"{what} {a[1]} {b[1]}", bar=1 / 1.2, tolerance=1e-9)
+            # Sums in their order, as without a schedule that vectorises them.
+            library = library or compiled("pairs.c", "-fno-math-errno")
+            work = Workload(title, (Bar(ratio=1 / 1.2),), 1e-9)
             given = (made, a), (others, b)
 
             def taffeta():
@@ -134,6 +133,6 @@ def workloads(workload):
                 return lambda: function(*arguments), lambda: found
 
             work.add("taffeta", taffeta)
-            return work.add("by hand", hand)
+            return work.add("C by hand", hand)
 
         yield f"{what} {a[1]} {b[1]}", prepare
