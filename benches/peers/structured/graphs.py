@@ -26,6 +26,7 @@ def triangles(name, a, bars):
     work.add("taffeta", lambda: taffeta("triangles", "auto"))
     work.add("taffeta, merge", lambda: taffeta("triangles", None))
     work.add(GALLOP, lambda: taffeta("triangles_gallop", "auto"))
+    work.add("taffeta, scattered", lambda: taffeta("triangles_scattered", "auto"))
     arguments = [ctypes.c_int64(a.shape[0]), *map(address, (a.indptr, a.indices, a.data))]
     in_c = lambda: LOOPS.triangles(*arguments)
     work.add("C by hand", lambda: (in_c, lambda: np.array(in_c())))
@@ -66,9 +67,10 @@ def workloads():
     blas = "graphblas, dot", "graphblas, rows"
     for name, a in (matrices.graphs() | {"skewed 20k, 300k": matrices.skewed(20_000, 300_000)}).items():
         yield f"triangles {name}", lambda name, a=a: triangles(name, one_way(a), (Bar(),))
-    gallops = Bar(GALLOP, ("taffeta, merge",), 2.0), Bar(GALLOP, blas)
+    gallops = Bar(GALLOP, ("taffeta, merge",), 2.0), Bar(GALLOP, blas), Bar("taffeta, scattered", blas)
     for power in (2, 4, 8):
         a = matrices.skewed(20_000, 300_000, power)
+        # (Nodes are the likelier to have many edges the smaller they are.)
         for way, edges in (("both ways", a), ("to hubs", one_way(a)), ("from hubs", one_way(a, False))):
             name = f"gallop skewed 20k, 300k, power {power}, {way}"
             yield name, lambda name, edges=edges: triangles(name, edges, gallops)

@@ -11,10 +11,10 @@ import numpy as np
 from taffeta import Stored
 
 from . import matrices
-from .options import OPTIONS, THREADS
+from .options import THREADS
 from .peers import in_c
 from .stored import csf, csr
-from .workload import entry, in_turn, judged
+from .workload import entry, in_turn, judged, look
 
 BAR = 0.85
 
@@ -46,7 +46,7 @@ class Gain:
             except Exception as e:  # noqa: BLE001 (as in races)
                 calls = {key: call for key, call in calls.items() if key[0] != system}
                 row["left_out"][system] = (str(e).splitlines() or [type(e).__name__])[0][:160]
-        rounds = in_turn(calls, OPTIONS.pairs)
+        rounds = in_turn(calls, {key: look(call) for key, call in calls.items()})
         for key in calls:
             row["systems"][f"{key[0]}, {key[1]} threads"] = {"seconds": statistics.median(r[key] for r in rounds)}
         gain = lambda r, system: r[system, 1] / r[system, THREADS]
