@@ -5,11 +5,12 @@
 //! keeps.
 //!
 //! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for
-//! accesses, [`copy`] for statements.
+//! accesses, [`copy`] for statements, [`fills`] for what is left of a statement where elements are not stored.
 
 pub mod check_finite;
 pub mod copy;
 pub mod dead;
+pub mod fills;
 mod float;
 pub mod hoist;
 pub mod rewrite_accesses;

@@ -79,6 +79,9 @@ pub(crate) struct Plan {
     pub separate: bool,
     /// Tensors that are computed again for want of memory.
     pub recomputed: FxHashSet<Symbol>,
+    /// Tensors that are computed again since they are needed where a parameter is stored, and a tape would be dense;
+    /// with that parameter.
+    pub scattered: FxHashMap<Symbol, Symbol>,
     /// Loops over segments.
     pub segments: FxHashSet<StmtId>,
     /// Copies of the state in a segment.

@@ -18,6 +18,7 @@
 //! | `jacobian` | all partial derivatives, by forward mode |
 //! | `program` | the interface of what comes out: seeds, results, names |
 //! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
+//! | `patterns` | tapes that are stored where a structured parameter is |
 //! | `pair` | the gradient as two programs, with the tape between them |
 //! | `tidy` | makes what comes out as short as a person would write it |
 //!
@@ -44,6 +45,7 @@ mod name_subexpressions;
 mod names;
 mod pair;
 mod partials;
+mod patterns;
 mod plan;
 mod program;
 mod recompute_policy;

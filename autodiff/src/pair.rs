@@ -131,7 +131,9 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     };
     let back = cleanup::run(&back, info);
     let mut read = effects::reads_by_others(&back.body);
-    read.extend(patterns(&back));
+    let kept = |p: &Param| read.contains(&p.tensor.symbol) || seeds.iter().any(|s| s.tensor.symbol == p.tensor.symbol);
+    let patterns = patterns(&back, &kept);
+    read.extend(patterns);
     let crossing: Vec<&Arc<Tensor>> = crossing.iter().filter(|t| read.contains(&t.symbol)).collect();
 
     let mut lengths = Lengths { func, found: Vec::new() };
@@ -174,9 +176,11 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     Ok(Pair { forward, backward, sources, results, lengths, explanation })
 }
 
-/// Parameters where what the program declares is stored: they have its index arrays.
-fn patterns(func: &Func) -> FxHashSet<Symbol> {
-    let mut patterns: FxHashSet<Pattern> = func.results.iter().filter_map(|t| t.format.pattern).collect();
+/// Parameters where what the program declares, gives or takes is stored: they have its index arrays. It takes the
+/// parameters that are kept.
+fn patterns(func: &Func, kept: &dyn Fn(&Param) -> bool) -> FxHashSet<Symbol> {
+    let taken = func.params.iter().filter(|p| kept(p)).map(|p| &p.tensor);
+    let mut patterns: FxHashSet<Pattern> = func.results.iter().chain(taken).filter_map(|t| t.format.pattern).collect();
     func.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
             patterns.extend(tensor.format.pattern);

@@ -16,7 +16,7 @@ use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
 use crate::memory;
 use crate::program::{self, Derived};
 use crate::request::Request;
-use crate::{cleanup, segments};
+use crate::{cleanup, patterns, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
@@ -117,12 +117,30 @@ struct Attempt {
 impl Attempt {
     fn made(&self, task: &Task<'_, '_>) -> Result<Planned, Diagnostics> {
         let sizes = &task.request.sizes;
-        let Derived { func: whole, info, mut residuals } =
-            program::run(task.request, task.calls, &self.func, &self.plan)?;
-        residuals.iter_mut().for_each(|r| r.amount = memory::number(&r.bytes(), sizes));
-        let func = cleanup::run(&whole, &info);
-        let peak = memory::peak(&func, sizes);
-        Ok(Planned { func, whole, info, residuals, peak, notes: self.notes.clone() })
+        let mut plan = self.plan.clone();
+        loop {
+            let Derived { func: whole, info, mut residuals } =
+                program::run(task.request, task.calls, &self.func, &plan)?;
+            let func = cleanup::run(&whole, &info);
+            let patterns = patterns::find(&func);
+            let known = plan.scattered.len();
+            for r in residuals.iter_mut().filter(|r| r.home == Home::Program) {
+                let scattered = patterns.scattered.iter().find(|(t, _)| *t == r.kept.symbol);
+                if let Some((_, of)) = scattered.filter(|_| r.decision == Decision::Tape) {
+                    plan.scattered.insert(r.tensor.symbol.clone(), of.clone());
+                }
+                if let Some(of) = patterns.of(&r.kept.symbol) {
+                    r.why.push_str(&format!("; where `{of}` is stored"));
+                }
+            }
+            if plan.scattered.len() > known {
+                continue;
+            }
+            let [whole, func] = [whole, func].map(|f| patterns.apply(&f));
+            residuals.iter_mut().for_each(|r| r.amount = memory::number(&r.bytes(), sizes));
+            let peak = memory::peak(&func, sizes);
+            return Ok(Planned { func, whole, info, residuals, peak, notes: self.notes.clone() });
+        }
     }
 }
 

@@ -68,6 +68,9 @@ fn given(facts: &Facts<'_>, symbol: &Symbol, plan: &Plan) -> Option<String> {
     if plan.states.contains(symbol) {
         return Some("the state of a loop that runs in segments".into());
     }
+    if let Some(of) = plan.scattered.get(symbol) {
+        return Some(format!("it is needed where `{of}` is stored alone, and a tape of it cannot be stored there"));
+    }
     plan.recomputed.contains(symbol).then(|| "a tape of it is more than the budget has room for".into())
 }
 

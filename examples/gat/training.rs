@@ -1,4 +1,4 @@
-//! The training loop around `train.ft`: a graph, and the state that goes from one step to the next.
+//! The training loop around `train.ft` and `sparse.ft`: a graph, and the state that goes from one step to the next.
 
 #[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
 #[path = "../support/adam.rs"]
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::error::Error;
 use std::path::Path;
-use taffeta::{Call, Function, Options, Program, StaticValue};
+use taffeta::{Call, Function, Options, Program, Sparse, StaticValue};
 
 /// Different words of Cora, and of a made graph.
 const WORDS: usize = 1433;
@@ -24,6 +24,9 @@ pub struct Graph {
     /// The neighbours of node i, and itself, are `origin[first[i]..first[i + 1]]`.
     first: Array1<i32>,
     origin: Array1<i32>,
+    /// What each word weighs in its node, and a 1 for each neighbour, as matrices have them.
+    weights: Vec<f32>,
+    ones: Vec<f32>,
     labels: Array1<i32>,
     words: usize,
     classes: usize,
@@ -94,12 +97,40 @@ impl Graph {
         if labels.iter().any(|c| *c < 0) || known + test > n {
             return Err("the classes of some nodes are not known".into());
         }
-        Ok(Graph { start, word, first, origin, labels: Array1::from(labels), words, classes, known, test })
+        let of = |i: usize| (start[i + 1] - start[i]) as usize;
+        let weights = (0..n).flat_map(|i| std::iter::repeat_n(1.0 / of(i) as f32, of(i))).collect();
+        let (ones, labels) = (vec![1.0; origin.len()], Array1::from(labels));
+        Ok(Graph { start, word, first, origin, weights, ones, labels, words, classes, known, test })
     }
 
-    fn pass<'f, 'a>(&'a self, call: Call<'f, 'a>) -> Call<'f, 'a> {
-        let call = call.input("start", self.start.view()).input("word", self.word.view());
-        call.input("first", self.first.view()).input("origin", self.origin.view())
+    /// The words of all nodes and the edges between them, as matrices by rows.
+    fn matrices(&self) -> Result<[Sparse<'_>; 2], Box<dyn Error>> {
+        let n = self.labels.len();
+        let lists = [&self.start, &self.word, &self.first, &self.origin].map(|list| list.as_slice());
+        let [Some(start), Some(word), Some(first), Some(origin)] = lists else {
+            return Err("the arrays of a graph are contiguous".into());
+        };
+        let words = Sparse::csr(start, word, &self.weights, [n, self.words]);
+        Ok([words, Sparse::csr(first, origin, &self.ones, [n, n])])
+    }
+}
+
+/// How the program has the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `train.ft`: lists of edges and of words.
+    Lists,
+    /// `sparse.ft`: matrices in csr.
+    Matrices,
+}
+
+impl Form {
+    /// The file of the program, in the folder of examples.
+    pub fn file(self) -> &'static str {
+        match self {
+            Form::Lists => "gat/train.ft",
+            Form::Matrices => "gat/sparse.ft",
+        }
     }
 }
 
@@ -143,9 +174,11 @@ pub struct Plan {
     pub drop: f32,
 }
 
-/// The entries of `train.ft`, compiled for a graph.
+/// The entries of a program, compiled for a graph.
 pub struct Trainer<'p> {
     graph: &'p Graph,
+    /// As the program has it, unless it has lists.
+    matrices: Option<[Sparse<'p>; 2]>,
     plan: &'p Plan,
     init: Function,
     step: Function,
@@ -163,12 +196,12 @@ pub struct Course {
 }
 
 impl<'p> Trainer<'p> {
-    /// Compiles the program.
+    /// Compiles the program of that form.
     ///
     /// # Errors
     ///
     /// None that is not a fault of Taffeta.
-    pub fn new(program: &Program, graph: &'p Graph, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
+    pub fn new(form: Form, program: &Program, graph: &'p Graph, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
         let sizes =
             [("feats", graph.words), ("heads", plan.heads), ("hidden", plan.hidden), ("classes", graph.classes)];
         let (mut statics, mut sized) = (Options::default(), Options::default());
@@ -176,13 +209,27 @@ impl<'p> Trainer<'p> {
             statics = statics.set(name, StaticValue::Int(value as i128));
             sized = sized.size(name, value as i64);
         }
+        let matrices = if form == Form::Matrices { Some(graph.matrices()?) } else { None };
         Ok(Trainer {
             graph,
+            matrices,
             plan,
             init: program.compile("init", &statics)?,
             step: program.compile("step", &sized.clone().schedule("fast"))?,
             classify: program.compile("classify", &sized)?,
         })
+    }
+
+    /// Gives the graph to a program.
+    fn pass<'f, 'a>(&'a self, call: Call<'f, 'a>) -> Call<'f, 'a> {
+        let graph = self.graph;
+        match &self.matrices {
+            Some([words, edges]) => call.sparse("words", words).sparse("edges", edges),
+            None => {
+                let call = call.input("start", graph.start.view()).input("word", graph.word.view());
+                call.input("first", graph.first.view()).input("origin", graph.origin.view())
+            }
+        }
     }
 
     /// Trains from scratch.
@@ -204,14 +251,14 @@ impl<'p> Trainer<'p> {
         let start = std::time::Instant::now();
         let mut losses = Vec::new();
         for epoch in 1..=plan.epochs {
-            let call = graph.pass(self.step.call()).input("labels", graph.labels.view());
+            let call = self.pass(self.step.call()).input("labels", graph.labels.view());
             let call = call.scalar("known", graph.known as i32).scalar("t", epoch as i32).scalar("rate", plan.rate);
             let call = call.scalar("decay", plan.decay).scalar("drop", plan.drop);
             let call = call.scalar("seed", 1_000_000 * (seed + 1) + epoch as i64);
             losses.push(f64::from(adam::change(call, &mut network).run()?.scalar::<f32>("l")?));
         }
         let seconds = start.elapsed().as_secs_f64() / plan.epochs as f64;
-        let guessed = adam::read(graph.pass(self.classify.call()), &network).run()?.array::<i64>("out")?;
+        let guessed = adam::read(self.pass(self.classify.call()), &network).run()?.array::<i64>("out")?;
         let tested = graph.labels.len() - graph.test;
         let right = guessed.iter().zip(&graph.labels).skip(tested).filter(|(a, b)| **a == i64::from(**b)).count();
         Ok(Course { losses, accuracy: right as f64 / graph.test as f64, seconds })

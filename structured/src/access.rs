@@ -2,18 +2,9 @@
 //! rewritten, as if it were loaded. So what drives a loop, is located, or is not stored, is asked of both alike.
 
 use rustc_hash::FxHashMap;
+pub(crate) use taffeta_analysis::pass::fills::target;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind};
-
-/// The element that a statement writes, as a load.
-pub(crate) fn target(s: &Stmt) -> Option<Expr> {
-    match s.kind() {
-        StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
-            Some(Expr::load(tensor, indices.clone(), value.dtype()))
-        }
-        _ => None,
-    }
-}
 
 /// The expressions that stand directly in a statement; of what it writes, the element in the place of its indices.
 pub(crate) fn exprs(s: &Stmt) -> Vec<Expr> {

@@ -12,7 +12,6 @@
 //! - `levels/`: one file for each kind of level: its arrays, how they are made, and how a fibre is traversed;
 //! - `coordinates`: what levels store of an element's indices, and the order of elements that follows from it;
 //! - `looplet`: what a fibre is made of, in the order of its coordinates, as plain data;
-//! - `rewrite`: what is left of a statement where elements are not stored;
 //! - `layout`: which arrays a tensor consists of, and what they are called;
 //! - `lower`: loops, one after the other from the outside in. The body of a loop stays an ordinary statement: an access
 //!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
@@ -38,7 +37,6 @@ mod lent;
 mod levels;
 mod looplet;
 mod lower;
-mod rewrite;
 mod stored;
 
 pub use explain::{Explained, Operand, Part, Visited};

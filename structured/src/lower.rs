@@ -36,11 +36,11 @@ use crate::access;
 use crate::explain::{self, Explained};
 use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
-use crate::rewrite;
 use cursor::{Cursor, PATH, above, path, shift_of};
 use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_analysis::pass::fills;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::tidy;
@@ -97,7 +97,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         return Err(Diagnostics(pass.found));
     }
     let seeks = explain::seeks(&body, 1);
-    let body = pass.balanced(&pass.named(&rewrite::settled(&body)));
+    let body = pass.balanced(&pass.named(&fills::settled(&body)));
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let mut explained: Vec<Explained> = Vec::new();

@@ -2,7 +2,9 @@
 //! where something is stored.
 
 use std::collections::BTreeMap;
+use taffeta_ast::gradient::Tape;
 use taffeta_ast::interp::{Inputs, run};
+use taffeta_ast::stmt::Role;
 use taffeta_ast::{Buffer, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Value, print};
 use taffeta_autodiff::{Kind, Request, differentiate};
 use taffeta_structured::lower;
@@ -70,6 +72,46 @@ const VECTORS: [(&str, &str); 6] = [
     ),
 ];
 
+/// Programs whose backward pass needs what is made in loops over a matrix; and whether that can be stored where the
+/// matrix is.
+const TAPED: [(&str, bool, &str); 7] = [
+    (
+        "a product of three",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            y[i] += A[i, j] * x[i] * z[j]\n    return y\n",
+    ),
+    (
+        "by columns",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(m):\n        for i in range(n):\n            y[i] += z[j] * (A[i, j] * x[i])\n    return y\n",
+    ),
+    (
+        "what an element is multiplied by",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            t = x[i] + z[j]\n            t += x[i] * z[j]\n            y[i] += A[i, j] * t\n    return y\n",
+    ),
+    (
+        "a chain",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            t = x[i] * z[j]\n            u = t * t * x[i]\n            y[i] += A[i, j] * u * t\n    return y\n",
+    ),
+    (
+        "a branch",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            if A[i, j] != 0.0:\n                t = x[i] * z[j] + A[i, j]\n                y[i] += t * t * z[j]\n    return y\n",
+    ),
+    (
+        "three loops",
+        true,
+        "def f(A: f64[n, m]FORMAT, x: f64[n, k], z: f64[m, k]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            for l in range(k):\n                y[i] += A[i, j] * x[i, l] * z[j, l]\n    return y\n",
+    ),
+    (
+        "everywhere",
+        false,
+        "def f(A: f64[n, m]FORMAT, x: f64[n], z: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            t = x[i] * z[j]\n            y[i] += t * t + A[i, j] * t\n    return y\n",
+    ),
+];
+
 fn gradient(func: &Func) -> Func {
     derivative(Kind::Vjp, func)
 }
@@ -79,8 +121,15 @@ fn derivative(kind: Kind, func: &Func) -> Func {
     differentiate(&Request::new(kind, "df", func, &wrt)).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
+/// The gradient with respect to everything.
+fn taped(tape: Tape, func: &Func) -> Func {
+    let wrt: Vec<String> = func.params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
+    let request = Request { tape, ..Request::new(Kind::Vjp, "df", func, &wrt) };
+    differentiate(&request).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
 /// The gradient of the program with respect to dense elements, summed where one value stands for several, is that of
-/// the structured one.
+/// the structured one; so are the others.
 fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
     let mut random = random::Random(seed);
     let sizes: BTreeMap<String, i64> =
@@ -109,9 +158,11 @@ fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
     }
     let of = |func: &Func, params: &[Value]| {
         let inputs = Inputs { sizes: sizes.clone(), params: params.to_vec() };
-        run(func, &inputs).unwrap_or_else(|e| panic!("{e}\n{text}")).results[0].clone()
+        run(func, &inputs).unwrap_or_else(|e| panic!("{e}\n{text}")).results
     };
     let (found, whole) = (of(structured, &params), of(dense, &densely));
+    assert_eq!(found[1..], whole[1..], "seed {seed}\n{text}");
+    let (found, whole) = (&found[0], &whole[0]);
     let a = params.iter().find(|v| v.places().is_some()).expect("a structured one");
     let (places, shape) = (a.places().expect("it is one"), a.shape());
     assert_eq!(found.places().map(|p| &p.indices), Some(&places.indices), "{text}");
@@ -200,4 +251,58 @@ fn of_matrices_in_every_format() {
     let (compared, refused) = all(2, &MATRICES);
     let why: Vec<&String> = refused.keys().filter(|m| !m.contains("not ordered")).collect();
     assert!(compared > 500 && why.is_empty(), "{compared} {refused:#?}");
+}
+
+/// Whether each tape over more than one dimension is stored where a parameter is.
+fn tapes(func: &Func) -> Vec<bool> {
+    let mut out = Vec::new();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && tensor.role == Role::Tape
+            && tensor.ndim() > 1
+        {
+            out.push(!tensor.format.is_dense());
+        }
+    });
+    out
+}
+
+/// Whatever is kept, gradients are the same; what is needed where a parameter is stored is kept there.
+#[test]
+fn with_tapes_in_every_format() {
+    let (mut compared, mut kept) = (0, BTreeMap::<&str, [usize; 2]>::new());
+    let mut refused: Vec<String> = Vec::new();
+    for format in random::formats(2).into_iter().filter(|f| !f.is_dense()) {
+        for (name, sparsely, text) in TAPED {
+            // (Halves of matrices are those of square ones.)
+            let square = |text: &str| text.replace("n, m]", "n, n]").replace("f64[m", "f64[n").replace("(m)", "(n)");
+            let text = if format.squares().next().is_some() { square(text) } else { text.to_string() };
+            let with = |format: &str| elaborate(&text.replace("FORMAT", format));
+            let dense = taped(Tape::None, &with(""));
+            for tape in [Tape::All, Tape::None] {
+                let logical = taped(tape.clone(), &with(&format!(" @ {format}")));
+                let text = format!("{name}, {format}\n{}", print::func(&logical));
+                let own = tapes(&logical);
+                assert!(!sparsely || own.iter().all(|stored| *stored), "{text}");
+                assert!(tape == Tape::All || own.is_empty(), "{text}");
+                let count = kept.entry(name).or_default();
+                own.iter().for_each(|stored| count[usize::from(*stored)] += 1);
+                for seed in 0..4 {
+                    as_dense(&logical, &dense, seed, &text);
+                }
+                match lower(&logical) {
+                    Ok(lowered) => {
+                        taffeta_ast::validate::dense(&lowered.func).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+                        (0..4).for_each(|seed| equal(&logical, &lowered, seed));
+                        compared += 1;
+                    }
+                    Err(found) => refused.extend(found.0.into_iter().map(|d| d.message)),
+                }
+            }
+        }
+    }
+    let why: Vec<&String> = refused.iter().filter(|m| !m.contains("not ordered")).collect();
+    assert!(compared > 500 && why.is_empty(), "{compared} {refused:#?}");
+    let none = |name: &str| !matches!(name, "three loops" | "everywhere");
+    assert!(kept.iter().all(|(name, [_, stored])| none(name) == (*stored > 50)), "{kept:?}");
 }

@@ -2,7 +2,7 @@
 //! differences agree in every format, in C, along what is stored.
 
 use itertools::Itertools as _;
-use taffeta::{Gradient, Options, Program, Sampling, Verdict, check_gradient};
+use taffeta::{Gradient, Options, Program, Sampling, Tape, Verdict, check_gradient};
 
 const PROGRAMS: &str = "
 def dot(A: f64[n, n] @ FORMAT, B: f64[n, n] @ pattern(A)) -> f64:
@@ -27,9 +27,34 @@ def sampled(A: f64[n, n] @ FORMAT, x: f64[n, k], y: f64[n, k]) -> f64[n, n] @ pa
                 B[i, j] += A[i, j] * x[i, l] * y[j, l]
     return B
 
+def scores(M: f64[n, n] @ FORMAT, x: f64[n, k], y: f64[n, k]) -> f64:
+    S: f64[n, n] @ pattern(M) = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            near = 0.0
+            for l in range(k):
+                near += x[i, l] * y[j, l]
+            S[i, j] += M[i, j] * near
+            for l in range(k):
+                S[i, j] += M[i, j] * x[i, l] * y[j, l]
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            t = 0.1 * S[i, j]
+            s += M[i, j] * exp(t) * near_one(t * t)
+    return s
+
+def near_one(x):
+    return 1.0 / (1.0 + x * x)
+
 gradient = grad(cubes, wrt=[\"A\"])
+kept = grad(cubes, wrt=[\"A\"], tape=\"all\")
+again = grad(cubes, wrt=[\"A\"], tape=\"none\")
 
 product = jvp(gradient, wrt=[\"A\"])
+product_kept = jvp(kept, wrt=[\"A\"])
+product_again = jvp(again, wrt=[\"A\"])
+twice = vjp(kept, wrt=[\"A\"], tape=\"all\")
 
 def by_hand(A: f64[n, n] @ FORMAT, x: f64[n], T: f64[n, n] @ pattern(A)) -> f64[n, n] @ pattern(A):
     H = zeros((n, n), f64)
@@ -73,23 +98,40 @@ fn program(format: &str) -> Program {
 #[test]
 fn all_modes_agree_along_what_is_stored() {
     for (format, entry) in FORMATS.into_iter().cartesian_product(["dot", "sampled", "gradient"]) {
-        let (program, options, name) = (program(format), Options::default(), format!("{entry}, {format}"));
-        let signature = program.compile(entry, &options).unwrap_or_else(|e| panic!("{name}: {e}")).signature().clone();
-        let dense = |p: &str| !matches!(p, "A" | "B");
-        let given = signature.params().map(|p| {
-            let text =
-                if dense(&p.name) { format!("randn(seed={})", p.name.len()) } else { matrix(format).to_string() };
-            (p.name.clone(), text)
-        });
-        let sizes = signature.sizes.iter().filter(|s| s.name == "k").map(|s| (s.name.clone(), 2)).collect_vec();
-        let inputs = taffeta::inputs::read(&signature, &given.collect_vec(), &sizes);
-        let inputs = inputs.unwrap_or_else(|e| panic!("{name}: {:?}", e[0].diagnostic));
-        let sampling = Sampling::default().rounds(2);
-        let checks = check_gradient(&program, entry, &options, &inputs, &sampling);
-        for check in checks.unwrap_or_else(|e| panic!("{name}: {e}")) {
-            assert_eq!(check.verdict(), Verdict::Agrees, "{name}: {:?}", check.worst());
-            assert!(check.directions.len() >= 4, "{name}");
-        }
+        agree(format, entry, Tape::Auto);
+    }
+}
+
+/// The same where the backward pass has all values on tapes, and where it has none.
+#[test]
+fn all_modes_agree_whatever_is_kept() {
+    for format in FORMATS {
+        agree(format, "scores", Tape::All);
+        agree(format, "sampled", Tape::All);
+    }
+    for format in ["csr", "coo", "bcsr(2, 3)"] {
+        agree(format, "scores", Tape::None);
+    }
+}
+
+fn agree(format: &str, entry: &str, tape: Tape) {
+    let (program, name) = (program(format), format!("{entry}, {format}"));
+    let options = Options::default().gradient(Gradient::default().tape(tape));
+    let plain = Options::default();
+    let signature = program.compile(entry, &plain).unwrap_or_else(|e| panic!("{name}: {e}")).signature().clone();
+    let dense = |p: &str| !matches!(p, "A" | "B" | "M");
+    let given = signature.params().map(|p| {
+        let text = if dense(&p.name) { format!("randn(seed={})", p.name.len()) } else { matrix(format).to_string() };
+        (p.name.clone(), text)
+    });
+    let sizes = signature.sizes.iter().filter(|s| s.name == "k").map(|s| (s.name.clone(), 2)).collect_vec();
+    let inputs = taffeta::inputs::read(&signature, &given.collect_vec(), &sizes);
+    let inputs = inputs.unwrap_or_else(|e| panic!("{name}: {:?}", e[0].diagnostic));
+    let sampling = Sampling::default().rounds(2);
+    let checks = check_gradient(&program, entry, &options, &inputs, &sampling);
+    for check in checks.unwrap_or_else(|e| panic!("{name}: {e}")) {
+        assert_eq!(check.verdict(), Verdict::Agrees, "{name}: {:?}", check.worst());
+        assert!(check.directions.len() >= 4, "{name}");
     }
 }
 
@@ -135,9 +177,12 @@ fn second_derivatives_are_in_the_pattern() {
             let inputs = inputs.unwrap_or_else(|e| panic!("{format}: {:?}", e[0].diagnostic));
             function.run(inputs.values, &inputs.sizes, 1).unwrap_or_else(|e| panic!("{format}: {e}")).results[0].clone()
         };
-        let (found, expected) = (run("product", "A.tangent"), run("by_hand", "T"));
+        let expected = run("by_hand", "T");
         assert!(expected.places().is_some_and(|p| p.indices.len() >= 8), "{format}: {expected}");
-        assert_eq!(found, expected, "{format}");
+        let products = ["product", "product_kept", "product_again"].map(|entry| (entry, "A.tangent"));
+        for (entry, direction) in products.into_iter().chain([("twice", "A.grad.grad")]) {
+            assert_eq!(run(entry, direction), expected, "{entry}, {format}");
+        }
     }
 }
 

@@ -48,7 +48,17 @@ fn digits_are_learned() {
 
 #[test]
 fn classes_of_nodes_are_learned() {
-    let program = program("gat/train.ft");
+    learned(gat::Form::Lists);
+}
+
+/// The same network over sparse matrices is as good.
+#[test]
+fn classes_of_nodes_are_learned_over_sparse_matrices() {
+    learned(gat::Form::Matrices);
+}
+
+fn learned(form: gat::Form) {
+    let program = program(form.file());
     let made = gat::Graph::made(600, 7).expect("it is made");
     let mut cases = vec![("made", made, 1.9, 0.6)];
     match gat::Graph::cora(&data()).expect("Cora is readable") {
@@ -57,7 +67,7 @@ fn classes_of_nodes_are_learned() {
     }
     for (name, graph, most, least) in cases {
         let plan = gat::Plan { heads: 8, hidden: 8, epochs: 30, rate: 0.005, decay: 5e-4, drop: 0.6 };
-        let trainer = gat::Trainer::new(&program, &graph, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let trainer = gat::Trainer::new(form, &program, &graph, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
         let course = trainer.train(1).unwrap_or_else(|e| panic!("{name}: {e}"));
         let last = course.losses[plan.epochs - 1];
         assert!(

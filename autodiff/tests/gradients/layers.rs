@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// From data and facts to the whole; `reverse` is a folder.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "memory",
     "request",
     "data",
@@ -25,6 +25,7 @@ const ORDER: [&str; 27] = [
     "check",
     "cleanup",
     "program",
+    "patterns",
     "segments",
     "plan",
     "explain",

@@ -11,10 +11,9 @@
 
 use super::cursor::PATH;
 use super::{Lower, Scope, load, loads};
-use crate::rewrite;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_analysis::pass::substitute;
+use taffeta_analysis::pass::{fills, substitute};
 use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::definitions;
 use taffeta_ast::stmt::Role;
@@ -71,7 +70,7 @@ impl Lower {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
         };
-        rewrite::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
+        fills::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
     }
 }
 

@@ -6,8 +6,8 @@ use super::{Lower, Scope, guarded, known, loads};
 use crate::access;
 use crate::levels::Above;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
-use crate::rewrite;
 use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_analysis::pass::fills;
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::{self, Poly};
@@ -207,7 +207,7 @@ impl Lower {
                 tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
             })
         };
-        rewrite::run(body, &self.carried, &fill, &|s, element| self.outside(s, element))
+        fills::run(body, &self.carried, &fill, &|s, element| self.outside(s, element))
     }
 
     /// The body at a coordinate whose position is computed.

@@ -1,6 +1,6 @@
 //! Operands that are evaluated under a condition: where what they need is asked for by statements (a search that may be
 //! out of range, or a check whose condition needs one), they are evaluated in a branch. Which of them it is does not
-//! follow from a fill, so the value is none either ([`crate::rewrite`]).
+//! follow from a fill, so the value is none either ([`taffeta_analysis::pass::fills`]).
 //!
 //! ```text
 //! s += A[j + 1] if j + 1 < n else 0.0

@@ -17,11 +17,10 @@
 //! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
 //! [`of_fill`], and becomes a constant in the end ([`settled`]).
 
-use crate::access;
+use super::substitute;
+use crate::query::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;
-use taffeta_analysis::pass::substitute;
-use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
@@ -43,8 +42,18 @@ fn value_of(e: &Expr) -> Option<Literal> {
     }
 }
 
+/// The element that a statement writes, as a load: it is looked at, and rewritten, as if it were one.
+pub fn target(s: &Stmt) -> Option<Expr> {
+    match s.kind() {
+        StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
+            Some(Expr::load(tensor, indices.clone(), value.dtype()))
+        }
+        _ => None,
+    }
+}
+
 /// The statement in which values of the fill are constants as others.
-pub(crate) fn settled(s: &Stmt) -> Stmt {
+pub fn settled(s: &Stmt) -> Stmt {
     substitute::rebuild(s, &mut |e| match value_of(&e) {
         // Raw: what is constant by itself is the program's own, and is not computed with here.
         Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
@@ -99,7 +108,7 @@ impl<'f> Rewriter<'f> {
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
 /// `around`: scalars that stand for one value each, and are declared around the statement.
-pub(crate) fn run(
+pub fn run(
     s: &Stmt,
     around: &[Symbol],
     fill: &dyn Fn(&Expr) -> Option<Literal>,
@@ -113,7 +122,7 @@ pub(crate) fn run(
 
 /// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
 /// where these expressions are elements that are not stored.
-pub(crate) fn is_carried(
+pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     rest: &[Stmt],
     fill: &dyn Fn(&Expr) -> Option<Literal>,
@@ -130,7 +139,7 @@ pub(crate) fn is_carried(
 
 impl Rewriter<'_> {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        if let Some(element) = access::target(s)
+        if let Some(element) = target(s)
             && let Some(fill) = (self.fill)(&element)
         {
             return self.written_outside(s, &element, fill);

@@ -1,0 +1,345 @@
+//! Tapes that are stored where a structured parameter is.
+//!
+//! A value that is made in loops over the coordinates of a structured tensor has a version for every coordinate, and
+//! is needed where something is stored alone. Its tape is then stored there too: it takes as many elements as the
+//! tensor, is written and read along what that stores, and is of the fill elsewhere, as the value was.
+//!
+//! before
+//! ```text
+//! part.tape = empty((n, m), f64)
+//! for i in range(n):
+//!     for j in range(m):
+//!         part.tape[i, j] = A[i, j] * x[j]
+//!         y[i] += part.tape[i, j] * part.tape[i, j]
+//! ```
+//! after
+//! ```text
+//! part.tape: f64[n, m] @ pattern(A, drop=True) = empty((n, m), f64)
+//! ```
+//!
+//! **Legal when** for every access `T[.., i, .., j, ..]` to the tape, in the body of the loop in which `i` and `j` are
+//! known, by the algebra of fills ([`fills`]) with `A[i, j]`, and all that is stored where `A` is, not stored:
+//! 1. what is written into the tape there is of the fill, or leaves 0 as it is: then it is 0 wherever it is read; or
+//! 2. nothing that is read of the tape there is left: then it does not matter what it is. What is computed for another
+//!    such tape does not count.
+//!
+//! Both are asked of the whole gradient, forward pass and backward pass, and of all tapes at once: those that fail are
+//! taken out until none does. The first holds by induction on the statements that are executed, and what has to do
+//! with the second never reaches anything else.
+//!
+//! A tape that has further dimensions besides (an iteration of another loop, elements of its own) would be dense in
+//! them, which no format over the pattern of another tensor is; and where one value stands for several elements, a
+//! tape has a value for each all the same. What is declared in loops is computed again instead, whatever `tape=` says
+//! ([`Patterns::scattered`]); a copy stays dense.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use taffeta_analysis::pass::{fills, rewrite_accesses};
+use taffeta_analysis::query::effects;
+use taffeta_ast::format::Pattern;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
+
+/// Where tapes of a gradient are stored.
+#[derive(Default)]
+pub(crate) struct Patterns {
+    stored: Vec<Place>,
+    /// Tapes that are needed where a parameter is stored, and cannot be stored there; with that parameter.
+    pub scattered: Vec<(Symbol, Symbol)>,
+}
+
+/// A tape that is needed where a parameter is stored alone, or is 0 elsewhere.
+#[derive(Clone)]
+struct Place {
+    tape: Arc<Tensor>,
+    of: Arc<Tensor>,
+    /// The dimension of the tape for each dimension of the parameter.
+    dims: Vec<usize>,
+}
+
+/// Where tapes can be stored. Dense programs have none to think about.
+pub(crate) fn find(func: &Func) -> Patterns {
+    let leaders: Vec<&Arc<Tensor>> = leaders(func);
+    if leaders.is_empty() {
+        return Patterns::default();
+    }
+    let accesses = Accesses::new(func);
+    let mut out = Patterns::default();
+    for of in leaders {
+        let Some(pattern) = of.format.pattern else { continue };
+        let mut places: Vec<Place> = Vec::new();
+        for (tape, uses) in &accesses.tapes {
+            places.extend(accesses.candidates(of, pattern, tape, uses));
+        }
+        let search = Search { accesses: &accesses, pattern };
+        let zero = search.lasting(&places, &|place, all| search.is_zero(place, all));
+        let rest: Vec<Place> = places.iter().filter(|p| !zero.iter().any(|z| z.is(p))).cloned().collect();
+        let unread = search.lasting(&rest, &|place, all| search.is_unread(place, all, &zero));
+        for place in zero.into_iter().chain(unread) {
+            out.note(place);
+        }
+    }
+    let stored: FxHashSet<&Symbol> = out.stored.iter().map(|p| &p.tape.symbol).collect();
+    out.scattered.retain(|(t, _)| !stored.contains(t));
+    out
+}
+
+impl Patterns {
+    /// The first place that is found is taken.
+    fn note(&mut self, place: Place) {
+        let t = &place.tape;
+        let fits = |(d, size): (&usize, &Expr)| poly::equal(&t.shape[*d], size) == Some(true);
+        if !place.dims.iter().zip(&place.of.shape).all(fits) {
+            return;
+        }
+        if t.ndim() > place.of.ndim() || !place.of.format.is_injective() {
+            self.scattered.push((t.symbol.clone(), place.of.symbol.clone()));
+        } else if self.stored.iter().all(|p| p.tape.symbol != t.symbol) {
+            self.stored.push(place);
+        }
+    }
+
+    /// The program whose tapes are stored there.
+    pub fn apply(&self, func: &Func) -> Func {
+        self.stored.iter().fold(func.clone(), |func, place| func.with_body(place.apply(&func.body)))
+    }
+
+    /// The parameter where a tape is stored, if it is.
+    pub fn of(&self, tape: &Symbol) -> Option<&Symbol> {
+        self.stored.iter().find(|p| p.tape.symbol == *tape).map(|p| &p.of.symbol)
+    }
+}
+
+impl Place {
+    fn is(&self, other: &Place) -> bool {
+        self.tape.symbol == other.tape.symbol && self.dims == other.dims
+    }
+
+    /// The tape, with the dimensions of the parameter.
+    fn declaration(&self) -> Arc<Tensor> {
+        let (shape, format) = (self.of.shape.clone(), self.of.format.derivative());
+        Arc::new(Tensor { shape, format, ..(*self.tape).clone() })
+    }
+
+    fn apply(&self, body: &Stmt) -> Stmt {
+        let own = &self.tape.symbol;
+        let names = [(own.clone(), own.clone())].into_iter().collect();
+        let indices = |at: Vec<Access>| self.dims.iter().map(|d| at[*d].clone()).collect();
+        redeclared(&rewrite_accesses::run(body, &names, &indices), &self.declaration())
+    }
+
+    /// What of the indices of an access to the tape is an element of the parameter.
+    fn element<'e>(&self, at: &'e [Access]) -> Vec<&'e Expr> {
+        self.dims.iter().map(|d| &at[*d].index).collect()
+    }
+
+    /// Whether an expression is an access to the tape there.
+    fn reads(&self, e: &Expr, there: &[&Expr]) -> bool {
+        matches!(e.kind(), ExprKind::Load(t, at) if *t == self.tape.symbol && self.element(at) == there)
+    }
+}
+
+fn redeclared(s: &Stmt, new: &Arc<Tensor>) -> Stmt {
+    match s.kind() {
+        StmtKind::VarDef { tensor, body } if tensor.symbol == new.symbol => {
+            s.with_kind(StmtKind::VarDef { tensor: new.clone(), body: body.clone() })
+        }
+        _ => s.map(&mut |s| redeclared(s, new), &mut Expr::clone),
+    }
+}
+
+/// The parameters that patterns are of.
+fn leaders(func: &Func) -> Vec<&Arc<Tensor>> {
+    let mut seen: FxHashSet<Pattern> = FxHashSet::default();
+    let params = func.params.iter().map(|p| &p.tensor).filter(|t| !t.format.is_dense());
+    params.filter(|t| t.format.pattern.is_some_and(|p| seen.insert(p))).collect()
+}
+
+/// An access to a tape.
+struct Use {
+    at: Vec<Access>,
+    /// Loops around it, outermost first: iterators and bodies.
+    loops: Vec<(Symbol, Stmt)>,
+}
+
+impl Use {
+    /// The body of the loop in which these indices are known.
+    fn known(&self, indices: &[&Expr]) -> Option<&Stmt> {
+        let binds = |iter: &Symbol| indices.iter().any(|e| effects::mentions(e, &[iter]));
+        let innermost = self.loops.iter().rev().find(|(iter, _)| binds(iter));
+        innermost.filter(|_| indices.iter().all(|e| effects::loads(e).is_empty())).map(|(_, body)| body)
+    }
+}
+
+/// The structured tensors of a program, and all accesses to its dense tapes, in the order of the text.
+struct Accesses {
+    structured: FxHashMap<Symbol, Arc<Tensor>>,
+    tapes: Vec<(Arc<Tensor>, Vec<Use>)>,
+    numbers: FxHashMap<Symbol, usize>,
+    loops: Vec<(Symbol, Stmt)>,
+}
+
+impl Accesses {
+    fn new(func: &Func) -> Accesses {
+        let structured = func.interface().filter(|t| !t.format.is_dense()).map(|t| (t.symbol.clone(), t.clone()));
+        let mut accesses = Accesses {
+            structured: structured.collect(),
+            tapes: Vec::new(),
+            numbers: FxHashMap::default(),
+            loops: Vec::new(),
+        };
+        // Calls know the places of their arguments.
+        let mut named: FxHashSet<Symbol> = FxHashSet::default();
+        for call in &func.custom_vjps {
+            named.extend(call.args.iter().chain(&call.results).map(|p| p.tensor.clone()));
+        }
+        func.body.walk(&mut |s| match s.kind() {
+            StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense() => {
+                accesses.structured.insert(tensor.symbol.clone(), tensor.clone());
+            }
+            StmtKind::VarDef { tensor, .. } if tensor.role == Role::Tape && tensor.ndim() > 0 => {
+                accesses.numbers.insert(tensor.symbol.clone(), accesses.tapes.len());
+                accesses.tapes.push((tensor.clone(), Vec::new()));
+            }
+            StmtKind::Print { .. } => named.extend(s.kind().printed().into_iter().cloned()),
+            StmtKind::Eval { args, .. } => named.extend(args.iter().cloned()),
+            _ => {}
+        });
+        accesses.collect(&func.body);
+        accesses.tapes.retain(|(t, _)| !named.contains(&t.symbol));
+        accesses
+    }
+
+    fn collect(&mut self, s: &Stmt) {
+        let own: Vec<Expr> = fills::target(s).into_iter().chain(s.kind().exprs().into_iter().cloned()).collect();
+        for e in own {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(t, at) = e.kind()
+                    && let Some(k) = self.numbers.get(t)
+                {
+                    self.tapes[*k].1.push(Use { at: at.clone(), loops: self.loops.clone() });
+                }
+            });
+        }
+        if let StmtKind::For { iter, body, .. } = s.kind() {
+            self.loops.push((iter.clone(), body.clone()));
+            self.collect(body);
+            self.loops.pop();
+            return;
+        }
+        s.kind().children().into_iter().for_each(|s| self.collect(s));
+    }
+
+    /// The tensor, if it is stored in that pattern.
+    fn stored(&self, t: &Symbol, pattern: Pattern) -> Option<&Arc<Tensor>> {
+        self.structured.get(t).filter(|t| t.format.pattern == Some(pattern))
+    }
+
+    /// The places of a tape by what is accessed beside it: an element at some of its indices.
+    fn candidates(&self, of: &Arc<Tensor>, pattern: Pattern, tape: &Arc<Tensor>, uses: &[Use]) -> Vec<Place> {
+        let mut out: Vec<Place> = Vec::new();
+        let mut seen: FxHashSet<StmtId> = FxHashSet::default();
+        for one in uses {
+            let own: Vec<&Expr> = one.at.iter().map(|a| &a.index).collect();
+            let Some((_, body)) = one.loops.first().filter(|(_, body)| seen.insert(body.id())) else { continue };
+            let mut look = |e: &Expr| {
+                let ExprKind::Load(t, at) = e.kind() else { return };
+                if self.stored(t, pattern).is_none() {
+                    return;
+                }
+                let dims: Option<Vec<usize>> = at.iter().map(|a| own.iter().position(|e| **e == a.index)).collect();
+                let Some(dims) = dims else { return };
+                let distinct = dims.iter().collect::<FxHashSet<_>>().len() == dims.len();
+                let place = Place { tape: tape.clone(), of: of.clone(), dims };
+                if distinct && !out.iter().any(|p| p.is(&place)) {
+                    out.push(place);
+                }
+            };
+            body.walk(&mut |s| fills::target(s).iter().chain(s.kind().exprs()).for_each(|e| e.walk(&mut look)));
+        }
+        out
+    }
+
+    fn uses(&self, tape: &Symbol) -> &[Use] {
+        self.tapes.iter().find(|(t, _)| t.symbol == *tape).map_or(&[], |(_, uses)| uses)
+    }
+}
+
+/// The question about one pattern.
+struct Search<'a> {
+    accesses: &'a Accesses,
+    pattern: Pattern,
+}
+
+impl Search<'_> {
+    /// The places that hold as long as all of them do.
+    fn lasting(&self, places: &[Place], holds: &dyn Fn(&Place, &[Place]) -> bool) -> Vec<Place> {
+        let mut all = places.to_vec();
+        loop {
+            let left: Vec<Place> = all.iter().filter(|p| holds(p, &all)).cloned().collect();
+            if left.len() == all.len() {
+                return left;
+            }
+            all = left;
+        }
+    }
+
+    /// Whether a tape is 0 where nothing is stored, if these are.
+    fn is_zero(&self, place: &Place, zero: &[Place]) -> bool {
+        self.everywhere(place, &|body, there| {
+            let left = self.rest(body, there, zero, false);
+            let mut writes = false;
+            left.walk(&mut |s| writes |= fills::target(s).is_some_and(|e| place.reads(&e, there)));
+            !writes
+        })
+    }
+
+    /// Whether nothing is read of a tape where nothing is stored, but for what is computed for the others.
+    fn is_unread(&self, place: &Place, unread: &[Place], zero: &[Place]) -> bool {
+        self.everywhere(place, &|body, there| {
+            let left = self.rest(&without_writes(body, unread, there), there, zero, true);
+            let mut reads = false;
+            left.walk(&mut |s| {
+                s.kind().exprs().iter().for_each(|e| e.walk(&mut |e| reads |= place.reads(e, there)));
+            });
+            !reads
+        })
+    }
+
+    /// Whether it is so for all accesses to a tape: for the body of the loop in which the element is known.
+    fn everywhere(&self, place: &Place, holds: &dyn Fn(&Stmt, &[&Expr]) -> bool) -> bool {
+        let mut asked: FxHashSet<(StmtId, Vec<&Expr>)> = FxHashSet::default();
+        self.accesses.uses(&place.tape.symbol).iter().all(|u| {
+            let there = place.element(&u.at);
+            let Some(body) = u.known(&there) else { return false };
+            !asked.insert((body.id(), there.clone())) || holds(body, &there)
+        })
+    }
+
+    /// What is left of a statement where nothing is stored at that element. Writes into tapes that are 0 there vanish
+    /// if they are of the fill, or in any case.
+    fn rest(&self, body: &Stmt, there: &[&Expr], zero: &[Place], drops: bool) -> Stmt {
+        let fill = |e: &Expr| {
+            let ExprKind::Load(t, at) = e.kind() else { return None };
+            if let Some(t) = self.accesses.stored(t, self.pattern) {
+                let own = at.len() == there.len() && at.iter().zip(there).all(|(a, e)| a.index == **e);
+                return own.then(|| t.format.fill.unwrap_or(Literal::zero(t.dtype)));
+            }
+            zero.iter().find(|z| z.reads(e, there)).map(|z| Literal::zero(z.tape.dtype))
+        };
+        let outside = |s: &Stmt, element: &Expr| {
+            let ExprKind::Load(t, _) = element.kind() else { return s.clone() };
+            let vanishes = self.accesses.structured.get(t).map_or(drops, |t| t.format.drops);
+            if vanishes { Stmt::nop() } else { s.clone() }
+        };
+        fills::run(body, &[], &fill, &outside)
+    }
+}
+
+/// The statement without writes into these tapes there.
+fn without_writes(s: &Stmt, tapes: &[Place], there: &[&Expr]) -> Stmt {
+    match fills::target(s) {
+        Some(e) if tapes.iter().any(|t| t.reads(&e, there)) => Stmt::nop(),
+        _ => s.map(&mut |s| without_writes(s, tapes, there), &mut Expr::clone),
+    }
+}
