@@ -51,32 +51,50 @@ fn classes_of_nodes_are_learned() {
     learned(gat::Form::Lists);
 }
 
-/// The same network over sparse matrices is as good.
+/// The same network over sparse matrices is as good; where nothing is dropped at random, it is the very same.
 #[test]
 fn classes_of_nodes_are_learned_over_sparse_matrices() {
     learned(gat::Form::Matrices);
+    let graph = gat::Graph::made(300, 7).expect("it is made");
+    let plan = gat::Plan { heads: 4, hidden: 8, epochs: 10, rate: 0.005, decay: 5e-4, drop: 0.0 };
+    let [lists, matrices] = [gat::Form::Lists, gat::Form::Matrices].map(|form| {
+        let program = program(form.file());
+        let trainer = gat::Trainer::new(form, &program, &graph, &plan).unwrap_or_else(|e| panic!("{e}"));
+        trainer.train(3).unwrap_or_else(|e| panic!("{e}"))
+    });
+    for (a, b) in lists.losses.iter().zip_eq(&matrices.losses) {
+        assert!((a - b).abs() < 1e-4 * a.abs(), "{:?}, {:?}", lists.losses, matrices.losses);
+    }
+    assert!(lists.losses[9] < lists.losses[0] - 0.1, "{:?}", lists.losses);
 }
 
 fn learned(form: gat::Form) {
     let program = program(form.file());
     let made = gat::Graph::made(600, 7).expect("it is made");
-    let mut cases = vec![("made", made, 1.9, 0.6)];
+    let mut cases = vec![("made", made, 60, 1.9, 0.75)];
     match gat::Graph::cora(&data()).expect("Cora is readable") {
-        Some(graph) => cases.push(("Cora", graph, 1.9, 0.7)),
+        Some(graph) => cases.push(("Cora", graph, 30, 1.9, 0.7)),
         None => eprintln!("skipped: Cora is not in {}", data().display()),
     }
-    for (name, graph, most, least) in cases {
-        let plan = gat::Plan { heads: 8, hidden: 8, epochs: 30, rate: 0.005, decay: 5e-4, drop: 0.6 };
+    for (name, graph, epochs, most, least) in cases {
+        let plan = gat::Plan { heads: 8, hidden: 8, epochs, rate: 0.005, decay: 5e-4, drop: 0.6 };
         let trainer = gat::Trainer::new(form, &program, &graph, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let course = trainer.train(1).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let last = course.losses[plan.epochs - 1];
-        assert!(
-            last < most && last < course.losses[0],
-            "{name}: losses {:?}, {:.4} s each",
-            course.losses,
-            course.seconds
-        );
-        assert!(course.accuracy > least, "{name}: accuracy {}", course.accuracy);
+        // One seed alone may be unlucky.
+        let seeds = 1..=4;
+        let courses = seeds.map(|seed| trainer.train(seed).unwrap_or_else(|e| panic!("{name}: {e}"))).collect_vec();
+        let accuracies = courses.iter().map(|c| c.accuracy).collect_vec();
+        for course in &courses {
+            let last = course.losses[plan.epochs - 1];
+            assert!(
+                last < most && last < course.losses[0],
+                "{name}: losses {:?}, {:.4} s each",
+                course.losses,
+                course.seconds
+            );
+        }
+        let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
+        eprintln!("{name}: {accuracies:?}");
+        assert!(mean > least, "{name}: accuracies {accuracies:?}");
     }
 }
 

@@ -122,11 +122,7 @@ pub fn run(
 
 /// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
 /// where these expressions are elements that are not stored.
-pub fn is_carried(
-    (scalar, value): (&Symbol, &Expr),
-    rest: &[Stmt],
-    fill: &dyn Fn(&Expr) -> Option<Literal>,
-) -> bool {
+pub fn is_carried((scalar, value): (&Symbol, &Expr), rest: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> bool {
     let folded = Rewriter::new(fill).expr(value);
     let Some(v) = folded.fill else { return false };
     let stored = |_: &Expr| None;
