@@ -281,14 +281,54 @@ impl Lower {
         let body = self.located(body, &inside);
         // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is
         // none.
-        let found = self.indexed(&body, iter, bound);
-        let checks: Vec<Stmt> = found.iter().flat_map(|e| self.checks_of(s, e, &Expr::bool(true), bound)).collect();
+        let checks_of = |pass: &Lower, e: &Expr| pass.checks_of(s, e, &Expr::bool(true), bound);
+        let (sure, unsure): (Vec<(Expr, bool)>, _) =
+            self.indexed(&body, iter, bound).into_iter().partition(|(_, a)| *a);
+        let [sure, unsure] = [sure, unsure].map(|all| all.into_iter().map(|(e, _)| e).collect::<Vec<Expr>>());
+        let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
         let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
+        // Of what may not be evaluated, the check stays where it is: then it is not known before the loop where it is.
+        let inside_of = |check: Stmt| match check.kind() {
+            StmtKind::Assert { cond, .. } => Some(cond.clone()),
+            _ => None,
+        };
+        let known = unsure.iter().flat_map(|e| checks_of(self, e)).filter_map(inside_of);
+        let known = known.fold(Expr::bool(true), |all, cond| all.and(&cond));
+        let props = LoopProps { library: false, ..props.clone() };
+        let mut nest =
+            Nest { s, iter: Some(iter), props: props.clone(), inside: inside.clone(), bodies: 0, stands: false };
+        let found = [&sure[..], &unsure].concat();
+        let Some(mut all) = self.gone_through(&mut nest, [begin, end], &body, &found, bound) else {
+            return plain(self, &body);
+        };
+        if known.as_bool() != Some(true) {
+            let said = (self.warnings.clone(), self.explained.clone());
+            nest.props = props;
+            let stops = self.gone_through(&mut nest, [begin, end], &body, &sure, bound);
+            let stops = stops.unwrap_or_else(|| self.region(&mut nest, Vec::new(), &Region::range(begin, end), body));
+            (self.warnings, self.explained) = said;
+            all = nest.branch(&known, all, stops);
+        }
+        let all = nest.block(checks.into_iter().chain([all]));
+        nest.branch(&entered, all, Stmt::nop())
+    }
+
+    /// A loop over a range that goes through the fibres in its body, of which these accesses are known before it;
+    /// `None` if there are none.
+    fn gone_through(
+        &mut self,
+        nest: &mut Nest<'_>,
+        [begin, end]: [&Expr; 2],
+        body: &Stmt,
+        found: &[Expr],
+        bound: &Scope,
+    ) -> Option<Stmt> {
+        let (s, Some(iter)) = (nest.s, nest.iter) else { return None };
         let fits = |e: &Expr| found.contains(e);
-        let body = &access::rebuild(&body, &mut |e| if fits(&e) { self.locate(e, bound, &|_| true) } else { e });
-        let mut cursors = self.cursors(body, iter, [bound, &inside]);
+        let body = &access::rebuild(body, &mut |e| if fits(&e) { self.locate(e, bound, &|_| true) } else { e });
+        let mut cursors = self.cursors(body, iter, [bound, &nest.inside]);
         if cursors.is_empty() {
-            return plain(self, body);
+            return None;
         }
         for d in self.contradictions(body, iter, &cursors) {
             if !self.found.contains(&d) {
@@ -307,11 +347,7 @@ impl Lower {
         }
         let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
         let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
-        let props = LoopProps { library: false, ..props.clone() };
-        let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
-        let all = self.region(&mut nest, cursors, &region, body.clone());
-        let all = nest.block(checks.into_iter().chain([all]));
-        nest.branch(&entered, all, Stmt::nop())
+        Some(self.region(nest, cursors, &region, body.clone()))
     }
 
     /// Warns of a loop that does something where none of its cursors stores anything.
@@ -342,9 +378,9 @@ impl Lower {
     }
 
     /// Accesses in a loop's body whose outer coordinates are computed of what is known outside of the loop, and whose
-    /// next one is the loop's.
-    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<Expr> {
-        let mut out: Vec<Expr> = Vec::new();
+    /// next one is the loop's; and whether every iteration evaluates them.
+    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<(Expr, bool)> {
+        let mut out: Vec<(Expr, bool)> = Vec::new();
         let written = effects::writes(body);
         each_access(body, true, &mut |e, guard, always| {
             let Some((_, at)) = load(e) else { return };
@@ -357,9 +393,11 @@ impl Lower {
                 && (always || !at[PATH].index.may_fail())
                 && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
                 && self.position(e).is_some()
-                && !out.contains(e)
             {
-                out.push(e.clone());
+                match out.iter_mut().find(|(other, _)| other == e) {
+                    Some((_, before)) => *before |= always,
+                    None => out.push((e.clone(), always)),
+                }
             }
         });
         out

@@ -387,6 +387,36 @@ fn loops_beyond_the_dimension() {
     }
 }
 
+/// An index is checked where it is evaluated, and not before a loop in which no iteration comes to it.
+#[test]
+fn indices_that_no_iteration_comes_to() {
+    let bodies = [
+        "for j in range(3):\n        if j + 1 < n and j < m:\n            s += A[1, j] * x[j]",
+        "for j in range(3):\n        if j + 1 < n and j < m:\n            s += A[1, j] * x[j] + A[0, j]",
+        "for j in range(m):\n        if j < n - 2:\n            s += A[2, j] * A[1, j]",
+        "for j in range(m):\n        for i in range(n - 2):\n            s += A[2, j] * x[j]",
+        "for j in range(m):\n        if x[j] > 5.0 and 0 <= k and k < n:\n            s += A[k, j] + B[k]",
+        "for j in range(m):\n        s += x[j]\n        for i in range(n - 2):\n            s = max(s, A[2, j] + B[i])",
+    ];
+    let mut texts = Vec::new();
+    for a in MATRICES {
+        for body in bodies {
+            texts.push(format!(
+                "def f(A: f64[n, m] @ {a}, B: f64[n] @ format(compressed), x: f64[m], k: i64) -> f64:\n    s = 0.0\n    {body}\n    return s\n"
+            ));
+        }
+    }
+    for text in texts {
+        let func = programs::elaborate(&text);
+        // (Lists that are not ordered have no loops over parts of a dimension.)
+        let Ok(structured) = lower(&func) else { continue };
+        for seed in 0..30 {
+            let result = catch_unwind(|| programs::equal(&func, &structured, seed));
+            assert!(result.is_ok(), "{text}");
+        }
+    }
+}
+
 /// What an index is computed of may change between two accesses: where a fibre hangs is asked for each time.
 #[test]
 fn indices_that_change() {
