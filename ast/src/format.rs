@@ -64,6 +64,17 @@ pub struct Format {
     pub drops: bool,
 }
 
+/// When two elements of a tensor may be one value that is stored: their indices are equal in some dimensions, and in
+/// two more, if there are such, they are equal too, or each is that of the other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// In these they have equal indices.
+    pub same: Vec<usize>,
+    /// In these two they have equal indices, or the one has those of the other exchanged: halves of matrices that are
+    /// equal to their transposes.
+    pub exchanged: Option<[usize; 2]>,
+}
+
 impl Format {
     /// Row-major, every element stored.
     pub fn dense(ndim: usize) -> Format {
@@ -110,6 +121,24 @@ impl Format {
     /// Whether one value is stored for each coordinate, and not one for several.
     pub fn is_injective(&self) -> bool {
         self.levels.iter().all(|l| l.facts().injective)
+    }
+
+    /// When two elements of a tensor of so many dimensions may be one value that is stored. All that are one are found
+    /// so; of those in a dimension with runs, which are one depends on what is stored.
+    pub fn identity(&self, ndim: usize) -> Identity {
+        let mut same: Vec<usize> = (0..ndim).collect();
+        if self.is_injective() {
+            return Identity { same, exchanged: None };
+        }
+        // It is the last level that stores one value for several coordinates (`check`).
+        let symmetric = self.squares().find(|(level, _)| level.kind == LevelKind::Symmetric);
+        let exchanged = symmetric.map(|(_, dims)| dims);
+        let above = &self.coords[..self.coords.len() - 1];
+        same.retain(|d| match exchanged {
+            Some(dims) => !dims.contains(d),
+            None => above.contains(&Coord::Dim(*d)),
+        });
+        Identity { same, exchanged }
     }
 
     /// Which dimension each level stores, where each stores one.

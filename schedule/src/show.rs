@@ -75,6 +75,9 @@ pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     };
     let mut out = vec![format!("{kind}, {carrier}")];
     out.extend(witness(d));
+    if !d.source.declared.format.is_injective() {
+        out.push(format!("one value that `{}` stores stands for several elements", d.source.tensor));
+    }
     out
 }
 

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::selector;
 use crate::tree;
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Access, Diagnostic, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// The primitives that such loops take where nobody says what can be lowered.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
@@ -29,13 +29,6 @@ pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
 
 /// Refuses a step after which there are no loops over what is stored.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
-    if primitive == "reorder"
-        && let Some(shared) = shared_values(after, true)
-    {
-        let text =
-            format!("`{shared}` is stored into, one value of which stands for several elements: the last one counts");
-        return Err(Refusal::unsupported(0, text).help("store it where each element has its own value"));
-    }
     let Some((s, tensor, does)) = touched(primitive, before, after) else { return Ok(()) };
     let name = selector::called(before, &s);
     let refuse = |text: String, help: String| {
@@ -48,15 +41,6 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and `{primitive}` {does}");
         return refuse(text, format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]));
     };
-    if !TAKEN.contains(&primitive)
-        && let Some(shared) = shared_values(after, false)
-    {
-        let text = format!(
-            "`{shared}` is written, one value of which stands for several elements, and what `{primitive}` makes of \
-             the loop `{name}` may write them in another order"
-        );
-        return refuse(text, "store it where each element has its own value".into());
-    }
     let Err(why) = lowers(after) else { return Ok(()) };
     // What cannot be lowered as it is, is refused where it is run.
     if lowers(before).is_err() {
@@ -85,41 +69,6 @@ fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol
         })
     };
     changed.or_else(made)
-}
-
-/// A structured tensor that is written, or stored into (and not only reduced into), if one value of it stands for
-/// several elements.
-fn shared_values(func: &Func, stores: bool) -> Option<Symbol> {
-    let mut shared: Vec<Symbol> = Vec::new();
-    let mut note = |t: &Tensor| {
-        if !t.format.is_dense() && !t.format.is_injective() {
-            shared.push(t.symbol.clone());
-        }
-    };
-    func.interface().for_each(|t| note(t));
-    func.body.walk(&mut |s| {
-        if let StmtKind::VarDef { tensor, .. } = s.kind() {
-            note(tensor);
-        }
-    });
-    let mut found = None;
-    let mut constants: FxHashMap<Symbol, Expr> = FxHashMap::default();
-    func.body.walk(&mut |s| {
-        let written = match s.kind() {
-            StmtKind::Store { tensor, value, .. } => {
-                // One constant is the same whichever comes last.
-                let only =
-                    value.as_literal().is_some() && constants.entry(tensor.clone()).or_insert(value.clone()) == value;
-                if only && stores { return } else { tensor }
-            }
-            StmtKind::ReduceTo { tensor, .. } if !stores => tensor,
-            _ => return,
-        };
-        if shared.contains(written) {
-            found.get_or_insert_with(|| written.clone());
-        }
-    });
-    found
 }
 
 /// Whether both run over the same range in the same way.

@@ -11,7 +11,8 @@ use super::point::Assumptions;
 use super::reference::{Reference, Step, asserted};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
-use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::format::Identity;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// In which iteration of a loop the sink is, as seen from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,6 +167,21 @@ impl Pair<'_> {
             self.suppose(&index.less(&dim), true);
         }
         Some(indices)
+    }
+
+    /// Both elements of a tensor are one value that is stored.
+    pub(super) fn suppose_one(&mut self, tensor: &Tensor, here: &[Expr], there: &[Expr]) {
+        let Identity { same, exchanged } = tensor.format.identity(here.len());
+        for (x, y) in same.into_iter().map(|k| (&here[k], &there[k])) {
+            self.assumed.impossible |= self.ctx.differ(x, y);
+            self.suppose(&x.equals(y), true);
+            self.ctx.assume_congruent(x, y);
+        }
+        if let Some([p, q]) = exchanged {
+            let equal = |k: usize, l: usize| here[k].equals(&there[l]);
+            let (straight, crossed) = (equal(p, p).and(&equal(q, q)), equal(p, q).and(&equal(q, p)));
+            self.suppose(&straight.or(&crossed), true);
+        }
     }
 
     /// A condition holds, or does not.

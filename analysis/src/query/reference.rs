@@ -6,7 +6,7 @@ use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// What a reference does to the element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +197,17 @@ impl Reference {
         self.place == other.place
     }
 
+    /// The constant that is stored, if one value of the tensor stands for several elements: which of several stores of it
+    /// comes last is all the same. (Such tensors are set to a constant by loops over all of their elements.)
+    pub(super) fn constant(&self) -> Option<Literal> {
+        match self.site.stmt.kind() {
+            StmtKind::Store { value, .. } if self.kind == Use::Write && !self.declared.format.is_injective() => {
+                value.as_literal()
+            }
+            _ => None,
+        }
+    }
+
     /// How many steps of the way lead into the scope of the tensor; 0 if none does.
     pub fn scope(&self) -> usize {
         self.scope
@@ -227,7 +238,7 @@ fn collect(func: &Func, ways: Option<Ways>) -> Vec<Reference> {
 fn number(all: &mut [Reference]) {
     let (mut classes, mut broad) = (FxHashMap::default(), FxHashMap::default());
     for (place, r) in all.iter_mut().enumerate() {
-        let element = (r.tensor.clone(), r.kind, r.indices.clone());
+        let element = (r.tensor.clone(), r.kind, r.indices.clone(), r.constant());
         let (next, next_broad) = (classes.len(), broad.len());
         r.place = place;
         r.class = *classes.entry((r.site.run, element.clone(), r.guards.clone())).or_insert(next);

@@ -28,12 +28,21 @@ pub struct Counts {
 /// What is wrong with the direct dependences of a seed's program.
 pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
     let func = nest::nest(seed, class);
-    let dependences = Dependences::new(&func);
+    let problem = answers(&func, counts).or_else(|| {
+        let direct = Dependences::new(&func).direct();
+        ordered(&func, &direct.dependences, seed, counts)
+    });
+    Some(format!("seed {seed}, {class:?}: {}\n{}", problem?, print::func(&func)))
+}
+
+/// What is wrong with them beside what is answered pair by pair.
+pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
+    let dependences = Dependences::new(func);
     let all = dependences.all(&Ask::default());
     let direct = dependences.direct();
     counts.all += all.len() as u64;
     counts.direct += direct.dependences.len() as u64;
-    let problem = pair_by_pair(&dependences, &all)
+    pair_by_pair(&dependences, &all)
         .or_else(|| among(&direct.dependences, &all))
         .or_else(|| {
             let left_out = direct.dependences.len() < all.len();
@@ -44,8 +53,6 @@ pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
             (x != y).then(|| format!("loops carry {y:?}, and directly {x:?}"))
         })
         .or_else(|| reductions(&dependences))
-        .or_else(|| ordered(&func, &direct.dependences, seed, counts));
-    Some(format!("seed {seed}, {class:?}: {}\n{}", problem?, print::func(&func)))
 }
 
 /// What a dependence says but for its witness, which may be another one where other questions were asked before.

@@ -18,7 +18,7 @@ const MOST_EVENTS: usize = 60_000;
 pub enum Seen {
     /// Both instances happen, in this order, and touch the element.
     Confirmed,
-    /// It rests on what the program reads, or is only not excluded: no run has to show it.
+    /// It rests on what the program reads or how it is stored, or is only not excluded: no run has to show it.
     Conservative,
     /// It is about the program that the step would have made, of which nothing is left.
     After,
@@ -47,7 +47,9 @@ pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -
     if refusal.condition == Refusal::ORDER_FREE || ![&d.source, &d.sink].iter().all(|r| stands(func, r)) {
         return Some(Seen::After);
     }
-    if !d.witness.exact || d.witness.element.is_none() {
+    // (A run knows of elements, and not of values that stand for several.)
+    let own = d.source.declared.format.is_injective();
+    if !own || !d.witness.exact || d.witness.element.is_none() {
         return Some(Seen::Conservative);
     }
     if d.witness.assumed.is_empty() {

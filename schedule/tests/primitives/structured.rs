@@ -90,8 +90,11 @@ def f(A: f64[n, n] @ symmetric, x: f64[n]) -> f64[n, n] @ pattern(A):
 ",
         |s| call(s, "reorder", args![list(&["j", "i"])]).map(drop),
         expect![[r#"
-            schedule::unsupported (0): `B` is stored into, one value of which stands for several elements: the last one counts
-              help: store it where each element has its own value
+            schedule::dependence (6): it would reverse a dependence
+              `B[i, j] = A[i, j] * x[j]` writes `B[i, j]` at i = 0, j = 1, then writes `B[i, j]` at i = 1, j = 0
+              note: output dependence (WAW), carried by the loop `i`
+              note: the element is B[0, 1] with n = 2
+              note: one value that `B` stores stands for several elements
         "#]],
     );
 }

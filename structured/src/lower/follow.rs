@@ -155,27 +155,24 @@ impl Lower {
         Some(s.with_kind(StmtKind::For { iter: p, extent, props, body: inner.with_kind(kind) }))
     }
 
-    /// Refuses loops whose iterations would meet in a value that stands for several elements.
+    /// Refuses loops that store a constant into values that stand for several elements, each of them several times at
+    /// once. (What else meets in such a value was found when the loop was marked.)
     pub(super) fn refuse_races(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
         if !props.is_concurrent() {
             return;
         }
         let mut meets = None;
         body.walk(&mut |inner| {
-            let (written, op) = match inner.kind() {
-                StmtKind::Store { tensor, .. } => (tensor, None),
-                StmtKind::ReduceTo { tensor, op, .. } => (tensor, Some(*op)),
-                _ => return,
-            };
-            let Some(flat) = self.tensor_at(written).filter(|flat| !flat.tensor.format.is_injective()) else { return };
-            if op.is_none_or(|op| props.sharing(&flat.values.symbol, op).is_none()) {
+            let StmtKind::Store { tensor, value, .. } = inner.kind() else { return };
+            let shared = |flat: &&Flat| !flat.tensor.format.is_injective();
+            if let (Some(flat), Some(_)) = (self.tensor_at(tensor).filter(shared), value.as_literal()) {
                 meets = Some(flat.tensor.symbol.clone());
             }
         });
         if let Some(tensor) = meets {
             let text = format!(
-                "the loop `{iter}` is parallel or vectorised, and writes `{tensor}`, one value of which stands for \
-                 several elements"
+                "the loop `{iter}` is parallel or vectorised, and stores a constant into `{tensor}`, one value of which \
+                 stands for several elements"
             );
             self.refuse_at(s.origin().span(), text);
         }

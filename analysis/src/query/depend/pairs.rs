@@ -46,28 +46,34 @@ pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
 
 /// Whether the order of two references to one tensor matters.
 pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
-    let commutes = commute && matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+    let alike = match (a.kind, b.kind) {
+        (Use::Reduce(x), Use::Reduce(y)) => x == y,
+        (Use::Write, Use::Write) => a.constant().is_some_and(|c| b.constant() == Some(c)),
+        _ => false,
+    };
+    let commutes = commute && alike;
     (a.kind.writes() || b.kind.writes()) && !commutes
 }
 
 /// References to one tensor, found by the constants among their subscripts: `t[i, 3]` and `t[j, 4]` never meet.
 pub(super) struct Subscripts {
-    /// The dimension in which most of them have a constant.
-    dim: usize,
+    /// The dimension in which most of them have a constant, of those in which elements that are one value agree.
+    dim: Option<usize>,
     constant: FxHashMap<i64, Vec<usize>>,
     other: Vec<usize>,
     all: Vec<usize>,
 }
 
-fn constant(r: &Reference, dim: usize) -> Option<i64> {
-    r.indices.as_ref()?.get(dim)?.as_int()
+fn constant(r: &Reference, dim: Option<usize>) -> Option<i64> {
+    r.indices.as_ref()?.get(dim?)?.as_int()
 }
 
 impl Subscripts {
     pub(super) fn of(references: &[&Reference]) -> Subscripts {
-        let dims = references.first().map_or(0, |r| r.declared.shape.len());
-        let variable = |dim: &usize| references.iter().filter(|r| constant(r, *dim).is_none()).count();
-        let dim = (0..dims).min_by_key(variable).unwrap_or(0);
+        let identity = |r: &&Reference| r.declared.format.identity(r.declared.shape.len()).same;
+        let dims = references.first().map(identity).unwrap_or_default();
+        let variable = |dim: &usize| references.iter().filter(|r| constant(r, Some(*dim)).is_none()).count();
+        let dim = dims.into_iter().min_by_key(variable);
         let all = (0..references.len()).collect();
         let mut index = Subscripts { dim, constant: FxHashMap::default(), other: Vec::new(), all };
         for (k, r) in references.iter().enumerate() {

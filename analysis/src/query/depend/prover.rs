@@ -126,10 +126,8 @@ impl<'f> Prover<'f> {
         }
         let (element, other) = (here.clone(), there.clone());
         pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
-        for (x, y) in here.into_iter().flatten().zip(there.into_iter().flatten()) {
-            pair.assumed.impossible |= pair.ctx.differ(&x, &y);
-            pair.suppose(&x.equals(&y), true);
-            pair.ctx.assume_congruent(&x, &y);
+        if let (Some(x), Some(y)) = (&here, &there) {
+            pair.suppose_one(&a.declared, x, y);
         }
         let assumed = pair.assumed;
         let answer = f(self, Conflict { mark, assumed, source, sink, element, other });

@@ -215,9 +215,7 @@ fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, eleme
     pair.enter_before(both.iter().map(|(_, s)| *s), &vec![same; both.len()], &mut there);
     pair.enter_rest(own.iter().map(|(_, s)| *s), &mut there);
     let Some(written) = pair.execute(write, &mut there) else { return true };
-    for (x, y) in written.iter().zip(element) {
-        pair.suppose(&x.equals(y), true);
-    }
+    pair.suppose_one(&write.declared, &written, element);
     !pair.assumed.impossible && !pair.ctx.is_unreachable()
 }
 
