@@ -87,11 +87,9 @@ pub(crate) fn run(
 /// How loops go through what the structured tensors of a program store, which is lowered as the pipeline does it.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match taffeta_structured::lower(&pass::simplify::run(func)) {
-        Ok(lowered) => Ok(Traversal {
-            scans: lowered.warnings.len(),
-            seeks: lowered.seeks,
-            disorder: lowered.disorder,
-        }),
+        Ok(lowered) => {
+            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
+        }
         Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
     }
 }

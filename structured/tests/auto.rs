@@ -221,5 +221,6 @@ fn rules_follow_the_order_of_storage() {
         hicoo: sampled
             s.vectorize("k")
             s.parallelize("i", above=31)
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
 }

@@ -80,10 +80,7 @@ fn what_is_searched_or_visits_everything() {
         [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
     "#]],
     );
-    warned(
-        &sum(csr, ["i in range(n)", "j in range(m - 1, -1, -1)"], "A[i, j]"),
-        expect![""],
-    );
+    warned(&sum(csr, ["i in range(n)", "j in range(m - 1, -1, -1)"], "A[i, j]"), expect![""]);
     warned(&sum(csr, ["i in range(1, n)", "j in range(m)"], "A[i - 1, j]"), expect![[r#""#]]);
     warned(
         &sum(csr, rows, "exp(A[i, j])"),

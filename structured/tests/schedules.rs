@@ -13,11 +13,9 @@ mod random;
 
 fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(lowered) => Ok(Traversal {
-            scans: lowered.warnings.len(),
-            seeks: lowered.seeks,
-            disorder: lowered.disorder,
-        }),
+        Ok(lowered) => {
+            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
+        }
         Err(all) => Err(all.0[0].clone()),
     }
 }

@@ -89,7 +89,9 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
     // What follows from the diagonal and the other index is no loop.
     let follows = |out: &[Place], k: usize| {
         out.iter().any(|p| match p {
-            Place::Diagonal(a, b) => (k == *a && out.contains(&Place::Loop(*b))) || (k == *b && out.contains(&Place::Loop(*a))),
+            Place::Diagonal(a, b) => {
+                (k == *a && out.contains(&Place::Loop(*b))) || (k == *b && out.contains(&Place::Loop(*a)))
+            }
             _ => false,
         })
     };

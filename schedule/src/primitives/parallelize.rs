@@ -66,7 +66,8 @@ fn goes_through_positions(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
     if structured::traversed(s.func(), &l.stmt).is_some() {
         return Ok(());
     }
-    let text = format!("the loop `{}` indexes no structured tensor: there are no positions to count", s.called(&l.stmt));
+    let text =
+        format!("the loop `{}` indexes no structured tensor: there are no positions to count", s.called(&l.stmt));
     Err(Refusal::unsupported(0, text)
         .label(l.stmt.origin().span(), "this loop")
         .help("share out its iterations: schedule=\"static\" or \"dynamic\""))

@@ -46,6 +46,11 @@ impl Lower {
         let over = self.over(&mut nest, cursor, &[], [&low, &high], ([&first, &last], true), body.clone());
         let StmtKind::For { iter, props, body, .. } = over.kind() else { return Some(over) };
         let back = Extent::Range { begin: last.minus(&one), end: first.minus(&one), step: Expr::int(-1) };
-        Some(over.with_kind(StmtKind::For { iter: iter.clone(), extent: back, props: props.clone(), body: body.clone() }))
+        Some(over.with_kind(StmtKind::For {
+            iter: iter.clone(),
+            extent: back,
+            props: props.clone(),
+            body: body.clone(),
+        }))
     }
 }

@@ -10,16 +10,16 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Outputs, run};
 use taffeta_ast::random::trace::{Event, Touch};
 use taffeta_ast::{Diagnostic, Func, StmtKind, print};
-use taffeta_schedule::Schedule;
+use taffeta_schedule::{Schedule, Traversal};
 use taffeta_structured::lower;
 
 /// Steps that are tried on a program, and seeds of them.
 const TRIED: usize = 8;
 const SEEDS: u64 = 6;
 
-fn lowers(func: &Func) -> Result<(), Diagnostic> {
+fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(_) => Ok(()),
+        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
         Err(all) => Err(all.0[0].clone()),
     }
 }
