@@ -36,13 +36,16 @@ def filtered(work, picture, w, mask):
 def masked(name, density):
     mask, x, w = inputs(density)
     bar = 1.0 if density <= 0.05 else None
-    work = Workload(name, (Bar(ratio=bar), Bar("taffeta, by hand", ratio=bar)), 1e-4)
+    work = Workload(
+        name, (Bar(ratio=bar), Bar("taffeta, by hand", ratio=bar), Bar("taffeta, columns", ratio=bar)), 1e-4
+    )
     add = work.into(mask.nnz, np.float32)
     for system, schedule in (("taffeta", "auto"), ("taffeta, by hand", rows_or("vectors", "rows"))):
         add(
             system,
             lambda y, schedule=schedule: entry("convolution.ft:masked", schedule, k=WIDTH).bind([csr(mask), x, w], [y]),
         )
+    add("taffeta, columns", lambda y: entry("convolution.ft:masked_columns", k=WIDTH).bind([csr(mask), x, w], [y]))
     return filtered(work, x, w, mask)
 
 
