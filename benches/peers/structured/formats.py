@@ -31,7 +31,7 @@ def diagonals(name, a):
         d = sp.dia_matrix(a)
         return work.add("scipy, dia", lambda: (lambda: d @ x, lambda: d @ x))
 
-    return product(name, a, dia(a), "diagonals", "along", peers)
+    return product(name, a, dia(a), "diagonals", rows_or("along", "shared_along"), peers)
 
 
 def blocks(name, a, size):

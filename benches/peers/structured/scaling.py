@@ -1,7 +1,8 @@
 """What more threads gain, against what they gain copying as many bytes: interleaved, on made matrices, by the clock.
 
 A kernel's time on one thread is that of the program that is compiled for one. What is copied is half of the bytes of
-its arguments and results, to as many others.
+its arguments and results, to as many others. Where threads gain nothing by copying, others had the cores, and nothing
+is said.
 """
 
 import statistics
@@ -56,6 +57,8 @@ class Gain:
                 row["copying"] = {"bytes": 2 * half, "gain": found["gain"]}
             else:
                 ratios = judged([gain(r, system) / gain(r, "copying") for r in rounds], BAR)
+                if row["copying"]["gain"] < 1:
+                    ratios["verdict"] = "open"
                 row["verdicts"].append(
                     found | {"peer": f"copying {2 * half / 1e6:.0f} MB, {row['copying']['gain']:.2f}x"} | ratios
                 )
