@@ -3,10 +3,10 @@
     sparse.py [--only TEXT] [--pairs 20] [--quick] [--threads 1] [--out target/bench/sparse-1.json]
 
 Needs the variable TAFFETA (the compiler) and a Python with NumPy and SciPy; TAFFETA_DATA is the folder of published
-data. Results are compared first. Then all systems of a workload run in turn, each for some milliseconds, the first one
-changing from round to round; for each round the ratio of the fastest peer (by its median) and the system of the bar
-counts. A bar holds where the 95 % interval of the median ratio lies above it. On one thread the processor's time counts
-instead of the clock's.
+data. Results are compared first. Then all systems of a workload run in turn, each for some milliseconds, in another
+order each round; for each round the ratio of the fastest peer (by its median) and the system of the bar counts. A bar
+holds where the 95 % interval of the median ratio lies above it. On one thread the processor's time counts instead of
+the clock's. Peers that take twice as long as the fastest are looked at alone.
 
 `taffeta` is the program as a user writes it, scheduled by `auto`; `taffeta, by hand` has a schedule. Only the number of
 columns is compiled in, so rules choose without the sizes of a matrix.
