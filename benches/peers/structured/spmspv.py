@@ -13,7 +13,7 @@ from .stored import csc, short, vector
 from .workload import Bar, Workload, entry
 
 N, NONZEROS = 100_000, 1_000_000
-# What TACO's scatter took on another machine (workloads.md of the design), in ms: quoted, not raced.
+# What TACO's scatter took when it was measured once (workloads.md), in ms: quoted, not raced.
 TACO = {"0.1 %": 0.016, "1 %": 0.058}
 
 
