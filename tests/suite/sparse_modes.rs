@@ -249,3 +249,38 @@ def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
         }
     }
 }
+
+/// Tapes that go from one pass to the next are stored where a parameter is, which comes along although nothing reads its
+/// elements.
+#[test]
+fn tapes_go_backward_in_two_passes() {
+    let text = "
+def scaled(A: f64[n, n] @ FORMAT, x: f64[n], z: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            t = A[i, j] * x[i]
+            y[i] += t * z[j]
+    return y
+";
+    for format in FORMATS {
+        let program = Program::from_source("p.ft", &text.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
+        let options = Options::default().gradient(Gradient::default().wrt(["z"]).tape(Tape::All));
+        let both = program.compile("scaled", &options).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let given = [("A", matrix(format)), ("x", "[1, 2, 3, 4]"), ("z", "[4, 3, 2, 1]"), ("y.grad", "[1, -1, 2, 5]")];
+        let given = given.map(|(name, text)| (name.to_string(), text.to_string()));
+        let inputs = taffeta::inputs::read(both.signature(), &given, &[]).expect("they fit").values;
+        let [a, x, z, seed] = &inputs[..] else { panic!("four of them") };
+        let whole = both.call().value("A", a).value("x", x).value("z", z).value("y.grad", seed).run();
+        let whole = whole.unwrap_or_else(|e| panic!("{format}: {e}"));
+        let pair = program.differentiate("scaled", &options).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let (_, tape) =
+            pair.forward().value("A", a).value("x", x).value("z", z).run().unwrap_or_else(|e| panic!("{e}"));
+        let kept = pair.backward_signature().params().filter(|p| p.of.is_some()).count();
+        let values = !matches!(format, "rle" | "packbits" | "symmetric");
+        assert_eq!(kept, usize::from(values), "{format}");
+        let back = pair.backward(&tape).seed_value("y", seed).run().unwrap_or_else(|e| panic!("{format}: {e}"));
+        let (found, expected) = (back.value("z.grad"), whole.value("z.grad"));
+        assert_eq!(found.expect("a gradient"), expected.expect("a gradient"), "{format}");
+    }
+}
