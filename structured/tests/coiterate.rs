@@ -368,6 +368,7 @@ fn loops_beyond_the_dimension() {
         ("s += (A[j] + 1.0) * (B[j] + 1.0)", false),
         ("if 0 <= j and j < n:\n            s += A[j] + B[j] + 1.0", false),
         ("s += A[j] + 1.0 if j < n and j >= 0 else 0.0", false),
+        ("t = x[j]\n        s = s if A[j] * t < s else B[j] * t + 1.0", true),
     ];
     for storage in VECTORS {
         for (body, skips) in bodies {

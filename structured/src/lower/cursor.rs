@@ -196,7 +196,14 @@ impl Lower {
                 });
             }
         });
-        checked(&left, &mut checks)
+        // What is left of the body is checked, and the conditions of checks are filled as the rest is: they may need
+        // what nothing else does.
+        let mut stands: FxHashSet<StmtId> = FxHashSet::default();
+        left.walk(&mut |s| {
+            stands.insert(s.id());
+        });
+        checks.retain(|id, _| stands.contains(id));
+        self.with_fill(&checked(body, &mut checks), &cursors)
     }
 
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
