@@ -33,13 +33,12 @@ mod programs;
 mod random_schedules;
 mod readers;
 mod schedules;
-#[path = "../../schedule/tests/campaign/steps.rs"]
-mod steps;
 mod structured;
 mod texts;
 #[path = "../../schedule/tests/campaign/tried.rs"]
 mod tried;
 
+use cases::steps;
 use std::cell::RefCell;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,10 +1,12 @@
-//! Random programs on structured tensors, and kernels in random formats: by the interpreter on elements, on the
-//! arrays of formats and without formats (`structured/tests/campaign`), and by compiled C; one batch of four under
-//! AddressSanitizer and UndefinedBehaviorSanitizer.
+//! Random programs on structured tensors, and kernels in random formats: as they are, under random steps of a schedule,
+//! and their derivatives; by the interpreter on elements, on the arrays of formats and without formats
+//! (`structured/tests/campaign`), and by compiled C, what has parallel loops on 1, 2 and 7 threads; one batch of four
+//! under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 use crate::Finding;
 use crate::batch;
 use crate::cases::tried::{self, Prepared, Went};
+use crate::cases::ways::{self, Way};
 use crate::cases::{Case, case, kernels, small};
 use crate::driver::{self, Call, Outcome};
 use crate::random_schedules::call;
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 use taffeta::{Options, Timings, pipeline};
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
-use taffeta_ast::{Func, SourceMap, Value};
+use taffeta_ast::{Func, SourceMap, StmtKind, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::toolchain::CompileOptions;
 
@@ -30,6 +32,8 @@ const SHRINKING: Duration = Duration::from_secs(60);
 /// A case that the interpreter agrees on, as C takes it.
 struct Ready {
     case: Case,
+    way: Option<Way>,
+    prepared: Prepared,
     expected: Result<Outputs, RuntimeError>,
     source: CSource,
     params: Vec<Value>,
@@ -44,36 +48,46 @@ pub fn fault(seed: u64) -> Option<Finding> {
     for k in 0..count {
         let one = seed * TOGETHER + k;
         let case = if k % 2 == 0 { case(one) } else { kernels::random(one) };
-        match self::ready(&case, k) {
+        let way = [None, Some(Way::Scheduled), Some(Way::Backward), Some(Way::Forward)][k as usize / 2 % 4];
+        match self::ready(&case, way, k) {
             Ok(one) => ready.extend(one.filter(|r| r.source.code.len() < LONGEST[usize::from(sanitized)])),
-            Err(what) => return Some(finding(&case, &what, &mut |c| self::ready(c, k).err())),
+            Err(what) => return Some(finding(&case, way, &what, &mut |c| self::ready(c, way, k).err())),
         }
     }
     let wrong = |ready: &[Ready]| if sanitized { undefined(ready) } else { otherwise(ready) };
     let (k, what) = wrong(&ready)?;
-    let alone = |c: &Case| match self::ready(c, 0) {
+    let way = ready[k].way;
+    let alone = |c: &Case| match self::ready(c, way, 0) {
         Ok(Some(one)) => wrong(&[one]).map(|(_, what)| what),
         _ => None,
     };
-    Some(finding(&ready[k].case, &what, &mut { alone }))
+    Some(finding(&ready[k].case, way, &what, &mut { alone }))
 }
 
 /// The case, made small, with what is wrong with it.
-fn finding(case: &Case, what: &str, wrong: &mut dyn FnMut(&Case) -> Option<String>) -> Finding {
+fn finding(case: &Case, way: Option<Way>, what: &str, wrong: &mut dyn FnMut(&Case) -> Option<String>) -> Finding {
     let start = Instant::now();
     let sort = |what: &str| what.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
     let small = small(case, &mut |c| start.elapsed() < SHRINKING && wrong(c).is_some_and(|w| sort(&w) == sort(what)));
     let what = wrong(&small).unwrap_or(what.to_string());
-    let text = format!("seed {}, {:?}, sizes {:?}\n{}", small.seed, small.kind, small.sizes, small.text(true));
+    let way = way.map_or(String::new(), |way| format!(", {way:?}"));
+    let text = format!("seed {}, {:?}{way}, sizes {:?}\n{}", small.seed, small.kind, small.sizes, small.text(true));
     Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.into_bytes())] }
 }
 
-/// The case in C; `None` where it cannot be lowered.
-fn ready(case: &Case, k: u64) -> Result<Option<Ready>, String> {
+/// The case in C, in some way; `None` where it cannot be lowered, or there is no such program.
+fn ready(case: &Case, way: Option<Way>, k: u64) -> Result<Option<Ready>, String> {
     if let Went::Refused(_) = tried::tried(case)? {
         return Ok(None);
     }
-    let Prepared { func, given, inputs } = tried::prepared(case)?;
+    let prepared = match way {
+        None => tried::prepared(case)?,
+        Some(way) => match (ways::tried(case, way)?, ways::made(case, way)?) {
+            (Some(Went::Agrees { .. }), Some(made)) => made.prepared,
+            _ => return Ok(None),
+        },
+    };
+    let Prepared { func, given, inputs } = &prepared;
     let named = Func { name: format!("case_{k}"), ..func.clone() };
     let lowered = pipeline::lowered(&named, &Options::default(), &mut Timings::default());
     let lowered = lowered.map_err(|d| format!("the pipeline refuses it: {d}"))?;
@@ -82,8 +96,8 @@ fn ready(case: &Case, k: u64) -> Result<Option<Ready>, String> {
     let mut size = |name: &str| inputs.sizes.get(name).copied().or_else(|| hidden.next()).unwrap_or(-1);
     let sizes = source.signature.sizes.iter().map(|s| size(&s.name)).collect();
     let params = given.iter().flat_map(|g| g.arrays.clone()).collect();
-    let expected = run(&simplify::run(&func), &inputs);
-    Ok(Some(Ready { case: case.clone(), expected, source, params, sizes }))
+    let expected = run(&simplify::run(func), inputs);
+    Ok(Some(Ready { case: case.clone(), way, prepared, expected, source, params, sizes }))
 }
 
 fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
@@ -92,10 +106,20 @@ fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
         (Err(_), _) => None,
         (Ok(_), Err(e)) => Some(format!("in C it stops: {e}")),
         (Ok(out), Ok(found)) => {
+            let found = one.prepared.whole(found);
             let differs = out.results.iter().zip_eq(&found).find_map(|(a, b)| tried::unequal(a, b, 1e-9));
             differs.map(|d| format!("in C it {d}"))
         }
     }
+}
+
+/// On how many threads a program is run: where it has no parallel loop, on one.
+fn threads(func: &Func) -> &'static [usize] {
+    let mut parallel = false;
+    func.body.walk(&mut |s| {
+        parallel |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
+    });
+    if parallel { &[1, 2, 7] } else { &[1] }
 }
 
 /// The first of these programs that computes otherwise in C.
@@ -110,7 +134,10 @@ fn otherwise(all: &[Ready]) -> Option<(usize, String)> {
     all.iter().zip_eq(&compiled).enumerate().find_map(|(k, (one, compiled))| {
         let names = one.source.signature.sizes.iter().map(|s| s.name.as_str());
         let sizes: Vec<(&str, i64)> = names.zip_eq(one.sizes.iter().copied()).collect();
-        differs(one, call(compiled, 1, &one.params, &sizes).map(|out| out.results)).map(|d| (k, d))
+        threads(&one.prepared.func).iter().find_map(|threads| {
+            let found = call(compiled, *threads, &one.params, &sizes).map(|out| out.results);
+            differs(one, found).map(|d| (k, format!("{d}, on {threads} threads")))
+        })
     })
 }
 

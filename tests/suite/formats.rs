@@ -10,7 +10,7 @@ use itertools::Itertools as _;
 use serde_json::json;
 use taffeta_ast::interp;
 
-const SEEDS: std::ops::Range<u64> = 50_000..50_060;
+const SEEDS: std::ops::Range<u64> = 50_000..50_090;
 
 /// A program with its tensors and results as files; `None` where NumPy cannot tell, or the program does not end.
 fn written(case: &Case, folder: &std::path::Path) -> Option<serde_json::Value> {
@@ -38,7 +38,9 @@ fn written(case: &Case, folder: &std::path::Path) -> Option<serde_json::Value> {
 #[test]
 fn programs_in_random_formats_agree_with_numpy() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let all = SEEDS.map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
+    // (NumPy's side knows of no index modifiers.)
+    let all = SEEDS.filter(|seed| case(*seed).is_plain() || seed % 3 == 0);
+    let all = all.map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
     let manifests: Vec<serde_json::Value> = all.filter_map(|c| written(&c, folder.path())).collect();
     assert!(manifests.len() > 30, "only {}", manifests.len());
     let list = folder.path().join("cases.json");

@@ -9,13 +9,16 @@ use cases::generate::FORMATS;
 use cases::kernels::{self, KERNELS, any};
 use cases::random::Random;
 use cases::tried::{Went, tried};
-use cases::{Case, case, small};
+use cases::ways::{WAYS, Way};
+use cases::{Case, case, small, ways};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use taffeta_ast::format::Format;
 
 #[derive(Default, Debug)]
 struct Counts {
+    /// There is no such program.
+    none: usize,
     agree: usize,
     end: usize,
     dense: usize,
@@ -36,8 +39,14 @@ fn shown(case: &Case) -> String {
     format!("seed {}, {:?}, sizes {:?}\n{}", case.seed, case.kind, case.sizes, case.text(true))
 }
 
-/// How all of these cases go; what fails is made small and shown.
-fn counted(all: Vec<Case>) -> Counts {
+/// How a case goes; what fails is made small and shown.
+type Tried = fn(&Case) -> Result<Option<Went>, String>;
+
+fn plain(case: &Case) -> Result<Option<Went>, String> {
+    tried(case).map(Some)
+}
+
+fn counted(all: Vec<Case>, tried: Tried) -> Counts {
     let one = |case: &Case| {
         let went = tried(case);
         let failure = went.as_ref().err().map(|what| {
@@ -55,12 +64,13 @@ fn counted(all: Vec<Case>) -> Counts {
     let mut counts = Counts::default();
     for (went, _) in &all {
         match went {
-            Ok(Went::Agrees { ends, dense }) => {
+            Ok(None) => counts.none += 1,
+            Ok(Some(Went::Agrees { ends, dense })) => {
                 counts.agree += 1;
                 counts.end += usize::from(*ends);
                 counts.dense += usize::from(*ends && *dense);
             }
-            Ok(Went::Refused(why)) => *counts.refused.entry(reason(why)).or_default() += 1,
+            Ok(Some(Went::Refused(why))) => *counts.refused.entry(reason(why)).or_default() += 1,
             Err(_) => {}
         }
     }
@@ -70,11 +80,15 @@ fn counted(all: Vec<Case>) -> Counts {
     counts
 }
 
+fn seeds(most: u64) -> (u64, u64) {
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    (number("FIRST", 0), number("MOST", most))
+}
+
 #[test]
 fn programs_agree() {
-    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("MOST", 4000));
-    let counts = counted((first..first + most).map(case).collect());
+    let (first, most) = seeds(4000);
+    let counts = counted((first..first + most).map(case).collect(), plain);
     let refused: usize = counts.refused.values().sum();
     assert!(20 * refused < counts.agree, "{refused} of {most} programs are refused");
     assert!(10 * counts.end > 9 * counts.agree, "only {} programs come to their end", counts.end);
@@ -95,7 +109,7 @@ fn kernels_in_every_format() {
             }
         }
     }
-    let counts = counted(all);
+    let counts = counted(all, plain);
     let refused: usize = counts.refused.values().sum();
     assert!(50 * refused < counts.agree, "{refused} programs are refused");
 }
@@ -103,5 +117,23 @@ fn kernels_in_every_format() {
 /// Each kernel with random pairs and triples of formats, on other data.
 #[test]
 fn kernels_in_random_formats() {
-    counted((0..2000).map(kernels::random).collect());
+    counted((0..2000).map(kernels::random).collect(), plain);
+}
+
+/// Random programs and kernels under random steps, and their derivatives.
+#[test]
+fn schedules_and_derivatives_agree() {
+    let (first, most) = seeds(400);
+    const TRIED: [Tried; 3] =
+        [|c| ways::tried(c, Way::Scheduled), |c| ways::tried(c, Way::Backward), |c| ways::tried(c, Way::Forward)];
+    for (way, tried) in WAYS.iter().zip(TRIED) {
+        let cases = (first..first + most).map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
+        let counts = counted(cases.collect(), tried);
+        println!("{way:?}");
+        let refused: usize = counts.refused.values().sum();
+        // (Marks are set before it is asked whether such loops can be lowered.)
+        assert!(12 * refused < counts.agree, "{way:?}: {refused} are refused");
+        assert!(10 * counts.end > 8 * counts.agree, "{way:?}: only {} come to their end", counts.end);
+        assert!(3 * counts.agree as u64 > most, "{way:?}: only {} programs", counts.agree);
+    }
 }

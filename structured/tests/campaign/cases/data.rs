@@ -8,6 +8,7 @@ use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Indices, Unfit, check};
 
 /// A parameter's value.
+#[derive(Clone)]
 pub struct Given {
     /// What is stored, for the program with formats.
     pub logical: Value,
@@ -16,11 +17,14 @@ pub struct Given {
     /// For the lowered program.
     pub arrays: Vec<Value>,
     pub hidden: Vec<i64>,
+    /// The same, packed, if it is structured.
+    pub stored: Option<Stored>,
 }
 
 /// What a parameter is given: it follows from the case's seed and sizes and from the parameter alone. Its format is
-/// that of the program: what is dense with a fill that says nothing is dense.
-pub fn given(case: &Case, p: &Param, format: &Format) -> Given {
+/// that of the program: what is dense with a fill that says nothing is dense. `of`: what it is stored like, if it is
+/// stored where another one is.
+pub fn given(case: &Case, p: &Param, format: &Format, of: Option<&Stored>) -> Given {
     let name = p.name.bytes().fold(case.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     let mut random = Random(name);
     random.next(2);
@@ -36,7 +40,18 @@ pub fn given(case: &Case, p: &Param, format: &Format) -> Given {
         let count = shape.iter().product();
         let all = typed((0..count).map(|_| element(&mut random)).collect());
         let value = Value::new(shape, all).expect("it fits");
-        return Given { logical: value.clone(), dense: value.clone(), arrays: vec![value], hidden: Vec::new() };
+        return Given {
+            logical: value.clone(),
+            dense: value.clone(),
+            arrays: vec![value],
+            hidden: Vec::new(),
+            stored: None,
+        };
+    }
+    if let Some(of) = of {
+        let count = of.arrays().last().map_or(0, |v| v.data().len());
+        let elements = typed((0..count).map(|_| element(&mut random)).collect());
+        return following(of, format, Value::new(vec![count], elements).expect("it fits"));
     }
     // Lists that are not ordered are those of coordinates that are called otherwise.
     let names: Vec<Option<Vec<i64>>> =
@@ -47,7 +62,15 @@ pub fn given(case: &Case, p: &Param, format: &Format) -> Given {
     let logical = stored.elements();
     let (dense, _) = logical.dense().expect("it is small");
     let hidden = stored.hidden().to_vec();
-    Given { logical, dense, hidden, arrays: stored.into_arrays() }
+    Given { logical, dense, hidden, arrays: stored.arrays().to_vec(), stored: Some(stored) }
+}
+
+/// A tensor with these elements where another one is stored.
+pub fn following(of: &Stored, format: &Format, elements: Value) -> Given {
+    let stored = of.clone().followed_by(format.clone(), elements.clone());
+    let logical = stored.elements();
+    let (dense, _) = logical.dense().expect("it is small");
+    Given { logical, dense, hidden: Vec::new(), arrays: vec![elements], stored: Some(stored) }
 }
 
 /// An element.

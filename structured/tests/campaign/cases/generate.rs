@@ -95,6 +95,13 @@ impl Generator {
     /// The structured parameters.
     fn structured(&mut self) {
         for k in 0..1 + self.random.next(3) {
+            let name = ["A", "B", "C"][k].to_string();
+            if k > 0 && self.chance(15) {
+                // Where an earlier one is stored.
+                let of = self.pick(&self.params.clone());
+                self.params.push(Param { name, of: of.of.clone().or(Some(of.name.clone())), ..of });
+                continue;
+            }
             let ndim = 1 + [0, 0, 0, 1, 1, 1, 1, 1, 2, 2][self.random.next(10)];
             let dtype = self.dtype();
             let format = self.format(ndim, dtype);
@@ -110,8 +117,7 @@ impl Generator {
             if format.squares().any(|(_, [a, b])| dims[a] != dims[b]) {
                 dims.fill("n");
             }
-            let name = ["A", "B", "C"][k].to_string();
-            self.params.push(Param { name, dtype, dims, format: Some(format), data: Data::Values });
+            self.params.push(Param { name, dtype, dims, format: Some(format), data: Data::Values, of: None });
         }
     }
 
@@ -361,7 +367,9 @@ impl Generator {
             None => {
                 let name = format!("y{}", dims.join(""));
                 let first = self.first();
-                self.results.push(Outcome { name: name.clone(), dtype, dims, first });
+                let alike = self.params.iter().find(|p| p.format.is_some() && p.dims == dims);
+                let of = alike.map(|p| p.of.clone().unwrap_or(p.name.clone())).filter(|_| self.chance(25));
+                self.results.push(Outcome { name: name.clone(), dtype, dims, first, of });
                 name
             }
         };

@@ -139,13 +139,13 @@ impl Kernel {
         let dims = |of: &str| if square { vec!["n"; of.len()] } else { dims(of) };
         let param = |((name, of), format): (&(&str, &str), &Format)| {
             let format = Some(Format { fill, ..format.clone() });
-            Param { name: name.to_string(), dtype: DType::F64, dims: dims(of), format, data: Data::Values }
+            Param { name: name.to_string(), dtype: DType::F64, dims: dims(of), format, data: Data::Values, of: None }
         };
         let params = self.operands.iter().zip(formats).map(param).collect();
         let first = if self.tropical { "inf" } else { "0.0" };
         let result = |(name, of): &(&str, &str)| {
             let (name, first) = (name.to_string(), first.to_string());
-            Outcome { name, dtype: DType::F64, dims: dims(of), first }
+            Outcome { name, dtype: DType::F64, dims: dims(of), first, of: None }
         };
         let results = self.results.iter().map(result).collect();
         let mut random = Random(seed);

@@ -3,7 +3,8 @@
 //! - `program`: programs as texts of parts, which can be taken out; `generate`, `values`: random ones; `shrink`:
 //!   smaller ones;
 //! - `kernels`: those that people run, in all formats;
-//! - `data`: random tensors in their formats; `tried`: what is wrong with a case.
+//! - `data`: random tensors in their formats; `tried`: what is wrong with a case; `ways`: with it under a schedule, and
+//!   with its derivatives.
 
 // What one of the campaigns that share it does not need.
 #![allow(dead_code, unused_imports)]
@@ -15,8 +16,11 @@ pub mod program;
 #[path = "../../random/mod.rs"]
 pub mod random;
 mod shrink;
+#[path = "../../../../schedule/tests/campaign/steps.rs"]
+pub mod steps;
 pub mod tried;
 mod values;
+pub mod ways;
 
 pub use generate::case;
 pub use program::Case;

@@ -61,6 +61,8 @@ pub struct Param {
     pub dims: Vec<&'static str>,
     pub format: Option<Format>,
     pub data: Data,
+    /// The parameter before it that it is stored where it is, if there is one.
+    pub of: Option<String>,
 }
 
 /// A result, which the program fills first.
@@ -70,6 +72,8 @@ pub struct Outcome {
     pub dtype: DType,
     pub dims: Vec<&'static str>,
     pub first: String,
+    /// The parameter that it is stored where it is, if there is one: other elements vanish.
+    pub of: Option<String>,
 }
 
 /// A program, and what it is run on: tensors that follow from the seed and their names.
@@ -104,6 +108,13 @@ impl Text {
 }
 
 impl Case {
+    /// Whether it has what plain programs of the language have not: index modifiers, and tensors that are stored where
+    /// others are.
+    pub fn is_plain(&self) -> bool {
+        let text = self.text(true);
+        !["permit(", "window(", "offset(", "pattern("].iter().any(|word| text.contains(word))
+    }
+
     /// The program; without formats, where they are not asked for.
     pub fn text(&self, formats: bool) -> String {
         let typed = |dtype: DType, dims: &[&str]| match dims.is_empty() {
@@ -115,20 +126,27 @@ impl Case {
             .iter()
             .map(|p| {
                 let storage = p.format.as_ref().filter(|_| formats);
-                let storage = storage.map(|f| format!(" @ {}", f.text_with(&format!("stored_{}", p.name))));
+                let storage = storage.map(|f| match &p.of {
+                    Some(of) => format!(" @ pattern({of})"),
+                    None => format!(" @ {}", f.text_with(&format!("stored_{}", p.name))),
+                });
                 format!("{}: {}{}", p.name, typed(p.dtype, &p.dims), storage.unwrap_or_default())
             })
             .collect();
-        let results: Vec<String> = self.results.iter().map(|r| typed(r.dtype, &r.dims)).collect();
+        let result = |r: &Outcome| match r.of.as_ref().filter(|_| formats) {
+            Some(of) => format!("{} @ pattern({of}, drop=True)", typed(r.dtype, &r.dims)),
+            None => typed(r.dtype, &r.dims),
+        };
+        let results: Vec<String> = self.results.iter().map(result).collect();
         let results = if let [one] = &results[..] { one.clone() } else { format!("({})", results.join(", ")) };
         let mut out = String::new();
         for p in self.params.iter().filter(|_| formats) {
-            if let Some(f) = p.format.as_ref().filter(|f| f.is_remapped()) {
+            if let Some(f) = p.format.as_ref().filter(|f| f.is_remapped() && p.of.is_none()) {
                 out += &format!("def stored_{}(i, j):\n    return {}\n\n\n", p.name, f.remap());
             }
         }
         out += &format!("def f({}) -> {results}:\n", params.join(", "));
-        for Outcome { name, dtype, dims, first } in &self.results {
+        for Outcome { name, dtype, dims, first, .. } in &self.results {
             let zero = matches!(&first[..], "0.0" | "0" | "False");
             let mut inner = String::new();
             match dims.len() {

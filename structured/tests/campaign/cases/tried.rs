@@ -5,9 +5,10 @@ use super::data::{self, Given};
 use super::program::{Case, Kind};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Inputs, Outputs, RuntimeError, run};
-use taffeta_ast::{Diagnostic, Func, Span, Value, func, print, validate};
+use taffeta_ast::{Diagnostic, Func, Span, Tensor, Value, func, print, validate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_structured::{Structured, lower};
 
@@ -21,6 +22,7 @@ pub enum Went {
 }
 
 /// What a case is, elaborated and with its tensors.
+#[derive(Clone)]
 pub struct Prepared {
     pub func: Func,
     pub given: Vec<Given>,
@@ -36,8 +38,12 @@ pub fn elaborated(text: &str) -> Result<Func, String> {
 
 pub fn prepared(case: &Case) -> Result<Prepared, String> {
     let func = elaborated(&case.text(true))?;
-    let given: Vec<Given> =
-        case.params.iter().zip(&func.params).map(|(p, own)| data::given(case, p, &own.tensor.format)).collect();
+    let mut given: Vec<Given> = Vec::new();
+    for (p, own) in case.params.iter().zip(&func.params) {
+        let of = case.params.iter().position(|q| p.of.as_ref() == Some(&q.name));
+        let of = of.and_then(|k| given.get(k)?.stored.clone());
+        given.push(data::given(case, p, &own.tensor.format, of.as_ref()));
+    }
     let names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
     let sizes = case.sizes.iter().filter(|(n, _)| names.contains(n)).map(|(n, v)| (n.to_string(), *v)).collect();
     let params = given.iter().map(|g| g.logical.clone()).collect();
@@ -52,11 +58,56 @@ impl Prepared {
         sizes.extend(structured.layout.hidden.iter().map(|s| s.name().to_string()).zip(hidden.copied()));
         Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
     }
+
+    /// Results of the lowered program, of which those that are stored where a parameter is are elements alone, as those
+    /// of the program.
+    pub fn whole(&self, results: Vec<Value>) -> Vec<Value> {
+        let whole = |(t, v): (&Arc<Tensor>, Value)| {
+            let of = self
+                .func
+                .params
+                .iter()
+                .position(|p| t.format.pattern.is_some() && p.tensor.format.pattern == t.format.pattern);
+            match of.and_then(|k| self.given[k].stored.as_ref()) {
+                Some(stored) => data::following(stored, &t.format, v).logical,
+                None => v,
+            }
+        };
+        self.func.results.iter().zip(results).map(whole).collect()
+    }
+
+    /// How the program goes on the arrays of its formats, beside what is expected; `dense`: whether the program without
+    /// formats was compared.
+    pub fn lowered(
+        &self,
+        logical: &Func,
+        expected: &Result<Outputs, RuntimeError>,
+        dense: bool,
+    ) -> Result<Went, String> {
+        let structured = match lower(logical) {
+            Ok(structured) => structured,
+            Err(e) => return refused(&e.0),
+        };
+        let text = || format!("\n{}", print::func(&structured.func));
+        validate::dense(&structured.func).map_err(|e| format!("its lowered program is not valid: {e}{}", text()))?;
+        let found = run(&structured.func, &self.flat(&structured));
+        if let (Err(_), Ok(_)) = (expected, &found) {
+            return Ok(Went::Agrees { ends: false, dense });
+        }
+        let found = found.map(|out| Outputs { results: self.whole(out.results), ..out });
+        let wrong = differs(expected, &found, 1e-9);
+        wrong.map_or(Ok(Went::Agrees { ends: found.is_ok(), dense }), |d| Err(format!("lowered: {d}{}", text())))
+    }
 }
 
 /// How it goes, or what is wrong.
 pub fn tried(case: &Case) -> Result<Went, String> {
-    let found = catch_unwind(AssertUnwindSafe(|| all_agree(case)));
+    caught(|| all_agree(case))
+}
+
+/// What it gives; a panic is a finding.
+pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let found = catch_unwind(AssertUnwindSafe(f));
     found.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(format!("panics: {}", text.unwrap_or("with something that is not a text")))
@@ -73,12 +124,13 @@ fn all_agree(case: &Case) -> Result<Went, String> {
         Ok(again) => return Err(format!("comes back from its text as\n{}", print::func(&again))),
         Err(e) => return Err(format!("in its printed text, {e}")),
     }
-    for ((p, own), g) in case.params.iter().zip(&func.params).zip(given) {
+    for ((p, own), g) in case.params.iter().zip(&func.params).zip(given).filter(|((p, _), _)| p.of.is_none()) {
         let shape: Vec<usize> = p.dims.iter().map(|d| case.sizes[d] as usize).collect();
         data::lent(p, &own.tensor.format, &shape, &g.arrays).map_or(Ok(()), Err)?;
     }
     let expected = run(func, inputs);
-    let dense = case.kind != Kind::Any;
+    // (Without formats no element vanishes.)
+    let dense = case.kind != Kind::Any && func.results.iter().all(|t| t.format.is_dense());
     if dense {
         let plain = elaborated(&case.text(false))?;
         let params = given.iter().map(|g| g.dense.clone()).collect();
@@ -97,18 +149,7 @@ fn all_agree(case: &Case) -> Result<Went, String> {
     if dense {
         differs(&before, &expected, 0.0).map_or(Ok(()), |d| Err(format!("simplified: {d}")))?;
     }
-    let structured = match lower(&logical) {
-        Ok(structured) => structured,
-        Err(e) => return refused(&e.0),
-    };
-    let text = || format!("\n{}", print::func(&structured.func));
-    validate::dense(&structured.func).map_err(|e| format!("its lowered program is not valid: {e}{}", text()))?;
-    let found = run(&structured.func, &prepared.flat(&structured));
-    if let (Err(_), Ok(_)) = (&expected, &found) {
-        return Ok(Went::Agrees { ends: false, dense });
-    }
-    let wrong = differs(&expected, &found, 1e-9);
-    wrong.map_or(Ok(Went::Agrees { ends: found.is_ok(), dense }), |d| Err(format!("lowered: {d}{}", text())))
+    prepared.lowered(&logical, &expected, dense)
 }
 
 /// A refusal says where.

@@ -18,7 +18,9 @@ impl Generator {
         if depth == 0 || self.chance(20) {
             return self.operand();
         }
-        if self.chance(8) {
+        // (Whether a choice by fills alone is of the fill: what is searched for a choice is not told apart, and of an
+        // infinite one it makes a difference.)
+        if self.chance(8) && !(self.kind == Kind::Any && self.infinite) {
             let cond = self.truth(depth - 1);
             let (a, b) = (self.number(depth - 1), self.number(depth - 1));
             return Text::of(Number, "({} if {} else {})", vec![a, cond, b]);
@@ -154,7 +156,7 @@ impl Generator {
         let dim = self.pick(&dims);
         let dtype = if sort == Sort::Truth { DType::Bool } else { self.element() };
         let name = format!("{}_{dim}", if sort == Sort::Truth { "g" } else { "x" });
-        self.has(Param { name: name.clone(), dtype, dims: vec![dim], format: None, data: Data::Values });
+        self.has(Param { name: name.clone(), dtype, dims: vec![dim], format: None, data: Data::Values, of: None });
         let at: Vec<String> = self.iters.iter().filter(|i| i.dim == dim).map(|i| i.name.clone()).collect();
         let at = self.pick(&at);
         leaf(sort, format!("{name}[{at}]"))
@@ -195,12 +197,39 @@ impl Generator {
             parts.push(self.index(dim, &mut taken, &mut guards));
         }
         let at = vec!["{}"; parts.len()].join(", ");
-        let access = format!("{}[{at}]", p.name);
+        let mut access = format!("{}[{at}]", p.name);
+        if parts.iter().any(|index| index.pattern.starts_with("permit(")) {
+            access = format!("coalesce({access}, {})", self.constant(sort).pattern);
+        }
         if guards.is_empty() {
             return Text::of(sort, access, parts);
         }
         let otherwise = self.constant(sort).pattern;
         Text::of(sort, format!("({access} if {} else {otherwise})", guards.join(" and ")), parts)
+    }
+
+    /// An iterator of a dimension, moved in it, beyond its ends or round them.
+    fn modified(&mut self, name: &str, dim: &str, guards: &mut Vec<String>) -> String {
+        let by = 1 + self.random.next(2);
+        match self.random.next(8) {
+            0 => format!("permit({name} + {by})"),
+            1 => format!("permit({name} - {by})"),
+            2 => format!("permit({dim} - {name})"),
+            3 => format!("({name} + {by}) % {dim}"),
+            4 => format!("({dim} + {name} - 1) % {dim}"),
+            5 => {
+                guards.push(format!("{name} < {dim} - {by}"));
+                format!("window({by}, {dim})[{name}]")
+            }
+            6 => {
+                guards.push(format!("{name} >= {by}"));
+                format!("offset({by})[{name}]")
+            }
+            _ => {
+                guards.push(format!("{name} >= {by}"));
+                format!("{name} - {by}")
+            }
+        }
     }
 
     fn index(&mut self, dim: &'static str, taken: &mut Vec<String>, guards: &mut Vec<String>) -> Text {
@@ -212,7 +241,7 @@ impl Generator {
             // Of several, the first that is not used yet: tensors are traversed in the order of their dimensions.
             let name = if self.chance(75) { free[0].clone() } else { self.pick(&free) };
             taken.push(name.clone());
-            return index(name);
+            return index(if self.chance(12) { self.modified(&name, dim, guards) } else { name });
         }
         match self.random.next(10) {
             0..2 if !own.is_empty() => index(self.pick(&own)),
@@ -236,6 +265,7 @@ impl Generator {
                     dims: vec![of],
                     format: None,
                     data: Data::Below(from),
+                    of: None,
                 });
                 index(format!("{name}[{}]", all[k]))
             }
