@@ -1,6 +1,6 @@
-//! One value that is stored may stand for several elements (halves of symmetric matrices, runs): what the formats say of
-//! that, what the dependence analysis makes of it and what schedules do then, against brute force. Packed tensors say
-//! which elements are one value, and runs which instances touch them.
+//! One value that is stored may stand for several elements (halves of symmetric matrices, runs): what the formats say
+//! of that, what the dependence analysis makes of it and what schedules do then, against brute force. Packed tensors
+//! say which elements are one value, and runs which instances touch them.
 
 use taffeta_analysis::query::depend::{Ask, Dependences};
 use taffeta_analysis::query::reference::Use;
