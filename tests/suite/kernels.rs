@@ -1,5 +1,6 @@
 //! The page of formats and kernels: what each loop of a kernel does with a matrix in each format, as lowering says it.
 
+use crate::storage::FORMATS;
 use expect_test::expect_file;
 use itertools::Itertools as _;
 use std::fmt::Write as _;
@@ -73,28 +74,6 @@ const KERNELS: [(&str, &str, &str); 8] = [
         for i in range(max(0, 0 - d), min(n, n - d)):
             y[i] += A[i, d + i] * x[d + i]",
     ),
-];
-
-const FORMATS: [&str; 19] = [
-    "csr",
-    "csc",
-    "dcsr",
-    "coo",
-    "hashmap",
-    "format(dense, hashed)",
-    "format(dense, bytemap)",
-    "format(dense, bitmap)",
-    "band",
-    "ragged",
-    "vbl",
-    "rle",
-    "packbits",
-    "symmetric",
-    "lower_triangular",
-    "dia",
-    "ell",
-    "bcsr(4, 4)",
-    "hicoo",
 ];
 
 fn program(format: &str, kernel: &str) -> String {

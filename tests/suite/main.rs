@@ -45,7 +45,9 @@ mod sparse_examples;
 mod sparse_files;
 mod sparse_gradients;
 mod sparse_modes;
+mod sparse_threads;
 #[path = "../../codegen/tests/compiled/status.rs"]
 mod status;
+mod storage;
 mod structured;
 mod training;

@@ -1,6 +1,7 @@
 //! Tangents, gradients of structured results, and derivatives of gradients: forward mode, reverse mode and finite
 //! differences agree in every format, in C, along what is stored.
 
+use crate::storage::traversed;
 use itertools::Itertools as _;
 use taffeta::{Gradient, Options, Program, Sampling, Tape, Verdict, check_gradient};
 
@@ -64,25 +65,6 @@ def by_hand(A: f64[n, n] @ FORMAT, x: f64[n], T: f64[n, n] @ pattern(A)) -> f64[
     return H
 ";
 
-const FORMATS: [&str; 16] = [
-    "csr",
-    "csc",
-    "coo",
-    "dcsr",
-    "hashmap",
-    "band",
-    "rle",
-    "packbits",
-    "vbl",
-    "symmetric",
-    "lower_triangular",
-    "format(dense, bytemap)",
-    "format(dense, bitmap)",
-    "dia",
-    "ell",
-    "bcsr(2, 3)",
-];
-
 /// A matrix that every format can hold.
 fn matrix(format: &str) -> &'static str {
     match format {
@@ -97,7 +79,7 @@ fn program(format: &str) -> Program {
 
 #[test]
 fn all_modes_agree_along_what_is_stored() {
-    for (format, entry) in FORMATS.into_iter().cartesian_product(["dot", "sampled", "gradient"]) {
+    for (format, entry) in traversed().cartesian_product(["dot", "sampled", "gradient"]) {
         agree(format, entry, Tape::Auto);
     }
 }
@@ -105,7 +87,7 @@ fn all_modes_agree_along_what_is_stored() {
 /// The same where the backward pass has all values on tapes, and where it has none.
 #[test]
 fn all_modes_agree_whatever_is_kept() {
-    for format in FORMATS {
+    for format in traversed() {
         agree(format, "scores", Tape::All);
         agree(format, "sampled", Tape::All);
     }
@@ -166,7 +148,7 @@ fn sparse_layers_have_gradients() {
 /// The derivative of a gradient in a direction, beside what a person writes.
 #[test]
 fn second_derivatives_are_in_the_pattern() {
-    for format in FORMATS.into_iter().filter(|f| !matches!(*f, "symmetric" | "rle" | "packbits")) {
+    for format in traversed().filter(|f| !matches!(*f, "symmetric" | "rle" | "packbits")) {
         let program = program(format);
         let run = |entry: &str, direction: &str| {
             let options = Options::default();
@@ -263,7 +245,7 @@ def scaled(A: f64[n, n] @ FORMAT, x: f64[n], z: f64[n]) -> f64[n]:
             y[i] += t * z[j]
     return y
 ";
-    for format in FORMATS {
+    for format in traversed() {
         let program = Program::from_source("p.ft", &text.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
         let options = Options::default().gradient(Gradient::default().wrt(["z"]).tape(Tape::All));
         let both = program.compile("scaled", &options).unwrap_or_else(|e| panic!("{format}: {e}"));

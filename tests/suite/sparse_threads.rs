@@ -1,0 +1,315 @@
+//! Structured programs under parallel schedules, in every format: on 1, 2 and 7 threads they compute what the
+//! interpreter does without a schedule, and bit for bit the same where no sum is taken in another order.
+
+use crate::batch;
+use crate::programs::for_each;
+use crate::storage::traversed;
+use expect_test::expect;
+use itertools::Itertools as _;
+use std::collections::BTreeMap;
+use taffeta::{Options, Program, Timings, pipeline};
+use taffeta_ast::interp::{Inputs, run};
+use taffeta_ast::{Buffer, Expr, ExprKind, Func, Value};
+use taffeta_codegen::call::Context;
+use taffeta_codegen::toolchain::CompileOptions;
+use taffeta_structured::Stored;
+
+const PROGRAMS: &str = r#"
+def rows(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * x[j]
+    return y
+
+@schedule(rows)
+def rows_at_once(s):
+    s.parallelize("i")
+
+@schedule(rows)
+def chunks(s):
+    o, i = s.split("i", 5)
+    s.parallelize(o)
+
+@schedule(rows)
+def columns(s):
+    s.reorder(["j", "i"])
+    s.parallelize("j")
+
+@schedule(rows)
+def within_rows(s):
+    s.parallelize("j")
+
+@schedule(rows)
+def vectors(s):
+    s.parallelize("i")
+    s.vectorize("j")
+
+def total(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += A[i, j] * x[i] * x[j]
+    return s
+
+@schedule(total)
+def one_sum(s):
+    s.parallelize("i")
+
+def wide(A: f64[n, n] @ FORMAT, X: f64[n, k]) -> f64[n, k]:
+    Y = zeros((n, k), f64)
+    for i in range(n):
+        for j in range(n):
+            for l in range(k):
+                Y[i, l] += A[i, j] * X[j, l]
+    return Y
+
+@schedule(wide)
+def wide_rows(s):
+    s.parallelize("i")
+    s.vectorize("l")
+
+@schedule(wide)
+def wide_columns(s):
+    s.reorder(["j", "i", "l"])
+    s.parallelize("j")
+
+def sampled(A: f64[n, n] @ FORMAT, x: f64[n], z: f64[n]) -> f64[n, n] @ pattern(A):
+    B = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            B[i, j] += A[i, j] * x[i] * z[j]
+    return B
+
+@schedule(sampled)
+def sampled_rows(s):
+    s.parallelize("i")
+
+@schedule(sampled)
+def sampled_chunks(s):
+    o, i = s.split("i", 4)
+    s.parallelize(o)
+
+def common(A: f64[n, n] @ FORMAT, B: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * B[i, j] * x[j]
+    return y
+
+@schedule(common)
+def common_rows(s):
+    s.parallelize("i")
+
+def squares(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * A[i, j] * x[j]
+    return y
+
+of_matrix = vjp(squares, wrt=["A"])
+
+@schedule(of_matrix)
+def back_rows(s):
+    s.parallelize("i~b")
+
+of_vector = vjp(squares, wrt=["x"])
+
+@schedule(of_vector)
+def back_columns(s):
+    s.parallelize("i~b")
+
+tangents = jvp(squares, wrt=["A"])
+
+@schedule(tangents)
+def forward_rows(s):
+    s.parallelize("i")
+"#;
+
+/// An entry, a schedule of it, and whether what it shares out are sums: those of threads are added up at the end, or in
+/// the order in which they come.
+const SCHEDULES: [(&str, &str, bool); 15] = [
+    ("rows", "rows_at_once", false),
+    ("rows", "chunks", false),
+    ("rows", "columns", true),
+    ("rows", "within_rows", true),
+    ("rows", "vectors", true),
+    ("total", "one_sum", true),
+    ("wide", "wide_rows", false),
+    ("wide", "wide_columns", true),
+    ("sampled", "sampled_rows", false),
+    ("sampled", "sampled_chunks", false),
+    ("common", "common_rows", false),
+    ("of_matrix", "back_rows", false),
+    ("of_vector", "back_columns", true),
+    ("tangents", "forward_rows", false),
+    ("squares", "auto", true),
+];
+
+/// The size: rows are no multiple of threads, and blocks stand out.
+const N: usize = 23;
+
+/// The elements of a matrix that every format can hold: symmetric or triangular, some rows empty, values in runs.
+fn elements(format: &str) -> (Vec<i64>, Vec<f64>) {
+    let element = |i: usize, j: usize| match (i, j) {
+        _ if format == "lower_triangular" && j > i => 0.0,
+        _ if i == 4 || j == 4 || i.abs_diff(j) > 6 || (i + j).is_multiple_of(5) => 0.0,
+        _ => 0.1 * (1 + i.min(j) / 3) as f64 - 0.37,
+    };
+    let (mut indices, mut elements) = (Vec::new(), Vec::new());
+    for (i, j) in (0..N).cartesian_product(0..N) {
+        if element(i, j) != 0.0 {
+            indices.extend([i as i64, j as i64]);
+            elements.push(element(i, j));
+        }
+    }
+    (indices, elements)
+}
+
+/// Numbers that look random, with digits that sums round.
+fn numbers(count: usize, from: f64) -> Buffer {
+    Buffer::F64((0..count).map(|k| ((k as f64 + from) * 12.9898).sin() / 3.0).collect())
+}
+
+/// What a program is run on, by the interpreter and in C, and the tensor in which structured results are stored.
+struct Given {
+    inputs: Inputs,
+    flat: Vec<Value>,
+    hidden: Vec<i64>,
+    stored: Stored,
+}
+
+fn given(func: &Func, format: &str) -> Given {
+    let (mut params, mut flat, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+    let mut patterns: Vec<(_, Stored)> = Vec::new();
+    for (k, p) in func.params.iter().enumerate() {
+        let size = |e: &Expr| match e.kind() {
+            ExprKind::Var(s) if s.name() == "k" => 9,
+            _ => N,
+        };
+        let shape: Vec<usize> = p.tensor.shape.iter().map(size).collect();
+        let (own, count) = (&p.tensor.format, shape.iter().product());
+        if own.is_dense() {
+            let value = Value::new(shape, numbers(count, k as f64)).expect("it fits");
+            params.push(value.clone());
+            flat.push(value);
+        } else if let Some((_, of)) = patterns.iter().find(|(pattern, _)| *pattern == own.pattern) {
+            let count = of.arrays().last().map_or(0, |v| v.data().len());
+            let values = Value::new(vec![count], numbers(count, k as f64)).expect("it fits");
+            params.push(of.clone().followed_by(own.clone(), values.clone()).elements());
+            flat.push(values);
+        } else {
+            let (indices, values) = elements(if p.tensor.symbol.name() == "A" { format } else { "csr" });
+            let stored = Stored::pack(&shape, own, &indices, &Buffer::F64(values)).expect("it can hold them");
+            params.push(stored.elements());
+            flat.extend(stored.arrays().iter().cloned());
+            hidden.extend(stored.hidden());
+            patterns.push((own.pattern, stored));
+        }
+    }
+    let sizes = func.sizes.iter().map(|s| (s.name().to_string(), if s.name() == "k" { 9 } else { N as i64 })).collect();
+    let stored = patterns.into_iter().next().expect("a structured one").1;
+    Given { inputs: Inputs { sizes, params }, flat, hidden, stored }
+}
+
+/// What is different, beside the largest element.
+fn difference(expected: &[f64], found: &[f64], most: f64) -> Option<String> {
+    let scale = expected.iter().fold(1e-300, |m: f64, v| m.max(v.abs()));
+    let far = |(a, b): &(&f64, &f64)| (*a - *b).abs() > most * scale || a.is_nan() != b.is_nan();
+    let (a, b) = expected.iter().zip_eq(found).find(far)?;
+    Some(format!("{b} is not {a}"))
+}
+
+/// The schedules that a format's programs take, compared; and the reasons of those that they do not.
+fn compared(format: &str) -> (usize, Vec<(String, String)>) {
+    let program = Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
+    let (mut taken, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (k, (entry, schedule, sums)) in SCHEDULES.into_iter().enumerate() {
+        let options = Options::default();
+        let scheduled = program.logical(entry, &options.clone().schedule(schedule)).map_err(|e| e.to_string());
+        let lowered = scheduled.and_then(|func| {
+            let named = Func { name: format!("case_{k}"), ..func };
+            pipeline::lowered(&named, &options, &mut Timings::default()).map_err(|d| d.to_string())
+        });
+        match lowered {
+            Ok(lowered) => sources.push(pipeline::c(&lowered, program.sources(), &mut Timings::default())),
+            Err(text) => {
+                let first = text.lines().next().unwrap_or_default();
+                refused.push((format!("{schedule}: {}", first.split("]: ").last().unwrap_or_default()), format.into()));
+                continue;
+            }
+        }
+        taken.push((entry, schedule, sums));
+    }
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let compiled = batch::compile(&sources, dir.path(), &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    for ((entry, schedule, sums), compiled) in taken.iter().zip_eq(&compiled) {
+        let name = format!("{entry} by {schedule}, {format}");
+        let func = program.logical(entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let given = given(&func, format);
+        let expected = run(&func, &given.inputs).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let mut hidden = given.hidden.iter().copied();
+        let names = compiled.signature().sizes.iter().map(|s| s.name.clone()).collect_vec();
+        let mut size = |n: &String| given.inputs.sizes.get(n).copied().or_else(|| hidden.next()).expect("a size");
+        let sizes = names.iter().map(|n| (n.as_str(), size(n))).collect_vec();
+        let mut first: Option<Vec<Vec<f64>>> = None;
+        for threads in [1, 2, 7, 7] {
+            let mut params = given.flat.clone();
+            let called = compiled.call_values(&mut Context::new(threads), &mut params, &sizes);
+            let (results, _) = called.unwrap_or_else(|e| panic!("{name}, {threads} threads: {e:?}"));
+            let found = results.iter().zip_eq(&func.results).map(|(v, t)| match t.format.is_dense() {
+                true => v.numbers(),
+                false => given.stored.clone().followed_by(t.format.clone(), v.clone()).elements().numbers(),
+            });
+            let found = found.collect_vec();
+            for (expected, found) in expected.iter().zip_eq(&found) {
+                let wrong = difference(&expected.numbers(), found, 1e-12);
+                assert!(wrong.is_none(), "{name}, {threads} threads: {}", wrong.unwrap_or_default());
+            }
+            let first = first.get_or_insert_with(|| found.clone());
+            let exact = !sums && func.results.iter().all(|t| t.format.is_injective());
+            assert!(!exact || *first == found, "{name}: {threads} threads round otherwise than one");
+        }
+    }
+    (taken.len(), refused)
+}
+
+#[test]
+fn all_numbers_of_threads_agree() {
+    let formats = traversed().chain(["bcsr(2, 3)"]).collect_vec();
+    let (counts, refused): (Vec<usize>, Vec<_>) = for_each(&formats, |f| compared(f)).into_iter().unzip();
+    // Which formats do not take a schedule, and why.
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (why, format) in refused.into_iter().flatten() {
+        reasons.entry(why).or_default().push(format);
+    }
+    let shown = reasons.iter().map(|(why, formats)| format!("{why}\n    {}\n", formats.join(", "))).join("");
+    expect![[r#"
+        back_columns: the loop `i~b` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        back_rows: the loop `i~b` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        common_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        forward_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        one_sum: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        rows_at_once: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        sampled_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        vectors: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        vectors: the loop `j` cannot be vectorised: its body has loops, arrays or checks that depend on it [lower::loop]
+            csc
+        vectors: the loop `j` is parallel or vectorised, traverses `A`, and does something where that stores nothing [lower::unsupported]
+            vbl, rle, packbits
+        wide_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+            coo
+        within_rows: the loop `j` is parallel or vectorised, traverses `A`, and does something where that stores nothing [lower::unsupported]
+            vbl, rle, packbits
+    "#]].assert_eq(&shown);
+    assert!(counts.iter().sum::<usize>() > 200, "{counts:?}");
+}

@@ -1,0 +1,29 @@
+//! The formats of matrices that tests go through, each: the named ones, and one for each level that has no name.
+
+/// All of them, as they are in the table of formats and kernels.
+pub const FORMATS: [&str; 19] = [
+    "csr",
+    "csc",
+    "dcsr",
+    "coo",
+    "hashmap",
+    "format(dense, hashed)",
+    "format(dense, bytemap)",
+    "format(dense, bitmap)",
+    "band",
+    "ragged",
+    "vbl",
+    "rle",
+    "packbits",
+    "symmetric",
+    "lower_triangular",
+    "dia",
+    "ell",
+    "bcsr(4, 4)",
+    "hicoo",
+];
+
+/// Those that all loops traverse: of lists that are not ordered, several positions may have one coordinate.
+pub fn traversed() -> impl Iterator<Item = &'static str> {
+    FORMATS.into_iter().filter(|f| *f != "hicoo")
+}
