@@ -58,8 +58,8 @@ fn without_steps(prepared: Prepared) -> Made {
     Made { prepared, steps: Vec::new() }
 }
 
-/// Whether steps keep all that the program computes: a scalar that becomes an array, as in `fission`, is not of the fill
-/// any more, so that NaN and infinities are left beside what is not stored.
+/// Whether steps keep all that the program computes: a scalar that becomes an array, as in `fission`, is not of the
+/// fill any more, so that NaN and infinities are left beside what is not stored.
 fn has_steps(case: &Case) -> bool {
     case.kind != program::Kind::Any
 }
