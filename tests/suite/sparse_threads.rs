@@ -286,29 +286,27 @@ fn all_numbers_of_threads_agree() {
     }
     let shown = reasons.iter().map(|(why, formats)| format!("{why}\n    {}\n", formats.join(", "))).join("");
     expect![[r#"
-        back_columns: the loop `i~b` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        back_columns: schedule::unsupported
             coo
-        back_rows: the loop `i~b` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        back_rows: schedule::unsupported
             coo
-        common_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        common_rows: schedule::unsupported
             coo
-        forward_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        forward_rows: schedule::unsupported
             coo
-        one_sum: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        one_sum: schedule::unsupported
             coo
-        rows_at_once: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        rows_at_once: schedule::unsupported
             coo
-        sampled_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        sampled_rows: schedule::unsupported
             coo
-        vectors: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
-            coo
+        vectors: schedule::unsupported
+            coo, vbl, rle, packbits
         vectors: the loop `j` cannot be vectorised: its body has loops, arrays or checks that depend on it [lower::loop]
             csc
-        vectors: the loop `j` is parallel or vectorised, traverses `A`, and does something where that stores nothing [lower::unsupported]
-            vbl, rle, packbits
-        wide_rows: the loop `i` is parallel or vectorised, and joins positions of `A` [lower::unsupported]
+        wide_rows: schedule::unsupported
             coo
-        within_rows: the loop `j` is parallel or vectorised, traverses `A`, and does something where that stores nothing [lower::unsupported]
+        within_rows: schedule::unsupported
             vbl, rle, packbits
     "#]].assert_eq(&shown);
     assert!(counts.iter().sum::<usize>() > 200, "{counts:?}");

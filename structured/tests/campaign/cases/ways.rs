@@ -9,7 +9,7 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Inputs, run};
 use taffeta_ast::{Diagnostic, Expr, ExprKind, FileId, Func, Span, Value, print, validate};
 use taffeta_autodiff::{Kind, Request, differentiate};
-use taffeta_schedule::Schedule;
+use taffeta_schedule::{Schedule, Traversal};
 use taffeta_structured::lower;
 
 /// What is made of a program.
@@ -35,9 +35,9 @@ pub struct Made {
     pub steps: Vec<String>,
 }
 
-fn lowers(func: &Func) -> Result<(), Diagnostic> {
+fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(_) => Ok(()),
+        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
         Err(all) => Err(all.0[0].clone()),
     }
 }
