@@ -308,6 +308,7 @@ fn all_numbers_of_threads_agree() {
             coo
         within_rows: schedule::unsupported
             vbl, rle, packbits
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
     assert!(counts.iter().sum::<usize>() > 200, "{counts:?}");
 }

@@ -11,6 +11,7 @@
 use super::Lower;
 use super::steppers::scalar;
 use crate::access;
+use crate::layout::FlatLevel;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -19,13 +20,11 @@ use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol, Tensor};
 impl Lower {
     /// The statement with scalars for such coordinates.
     pub(super) fn named(&self, s: &Stmt) -> Stmt {
-        let arrays: FxHashSet<Symbol> = self
-            .tensors
-            .values()
-            .flat_map(|flat| &flat.levels)
-            .flat_map(|level| &level.arrays)
-            .map(|array| array.symbol.clone())
-            .collect();
+        let coordinates = |level: &FlatLevel| {
+            let (_, crd) = level.kind()?.contract(level.level)?.list?;
+            level.arrays.get(crd).map(|a| a.symbol.clone())
+        };
+        let arrays = self.tensors.values().flat_map(|flat| &flat.levels).filter_map(coordinates).collect();
         named(s, &arrays)
     }
 }
