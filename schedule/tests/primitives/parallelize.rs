@@ -135,9 +135,9 @@ def f(x: f32[n], k: i32[n], a: f32[n, m], y: inout[f32[m]], z: inout[f32[m]], h:
             program,
             move |s| call(s, "parallelize", args!["i"; schedule = value]).map(drop),
             expect![[r#"
-            schedule::argument (0): there is no schedule "auto"
-              help: it is "static", "dynamic" or "guided"
-        "#]],
+                schedule::argument (0): there is no schedule "auto"
+                  help: it is "static", "dynamic", "guided" or "positions"
+            "#]],
         )
     };
     wrong("auto");
