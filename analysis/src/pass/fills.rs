@@ -15,7 +15,7 @@
 //! what nothing reads any more goes with its declaration.
 //!
 //! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
-//! [`of_fill`], and becomes a constant in the end ([`settled`]).
+//! `of_fill`, and becomes a constant in the end ([`settled`]).
 
 use super::substitute;
 use crate::query::effects;
