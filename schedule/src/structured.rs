@@ -17,7 +17,7 @@ const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 pub struct Traversal {
     /// Loops that visit every coordinate, although what they traverse does not store every one.
     pub scans: usize,
-    /// Loops that search for a coordinate or merge lists: one of them inside of another loop counts as eight, and so on.
+    /// Loops that search for a coordinate or merge lists: one inside of another loop counts as eight, and so on.
     pub seeks: usize,
     /// Levels that are stored outside of another one and are determined by a loop inside of that one's.
     pub disorder: usize,

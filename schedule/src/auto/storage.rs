@@ -86,7 +86,7 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
         _ => None,
     };
     let mut out: Vec<Place> = Vec::new();
-    // What follows from the diagonal and the other index is no loop.
+    // What follows from the diagonal and the other index is not a loop.
     let follows = |out: &[Place], k: usize| {
         out.iter().any(|p| match p {
             Place::Diagonal(a, b) => {

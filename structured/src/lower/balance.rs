@@ -1,6 +1,6 @@
-//! Parallel loops whose iterations are shared out by what is stored (`parallelize(L, schedule="positions")`): where rows
-//! have few elements or many, equal numbers of rows are not equal work. The loop is cut into parts of about as many
-//! positions, which threads take as they take iterations.
+//! Parallel loops whose iterations are shared out by what is stored (`parallelize(L, schedule="positions")`): where
+//! rows have few elements or many, equal numbers of rows are not equal work. The loop is cut into parts of about as
+//! many positions, which threads take as they take iterations.
 //!
 //! ```text
 //!                                   for i.part in range(parts):        parallel

@@ -17,7 +17,7 @@ use taffeta_ast::format::Format;
 
 #[derive(Default, Debug)]
 struct Counts {
-    /// There is no such program.
+    /// The case has no program of that kind.
     none: usize,
     agree: usize,
     end: usize,
