@@ -106,6 +106,27 @@ impl Format {
             && self.fill.is_none()
     }
 
+    /// Whether a local tensor can have this format and a pattern of its own: elements are inserted one by one, in any
+    /// order. Rows of a `bytemap`, in which elements are found by their coordinates and which are cleared by their
+    /// lists, are the format of workspaces (`s.cache` of structured tensors, `s.set_format`).
+    pub fn inserts(&self) -> bool {
+        let Some((last, above)) = self.levels.split_last() else { return false };
+        *last == Level { index: last.index, ..Level::new(LevelKind::Bytemap) }
+            && above.iter().all(|l| l.kind == LevelKind::Dense)
+            && self.coords.iter().enumerate().all(|(k, c)| *c == Coord::Dim(k))
+            && self.keys.is_empty()
+            && !self.drops
+    }
+
+    /// The format of workspaces of so many dimensions: rows of a `bytemap`.
+    pub fn workspace(ndim: usize, fill: Option<Literal>) -> Format {
+        let mut levels = vec![Level::new(LevelKind::Dense); ndim];
+        if let Some(last) = levels.last_mut() {
+            *last = Level::new(LevelKind::Bytemap);
+        }
+        Format { fill, pattern: Some(Pattern::fresh()), ..Format::new(levels) }
+    }
+
     /// Whether levels store something else than a dimension each.
     pub fn is_remapped(&self) -> bool {
         !self.keys.is_empty() || self.coords.iter().any(|c| !matches!(c, Coord::Dim(_)))

@@ -120,6 +120,13 @@ pub enum Role {
     Workspace,
 }
 
+impl Role {
+    /// Whether the program declares the tensor, and no caller sees it.
+    pub fn is_local(self) -> bool {
+        !matches!(self, Role::Input | Role::InOut | Role::Result)
+    }
+}
+
 /// Where a tensor's elements are kept while it is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
@@ -173,9 +180,12 @@ impl Tensor {
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// A tensor for derivatives of this one, which is stored where this one is.
+    /// A tensor for derivatives of this one, which is stored where this one is. Those of a workspace are dense: where
+    /// it has elements is not known any more when they are asked for.
     pub fn derivative(&self, symbol: Symbol, role: Role) -> Tensor {
-        Tensor { format: self.format.derivative(), ..self.like(symbol, role) }
+        let own = self.role.is_local() && self.format.inserts();
+        let format = if own { Format::dense(self.ndim()) } else { self.format.derivative() };
+        Tensor { format, ..self.like(symbol, role) }
     }
 
     /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::reference::{Reference, Step, Use, references};
 use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::format::Format;
 use taffeta_ast::poly::tidy;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, Expr, ExprKind, Func, Origin, Span, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Origin, Span, Stmt, StmtKind, Tensor};
 
 /// A statement, a tensor that it uses, and the box of elements that it uses.
 pub(crate) struct Stage {
@@ -35,7 +36,7 @@ impl Stage {
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Stage, Refusal> {
         let target = s.stmt(args.need("stmt")?)?;
         let declared = s.tensor_in(&target, args.need("tensor")?)?;
-        usable(s.func(), &declared)?;
+        rewritable(s.func(), &declared)?;
         let tensor = declared.tensor;
         let name = &tensor.symbol;
         let at = target.origin().span();
@@ -159,17 +160,27 @@ impl Stage {
         r.site.path.len() - region::inside(r, self.target.id()).len()
     }
 
+    /// Whether the tensor is structured: then the small one is a workspace.
+    pub fn is_structured(&self) -> bool {
+        !self.tensor.format.is_dense()
+    }
+
     /// The program with the small tensor around the statement, between what is to be done `before` and `after` it.
+    /// `fill` is what a workspace has where nothing was stored.
     pub fn build(
         &self,
         func: &Func,
-        step: &'static str,
+        (step, fill): (&'static str, Option<Literal>),
         before: impl FnOnce(&Tensor) -> Option<Stmt>,
         after: impl FnOnce(&Tensor) -> Option<Stmt>,
     ) -> (Func, Value) {
         let suffix = if step == "cache" { "cache" } else { "partial" };
         let symbol = taffeta_ast::Symbol::new(format!("{}.{suffix}", self.tensor.symbol));
-        let small = Arc::new(Tensor::dense(symbol, self.tensor.dtype, self.shape.clone(), Role::Workspace));
+        let dense = Tensor::dense(symbol, self.tensor.dtype, self.shape.clone(), Role::Workspace);
+        let small = Arc::new(match self.is_structured() {
+            true => Tensor { format: Format::workspace(self.shape.len(), fill), ..dense },
+            false => dense,
+        });
         let names = [(self.tensor.symbol.clone(), small.symbol.clone())].into_iter().collect();
         let moved = rewrite_accesses::run(&self.target, &names, &|indices| {
             let sides = indices.iter().zip(&self.sides);
@@ -255,6 +266,14 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     if !tensor.format.is_dense() {
         return Err(Refusal::unsupported(1, format!("`{name}` is not stored densely")).label(at, "declared here"));
     }
+    rewritable(func, declared)
+}
+
+/// The same of tensors that may be structured.
+pub(crate) fn rewritable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
+    let tensor = &declared.tensor;
+    let name = &tensor.symbol;
+    let at = declared.stmt.as_ref().map_or(Span::NONE, |s| s.origin().span());
     if tensor.shape.iter().any(|e| !effects::loads(e).is_empty()) {
         let text = format!("the shape of `{name}` depends on data");
         return Err(Refusal::illegal(1, text).label(at, "declared here"));

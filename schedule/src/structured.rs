@@ -12,6 +12,9 @@ use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Te
 /// The primitives that such loops take where nobody says what can be lowered.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 
+/// The primitives after which something else is structured.
+const STORES: [&str; 3] = ["cache", "cache_reduction", "set_format"];
+
 /// How the loops that a program is lowered to find what its structured tensors store, as rules weigh it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traversal {
@@ -29,6 +32,9 @@ pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
 
 /// Refuses a step after which there are no loops over what is stored.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
+    if STORES.contains(&primitive) {
+        return check_locals(primitive, before, after, lowers);
+    }
     let Some((s, tensor, does)) = touched(primitive, before, after) else { return Ok(()) };
     let name = selector::called(before, &s);
     let refuse = |text: String, help: String| {
@@ -48,6 +54,36 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
     }
     let text = format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
     refuse(text, format!("the loop `{name}` traverses `{tensor}`: leave it, or store that in another format"))
+}
+
+/// Refuses a step after which a local tensor is structured, if its accesses cannot be lowered: loops may be what they
+/// were, and traverse something else.
+fn check_locals(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
+    let [old, new] = [before, after].map(locals);
+    let Some((s, tensor)) = new.into_iter().find(|(_, t)| old.iter().all(|(_, other)| other != t)) else {
+        return Ok(());
+    };
+    let name = &tensor.symbol;
+    let why = match lowers.map(|lowers| (lowers(after), lowers(before).is_err())) {
+        Some((Ok(_), _) | (Err(_), true)) => return Ok(()),
+        Some((Err(why), false)) => why.message,
+        None => "nobody here knows what can be lowered".to_string(),
+    };
+    let text = format!("there is no rule for `{name}`, which `{primitive}` stores as {}: {why}", tensor.format);
+    Err(Refusal::unsupported(0, text).label(s.origin().span(), "for this"))
+}
+
+/// The structured tensors that a program declares.
+fn locals(func: &Func) -> Vec<(Stmt, std::sync::Arc<Tensor>)> {
+    let mut out = Vec::new();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && !tensor.format.is_dense()
+        {
+            out.push((s.clone(), tensor.clone()));
+        }
+    });
+    out
 }
 
 /// A loop over a structured tensor that a step changes, copies, moves or marks, with that tensor, and what the step
@@ -88,10 +124,6 @@ pub(crate) fn traversed(func: &Func, l: &Stmt) -> Option<Symbol> {
 
 /// Loops with a structured tensor that is indexed by their iterators, outermost first.
 fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
-    // What is structured in it is stored where a parameter is.
-    if func.params.iter().all(|p| p.tensor.format.is_dense()) {
-        return Vec::new();
-    }
     let mut structured: Vec<Symbol> = Vec::new();
     let mut note = |t: &Tensor| {
         if !t.format.is_dense() {
@@ -104,6 +136,9 @@ fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
             note(tensor);
         }
     });
+    if structured.is_empty() {
+        return Vec::new();
+    }
     // By iterator, which each loop has its own of.
     let mut loops: Vec<(Stmt, Option<Symbol>)> = Vec::new();
     let mut by_iter: FxHashMap<Symbol, usize> = FxHashMap::default();

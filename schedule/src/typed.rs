@@ -407,6 +407,11 @@ impl Schedule {
         self.call("set_mem_type", &[Arg::from(tensor.into()), Arg::from(memory)]).map(drop)
     }
 
+    /// How a local is stored: `"bytemap"`, `"pattern(A)"` or `"dense"`.
+    pub fn set_format(&mut self, tensor: impl Into<Value>, format: &str) -> Result<(), Refusal> {
+        self.call("set_format", &[Arg::from(tensor.into()), Arg::from(format)]).map(drop)
+    }
+
     /// Makes two dimensions of a local's dimension `dim`: the inner one has `factor` elements.
     pub fn var_split(&mut self, tensor: impl Into<Value>, dim: i64, factor: i64) -> Result<(), Refusal> {
         self.call("var_split", &[Arg::from(tensor.into()), Arg::from(dim), Arg::from(factor)]).map(drop)

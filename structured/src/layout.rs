@@ -5,7 +5,7 @@ use crate::levels::{self, ArrayKind, Counts, LevelFormat};
 use std::sync::Arc;
 use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{DType, Expr, Func, Op, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, Func, Literal, Op, Symbol, Tensor};
 
 /// What the parameters of the lowered program are, in the order of the program's own.
 #[derive(Clone, Debug, Default)]
@@ -84,12 +84,18 @@ pub(crate) struct FlatLevel {
     pub(crate) positions: Expr,
     /// Where the coordinates of a fibre stand in slots (below `sliced`): how many fibres there are.
     pub(crate) slots: Option<Expr>,
+    /// Whether elements are inserted into it: it belongs to a workspace.
+    pub(crate) inserts: bool,
 }
 
 impl FlatLevel {
     /// Its kind.
     pub(crate) fn kind(&self) -> Option<&'static dyn LevelFormat> {
-        if self.slots.is_some() { Some(levels::SLOTS) } else { levels::of(self.level.kind) }
+        match (&self.slots, self.inserts) {
+            (Some(_), _) => Some(levels::SLOTS),
+            (None, true) => Some(levels::WORKSPACE),
+            (None, false) => levels::of(self.level.kind),
+        }
     }
 
     /// The dimension that it stores, if it stores one.
@@ -113,9 +119,24 @@ impl Flat {
     ///
     /// The first level that nothing can be stored in.
     pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
+        Flat::made(tensor, hidden, false)
+    }
+
+    /// The arrays of a local tensor into whose last level elements are inserted; `None`: there is no rule for its
+    /// format.
+    pub(crate) fn workspace(tensor: &Arc<Tensor>) -> Option<Flat> {
+        if !tensor.format.inserts() {
+            return None;
+        }
+        Flat::made(tensor, &mut Vec::new(), true).ok()
+    }
+
+    fn made(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>, local: bool) -> Result<Flat, Level> {
+        let role = if local { Role::Workspace } else { Role::Input };
+        let depth = tensor.format.levels.len();
         let name = tensor.symbol.name();
         let array = |what: String, dtype: DType, length: &Expr| {
-            Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], Role::Input))
+            Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], role))
         };
         let mut above = Expr::int(1);
         let mut all = Vec::new();
@@ -123,7 +144,8 @@ impl Flat {
         for (k, ((level, coord), space)) in
             tensor.format.levels.iter().zip(&*tensor.format.coords).zip(spaces).enumerate()
         {
-            let kind = levels::of(level.kind).ok_or(*level)?;
+            let inserts = local && k + 1 == depth;
+            let kind = if inserts { levels::WORKSPACE } else { levels::of(level.kind).ok_or(*level)? };
             let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
             hidden.extend(own.iter().cloned());
             let size = space.size.unwrap_or_else(|| own.first().map_or(Expr::int(0), Expr::var));
@@ -139,7 +161,17 @@ impl Flat {
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
             let (coord, low, positions) = (coord.clone(), space.low, above.clone());
-            all.push(FlatLevel { level: *level, coord, low, size, arrays, hidden: own, positions, slots: None });
+            all.push(FlatLevel {
+                level: *level,
+                coord,
+                low,
+                size,
+                arrays,
+                hidden: own,
+                positions,
+                slots: None,
+                inserts,
+            });
         }
         let values = array(format!("{name}.val"), tensor.dtype, &above);
         let (levels, stored) = by_fibre(all);
@@ -155,6 +187,11 @@ impl Flat {
         let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
         let (levels, stored) = (self.levels.clone(), self.stored.clone());
         Flat { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
+    }
+
+    /// The value of what is not stored.
+    pub(crate) fn fill(&self) -> Literal {
+        self.tensor.format.fill.unwrap_or(Literal::zero(self.tensor.dtype))
     }
 
     /// All arrays, as parameters.

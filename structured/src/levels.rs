@@ -21,6 +21,7 @@ mod sliced;
 mod squeezed;
 mod symmetric;
 mod triangular;
+pub(crate) mod workspace;
 
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet, Positions, Probe};
@@ -227,6 +228,9 @@ pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
 
 /// The coordinates of `singleton` below `sliced`, fibre by fibre.
 pub(crate) const SLOTS: &dyn LevelFormat = &sliced::Slots;
+
+/// The last level of a local tensor into which elements are inserted.
+pub(crate) const WORKSPACE: &dyn LevelFormat = &workspace::Workspace;
 
 /// The level format of that kind.
 pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {

@@ -2,7 +2,7 @@
 //!
 //! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
-//! - `blocks`: loops over what is stored by blocks;
+//! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
 //! - `balance`: parallel loops whose iterations are shared out by what is stored;
 //! - `backwards`: loops that go back through a list;
 //! - `inside`: indices that are in the tensor, and checks of those that may not be;
@@ -12,6 +12,7 @@
 //! - `explained`: what is noted of each loop;
 //! - `named`: coordinates that loops inside use;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
+//! - `workspace`: local tensors into which elements are inserted;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
 
 mod backwards;
@@ -31,6 +32,8 @@ mod region;
 mod runs;
 mod search;
 mod steppers;
+mod unmerged;
+mod workspace;
 
 use crate::access;
 use crate::explain::{self, Explained};
@@ -73,7 +76,7 @@ pub struct Structured {
 ///
 /// Storage, and accesses to structured tensors, for which there is no rule yet.
 pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
-    if func.params.iter().all(|p| p.tensor.format.is_dense()) {
+    if func.params.iter().all(|p| p.tensor.format.is_dense()) && !follow::has_locals(func) {
         return Ok(Structured {
             func: func.clone(),
             layout: Layout::dense(func),
@@ -87,7 +90,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
-    let mut opened = pass.opened(&func.body);
+    let pairs = pass.unmerged(&func.body, &mut Context::new(func));
+    let mut opened = pass.insertions(&pass.opened(&pairs));
     if func.interface().any(|t| t.format.is_remapped()) {
         opened = pass.shortened(&opened, &mut Context::new(func));
     }
@@ -98,6 +102,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     let seeks = explain::seeks(&body, 1);
     let body = pass.balanced(&pass.named(&fills::settled(&body)));
+    let body = pass.with_workspaces(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let mut explained: Vec<Explained> = Vec::new();
@@ -209,6 +214,7 @@ impl Lower {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
             StmtKind::VarDef { .. } => {
+                let s = &self.redeclared(s);
                 self.declared.push(s.clone());
                 let done = self.declaration(s).map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
                 self.declared.pop();
@@ -226,6 +232,11 @@ impl Lower {
         let all = self.checks(s, bound);
         let searched = self.unknown(&located, bound);
         let done = match located.kind() {
+            _ if let Some((access, _)) = &searched
+                && self.is_fresh(access) =>
+            {
+                self.insert(&located, access, bound)
+            }
             _ if let Some((access, does)) = &searched => self.searched(&located, access, does, bound),
             StmtKind::For { iter, extent, props, body } => {
                 let mut inside = bound.clone();
@@ -278,6 +289,7 @@ impl Lower {
             return self.stmt(&blocks, bound);
         }
         self.refuse_races(s, iter, props, body);
+        self.refuse_insertions(s, iter, props, body);
         let body = self.located(body, &inside);
         // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is
         // none.

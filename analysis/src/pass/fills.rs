@@ -238,14 +238,26 @@ impl Rewriter<'_> {
 
     /// A write to an element that is not stored.
     fn written_outside(&mut self, s: &Stmt, element: &Expr, fill: Literal) -> Stmt {
-        let keeps = match s.kind() {
-            StmtKind::Store { value, .. } => self.expr(value).value() == Some(fill),
-            StmtKind::ReduceTo { op, value, .. } => {
-                self.expr(value).value().is_some_and(|v| is_identity(op.info().op, Side::Right, v))
+        let (keeps, kind) = match s.kind() {
+            StmtKind::Store { tensor, indices, value } => {
+                let value = self.expr(value);
+                let keeps = value.value() == Some(fill);
+                (keeps, StmtKind::Store { tensor: tensor.clone(), indices: indices.clone(), value: value.expr })
+            }
+            StmtKind::ReduceTo { tensor, indices, op, value } => {
+                let value = self.expr(value);
+                let identity = value.value().is_some_and(|v| is_identity(op.info().op, Side::Right, v));
+                let keeps = identity || annihilates(op.info().op, Side::Left, fill);
+                let (tensor, indices) = (tensor.clone(), indices.clone());
+                (keeps, StmtKind::ReduceTo { tensor, indices, op: *op, value: value.expr })
             }
             _ => unreachable!("it is a write"),
         };
-        if keeps { Stmt::nop() } else { (self.outside)(s, element) }
+        if keeps {
+            return Stmt::nop();
+        }
+        let outside = self.outside;
+        if kind == *s.kind() { outside(s, element) } else { outside(&s.with_kind(kind), element) }
     }
 
     fn accesses(&mut self, all: &[Access]) -> Vec<Access> {

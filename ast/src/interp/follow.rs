@@ -6,7 +6,7 @@ use super::error::ErrorKind;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
 use super::{Inputs, fill::Filled};
-use crate::algebra::{Side, is_identity};
+use crate::algebra::{Side, annihilates, is_identity};
 use crate::expr::Literal;
 use crate::op::Op;
 use crate::value::Value;
@@ -33,7 +33,7 @@ impl Machine<'_> {
         cell.fill_outside(of, fill);
     }
 
-    fn fill(&self, slot: usize) -> Literal {
+    pub(super) fn fill(&self, slot: usize) -> Literal {
         let tensor = self.tensors[slot];
         tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
     }
@@ -52,7 +52,9 @@ impl Machine<'_> {
             let (value, place) = (self.filled(value)?, self.place(slot, offset));
             return self.reduce_filled(slot, place, op, value);
         }
-        self.write_outside(slot, offset, value, &|v, known| known && is_identity(op, Side::Right, v))
+        // What is not stored annihilates: `0 * v` is 0.
+        let stays = annihilates(op, Side::Left, self.fill(slot));
+        self.write_outside(slot, offset, value, &|v, known| stays || known && is_identity(op, Side::Right, v))
     }
 
     /// A write where nothing is stored. `keeps` says of a value, and whether it is known while compiling, whether it

@@ -68,6 +68,22 @@ impl Cell {
         }
     }
 
+    /// Stores nothing in it: all of it is the fill.
+    pub fn clear(&mut self, fill: Literal) {
+        let len = self.data.len();
+        for k in 0..len {
+            self.data.set(k, fill);
+        }
+        (self.stored, self.written) = (Some(vec![false; len]), Some(vec![true; len]));
+    }
+
+    /// Stores an element.
+    pub fn insert(&mut self, offset: usize) {
+        if let Some(stored) = &mut self.stored {
+            stored[offset] = true;
+        }
+    }
+
     /// The tensor with the value of each element at it.
     pub fn spread(&self, of: &Cell) -> Option<Value> {
         let mut data = self.data.clone();
@@ -165,6 +181,9 @@ impl Machine<'_> {
         if self.follows[slot].is_some() {
             return self.store_following(slot, offset, value);
         }
+        if self.inserts(slot) {
+            return self.insert(slot, offset, value);
+        }
         let value = self.eval(value)?;
         self.write(slot, offset, value)
     }
@@ -173,6 +192,9 @@ impl Machine<'_> {
         let offset = self.offset(slot, indices)?;
         if self.follows[slot].is_some() {
             return self.reduce_following(slot, offset, op, value);
+        }
+        if self.inserts(slot) {
+            return self.insert_reduced(slot, offset, op, value);
         }
         if let Node::Structured(value) = value {
             let value = self.filled(value)?;
@@ -213,6 +235,9 @@ impl Machine<'_> {
         }
         cell.shape = sizes;
         self.follow(slot);
+        if self.inserts(slot) {
+            self.clear(slot);
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 mod error;
 mod fill;
 mod follow;
+mod insert;
 mod machine;
 mod resolve;
 

@@ -185,6 +185,7 @@ impl<'a> Resolver<'a> {
                 self.follows.push(None);
             }
             false if of.is_some() => self.follows.push(of),
+            false if tensor.role.is_local() && tensor.format.inserts() => self.follows.push(None),
             false => return Err(ErrorKind::Unsupported("structured tensors that are written")),
         }
         self.structured |= !tensor.format.is_dense();

@@ -160,7 +160,7 @@ impl Elab<'_> {
         for d in a.dims {
             shape.push(self.size(d)?);
         }
-        let format = self.annotated_format(&a, &shape, "a structured local tensor")?;
+        let format = self.local_format(&a, &shape)?;
         Ok(TensorType { dtype: a.dtype, shape, format })
     }
 
@@ -324,6 +324,17 @@ impl Elab<'_> {
             Some(storage) => self.followed(storage, shape, what),
             None => Ok(Format::dense(shape.len())),
         }
+    }
+
+    /// The format of a local tensor: where another one is stored, or one into which elements are inserted.
+    fn local_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
+        let what = "a structured local tensor in another format than `pattern(A)` or rows of a `bytemap`";
+        let Some(storage) = a.storage else { return Ok(Format::dense(shape.len())) };
+        if let Value::Storage(Storage::Pattern(_)) = self.eval(storage)? {
+            return self.followed(storage, shape, what);
+        }
+        let format = self.storage(storage, shape.len(), a.dtype)?;
+        if format.is_dense() || format.inserts() { Ok(format) } else { self.unsupported(storage.span, what) }
     }
 
     /// An argument has the storage that its parameter asks for: it is passed as it is.

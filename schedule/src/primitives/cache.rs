@@ -47,6 +47,12 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
     }
     // 3. Padding is never met.
     stage.pad(s, args, 3)?;
+    // 4. What is structured is only read: which of its elements would be stored back is not known.
+    if let Some(written) = stage.refs.iter().find(|r| stage.is_structured() && r.kind != Use::Read) {
+        let text = format!("`{}` is structured, and is written in the statement", stage.tensor.symbol);
+        let refusal = Refusal::unsupported(4, text).label(written.site.stmt.origin().span(), "here");
+        return Err(refusal.help("`cache_reduction` takes what is only reduced into"));
+    }
     Ok(Plan { stage, fetched, stored })
 }
 
@@ -55,7 +61,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     let large = &stage.tensor;
     let (func, made) = stage.build(
         s.func(),
-        "cache",
+        ("cache", large.format.fill),
         |small| {
             fetched.then(|| {
                 stage.each(small.symbol.name(), &stage.origin("cache", "fetch"), |from, to| StmtKind::Store {

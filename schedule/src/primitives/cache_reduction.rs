@@ -6,7 +6,7 @@ use crate::schedule::{Change, Schedule};
 use crate::stage::Stage;
 use crate::value::Args;
 use taffeta_analysis::query::reference::Use;
-use taffeta_ast::{Expr, ReduceOp, StmtKind};
+use taffeta_ast::{Expr, Literal, ReduceOp, StmtKind};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cache_reduction",
@@ -67,16 +67,17 @@ fn name_of(stage: &Stage) -> crate::value::Arg {
 
 fn apply(s: &Schedule, stage: &Stage, op: ReduceOp) -> Change {
     let large = &stage.tensor;
+    let identity = op.identity(large.dtype);
     let (func, made) = stage.build(
         s.func(),
-        "cache_reduction",
+        ("cache_reduction", Some(identity).filter(|v| *v != Literal::zero(large.dtype))),
         |small| {
             let origin = stage.origin("cache_reduction", "start");
             Some(crate::tree::over_box(&stage.sizes(), small.symbol.name(), &origin, |indices| {
                 let kind = StmtKind::Store {
                     tensor: small.symbol.clone(),
                     indices: indices.iter().cloned().map(Into::into).collect(),
-                    value: Expr::literal(op.identity(small.dtype), small.dtype),
+                    value: Expr::literal(identity, small.dtype),
                 };
                 taffeta_ast::Stmt::new(kind, origin.clone())
             }))

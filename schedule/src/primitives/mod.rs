@@ -23,6 +23,7 @@ mod queries;
 mod reorder;
 mod reverse;
 mod separate_tail;
+mod set_format;
 pub(crate) mod set_mem_type;
 mod specialize;
 mod split;
@@ -90,6 +91,7 @@ const ENTRIES: &[&Entry] = &[
     &contract::ENTRY,
     &inline::ENTRY,
     &set_mem_type::ENTRY,
+    &set_format::ENTRY,
     &var_split::ENTRY,
     &var_merge::ENTRY,
     &var_reorder::ENTRY,
@@ -122,9 +124,6 @@ const ENTRIES: &[&Entry] = &[
     &queries::CAN,
 ];
 
-/// Primitives of the language that are not there yet.
-const LATER: &[&str] = &["set_format"];
-
 /// The entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|e| e.name == name).copied()
@@ -132,9 +131,6 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
 
 /// The refusal of a method that is not there.
 pub(crate) fn unknown(name: &str) -> Refusal {
-    if LATER.contains(&name) {
-        return Refusal::unsupported(0, "this primitive is not supported yet").misused();
-    }
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
     match taffeta_ast::spelling::nearest(name, ENTRIES.iter().map(|e| e.name)) {
         Some(n) => r.help(format!("did you mean `{n}`?")),

@@ -154,6 +154,10 @@ impl Chooser {
                 let kind = self.pick(&["register", "stack", "heap", "arena"])?;
                 vec![self.tensor(s)?, Arg::from(kind)]
             }
+            "set_format" => {
+                let format = self.pick(&["bytemap", "dense", "pattern(a)"])?;
+                vec![self.tensor(s)?, Arg::from(format)]
+            }
             "var_split" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1)), Arg::from(self.number(1, 4))],
             "var_merge" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(0)],
             "var_squeeze" => {

@@ -271,6 +271,7 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
         "set_mem_type" => {
             of(&["register", "stack", "heap", "arena"].map(Arg::from).each_ref().map(std::slice::from_ref))
         }
+        "set_format" => of(&["bytemap", "dense"].map(Arg::from).each_ref().map(std::slice::from_ref)),
         "var_split" => of(&[&[Arg::from(0), Arg::from(2)], &[Arg::from(1), Arg::from(3)]]),
         "var_merge" => of(&[&[Arg::from(0)]]),
         "var_squeeze" | "var_unsqueeze" => of(&[&[Arg::from(0)], &[Arg::from(1)]]),

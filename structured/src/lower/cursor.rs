@@ -108,6 +108,7 @@ impl Lower {
             let ExprKind::Load(t, at) = e.kind() else { return };
             if !self.fibres.contains_key(t)
                 || at[PATH].protocol == Protocol::Locate
+                || self.grows(t, &written)
                 || !at[..PATH].iter().all(|a| known(&a.index, bound) && !loads(&a.index, &written))
             {
                 return;
@@ -209,7 +210,7 @@ impl Lower {
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
-            cursors.iter().any(|c| c.drives(e)).then(|| {
+            (cursors.iter().any(|c| c.drives(e)) || self.is_fresh(e)).then(|| {
                 let tensor = &self.tensors[&self.fibres[t].0].tensor;
                 tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
             })

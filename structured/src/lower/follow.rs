@@ -13,9 +13,10 @@ use super::cursor::PATH;
 use super::{Lower, load, range};
 use crate::access;
 use crate::layout::Flat;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Reduction};
-use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Whether writes where a tensor stores nothing are errors.
 pub(super) fn refuses(flat: &Flat) -> bool {
@@ -40,6 +41,7 @@ impl Lower {
             if let StmtKind::VarDef { tensor, .. } = s.kind()
                 && !tensor.format.is_dense()
                 && self.follow(func, tensor).is_none()
+                && !self.workspace(tensor)
             {
                 found.push(own_pattern(tensor, "local tensor").at(s.origin().span()));
             }
@@ -56,11 +58,8 @@ impl Lower {
         }
         let flat = self.tensors.get(&of.tensor.symbol)?.followed_by(tensor);
         let values = flat.values.clone();
-        for (k, fibre) in flat.fibres.iter().enumerate() {
-            self.fibres.insert(fibre.clone(), (tensor.symbol.clone(), k));
-        }
         self.follows.push((tensor.symbol.clone(), of.tensor.symbol.clone()));
-        self.tensors.insert(tensor.symbol.clone(), flat);
+        self.declare(tensor, flat);
         Some(values)
     }
 
@@ -75,10 +74,65 @@ impl Lower {
         own.map(|(t, _)| self.tensors[t].fibres[level].clone()).collect()
     }
 
+    /// A declaration of a structured tensor. Of one that stands in a copy of a loop's body, where accesses are still
+    /// those to the original: with accesses to it.
+    pub(super) fn redeclared(&mut self, s: &Stmt) -> Stmt {
+        let StmtKind::VarDef { tensor, body } = s.kind() else { return s.clone() };
+        if tensor.format.is_dense() || self.tensors.contains_key(&tensor.symbol) {
+            return s.clone();
+        }
+        let is = |t: &&Symbol| {
+            let flat = &self.tensors[*t];
+            let same = t.name() == tensor.symbol.name() && flat.tensor.format == tensor.format;
+            same && self.is_used(body, flat)
+        };
+        // Where nothing is left of its accesses, there is nothing to declare.
+        let Some(old) = self.tensors.keys().find(is).cloned() else { return body.clone() };
+        match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {
+            Some(of) => {
+                let flat = self.tensors[&of].followed_by(tensor);
+                self.follows.push((tensor.symbol.clone(), of));
+                self.declare(tensor, flat);
+            }
+            None if !self.workspace(tensor) => return s.clone(),
+            None => {}
+        }
+        let [from, to] = [&old, &tensor.symbol].map(|t| &self.tensors[t]);
+        let pairs = from.fibres.iter().zip(&to.fibres).chain([(&from.values.symbol, &to.values.symbol)]);
+        let names: FxHashMap<Symbol, Symbol> = pairs.map(|(a, b)| (a.clone(), b.clone())).collect();
+        let body = access::rebuild(body, &mut |e| match e.kind() {
+            ExprKind::Load(t, at) if let Some(new) = names.get(t) => Expr::load(new, at.clone(), e.dtype()),
+            _ => e,
+        });
+        let body = reductions(&body, &|t| names.get(t).unwrap_or(t).clone());
+        s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body })
+    }
+
+    /// Whether a statement has accesses to a tensor, and does not declare it.
+    fn is_used(&self, s: &Stmt, flat: &Flat) -> bool {
+        let (mut used, mut own) = (false, false);
+        let is = |t: &Symbol| flat.fibres.contains(t) || *t == flat.values.symbol;
+        s.walk(&mut |s| {
+            own |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == flat.tensor.symbol);
+            access::exprs(s).iter().for_each(|e| e.walk(&mut |e| used |= load(e).is_some_and(|(t, _)| is(t))));
+        });
+        used && !own
+    }
+
+    /// Notes a structured tensor.
+    pub(super) fn declare(&mut self, tensor: &Tensor, flat: Flat) {
+        for (k, fibre) in flat.fibres.iter().enumerate() {
+            self.fibres.insert(fibre.clone(), (tensor.symbol.clone(), k));
+        }
+        self.tensors.insert(tensor.symbol.clone(), flat);
+    }
+
     /// A declaration of a structured tensor as one of its elements.
     pub(super) fn declaration(&self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
+                // The arrays of workspaces are declared in the end.
+                Some(flat) if flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
                 Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
                 None => s.clone(),
             },
@@ -88,16 +142,7 @@ impl Lower {
 
     /// The statement whose loops share the elements of structured tensors in the place of these.
     pub(super) fn shared_values(&self, s: &Stmt) -> Stmt {
-        let s = match s.kind() {
-            StmtKind::For { iter, extent, props, body } if !props.reductions.is_empty() => {
-                let values = |r: &Reduction| Reduction { tensor: self.values_of(&r.tensor), ..r.clone() };
-                let reductions = props.reductions.iter().map(values).collect();
-                let props = LoopProps { reductions, ..props.clone() };
-                s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
-            }
-            _ => s.clone(),
-        };
-        s.map(&mut |s| self.shared_values(s), &mut Expr::clone)
+        reductions(s, &|t| self.values_of(t))
     }
 
     fn values_of(&self, t: &Symbol) -> Symbol {
@@ -124,7 +169,10 @@ impl Lower {
         let (fibre, at) = load(&element)?;
         let (tensor, 0) = self.fibres.get(fibre)? else { return None };
         let flat = &self.tensors[tensor];
-        let fill = flat.tensor.format.fill.unwrap_or(Literal::zero(flat.tensor.dtype));
+        if self.is_fresh(&element) {
+            return (constant == flat.fill()).then(Stmt::nop);
+        }
+        let fill = flat.fill();
         let shape = &flat.tensor.shape;
         if shape.len() != loops.len() || refuses(flat) && constant != fill {
             return None;
@@ -178,24 +226,49 @@ impl Lower {
         }
     }
 
-    /// What a write to an element becomes that is not stored.
+    /// What a write to an element becomes that is not stored. Where it is an error, that is known when all that is
+    /// written is: the fill leaves the element as it is.
     pub(super) fn outside(&self, s: &Stmt, element: &Expr) -> Stmt {
-        let Some((tensor, at)) = load(element).and_then(|(t, at)| Some((&self.fibres.get(t)?.0, at))) else {
-            return Stmt::nop();
-        };
-        let flat = &self.tensors[tensor];
-        if !refuses(flat) {
-            return Stmt::nop();
-        }
-        let indices = &at[at.len() - flat.tensor.shape.len()..];
+        let Some(tensor) = load(element).and_then(|(t, _)| Some(&self.fibres.get(t)?.0)) else { return Stmt::nop() };
+        if refuses(&self.tensors[tensor]) { self.not_stored(s, element) } else { Stmt::nop() }
+    }
+
+    /// The error that an element is written which is not stored.
+    pub(super) fn stopped(&self, s: &Stmt, element: &Expr) -> Stmt {
+        let Some((t, at)) = load(element) else { return Stmt::nop() };
+        let tensor = &self.fibres[t].0;
+        let own = at.len() - 1 - self.tensors[tensor].tensor.shape.len();
         let mut message = vec![MessagePart::Text("element [".into())];
-        for (k, index) in indices.iter().enumerate() {
+        for (k, index) in at[own..at.len() - 1].iter().enumerate() {
             message.extend((k > 0).then(|| MessagePart::Text(", ".into())));
             message.push(MessagePart::Value(index.index.clone()));
         }
         message.push(MessagePart::Text(format!("] of `{tensor}` is written, and is not in its pattern")));
         s.with_kind(StmtKind::Assert { cond: Expr::bool(false), message, kind: AssertKind::Index })
     }
+}
+
+/// The statement whose loops share other tensors in the place of those that they reduce into.
+fn reductions(s: &Stmt, other: &dyn Fn(&Symbol) -> Symbol) -> Stmt {
+    let s = match s.kind() {
+        StmtKind::For { iter, extent, props, body } if !props.reductions.is_empty() => {
+            let values = |r: &Reduction| Reduction { tensor: other(&r.tensor), ..r.clone() };
+            let reductions = props.reductions.iter().map(values).collect();
+            let props = LoopProps { reductions, ..props.clone() };
+            s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+        }
+        _ => s.clone(),
+    };
+    s.map(&mut |s| reductions(s, other), &mut Expr::clone)
+}
+
+/// Whether a program declares structured tensors.
+pub(super) fn has_locals(func: &Func) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |s| {
+        found |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
+    });
+    found
 }
 
 fn own_pattern(t: &Tensor, what: &str) -> Diagnostic {

@@ -73,12 +73,19 @@ impl Lower {
     /// iterations, does where it is entered.
     pub(super) fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
         let mut found = None;
-        for e in access::exprs(s) {
-            guarded(&e, &Expr::bool(true), &mut |e, _| {
-                if found.is_none() && self.is_unknown(e, bound) {
-                    found = Some((e.clone(), Expr::bool(true)));
-                }
-            });
+        // What is written into a workspace is inserted when all that it is made of is there.
+        for insertion in [false, true] {
+            for e in access::exprs(s) {
+                guarded(&e, &Expr::bool(true), &mut |e, _| {
+                    let is = match insertion {
+                        true => self.is_insertion(e) && self.is_to_be_inserted(e, bound),
+                        false => !self.is_insertion(e) && self.is_unknown(e, bound),
+                    };
+                    if found.is_none() && is {
+                        found = Some((e.clone(), Expr::bool(true)));
+                    }
+                });
+            }
         }
         let StmtKind::For { extent, body, .. } = s.kind() else { return found };
         let not_empty = match extent {
@@ -86,10 +93,13 @@ impl Lower {
             _ => None,
         };
         let written = effects::writes(body);
-        let steady =
-            |e: &Expr| load(e).is_some_and(|(_, at)| at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written)));
+        let steady = |e: &Expr| {
+            load(e).is_some_and(|(t, at)| {
+                !self.grows(t, &written) && at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written))
+            })
+        };
         let mut look = |e: &Expr, guard: &Expr, always: bool| {
-            let Some((_, at)) = load(e).filter(|_| found.is_none() && self.is_unknown(e, bound) && steady(e)) else {
+            let Some((_, at)) = load(e).filter(|_| found.is_none() && self.is_open(e, bound) && steady(e)) else {
                 return;
             };
             let index = &at[PATH].index;
@@ -102,6 +112,17 @@ impl Lower {
         };
         each_access(body, true, &mut look);
         found
+    }
+
+    /// Whether an element that is written is: its position is known, or it has none.
+    fn is_to_be_inserted(&self, e: &Expr, bound: &Scope) -> bool {
+        self.is_unknown(e, bound) || self.is_fresh(e)
+    }
+
+    /// Whether an expression is an element that has to be searched before the loop around it: none that is written into
+    /// a workspace.
+    fn is_open(&self, e: &Expr, bound: &Scope) -> bool {
+        self.is_unknown(e, bound) && !self.is_insertion(e)
     }
 
     /// Whether an expression is an access at a known coordinate that has to be searched.

@@ -164,6 +164,13 @@ impl Lower {
         let k = cursors.iter().position(|c| c.stepper().is_some());
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
         let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
+        if !stepper.ordered
+            && c.kept.is_none()
+            && let Some(lookup) = self.asks(&c, at)
+        {
+            cursors.push(c.with(Looplet::Lookup(lookup), None));
+            return self.region(nest, cursors, &Region::Point(at.clone()), body);
+        }
         if !(stepper.ordered || stepper.unique && is_sharp(&stepper)) {
             let name = self.tensor_of(&c);
             let text = format!(

@@ -84,6 +84,8 @@ impl Elab<'_> {
             },
             Value::Float(x) => ScheduleValue::Float(*x),
             Value::Str(s) => ScheduleValue::Str(s.to_string()),
+            // As it is written: steps are recorded as text.
+            Value::Storage(s) => ScheduleValue::Str(s.to_string()),
             Value::Handle(h) => ScheduleValue::Handle(h.number),
             Value::Tuple(items) => {
                 ScheduleValue::Tuple(items.iter().map(|v| self.schedule_argument(v, span)).collect::<R<_>>()?)

@@ -74,7 +74,7 @@ fn structured_and_continuous() {
     return t
 ",
         expect![[r#"
-            [unsupported] a structured local tensor is not supported yet
+            [unsupported] a structured local tensor in another format than `pattern(A)` or rows of a `bytemap` is not supported yet
               at t.ft:2 `hashmap`
         "#]],
     );

@@ -1,0 +1,53 @@
+//! Local tensors with a pattern of their own ([`Format::inserts`](crate::format::Format::inserts)): nothing is stored
+//! where they are declared, and an element is from the first write on that does something. A write does nothing where no
+//! element is stored if its value is known while compiling, or follows from fills, and would leave the element as it is.
+
+use super::fill::Filled;
+use super::machine::{Machine, Run};
+use super::resolve::Node;
+use crate::algebra::{Side, annihilates, is_identity};
+use crate::op::Op;
+
+impl Machine<'_> {
+    /// Whether elements are inserted into a tensor.
+    pub(super) fn inserts(&self, slot: usize) -> bool {
+        let tensor = self.tensors[slot];
+        tensor.role.is_local() && self.follows[slot].is_none() && tensor.format.inserts()
+    }
+
+    /// A tensor that has been made stores nothing.
+    pub(super) fn clear(&mut self, slot: usize) {
+        let fill = self.fill(slot);
+        self.cells[slot].clear(fill);
+    }
+
+    pub(super) fn insert(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
+        let (v, fill) = (self.filled(value)?, self.fill(slot));
+        if !self.stores(slot, offset) && is_known(&v, value) && v.value == fill {
+            return Ok(());
+        }
+        self.cells[slot].insert(offset);
+        self.write(slot, offset, v.value)
+    }
+
+    pub(super) fn insert_reduced(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
+        let v = self.filled(value)?;
+        if !self.stores(slot, offset) {
+            // What is not stored annihilates: `0 * v` is 0.
+            let stays = annihilates(op, Side::Left, self.fill(slot));
+            if stays || is_known(&v, value) && is_identity(op, Side::Right, v.value) {
+                return Ok(());
+            }
+        }
+        if v.of_fill && is_identity(op, Side::Right, v.value) {
+            return Ok(());
+        }
+        self.cells[slot].insert(offset);
+        self.reduce_filled(slot, offset, op, v)
+    }
+}
+
+/// Whether a value is known while compiling.
+fn is_known(v: &Filled, node: &Node) -> bool {
+    v.of_fill || matches!(node, Node::Const(_))
+}

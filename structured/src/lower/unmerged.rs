@@ -1,0 +1,111 @@
+//! Loops that count the pairs of two ranges (`merge`) become two loops again, in the same order, so that each of them
+//! traverses what a level stores.
+//!
+//! ```text
+//! for ij in range(n * m):                         for i in range(n):
+//!     y[ij // m] += A[ij // m, ij % m]     →          for j in range(m):
+//!                                                         y[i] += A[i, j]
+//! ```
+//!
+//! Only where the iterator is used for nothing else, and both ranges are known not to be negative. What runs on threads
+//! is the outer loop; lanes are those of the inner one.
+
+use super::Lower;
+use crate::access;
+use rustc_hash::FxHashMap;
+use taffeta_analysis::pass::substitute;
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
+
+impl Lower {
+    /// The program in which no loop over pairs traverses a structured tensor.
+    pub(super) fn unmerged(&self, s: &Stmt, facts: &mut Context) -> Stmt {
+        let s = self.pair(s, facts).unwrap_or_else(|| s.clone());
+        let new = walk::map(&s, facts, &mut |s, facts| self.unmerged(s, facts));
+        facts.after(&s);
+        new
+    }
+
+    fn pair(&self, s: &Stmt, facts: &mut Context) -> Option<Stmt> {
+        let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else {
+            return None;
+        };
+        if begin.as_int() != Some(0) || step.as_int() != Some(1) || !self.traverses(body, iter) {
+            return None;
+        }
+        let by = divisor(body, iter)?;
+        let times = quotient(end, &by)?;
+        let zero = Expr::int(0);
+        let fixed = [&by, &times].iter().all(|e| effects::loads(e).is_empty());
+        if !fixed || ![&by, &times].iter().all(|e| facts.prove(&zero.less_eq(e))) {
+            return None;
+        }
+        let [outer, inner] =
+            ["outer", "inner"].map(|what| Symbol::new(format!("{}.{what}", iter.name().replace('.', "_"))));
+        let mut of = |e: &Expr| match e.kind() {
+            ExprKind::Apply(op @ (Op::FloorDiv | Op::Mod), args) if is(&args[0], iter) && args[1] == by => {
+                Some(Expr::var(if *op == Op::FloorDiv { &outer } else { &inner }))
+            }
+            _ => None,
+        };
+        let body = substitute::rewrite(body, &mut of, &mut FxHashMap::default());
+        let lanes = props.vectorize.is_some();
+        let [outside, inside] = if lanes { [&LoopProps::default(), props] } else { [props, &LoopProps::default()] };
+        let counted = |iter: &Symbol, end: &Expr, props: &LoopProps, body: Stmt| StmtKind::For {
+            iter: iter.clone(),
+            extent: Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) },
+            props: props.clone(),
+            body,
+        };
+        let row = Stmt::new(counted(&inner, &by, inside, body), s.origin().derive("structured", "pairs"));
+        Some(s.with_kind(counted(&outer, &times, outside, row)))
+    }
+
+    /// Whether an iterator is in an index of a structured tensor.
+    fn traverses(&self, body: &Stmt, iter: &Symbol) -> bool {
+        let mut found = false;
+        body.walk(&mut |s| {
+            for e in access::exprs(s) {
+                e.walk(&mut |e| {
+                    let ExprKind::Load(t, at) = e.kind() else { return };
+                    found |= self.tensors.contains_key(t) && at.iter().any(|a| effects::mentions(&a.index, &[iter]));
+                });
+            }
+        });
+        found
+    }
+}
+
+fn is(e: &Expr, iter: &Symbol) -> bool {
+    matches!(e.kind(), ExprKind::Var(s) if s == iter)
+}
+
+/// The one expression by which an iterator is divided, if it is used for nothing but quotients and remainders by that.
+fn divisor(body: &Stmt, iter: &Symbol) -> Option<Expr> {
+    let (mut by, mut uses, mut inside): (Option<Expr>, usize, usize) = (None, 0, 0);
+    let mut same = true;
+    body.walk_exprs(&mut |e| match e.kind() {
+        ExprKind::Var(s) if s == iter => uses += 1,
+        ExprKind::Apply(Op::FloorDiv | Op::Mod, args) if is(&args[0], iter) => {
+            inside += 1;
+            same &= by.get_or_insert_with(|| args[1].clone()) == &args[1];
+            same &= !effects::mentions(&args[1], &[iter]);
+        }
+        _ => {}
+    });
+    by.filter(|_| same && uses == inside)
+}
+
+/// What times `by` is a product.
+fn quotient(product: &Expr, by: &Expr) -> Option<Expr> {
+    if let (Some(n), Some(by)) = (product.as_int(), by.as_int()) {
+        return (by > 0 && n % by == 0).then(|| Expr::int(n / by));
+    }
+    let ExprKind::Apply(Op::Mul, args) = product.kind() else { return None };
+    match (args[0] == *by, args[1] == *by) {
+        (_, true) => Some(args[0].clone()),
+        (true, false) => Some(args[1].clone()),
+        _ => quotient(&args[0], by).map(|q| q.times(&args[1])),
+    }
+}

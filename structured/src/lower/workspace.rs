@@ -1,0 +1,374 @@
+//! Local tensors with a pattern of their own, into which elements are inserted ([`Format::inserts`]).
+//!
+//! ```text
+//! t[j] = v          →      if 0 < t.map[j]:
+//!                              t.val[j] = v
+//!                          else:
+//!                              t.map[j] = 1
+//!                              t.crd[t.n[0]] = j
+//!                              t.n[0] += 1
+//!                              t.val[j] = v
+//! ```
+//!
+//! What is written is no part of a traversal: accesses of writes say `locate`, and have one more index than reads, which
+//! is 1 where the element is known not to be stored: in the nest of loops that writes each element once, before
+//! anything else is done with the tensor. A write that leaves such an element as it is vanishes, so that what is fetched
+//! of a list costs what the list stores.
+//!
+//! The arrays are as long as the dimension. They are declared and cleared once, around the loops that are around the
+//! declaration, as far as these run in order, and nothing is stored in them at its end: what was inserted is taken out
+//! by its list.
+//!
+//! ```text
+//! for i in range(n):              t.map = …                    of zeros
+//!     t = …                 →     for i in range(n):
+//!     …                               …
+//!                                     for p in range(t.n[0]): t.map[t.crd[p]] = 0
+//!                                     t.n[0] = 0
+//! ```
+
+use super::cursor::{PATH, above};
+use super::{Lower, Scope, inside, load};
+use crate::access;
+use crate::layout::{Flat, FlatLevel};
+use crate::levels::workspace::{COUNT, CRD, MAP};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::expr::Protocol;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// The last index of a write, where its element is known not to be stored, and elsewhere.
+const FRESH: i64 = 1;
+const OPEN: i64 = 0;
+
+impl Lower {
+    /// Notes a local tensor, if elements are inserted into it.
+    pub(super) fn workspace(&mut self, tensor: &Arc<Tensor>) -> bool {
+        let Some(flat) = Flat::workspace(tensor).filter(|_| tensor.role.is_local()) else { return false };
+        self.declare(tensor, flat);
+        true
+    }
+
+    fn inserts(&self, tensor: &Symbol) -> bool {
+        self.tensors.get(tensor).is_some_and(|flat| flat.levels.last().is_some_and(|l| l.inserts))
+    }
+
+    /// The workspace that an access is one of.
+    fn workspace_of(&self, t: &Symbol) -> Option<&Symbol> {
+        self.fibres.get(t).map(|(tensor, _)| tensor).filter(|tensor| self.inserts(tensor))
+    }
+
+    /// Whether an access is an element that is written, and not looked for: of a workspace, or one that is not stored.
+    pub(super) fn is_insertion(&self, e: &Expr) -> bool {
+        self.insertion(e).is_some()
+    }
+
+    /// Whether it is known not to be stored.
+    pub(super) fn is_fresh(&self, e: &Expr) -> bool {
+        self.insertion(e) == Some(FRESH)
+    }
+
+    fn insertion(&self, e: &Expr) -> Option<i64> {
+        let (t, at) = load(e)?;
+        let (tensor, k) = self.fibres.get(t)?;
+        let flat = &self.tensors[tensor];
+        let own = if inside::carries(flat) { flat.tensor.shape.len() } else { 0 };
+        let reads = PATH + flat.levels.len() - k + own;
+        if at.len() > reads { at.last()?.index.as_int() } else { None }
+    }
+
+    /// Whether a body writes into the tensor of a fibre, if that is a workspace.
+    pub(super) fn grows(&self, fibre: &Symbol, written: &FxHashSet<Symbol>) -> bool {
+        let Some(tensor) = self.workspace_of(fibre) else { return false };
+        self.tensors[tensor].fibres.iter().any(|f| written.contains(f))
+    }
+
+    /// The statement in which the writes to workspaces are no reads.
+    pub(super) fn insertions(&self, s: &Stmt) -> Stmt {
+        if !self.tensors.keys().any(|t| self.inserts(t)) {
+            return s.clone();
+        }
+        let mut fresh = FxHashSet::default();
+        s.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, body } = s.kind()
+                && self.inserts(&tensor.symbol)
+            {
+                self.fresh(body, &tensor.symbol, &mut fresh);
+            }
+        });
+        self.with_insertions(s, &fresh)
+    }
+
+    fn with_insertions(&self, s: &Stmt, fresh: &FxHashSet<StmtId>) -> Stmt {
+        let inner = s.map(&mut |s| self.with_insertions(s, fresh), &mut Expr::clone);
+        let Some(element) = access::target(&inner) else { return inner };
+        let Some((t, at)) = load(&element).filter(|(t, _)| self.workspace_of(t).is_some()) else { return inner };
+        let last = Expr::int(if fresh.contains(&s.id()) { FRESH } else { OPEN });
+        let all = at.iter().cloned().chain([Access::from(last)]).collect();
+        access::with_target(&inner, &located(&Expr::load(t, all, element.dtype()), at.len()))
+    }
+
+    fn uses(&self, s: &Stmt, tensor: &Symbol) -> bool {
+        let mut found = false;
+        let is = |t: &Symbol| self.fibres.get(t).is_some_and(|(of, _)| of == tensor) || t == tensor;
+        s.walk(&mut |s| {
+            access::exprs(s).iter().for_each(|e| e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| is(t))));
+            found |= s.kind().printed().into_iter().any(is);
+        });
+        found
+    }
+
+    /// Writes to elements that are not stored yet, of a tensor that stores nothing before this statement: those that set
+    /// it to its fill, which do nothing, and the next one, if it comes to each element once at most. Whether it still
+    /// stores nothing after the statement.
+    fn fresh(&self, s: &Stmt, tensor: &Symbol, found: &mut FxHashSet<StmtId>) -> bool {
+        match s.kind() {
+            _ if !self.uses(s, tensor) => true,
+            StmtKind::Seq(all) => all.iter().all(|s| self.fresh(s, tensor, found)),
+            StmtKind::VarDef { body, .. } => self.fresh(body, tensor, found),
+            _ => {
+                let fill = self.tensors[tensor].fill();
+                let Some(store) = self.writes_once(s, tensor) else { return false };
+                found.insert(store.id());
+                matches!(store.kind(), StmtKind::Store { value, .. } if value.as_literal() == Some(fill))
+            }
+        }
+    }
+
+    /// The store in a nest of loops that is all which uses a tensor, and comes to each element once at most.
+    fn writes_once(&self, s: &Stmt, tensor: &Symbol) -> Option<Stmt> {
+        let (mut loops, mut inner) = (Vec::new(), s.clone());
+        loop {
+            let next = match inner.kind() {
+                StmtKind::For { iter, body, .. } => {
+                    loops.push(iter.clone());
+                    body.clone()
+                }
+                StmtKind::VarDef { body, .. } => body.clone(),
+                StmtKind::If { cond, then, otherwise } if otherwise.is_none() && !self.reads(cond, tensor) => {
+                    then.clone()
+                }
+                StmtKind::Seq(all) => {
+                    let mut using = all.iter().filter(|s| self.uses(s, tensor));
+                    let one = using.next()?;
+                    if using.next().is_some() {
+                        return None;
+                    }
+                    one.clone()
+                }
+                _ => break,
+            };
+            inner = next;
+        }
+        let StmtKind::Store { indices, value, .. } = inner.kind() else { return None };
+        let depth = self.tensors[tensor].levels.len();
+        let at = indices.get(PATH..PATH + depth)?;
+        let mut left = loops.clone();
+        for a in at {
+            match a.index.kind() {
+                ExprKind::Var(iter) if left.contains(iter) => left.retain(|l| l != iter),
+                _ if effects::mentions(&a.index, &loops.iter().collect::<Vec<_>>()) || self.reads(&a.index, tensor) => {
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        (left.is_empty() && !self.reads(value, tensor)).then(|| inner.clone())
+    }
+
+    fn reads(&self, e: &Expr, tensor: &Symbol) -> bool {
+        let mut found = false;
+        e.walk(&mut |e| {
+            found |= load(e).is_some_and(|(t, _)| self.fibres.get(t).is_some_and(|(of, _)| of == tensor));
+        });
+        found
+    }
+
+    /// The write of an element where nothing is stored.
+    pub(super) fn not_stored(&self, s: &Stmt, element: &Expr) -> Stmt {
+        let Some((t, at)) = load(element) else { return s.clone() };
+        let reads = if self.is_insertion(element) { at.len() - 1 } else { at.len() };
+        let all = at[..reads].iter().cloned().chain([Access::from(Expr::int(FRESH))]);
+        access::with_target(s, &located(&Expr::load(t, all.collect(), element.dtype()), reads))
+    }
+
+    /// A write of an element that is not stored yet, of which nothing else is to be looked for: into a workspace at
+    /// known positions, or an error.
+    pub(super) fn insert(&mut self, s: &Stmt, element: &Expr, bound: &Scope) -> Stmt {
+        if load(element).is_some_and(|(t, _)| self.workspace_of(t).is_none()) {
+            return self.stopped(s, element);
+        }
+        let mut all = self.range_checks(s, element, &Expr::bool(true), bound);
+        let s = self.filled(s, []);
+        let Some((t, at)) = load(element).filter(|_| !s.is_nop()) else { return Stmt::nop() };
+        let flat = &self.tensors[&self.fibres[t].0];
+        let Some(level) = flat.levels.last() else { return s };
+        let (row, index) = (above(at).positions.first, &at[PATH].index);
+        let begin = row.times(&level.size);
+        let count = level.load(COUNT, &row);
+        let place = begin.plus(index);
+        let origin = || s.origin().derive("structured", "insert");
+        let set = |array: usize, at: &Expr, value: Expr| stored(&level.arrays[array], at, value, origin());
+        all.push(Stmt::new(StmtKind::Assume { cond: count.less(&level.size) }, origin()));
+        all.push(set(MAP, &place, Expr::int(1)));
+        all.push(set(CRD, &begin.plus(&count), index.clone()));
+        all.push(set(COUNT, &row, count.plus(&Expr::int(1))));
+        let values = &flat.values;
+        if matches!(s.kind(), StmtKind::ReduceTo { .. }) {
+            all.push(stored(values, &place, Expr::literal(flat.fill(), values.dtype), origin()));
+        }
+        let own = access::with_target(&s, &Expr::load(&values.symbol, vec![place.into()], values.dtype));
+        all.push(self.stmt(&own, bound));
+        Stmt::seq(all, origin())
+    }
+
+    /// Refuses loops that insert into a workspace from several iterations at once.
+    pub(super) fn refuse_insertions(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
+        if !props.is_concurrent() {
+            return;
+        }
+        let (mut own, mut into) = (FxHashSet::default(), None);
+        body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                own.insert(tensor.symbol.clone());
+            }
+            let written = access::target(s).and_then(|e| self.workspace_of(load(&e)?.0).cloned());
+            into = into.take().or(written.filter(|t| !own.contains(t)));
+        });
+        if let Some(tensor) = into {
+            let text = format!(
+                "the loop `{iter}` is parallel or vectorised, and inserts into `{tensor}`, which is declared around it"
+            );
+            self.refuse_at(s.origin().span(), text);
+        }
+    }
+
+    /// The program with the arrays of its workspaces.
+    pub(super) fn with_workspaces(&self, s: &Stmt) -> Stmt {
+        if !self.tensors.keys().any(|t| self.inserts(t)) {
+            return s.clone();
+        }
+        let mut open = Vec::new();
+        let body = self.placed(s, false, &mut open);
+        self.around(body, open)
+    }
+
+    /// The statement without the arrays of workspaces, which stand around it; `again`: whether it runs several times
+    /// with the same ones.
+    fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
+                let body = self.placed(body, again, open);
+                if !open.contains(&tensor.symbol) {
+                    open.push(tensor.symbol.clone());
+                }
+                let origin = s.origin().derive("structured", "clear");
+                let clear = again.then(|| self.emptied(&tensor.symbol, s));
+                Stmt::seq([body].into_iter().chain(clear), origin)
+            }
+            StmtKind::VarDef { tensor, .. } => self.enclosed(s, again, open, &|t| {
+                self.tensors[t].tensor.shape.iter().any(|e| effects::loads(e).contains(&tensor.symbol))
+            }),
+            StmtKind::For { iter, props, .. } => {
+                let concurrent = props.is_concurrent();
+                self.enclosed(s, !concurrent, open, &|t| {
+                    concurrent || self.tensors[t].tensor.shape.iter().any(|e| effects::mentions(e, &[iter]))
+                })
+            }
+            StmtKind::While { .. } => self.enclosed(s, true, open, &|_| false),
+            _ => s.map(&mut |s| self.placed(s, again, open), &mut Expr::clone),
+        }
+    }
+
+    /// A statement that has another one inside, with the arrays of those workspaces that `stays` says of around that.
+    fn enclosed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>, stays: &dyn Fn(&Symbol) -> bool) -> Stmt {
+        let inside = &mut |inner: &Stmt| {
+            let mut found = Vec::new();
+            let body = self.placed(inner, again, &mut found);
+            let (own, rest): (Vec<Symbol>, Vec<Symbol>) = found.into_iter().partition(stays);
+            for t in rest {
+                if !open.contains(&t) {
+                    open.push(t);
+                }
+            }
+            self.around(body, own)
+        };
+        s.map(inside, &mut Expr::clone)
+    }
+
+    /// The statement with the arrays of these workspaces, which store nothing at first.
+    fn around(&self, s: Stmt, workspaces: Vec<Symbol>) -> Stmt {
+        workspaces.into_iter().rev().fold(s, |s, t| {
+            let flat = &self.tensors[&t];
+            let Some(level) = flat.levels.last() else { return s };
+            let origin = || s.origin().derive("structured", "workspace");
+            let zero = |array: usize| {
+                let (p, tensor) = (entry(&t, "at"), &level.arrays[array]);
+                let body = stored(tensor, &Expr::var(&p), Expr::int(0), origin());
+                counted(&p, &tensor.shape[0], body, origin())
+            };
+            let body = Stmt::seq([zero(COUNT), zero(MAP), s.clone()], origin());
+            let all = level.arrays.iter().chain([&flat.values]);
+            let declared =
+                |body, tensor: &Arc<Tensor>| Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin());
+            all.fold(body, declared)
+        })
+    }
+
+    /// Takes all elements out of a workspace.
+    fn emptied(&self, tensor: &Symbol, s: &Stmt) -> Stmt {
+        let flat = &self.tensors[tensor];
+        let Some(level) = flat.levels.last() else { return Stmt::nop() };
+        let origin = || s.origin().derive("structured", "clear");
+        let rows = flat.levels[..flat.levels.len() - 1].iter().fold(Expr::int(1), |n, l| n.times(&l.size));
+        let row = (rows.as_int() != Some(1)).then(|| entry(tensor, "row"));
+        let at = row.as_ref().map_or(Expr::int(0), Expr::var);
+        let one = self.emptied_row(tensor, level, &at, s);
+        match row {
+            Some(row) => counted(&row, &rows, one, origin()),
+            None => one,
+        }
+    }
+
+    fn emptied_row(&self, tensor: &Symbol, level: &FlatLevel, row: &Expr, s: &Stmt) -> Stmt {
+        let origin = || s.origin().derive("structured", "clear");
+        let p = entry(tensor, "p");
+        let begin = row.times(&level.size);
+        let place = begin.plus(&Expr::var(&p));
+        let coordinate = level.load(CRD, &place);
+        let inside = Expr::int(0).less_eq(&coordinate).and(&coordinate.less(&level.size));
+        let out = stored(&level.arrays[MAP], &begin.plus(&coordinate), Expr::int(0), origin());
+        let count = level.load(COUNT, row);
+        let body = Stmt::seq([Stmt::new(StmtKind::Assume { cond: inside }, origin()), out], origin());
+        let promise = Stmt::new(StmtKind::Assume { cond: count.less_eq(&level.size) }, origin());
+        let all = counted(&p, &count, body, origin());
+        Stmt::seq([promise, all, stored(&level.arrays[COUNT], row, Expr::int(0), origin())], origin())
+    }
+}
+
+/// The access that no loop traverses, of which the first indices are those that levels have.
+fn located(e: &Expr, indices: usize) -> Expr {
+    let Some((t, at)) = load(e) else { return e.clone() };
+    let one = |(k, a): (usize, &Access)| match (PATH..indices).contains(&k) {
+        true => Access { protocol: Protocol::Locate, ..a.clone() },
+        false => a.clone(),
+    };
+    Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
+}
+
+/// The name of an iterator over something of a tensor. One dot in a name is what the text of a program can have.
+fn entry(tensor: &Symbol, what: &str) -> Symbol {
+    Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")))
+}
+
+fn stored(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
+    let (symbol, indices) = (tensor.symbol.clone(), vec![at.clone().into()]);
+    Stmt::new(StmtKind::Store { tensor: symbol, indices, value: value.cast(tensor.dtype) }, origin)
+}
+
+fn counted(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
+    let extent = Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
+    Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: LoopProps::default(), body }, origin)
+}
