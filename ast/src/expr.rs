@@ -288,6 +288,14 @@ impl Expr {
         }
     }
 
+    /// Whether it is computed of iterators, sizes and constants alone, and cannot stop the program: its value is known
+    /// where an iteration is.
+    pub fn is_of_indices(&self) -> bool {
+        let mut reads = false;
+        self.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(..)));
+        !reads && !self.may_fail()
+    }
+
     /// The operands, in order of evaluation (an access's indices included).
     pub fn children(&self) -> Vec<&Expr> {
         match self.kind() {

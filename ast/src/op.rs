@@ -273,6 +273,15 @@ impl Op {
         matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
     }
 
+    /// Whether an integer division, shift or power by that cannot stop the program.
+    pub(crate) fn is_safe_by(self, by: i64) -> bool {
+        match self {
+            // -1 is left out: INT_MIN // -1 overflows.
+            Op::FloorDiv | Op::Mod => !(-1..=0).contains(&by),
+            _ => by >= 0,
+        }
+    }
+
     /// Whether operands after the first are evaluated only if they are needed.
     pub fn is_lazy(self) -> bool {
         matches!(self, Op::And | Op::Or | Op::Select)

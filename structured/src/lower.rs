@@ -1,5 +1,6 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 //!
+//! - `beyond`: loops over more than a tensor has, and `chosen`: what stands under conditions on indices;
 //! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
@@ -17,8 +18,10 @@
 
 mod backwards;
 mod balance;
+mod beyond;
 mod blocks;
 mod carried;
+mod chosen;
 mod cost;
 mod cursor;
 mod drive;
@@ -86,7 +89,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             seeks: 0,
         });
     }
-    let mut pass = Lower::default();
+    let mut pass = Lower { sizes: func.sizes.iter().cloned().collect(), ..Lower::default() };
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
@@ -96,7 +99,9 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         opened = pass.shortened(&opened, &mut Context::new(func));
     }
     let disorder = pass.disorder(&opened, &mut Vec::new());
-    let body = pass.stmt(&opened, &bound);
+    let parted = pass.parted(&opened, &bound);
+    let chosen = pass.chosen(&parted);
+    let body = pass.stmt(&chosen, &bound);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
@@ -112,6 +117,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
 
 #[derive(Default)]
 struct Lower {
+    /// The sizes of the program.
+    sizes: FxHashSet<Symbol>,
     /// Structured tensors.
     tensors: FxHashMap<Symbol, Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.

@@ -23,12 +23,7 @@ pub(super) fn apply(op: Op, args: Vec<Expr>) -> Expr {
 
 /// Whether an integer division, shift or power with these operands cannot stop the program.
 pub(super) fn safe_divisor(op: Op, args: &[Expr]) -> bool {
-    let Some(d) = args.get(1).and_then(Expr::as_int) else { return false };
-    match op {
-        // -1 is left out: INT_MIN // -1 overflows.
-        Op::FloorDiv | Op::Mod => !(-1..=0).contains(&d),
-        _ => d >= 0,
-    }
+    args.get(1).and_then(Expr::as_int).is_some_and(|d| op.is_safe_by(d))
 }
 
 /// All operands are integer or `bool` constants: the value, unless computing it stops the program.

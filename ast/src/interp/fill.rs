@@ -51,8 +51,9 @@ impl Machine<'_> {
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
                 let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
-                // Which operand it is must follow from the fill, so that it is known while compiling.
-                Filled { of_fill: chosen.of_fill && (cond.of_fill || matches!(args[0], Node::Const(_))), ..chosen }
+                // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
+                // while compiling.
+                Filled { of_fill: chosen.of_fill && (cond.of_fill || is_of_indices(&args[0])), ..chosen }
             }
             Node::Structured(inner) => return self.filled(inner),
         })
@@ -102,6 +103,28 @@ impl Machine<'_> {
 fn made_of_fill(operands: &[(&Filled, &Node)]) -> bool {
     operands.iter().any(|(f, _)| f.of_fill)
         && operands.iter().all(|(f, node)| f.of_fill || matches!(node, Node::Const(_)))
+}
+
+/// Whether a value is computed of iterators, sizes and constants alone, and cannot stop the program
+/// ([`crate::Expr::is_of_indices`]).
+fn is_of_indices(node: &Node) -> bool {
+    match node {
+        Node::Const(_) | Node::Var(_) => true,
+        Node::Load(..) => false,
+        Node::Unary(_, _, a) => is_of_indices(a),
+        Node::Binary(op, dtype, args) => {
+            let divisor = match args[1] {
+                Node::Const(Literal::Int(by)) => i64::try_from(by).ok(),
+                _ => None,
+            };
+            let fails = op.info().may_fail_on_int && dtype.is_int() && !divisor.is_some_and(|by| op.is_safe_by(by));
+            !fails && args.iter().all(is_of_indices)
+        }
+        Node::And(args) | Node::Or(args) => args.iter().all(is_of_indices),
+        Node::Ternary(_, _, args) | Node::Select(args) => args.iter().all(is_of_indices),
+        Node::Cast(from, to, a) => !(from.is_float() && to.is_int()) && is_of_indices(a),
+        Node::Structured(inner) => is_of_indices(inner),
+    }
 }
 
 fn logical(a: Literal, b: Literal, apply: fn(bool, bool) -> bool) -> Run<Literal> {

@@ -1,9 +1,11 @@
 //! Indices that are in the tensor, and checks of those that may not be. Of a remapped tensor the indices are checked
 //! that the program wrote, and not the coordinates which are made of them: of blocks at an edge, some are outside.
 
+use super::beyond::ends;
 use super::cursor::PATH;
 use super::{Lower, Scope, follow, known, load};
 use crate::layout::Flat;
+use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
@@ -48,19 +50,28 @@ impl Lower {
         self.indices_at(e).iter().map(|(d, index, size)| in_range(s, tensor, *d, index, size, guard)).collect()
     }
 
-    /// Whether an index is the iterator of a loop around that stays in the range of the dimension, or goes round its
-    /// end: the position that is computed of it is that of its coordinate then.
+    /// Whether an index is the iterator of a loop around, or that and something, and stays in the range of the
+    /// dimension; or goes round its end: the position that is computed of it is that of its coordinate then.
     fn is_coordinate(&self, index: &Expr, size: &Expr, bound: &Scope) -> bool {
         if self.wrapped.iter().any(|[place, by]| index == place && size == by) {
             return true;
         }
-        let ExprKind::Var(s) = index.kind() else { return false };
-        let Some(Some([begin, end])) = bound.get(s) else { return false };
-        let any = |e: &Expr, op: Op, holds: &dyn Fn(&Expr) -> bool| match e.kind() {
-            ExprKind::Apply(own, args) if *own == op => args.iter().any(holds),
-            _ => holds(e),
-        };
-        any(begin, Op::Max, &|b| b.as_int().is_some_and(|b| b >= 0)) && any(end, Op::Min, &|e| e == size)
+        if let ExprKind::Var(s) = index.kind()
+            && let Some(Some([begin, end])) = bound.get(s)
+        {
+            return ends(begin, Op::Max).iter().any(|b| b.as_int().is_some_and(|b| b >= 0))
+                && ends(end, Op::Min).contains(&size);
+        }
+        let Some(sum) = Poly::of(index) else { return false };
+        sum.terms().any(|(atoms, by)| {
+            let ([atom], 1) = (atoms, by) else { return false };
+            let ExprKind::Var(s) = atom.kind() else { return false };
+            let Some(Some([begin, end])) = bound.get(s) else { return false };
+            let at = |iter: &Expr| index.plus(&iter.minus(atom));
+            let same = |a: &Expr, b: &Expr| poly::equal(a, b) == Some(true);
+            ends(begin, Op::Max).iter().any(|b| same(&at(b), &Expr::int(0)))
+                && ends(end, Op::Min).iter().any(|e| same(&at(e), size))
+        })
     }
 }
 

@@ -3,10 +3,10 @@
 //! follow from a fill, so the value is none either ([`taffeta_analysis::pass::fills`]).
 //!
 //! ```text
-//! s += A[j + 1] if j + 1 < n else 0.0
+//! s += A[k[j]] if x[j] > 0.0 else 0.0
 //!
-//! if j + 1 < n: chosen = A[j + 1]                        searched, or looked up, where it is in range
-//! else:         chosen = 0.0
+//! if x[j] > 0.0: chosen = A[k[j]]                        searched, or looked up, where it is in range
+//! else:          chosen = 0.0
 //! s += chosen
 //! ```
 

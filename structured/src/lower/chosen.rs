@@ -1,0 +1,155 @@
+//! What stands under a condition of indices alone: where an iteration is says which operand of a `select` is chosen, so
+//! that the value is of the fill where that operand is (the interpreter's rule too). Where that may make a difference,
+//! the statement becomes a branch. A scalar that stands for one value has all that comes after it in the two cases.
+//!
+//! ```text
+//! y[i] += select(j % 2 == 0, A[i, j], 0.0) * x[j]
+//!
+//! if j % 2 == 0:
+//!     y[i] += A[i, j] * x[j]                  nothing where nothing is stored
+//! else:
+//!     y[i] += 0.0 * x[j]
+//! ```
+
+use super::beyond::{Facts, conjuncts, declares_structured, resolved};
+use super::{Lower, load};
+use crate::access;
+use rustc_hash::FxHashSet;
+use taffeta_analysis::pass::copy;
+use taffeta_ast::algebra::definitions;
+use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
+
+/// How many conditions of one statement are told apart.
+const MOST_CHOICES: usize = 6;
+
+struct Choices<'l> {
+    lower: &'l mut Lower,
+    /// Declarations around.
+    declared: Vec<Stmt>,
+    /// Scalars that may be of the fill.
+    carriers: FxHashSet<Symbol>,
+    /// Scalars that have a declaration in each of two cases instead of theirs.
+    moved: FxHashSet<Symbol>,
+    /// How many conditions are decided around.
+    depth: usize,
+}
+
+impl Lower {
+    /// The statement with branches instead of such operands.
+    pub(super) fn chosen(&mut self, s: &Stmt) -> Stmt {
+        let (carriers, moved) = (FxHashSet::default(), FxHashSet::default());
+        Choices { lower: self, declared: Vec::new(), carriers, moved, depth: 0 }.stmt(s)
+    }
+}
+
+impl Choices<'_> {
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::Seq(all) => self.block(s, all),
+            StmtKind::VarDef { tensor, body } => {
+                self.declared.push(s.clone());
+                let new = self.stmt(body);
+                self.declared.pop();
+                match self.moved.remove(&tensor.symbol) {
+                    true => new,
+                    false => s.map(&mut |_| new.clone(), &mut Expr::clone),
+                }
+            }
+            _ => match self.choice(s) {
+                Some(cond) => self.branch(s, &cond),
+                None => {
+                    if let StmtKind::Store { tensor, value, .. } = s.kind()
+                        && self.may_be_fill(value)
+                        && self.definition(tensor).is_some()
+                    {
+                        self.carriers.insert(tensor.clone());
+                    }
+                    s.map(&mut |s| self.stmt(s), &mut Expr::clone)
+                }
+            },
+        }
+    }
+
+    fn block(&mut self, s: &Stmt, all: &[Stmt]) -> Stmt {
+        let mut out = Vec::new();
+        for (k, one) in all.iter().enumerate() {
+            if let StmtKind::Store { tensor, .. } = one.kind()
+                && let Some(declared) = self.definition(tensor)
+                && let Some(cond) = self.choice(one)
+            {
+                let tail = Stmt::seq(all[k..].iter().cloned(), s.origin().derive("structured", "tail"));
+                let tail = declared.map(&mut |_| tail.clone(), &mut Expr::clone);
+                out.push(self.branch(&tail, &cond));
+                self.moved.insert(tensor.clone());
+                break;
+            }
+            out.push(self.stmt(one));
+        }
+        Stmt::seq(out, s.origin().clone())
+    }
+
+    /// The statement where a condition holds, and where it does not.
+    fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
+        if self.depth == MOST_CHOICES || declares_structured(s) {
+            let text = "there are more conditions on what is accessed than can be told apart in one statement";
+            self.lower.refuse_at(s.origin().span(), text.to_string());
+            return Stmt::nop();
+        }
+        let case = |s: &Stmt, holds: bool| {
+            let mut facts = Facts::from([(cond.clone(), holds)]);
+            conjuncts(cond, holds, &mut facts);
+            resolved(s, &|e| facts.iter().find(|(cond, _)| cond == e).map(|(_, holds)| *holds))
+        };
+        self.depth += 1;
+        let (then, other) = (case(s, true), case(&copy::statement(s, "structured", "choice"), false));
+        let [then, other] = [then, other].map(|s| self.stmt(&s));
+        self.depth -= 1;
+        let (cond, then, other) = if then.is_nop() { (cond.negate(), other, then) } else { (cond.clone(), then, other) };
+        let otherwise = (!other.is_nop()).then_some(other);
+        Stmt::new(StmtKind::If { cond, then, otherwise }, s.origin().derive("structured", "choice"))
+    }
+
+    /// The condition of an operand that may be of the fill, where it may make a difference that it is.
+    fn choice(&self, s: &Stmt) -> Option<Expr> {
+        let kept = match s.kind() {
+            StmtKind::Store { tensor, value, .. } if self.definition(tensor).is_none() => Some(value),
+            _ => None,
+        };
+        // What is stored is stored, whatever it is of, but for elements of patterns.
+        let target = access::target(s).filter(|e| self.may_be_fill(e));
+        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e)))
+    }
+
+    fn choice_in(&self, e: &Expr, kept: bool) -> Option<Expr> {
+        if !self.may_be_fill(e) {
+            return None;
+        }
+        match e.kind() {
+            ExprKind::Apply(Op::Select, args) => {
+                let [cond, operands @ ..] = &args[..] else { return None };
+                let differs = !kept && operands.iter().any(|e| self.may_be_fill(e));
+                if differs && cond.is_of_indices() {
+                    return Some(cond.clone());
+                }
+                self.choice_in(cond, false).or_else(|| operands.iter().find_map(|e| self.choice_in(e, kept)))
+            }
+            _ => e.children().into_iter().find_map(|e| self.choice_in(e, false)),
+        }
+    }
+
+    /// Whether a value is computed of what may be of the fill.
+    fn may_be_fill(&self, e: &Expr) -> bool {
+        let mut may = false;
+        e.walk(&mut |e| {
+            may |= load(e).is_some_and(|(t, _)| self.lower.fibres.contains_key(t) || self.carriers.contains(t));
+        });
+        may
+    }
+
+    /// The declaration of a scalar that stands for one value.
+    fn definition(&self, scalar: &Symbol) -> Option<Stmt> {
+        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
+        let found = self.declared.iter().rev().find(declares)?;
+        definitions(found).contains(scalar).then(|| found.clone())
+    }
+}
