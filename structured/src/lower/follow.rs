@@ -78,7 +78,8 @@ impl Lower {
     /// those to the original: with accesses to it.
     pub(super) fn redeclared(&mut self, s: &Stmt) -> Stmt {
         let StmtKind::VarDef { tensor, body } = s.kind() else { return s.clone() };
-        if tensor.format.is_dense() || self.tensors.contains_key(&tensor.symbol) {
+        let known = self.tensors.get(&tensor.symbol).is_some_and(|flat| flat.tensor.shape == tensor.shape);
+        if tensor.format.is_dense() || known {
             return s.clone();
         }
         let is = |t: &&Symbol| {
@@ -88,6 +89,7 @@ impl Lower {
         };
         // Where nothing is left of its accesses, there is nothing to declare.
         let Some(old) = self.tensors.keys().find(is).cloned() else { return body.clone() };
+        let from = self.tensors[&old].clone();
         match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {
             Some(of) => {
                 let flat = self.tensors[&of].followed_by(tensor);
@@ -97,7 +99,7 @@ impl Lower {
             None if !self.workspace(tensor) => return s.clone(),
             None => {}
         }
-        let [from, to] = [&old, &tensor.symbol].map(|t| &self.tensors[t]);
+        let to = &self.tensors[&tensor.symbol];
         let pairs = from.fibres.iter().zip(&to.fibres).chain([(&from.values.symbol, &to.values.symbol)]);
         let names: FxHashMap<Symbol, Symbol> = pairs.map(|(a, b)| (a.clone(), b.clone())).collect();
         let body = access::rebuild(body, &mut |e| match e.kind() {
