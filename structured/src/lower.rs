@@ -402,14 +402,14 @@ impl Lower {
         let mut out: Vec<(Expr, bool)> = Vec::new();
         let written = effects::writes(body);
         each_access(body, true, &mut |e, guard, always| {
-            let Some((_, at)) = load(e) else { return };
+            let Some((t, at)) = load(e) else { return };
             let next =
                 |at: &[Access]| at.get(PATH + 1).is_some_and(|a| shift_of(&a.index, iter, bound, &written).is_some());
             // What the first iteration evaluates in any case may stop the program before it.
             if guard.as_bool() == Some(true)
                 && self.is_known(e, bound)
                 && next(at)
-                && (always || !at[PATH].index.may_fail())
+                && (always || !at[PATH].index.may_fail() && !self.is_remapped(t))
                 && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
                 && self.position(e).is_some()
             {
@@ -475,6 +475,11 @@ impl Lower {
     /// Whether an expression is an access to a fibre at a position and a coordinate that are known.
     fn is_known(&self, e: &Expr, bound: &Scope) -> bool {
         load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(|a| known(&a.index, bound)))
+    }
+
+    /// Whether a fibre is one of a remapped tensor: what positions are computed of says nothing of its indices.
+    fn is_remapped(&self, fibre: &Symbol) -> bool {
+        self.fibres.get(fibre).is_some_and(|(tensor, _)| self.tensors[tensor].tensor.format.is_remapped())
     }
 
     /// The position of an access, if it is computed of its coordinate alone.

@@ -46,7 +46,8 @@ impl Machine<'_> {
                 let [a, b, c] = &**args;
                 let operands = [self.filled(a)?, self.filled(b)?, self.filled(c)?];
                 let value = scalar::apply(*op, *dtype, &operands.map(|o| o.value))?;
-                Filled { value, of_fill: made_of_fill(&operands.iter().zip(args.iter()).collect::<Vec<_>>()) }
+                let of_fill = self.made_of_fill(&operands.iter().zip(args.iter()).collect::<Vec<_>>())?;
+                Filled { value, of_fill }
             }
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
@@ -82,7 +83,39 @@ impl Machine<'_> {
         if b.of_fill && is_identity(op, Side::Right, b.value) {
             return Ok(a);
         }
-        Ok(Filled { value: apply(a.value, b.value)?, of_fill: made_of_fill(&[(&a, &args[0]), (&b, &args[1])]) })
+        let of_fill = self.made_of_fill(&[(&a, &args[0]), (&b, &args[1])])?;
+        Ok(Filled { value: apply(a.value, b.value)?, of_fill })
+    }
+
+    /// Whether nothing but fills, of which there is one, and constants went into a value.
+    fn made_of_fill(&self, operands: &[(&Filled, &Node)]) -> Run<bool> {
+        if !operands.iter().any(|(f, _)| f.of_fill) {
+            return Ok(false);
+        }
+        for (f, node) in operands {
+            if !f.of_fill && !self.is_constant(node)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a value is a constant, or what a condition of indices chooses is one.
+    fn is_constant(&self, node: &Node) -> Run<bool> {
+        Ok(match node {
+            Node::Const(_) => true,
+            Node::Select(args) if is_of_indices(&args[0]) => {
+                let chosen = if self.truth(&args[0])? { &args[1] } else { &args[2] };
+                self.is_constant(chosen)?
+            }
+            // These are computed where the tree is made.
+            Node::Cast(from, to, a) => !(from.is_float() && to.is_int()) && self.is_constant(a)?,
+            Node::Unary(op, dtype, a) => (!dtype.is_float() || *op == Op::Neg) && self.is_constant(a)?,
+            Node::Binary(_, dtype, args) => {
+                !dtype.is_float() && self.is_constant(&args[0])? && self.is_constant(&args[1])?
+            }
+            _ => false,
+        })
     }
 
     /// `y op= value`, where the value reads structured tensors. What leaves `y` as it is does not read it.
@@ -97,12 +130,6 @@ impl Machine<'_> {
         let new = scalar::apply(op, self.tensors[slot].dtype, &[old, v.value])?;
         self.write(slot, offset, new)
     }
-}
-
-/// Whether nothing but fills, of which there is one, and constants went into a value.
-fn made_of_fill(operands: &[(&Filled, &Node)]) -> bool {
-    operands.iter().any(|(f, _)| f.of_fill)
-        && operands.iter().all(|(f, node)| f.of_fill || matches!(node, Node::Const(_)))
 }
 
 /// Whether a value is computed of iterators, sizes and constants alone, and cannot stop the program

@@ -30,6 +30,8 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Sy
 const MOST_INTERVALS: usize = 3;
 /// So many where it is known which of them begins first, and which ends first: most parts are empty then.
 const MOST_IN_ORDER: usize = 6;
+/// So many times a part of a loop is cut again: once for each interval, and more than once where two of them meet.
+const MOST_CUTS: usize = 2 * MOST_IN_ORDER;
 /// So many iterators, one after the other, are replaced by an end of their range to see the sign of something.
 const MOST_STEPS: usize = 5;
 /// Indices are less than this in size, so that nothing that is computed of them here wraps.
@@ -48,6 +50,11 @@ pub(super) type Facts = Vec<(Expr, bool)>;
 impl Lower {
     /// The statement with loops over parts of their ranges where accesses ask for it.
     pub(super) fn parted(&self, s: &Stmt, bound: &Scope) -> Stmt {
+        self.parted_again(s, bound, MOST_CUTS)
+    }
+
+    /// The same, of a loop that may be cut so many times.
+    fn parted_again(&self, s: &Stmt, bound: &Scope, cuts: usize) -> Stmt {
         let StmtKind::For { iter, extent, .. } = s.kind() else {
             return s.map(&mut |s| self.parted(s, bound), &mut Expr::clone);
         };
@@ -57,8 +64,11 @@ impl Lower {
             Some(range) => inside.insert(iter.clone(), Some(range)),
             None => inside.remove(iter),
         };
-        if let Some(parts) = self.parts_of(s, &inside) {
-            return Stmt::seq(parts.iter().map(|s| self.parted(s, bound)), s.origin().derive("structured", "block"));
+        if cuts > 0
+            && let Some(parts) = self.parts_of(s, &inside)
+        {
+            let again = parts.iter().map(|s| self.parted_again(s, bound, cuts - 1));
+            return Stmt::seq(again, s.origin().derive("structured", "block"));
         }
         s.map(&mut |s| self.parted(s, &inside), &mut Expr::clone)
     }
@@ -407,14 +417,16 @@ pub(super) fn declares_structured(s: &Stmt) -> bool {
     declares
 }
 
-/// The operands of a maximum, or of a minimum.
+/// A maximum, or a minimum, and its operands.
 pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
     let (mut out, mut left) = (Vec::new(), VecDeque::from([e]));
     while let Some(e) = left.pop_front() {
-        match e.kind() {
-            ExprKind::Apply(own, args) if *own == op => left.extend(args),
-            _ => out.push(e),
+        if let ExprKind::Apply(own, args) = e.kind()
+            && *own == op
+        {
+            left.extend(args);
         }
+        out.push(e);
     }
     out
 }

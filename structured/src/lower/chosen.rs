@@ -74,13 +74,22 @@ impl Choices<'_> {
         let mut out = Vec::new();
         for (k, one) in all.iter().enumerate() {
             if let StmtKind::Store { tensor, .. } = one.kind()
-                && let Some(declared) = self.definition(tensor)
+                && self.definition(tensor).is_some()
                 && let Some(cond) = self.choice(one)
             {
-                let tail = Stmt::seq(all[k..].iter().cloned(), s.origin().derive("structured", "tail"));
-                let tail = declared.map(&mut |_| tail.clone(), &mut Expr::clone);
+                // All scalars that are given their values from here on have two declarations.
+                let mut tail = Stmt::seq(all[k..].iter().cloned(), s.origin().derive("structured", "tail"));
+                let mut given = Vec::new();
+                given_here(&tail, &mut given);
+                given.retain(|scalar| match self.definition(scalar) {
+                    Some(declared) => {
+                        tail = declared.map(&mut |_| tail.clone(), &mut Expr::clone);
+                        true
+                    }
+                    None => false,
+                });
                 out.push(self.branch(&tail, &cond));
-                self.moved.insert(tensor.clone());
+                self.moved.extend(given);
                 break;
             }
             out.push(self.stmt(one));
@@ -104,7 +113,8 @@ impl Choices<'_> {
         let (then, other) = (case(s, true), case(&copy::statement(s, "structured", "choice"), false));
         let [then, other] = [then, other].map(|s| self.stmt(&s));
         self.depth -= 1;
-        let (cond, then, other) = if then.is_nop() { (cond.negate(), other, then) } else { (cond.clone(), then, other) };
+        let (cond, then, other) =
+            if then.is_nop() { (cond.negate(), other, then) } else { (cond.clone(), then, other) };
         let otherwise = (!other.is_nop()).then_some(other);
         Stmt::new(StmtKind::If { cond, then, otherwise }, s.origin().derive("structured", "choice"))
     }
@@ -117,23 +127,27 @@ impl Choices<'_> {
         };
         // What is stored is stored, whatever it is of, but for elements of patterns.
         let target = access::target(s).filter(|e| self.may_be_fill(e));
-        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e)))
+        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e), false))
     }
 
-    fn choice_in(&self, e: &Expr, kept: bool) -> Option<Expr> {
-        if !self.may_be_fill(e) {
+    /// The same in an expression; `beside`: whether what it is an operand of may be of the fill.
+    fn choice_in(&self, e: &Expr, kept: bool, beside: bool) -> Option<Expr> {
+        let may_be_fill = self.may_be_fill(e);
+        if !may_be_fill && !beside {
             return None;
         }
         match e.kind() {
             ExprKind::Apply(Op::Select, args) => {
                 let [cond, operands @ ..] = &args[..] else { return None };
-                let differs = !kept && operands.iter().any(|e| self.may_be_fill(e));
-                if differs && cond.is_of_indices() {
+                let counts = |e: &Expr| self.may_be_fill(e) || beside && may_be_constant(e);
+                if !kept && cond.is_of_indices() && operands.iter().any(counts) {
                     return Some(cond.clone());
                 }
-                self.choice_in(cond, false).or_else(|| operands.iter().find_map(|e| self.choice_in(e, kept)))
+                let inside = |e: &Expr| self.choice_in(e, kept, beside);
+                self.choice_in(cond, false, false).or_else(|| operands.iter().find_map(inside))
             }
-            _ => e.children().into_iter().find_map(|e| self.choice_in(e, false)),
+            ExprKind::Load(..) => e.children().into_iter().find_map(|e| self.choice_in(e, false, false)),
+            _ => e.children().into_iter().find_map(|e| self.choice_in(e, false, may_be_fill || beside)),
         }
     }
 
@@ -151,5 +165,25 @@ impl Choices<'_> {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
         let found = self.declared.iter().rev().find(declares)?;
         definitions(found).contains(scalar).then(|| found.clone())
+    }
+}
+
+/// The scalars that a statement stores into in its own block.
+fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
+    match s.kind() {
+        StmtKind::Store { tensor, .. } => out.push(tensor.clone()),
+        StmtKind::Seq(_) | StmtKind::VarDef { .. } => s.kind().inside().for_each(|s| given_here(s, out)),
+        _ => {}
+    }
+}
+
+/// Whether a value may be a constant, which fills are computed with.
+fn may_be_constant(e: &Expr) -> bool {
+    match e.kind() {
+        ExprKind::Const(_) => true,
+        ExprKind::Cast(inner) => may_be_constant(inner),
+        ExprKind::Apply(Op::Select, args) => args[1..].iter().any(may_be_constant),
+        ExprKind::Apply(_, args) => args.iter().all(may_be_constant),
+        _ => false,
     }
 }
