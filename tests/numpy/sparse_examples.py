@@ -88,7 +88,7 @@ def banded(data, a):
 def graphs(data, a):
     """Of an undirected graph, as a matrix of ones."""
     n = a.shape[0]
-    for way in ("triangles", "triangles_leapfrog"):
+    for way in ("triangles", "triangles_leapfrog", "triangles_laid_out"):
         case(data, f"graphs:{way}", (a @ a).multiply(a).sum() / 6, A=a)
     # Each edge one way, some both ways.
     one_way = sparse.coo_matrix(a)
