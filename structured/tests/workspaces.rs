@@ -4,9 +4,12 @@
 use expect_test::expect;
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
+use taffeta_ast::format::Format;
+use taffeta_ast::gradient::Tape;
+use taffeta_ast::stmt::Role;
 use taffeta_ast::{Diagnostic, Func, StmtKind, Tensor, print};
 use taffeta_autodiff::{Kind, Request, differentiate};
-use taffeta_schedule::{Arg, Refusal, Schedule, Traversal};
+use taffeta_schedule::{Arg, Handle, Refusal, Schedule, Traversal, Value};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod programs;
@@ -442,6 +445,49 @@ fn workspaces_are_declared() {
         let lowered = lower(&func).unwrap_or_else(|e| panic!("{}\n{}", e.0[0].message, print::func(&func)));
         for seed in 0..40 {
             programs::equal(&func, &lowered, seed);
+        }
+    }
+}
+
+/// What a gradient keeps is a local tensor like others.
+#[test]
+fn tapes_are_given_a_format() {
+    let text = "def f(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        t = zeros((m,), f64)
+        for j in range(m):
+            t[j] = A[i, j] * x[j]
+        for j in range(m):
+            t[j] = t[j] * t[j]
+        for j in range(m):
+            y[i] += t[j] * t[j]
+    return y
+";
+    let func = programs::elaborate(text);
+    let wrt = ["A", "x"].map(String::from);
+    let request = Request { tape: Tape::All, ..Request::new(Kind::Vjp, "df", &func, &wrt) };
+    let gradient = differentiate(&request).unwrap_or_else(|e| panic!("{e:?}"));
+    let mut tapes = Vec::new();
+    gradient.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && tensor.role == Role::Tape
+            && tensor.format.is_dense()
+            && tensor.ndim() > 0
+        {
+            tapes.push((tensor.symbol.clone(), tensor.ndim()));
+        }
+    });
+    assert!(!tapes.is_empty(), "{}", print::func(&gradient));
+    for (tape, ndim) in tapes {
+        let mut s = Schedule::new(gradient.clone()).lowered_by(lowers);
+        let format = Format::workspace(ndim, None).to_string();
+        let args = [Arg::from(Value::Handle(Handle::Tensor(tape))), Arg::from(format.as_str())];
+        s.call("set_format", &args).unwrap_or_else(|r| panic!("{}\n{}", r.message, print::func(&gradient)));
+        let after = simplify::run(s.func());
+        let lowered = lower(&after).unwrap_or_else(|e| panic!("{}\n{}", e.0[0].message, print::func(&after)));
+        for seed in 0..40 {
+            programs::equal(&after, &lowered, seed);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Jams loops of a few iterations into the loops inside of them.",
     why_here: "before loops are fused, which then have no short loops between them",
     gain: super::MARK,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Parts what threads cannot share out from what they can.",
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

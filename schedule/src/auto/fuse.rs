@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
     gain: super::STRUCTURE,
-    near_stored: true,
+    near_stored: Some(super::STRUCTURE),
     weighs: None,
     rounds: 4,
     sites,

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
     gain: super::MARK,
-    near_stored: true,
+    near_stored: Some(super::MARK),
     weighs: None,
     rounds: 1,
     sites,

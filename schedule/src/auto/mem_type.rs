@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Keeps scratch arrays of changing size in memory that is laid out once.",
     why_here: "at the end, when all arrays are there that rules make",
     gain: super::MARK,
-    near_stored: true,
+    near_stored: Some(super::MARK),
     weighs: None,
     rounds: 1,
     sites,

@@ -74,9 +74,11 @@ struct Rule {
     pub why_here: &'static str,
     /// The part of what the outermost statement around a site takes that a step must save.
     pub gain: f64,
-    /// Whether it looks at loops near those over stored elements: how these are driven depends on their order and on
-    /// what stands in them. What it does there may not leave more to search ([`Schedule::traversal`]).
-    pub near_stored: bool,
+    /// The same near loops over stored elements; `None`: it does not look there. How these are driven depends on their
+    /// order and on what stands in them, so that what it does there may not leave more to search
+    /// ([`Schedule::traversal`]). Less than nothing: what is done may take a little more by the model, which knows less
+    /// of such loops.
+    pub near_stored: Option<f64>,
     /// What a program is weighed by, if that is not what the model says that it takes.
     pub weighs: Option<fn(&Schedule) -> f64>,
     /// How often it looks at all sites, as long as it finds something.
@@ -250,9 +252,8 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             continue;
         }
         let near = structured::is_near_stored(s, &stmt);
-        if near && !rule.near_stored {
-            continue;
-        }
+        let gain = if near { rule.near_stored } else { Some(rule.gain) };
+        let Some(gain) = gain else { continue };
         let searched = if near { s.traversal() } else { None };
         let choices = (rule.options)(s, model, site);
         if choices.is_empty() || *trials >= MOST_TRIALS {
@@ -260,7 +261,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         }
         let keep = rule.weighs.map_or_else(|| model.program(s.func()), |weighs| weighs(s));
         let part = model.part(s.func(), site);
-        let enough = keep - rule.gain * part;
+        let enough = keep - gain * part;
         let answer = |weight: f64| if rule.weighs.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
         let mut options = vec![Outcome { steps: "keep".into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
     gain: super::MARK,
-    near_stored: true,
+    near_stored: Some(super::MARK),
     weighs: None,
     rounds: 1,
     sites,

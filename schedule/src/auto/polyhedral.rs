@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Skews and tiles nests in which every loop carries a dependence, for threads.",
     why_here: "after the order of loops is chosen, which is fixed for what it makes, and before lanes",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

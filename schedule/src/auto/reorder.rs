@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

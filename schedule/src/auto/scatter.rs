@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Gives threads columns of their own in loops that scatter rows.",
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Orders loops over structured tensors as these store their levels.",
     why_here: "before other rules look at loops over what is stored, which keep their order from then on",
     gain: 0.0,
-    near_stored: true,
+    near_stored: Some(0.0),
     weighs: Some(weight),
     rounds: 1,
     sites,

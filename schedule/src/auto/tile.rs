@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after the order of loops is chosen, whose nests it takes apart, and before lanes and threads, which tiles \
                get too",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

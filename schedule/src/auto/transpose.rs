@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after the order of loops is chosen, where no order is good, and before lanes and threads, which blocks \
                get too",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
     why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
     gain: super::MARK,
-    near_stored: true,
+    near_stored: Some(super::MARK),
     weighs: None,
     rounds: 1,
     sites,

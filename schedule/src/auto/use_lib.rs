@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Has a library do large matrix products.",
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
     gain: super::STRUCTURE,
-    near_stored: true,
+    near_stored: Some(super::STRUCTURE),
     weighs: None,
     rounds: 1,
     sites,

@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
     gain: super::MARK,
-    near_stored: true,
+    near_stored: Some(super::MARK),
     weighs: None,
     rounds: 1,
     sites,

@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Has a few iterations go through overlapping windows together.",
     why_here: "before short loops are jammed, which it makes, and before loops are fused, which would hide windows",
     gain: super::STRUCTURE,
-    near_stored: false,
+    near_stored: None,
     weighs: None,
     rounds: 1,
     sites,
