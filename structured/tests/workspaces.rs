@@ -6,10 +6,11 @@ use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::format::Format;
 use taffeta_ast::gradient::Tape;
+use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Diagnostic, Func, StmtKind, Tensor, print};
+use taffeta_ast::{Buffer, Diagnostic, Func, StmtKind, Tensor, Value, print};
 use taffeta_autodiff::{Kind, Request, differentiate};
-use taffeta_schedule::{Arg, Handle, Refusal, Schedule, Traversal, Value};
+use taffeta_schedule::{Arg, Handle, Refusal, Schedule, Traversal};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod programs;
@@ -449,6 +450,28 @@ fn workspaces_are_declared() {
     }
 }
 
+/// What is in a workspace is what was written: a declaration, which steps may move, writes nothing.
+#[test]
+fn nothing_is_read_that_was_not_written() {
+    let text = "def f(A: f64[n] @ format(compressed)) -> f64:
+    s: f64 = 0.0
+    t: f64[n] @ format(bytemap) = empty((n,), f64)
+    for i in range(n):
+        t[i] += A[i] + 1.0
+    for i in range(n):
+        s += t[i]
+    return s
+";
+    let run = |text: &str| {
+        let func = programs::elaborate(text);
+        let dense = Value::new(vec![2], Buffer::F64(vec![1.0, 2.0])).expect("it fits");
+        let inputs = Inputs { sizes: [("n".to_string(), 2)].into(), params: vec![dense] };
+        interp::run(&func, &inputs).map(|o| o.results[0].numbers()).map_err(|e| e.to_string())
+    };
+    assert!(run(text).is_err_and(|e| e.contains("t[0]") || e.contains("`t`")), "{:?}", run(text));
+    assert_eq!(run(&text.replace("empty", "zeros")), Ok(vec![5.0]));
+}
+
 /// What a gradient keeps is a local tensor like others.
 #[test]
 fn tapes_are_given_a_format() {
@@ -482,7 +505,7 @@ fn tapes_are_given_a_format() {
     for (tape, ndim) in tapes {
         let mut s = Schedule::new(gradient.clone()).lowered_by(lowers);
         let format = Format::workspace(ndim, None).to_string();
-        let args = [Arg::from(Value::Handle(Handle::Tensor(tape))), Arg::from(format.as_str())];
+        let args = [Arg::from(taffeta_schedule::Value::Handle(Handle::Tensor(tape))), Arg::from(format.as_str())];
         s.call("set_format", &args).unwrap_or_else(|r| panic!("{}\n{}", r.message, print::func(&gradient)));
         let after = simplify::run(s.func());
         let lowered = lower(&after).unwrap_or_else(|e| panic!("{}\n{}", e.0[0].message, print::func(&after)));

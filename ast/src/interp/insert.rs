@@ -1,5 +1,6 @@
 //! Local tensors with a pattern of their own ([`Format::inserts`](crate::format::Format::inserts)): nothing is stored
-//! where they are declared, and an element is from the first write on that does something. A write does nothing where no
+//! where they are declared, and an element is from the first write on that does something. As everywhere, what was not
+//! written is not read: a declaration may be moved out of a loop. A write does nothing where no
 //! element is stored if its value is known while compiling, or follows from fills, and would leave the element as it is.
 
 use super::fill::Filled;
@@ -24,6 +25,7 @@ impl Machine<'_> {
     pub(super) fn insert(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
         let (v, fill) = (self.filled(value)?, self.fill(slot));
         if !self.stores(slot, offset) && is_known(&v, value) && v.value == fill {
+            self.cells[slot].keep(offset);
             return Ok(());
         }
         self.cells[slot].insert(offset);

@@ -68,19 +68,26 @@ impl Cell {
         }
     }
 
-    /// Stores nothing in it: all of it is the fill.
+    /// Stores nothing in it: all of it is the fill, and nothing is written yet.
     pub fn clear(&mut self, fill: Literal) {
         let len = self.data.len();
         for k in 0..len {
             self.data.set(k, fill);
         }
-        (self.stored, self.written) = (Some(vec![false; len]), Some(vec![true; len]));
+        (self.stored, self.written) = (Some(vec![false; len]), Some(vec![false; len]));
     }
 
     /// Stores an element.
     pub fn insert(&mut self, offset: usize) {
         if let Some(stored) = &mut self.stored {
             stored[offset] = true;
+        }
+    }
+
+    /// Notes that an element was written, and is what it is.
+    pub fn keep(&mut self, offset: usize) {
+        if let Some(written) = &mut self.written {
+            written[offset] = true;
         }
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Only where the iterator is used for nothing else, and both ranges are known not to be negative. What runs on threads
-//! is the outer loop; lanes are those of the inner one.
+//! is the outer loop; where it is none, lanes are those of the inner one.
 
 use super::Lower;
 use crate::access;
@@ -50,8 +50,9 @@ impl Lower {
             _ => None,
         };
         let body = substitute::rewrite(body, &mut of, &mut FxHashMap::default());
-        let lanes = props.vectorize.is_some();
-        let [outside, inside] = if lanes { [&LoopProps::default(), props] } else { [props, &LoopProps::default()] };
+        let lanes = props.vectorize.is_some() && props.parallel.is_none();
+        let threads = LoopProps { vectorize: None, ..props.clone() };
+        let [outside, inside] = if lanes { [&LoopProps::default(), props] } else { [&threads, &LoopProps::default()] };
         let counted = |iter: &Symbol, end: &Expr, props: &LoopProps, body: Stmt| StmtKind::For {
             iter: iter.clone(),
             extent: Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) },
