@@ -1,7 +1,7 @@
 //! Local tensors with a pattern of their own ([`Format::inserts`](crate::format::Format::inserts)): nothing is stored
 //! where they are declared, and an element is from the first write on that does something. As everywhere, what was not
-//! written is not read: a declaration may be moved out of a loop. A write does nothing where no
-//! element is stored if its value is known while compiling, or follows from fills, and would leave the element as it is.
+//! written is not read: a declaration may be moved out of a loop. A write does nothing where no element is stored if
+//! its value is known while compiling, or follows from fills, and would leave the element as it is.
 
 use super::fill::Filled;
 use super::machine::{Machine, Run};

@@ -30,8 +30,8 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// What it may take more by the model in loops over what is stored, as a part. Rows that lists point to are no nest that
-/// C compilers take apart: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
+/// What it may take more by the model in loops over what is stored, as a part. Rows that lists point to are no nest
+/// that C compilers take apart: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
 const STORED: f64 = 0.1;
 
 /// Elements of which more are not registers.

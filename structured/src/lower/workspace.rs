@@ -10,10 +10,10 @@
 //!                              t.val[j] = v
 //! ```
 //!
-//! What is written is no part of a traversal: accesses of writes say `locate`, and have one more index than reads, which
-//! is 1 where the element is known not to be stored: in the nest of loops that writes each element once, before
-//! anything else is done with the tensor. A write that leaves such an element as it is vanishes, so that what is fetched
-//! of a list costs what the list stores.
+//! What is written is no part of a traversal: accesses of writes say `locate`, and have one more index than reads,
+//! which is 1 where the element is known not to be stored: in the nest of loops that writes each element once, before
+//! anything else is done with the tensor. A write that leaves such an element as it is vanishes, so that what is
+//! fetched of a list costs what the list stores.
 //!
 //! The arrays are as long as the dimension. They are declared and cleared once, around the loops that are around the
 //! declaration, as far as these run in order, and nothing is stored in them at its end: what was inserted is taken out
@@ -120,9 +120,9 @@ impl Lower {
         found
     }
 
-    /// Writes to elements that are not stored yet, of a tensor that stores nothing before this statement: those that set
-    /// it to its fill, which do nothing, and the next one, if it comes to each element once at most. Whether it still
-    /// stores nothing after the statement.
+    /// Writes to elements that are not stored yet, of a tensor that stores nothing before this statement: those that
+    /// set it to its fill, which do nothing, and the next one, if it comes to each element once at most. Whether it
+    /// still stores nothing after the statement.
     fn fresh(&self, s: &Stmt, tensor: &Symbol, found: &mut FxHashSet<StmtId>) -> bool {
         match s.kind() {
             _ if !self.uses(s, tensor) => true,
