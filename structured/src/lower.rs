@@ -102,6 +102,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let parted = pass.parted(&opened, &bound);
     let chosen = pass.chosen(&parted);
     let body = pass.stmt(&chosen, &bound);
+    pass.refuse_lanes(&body);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }

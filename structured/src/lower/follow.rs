@@ -228,6 +228,24 @@ impl Lower {
         }
     }
 
+    /// Refuses loops of vector instructions in which something is gone through, or searched.
+    pub(super) fn refuse_lanes(&mut self, s: &Stmt) {
+        s.walk(&mut |s| {
+            let StmtKind::For { iter, props, body, .. } = s.kind() else { return };
+            let mut loops = false;
+            body.walk(&mut |s| {
+                loops |= match s.kind() {
+                    StmtKind::For { props, .. } => !props.unroll,
+                    kind => matches!(kind, StmtKind::While { .. }),
+                };
+            });
+            if props.vectorize.is_some() && loops {
+                let text = format!("the loop `{iter}` is vectorised, and something is searched in it, or gone through");
+                self.refuse_at(s.origin().span(), text);
+            }
+        });
+    }
+
     /// What a write to an element becomes that is not stored. Where it is an error, that is known when all that is
     /// written is: the fill leaves the element as it is.
     pub(super) fn outside(&self, s: &Stmt, element: &Expr) -> Stmt {
