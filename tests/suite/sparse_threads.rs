@@ -301,9 +301,7 @@ fn all_numbers_of_threads_agree() {
         sampled_rows: schedule::unsupported
             coo
         vectors: schedule::unsupported
-            coo, vbl, rle, packbits
-        vectors: the loop `j` cannot be vectorised: its body has loops, arrays or checks that depend on it [lower::loop]
-            csc
+            csc, coo, vbl, rle, packbits
         wide_rows: schedule::unsupported
             coo
         within_rows: schedule::unsupported
