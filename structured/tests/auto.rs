@@ -5,23 +5,18 @@ use expect_test::expect;
 use std::fmt::Write;
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
-use taffeta_ast::{Diagnostic, Func, print};
+use taffeta_ast::{Func, print};
+use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
-use taffeta_schedule::{Schedule, Traversal};
 #[allow(unused_imports)] // by the tests that share `random`
 use taffeta_structured::{Stored, Unpackable, lower};
 
+mod lowers;
 #[allow(dead_code)] // what other tests of this crate compare
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
-
-fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    match lower(&simplify::run(func)) {
-        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
-        Err(all) => Err(all.0[0].clone()),
-    }
-}
+use lowers::lowers;
 
 /// Kernels by their names.
 const KERNELS: &[(&str, &str)] = &[

@@ -3,22 +3,15 @@
 
 use std::panic::catch_unwind;
 use taffeta_analysis::pass::simplify;
-use taffeta_ast::{Diagnostic, Func, print};
-use taffeta_schedule::{Arg, IndexMap, Schedule, Traversal, Value};
+use taffeta_ast::print;
+use taffeta_schedule::{Arg, IndexMap, Schedule, Value};
 use taffeta_structured::{Stored, Unpackable, lower};
 
+mod lowers;
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
-
-fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    match lower(&simplify::run(func)) {
-        Ok(lowered) => {
-            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
-        }
-        Err(all) => Err(all.0[0].clone()),
-    }
-}
+use lowers::lowers;
 
 const FORMATS: &[&str] = &[
     "csr",

@@ -4,22 +4,15 @@
 use expect_test::expect;
 use std::fmt::Write;
 use taffeta_analysis::pass::simplify;
-use taffeta_ast::{Diagnostic, Expr, Func, StmtKind, Symbol, print};
-use taffeta_schedule::{Arg, IndexMap, Refusal, Schedule, Traversal, Value};
+use taffeta_ast::{Expr, Func, StmtKind, Symbol, print};
+use taffeta_schedule::{Arg, IndexMap, Refusal, Schedule, Value};
 use taffeta_structured::{Stored, Unpackable, lower};
 
+mod lowers;
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
-
-fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    match lower(&simplify::run(func)) {
-        Ok(lowered) => {
-            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
-        }
-        Err(all) => Err(all.0[0].clone()),
-    }
-}
+use lowers::lowers;
 
 type Steps = fn(&mut Schedule) -> Result<(), Refusal>;
 

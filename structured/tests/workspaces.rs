@@ -8,23 +8,16 @@ use taffeta_ast::format::Format;
 use taffeta_ast::gradient::Tape;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Buffer, Diagnostic, Func, StmtKind, Tensor, Value, print};
+use taffeta_ast::{Buffer, Func, StmtKind, Tensor, Value, print};
 use taffeta_autodiff::{Kind, Request, differentiate};
-use taffeta_schedule::{Arg, Handle, Refusal, Schedule, Traversal};
+use taffeta_schedule::{Arg, Handle, Refusal, Schedule};
 use taffeta_structured::{Stored, Unpackable, lower};
 
+mod lowers;
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
-
-fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    match lower(&simplify::run(func)) {
-        Ok(lowered) => {
-            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
-        }
-        Err(all) => Err(all.0[0].clone()),
-    }
-}
+use lowers::lowers;
 
 type Steps = fn(&mut Schedule) -> Result<(), Refusal>;
 

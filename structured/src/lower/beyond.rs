@@ -395,7 +395,7 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
             let before = kind.inside().any(|s| !s.is_nop());
             let new = own.map(&mut |s| resolved(s, decide), &mut Expr::clone);
             match new.kind() {
-                // What nothing is left of is no loop and no branch.
+                // A loop or a branch of which nothing is left goes.
                 StmtKind::For { body, .. } if before && body.is_nop() => Stmt::nop(),
                 StmtKind::If { cond, then, otherwise } if before && then.is_nop() => match otherwise {
                     Some(otherwise) if !otherwise.is_nop() => {

@@ -10,7 +10,7 @@
 //!                              t.val[j] = v
 //! ```
 //!
-//! What is written is no part of a traversal: accesses of writes say `locate`, and have one more index than reads,
+//! What is written does not drive loops: accesses of writes say `locate`, and have one more index than reads,
 //! which is 1 where the element is known not to be stored: in the nest of loops that writes each element once, before
 //! anything else is done with the tensor. A write that leaves such an element as it is vanishes, so that what is
 //! fetched of a list costs what the list stores.
