@@ -12,6 +12,7 @@
 //! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
 //! - `explained`: what is noted of each loop;
 //! - `named`: coordinates that loops inside use;
+//! - `full`: full blocks apart from those at an edge;
 //! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
 //! - `workspace`: local tensors into which elements are inserted;
 //! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
@@ -27,6 +28,7 @@ mod cursor;
 mod drive;
 mod explained;
 mod follow;
+mod full;
 mod inside;
 mod lazy;
 mod named;
@@ -95,7 +97,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
     let pairs = pass.unmerged(&func.body, &mut Context::new(func));
     let mut opened = pass.insertions(&pass.opened(&pairs));
-    if func.interface().any(|t| t.format.is_remapped()) {
+    let remapped = func.interface().any(|t| t.format.is_remapped());
+    if remapped {
         opened = pass.shortened(&opened, &mut Context::new(func));
     }
     let disorder = pass.disorder(&opened, &mut Vec::new());
@@ -111,6 +114,10 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let body = pass.with_workspaces(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
+    let func = match remapped {
+        true => func.with_body(pass.full_blocks(&func.body, &mut Context::new(&func))),
+        false => func,
+    };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
     Ok(Structured { func, layout, warnings: pass.warnings, explained, disorder, seeks })

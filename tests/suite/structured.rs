@@ -42,7 +42,8 @@ fn a_row_times_a_vector_is_what_an_expert_writes() {
     }
 }
 
-/// Vectors of elements that are gathered, for rows that have as many, and the rest one by one.
+/// Vectors of elements that are gathered, for rows that have as many (or more, if the list is long), and the rest one by
+/// one.
 #[test]
 fn a_vectorised_row_is_gathered() {
     // The least vectors that machines have.
@@ -54,7 +55,7 @@ fn a_vectorised_row_is_gathered() {
         lines[first..first + 10],
         [
             "int64_t j_p = (int64_t)A_pos1[i];",
-            "if (j_p + 2 <= (int64_t)A_pos1[i + 1]) {",
+            "if (j_p + (A_n1 > 262144 ? 32 : 2) <= (int64_t)A_pos1[i + 1]) {",
             "wf_f64x2 y_part_lanes[1] = {-0.0 - (wf_f64x2){0}};",
             "for (; j_p + 2 <= (int64_t)A_pos1[i + 1]; j_p += 2) {",
             "y_part_lanes[0] += *(const wf_f64x2_at *)&A_val[j_p] * (wf_f64x2){x[(int64_t)A_crd1[j_p]], x[(int64_t)A_crd1[j_p + 1]]};",

@@ -10,11 +10,16 @@ use super::emitter::Emitter;
 use super::expr::{Text, prec};
 use super::reduce::Shared;
 use crate::lower::{at, gathers, parts};
+use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
 /// The vectors of partial sums of one sum: an addition takes about four cycles, and one can start in each.
 const CHAINS: i64 = 4;
+/// Rows of fewer elements are not worth vectors that gather them, where the rows' lengths cannot be guessed.
+const SHORT_ROW: i64 = 32;
+/// Of lists with more elements, lengths of rows are not guessed: processors learn some thousands of branches.
+const LONG_LIST: i64 = 1 << 18;
 
 /// A loop over lanes, from one value of its iterator to before another.
 #[derive(Clone, Copy)]
@@ -155,11 +160,12 @@ impl Emitter<'_> {
     /// for (; c < d; c++) dot += …;
     /// ```
     ///
-    /// Where elements are gathered, that is what takes the time, and one vector of sums is enough; such loops are over
-    /// the elements of a row of a matrix, of which many have none for a whole vector:
+    /// Where elements are gathered, that is what takes the time, and one vector of sums is enough. Such loops are over
+    /// the elements of a row of a matrix, of which many have none for a whole vector. In the short rows of a large
+    /// matrix, the processor guesses wrongly where the vectors end, and loses more than they gain.
     ///
     /// ```text
-    /// if (p + 4 <= end) {
+    /// if (p + (A_n1 > 262144 ? 32 : 4) <= end) {
     ///     wf_f64x4 y_lanes[1]; …
     ///     for (; p + 4 <= end; p += 4) y_lanes[0] += *(const wf_f64x4_at *)&val[p] * (wf_f64x4){x[crd[p]], x[crd[p + 1]], …};
     ///     y += wf_sum_f64x4(y_lanes[0]);
@@ -180,7 +186,11 @@ impl Emitter<'_> {
         // As many statements do not wait for each other either.
         let most = if gathering || parts.len() as i64 >= CHAINS { 1 } else { CHAINS };
         if gathering {
-            self.out.open(format!("if ({i} + {lanes} <= {last}) {{"));
+            let least = match self.list_of(&parts, iter).filter(|_| length.is_none() && lanes < SHORT_ROW) {
+                Some(list) => format!("({} > {LONG_LIST} ? {SHORT_ROW} : {lanes})", self.text(&list).at(prec::SUM)),
+                None => lanes.to_string(),
+            };
+            self.out.open(format!("if ({i} + {least} <= {last}) {{"));
         }
         let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s, most)).collect();
         for chains in [CHAINS, 1].into_iter().filter(|c| *c <= most) {
@@ -213,6 +223,22 @@ impl Emitter<'_> {
             self.out.close("}");
         }
         self.out.close("}");
+    }
+
+    /// The length of the list of indices, a parameter, by which sums gather elements.
+    fn list_of(&self, parts: &[&Stmt], iter: &Symbol) -> Option<Expr> {
+        let mut found = None;
+        for s in parts {
+            summed(s).2.walk(&mut |e| {
+                if let ExprKind::Load(_, at) = e.kind()
+                    && gathers(e, iter)
+                {
+                    found = found.clone().or_else(|| effects::loads(&at[0].index).into_iter().min());
+                }
+            });
+        }
+        let params = self.lowered.func().params.iter();
+        params.map(|p| &p.tensor).find(|t| Some(&t.symbol) == found.as_ref())?.shape.first().cloned()
     }
 
     /// Adds up the lanes of partial sums, those of four statements at once.

@@ -27,8 +27,9 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol, Ten
 
 /// The parts of a loop are no more than this: each is sought, and 64 threads have one each.
 const MOST_PARTS: i64 = 64;
-/// Positions that make a part, where a schedule does not say.
-const LEAST: i64 = 2048;
+/// Positions that make a part, where a schedule does not say: some microseconds of work, if one element of another
+/// tensor is accessed at each, or some.
+const LEAST: [i64; 2] = [8192, 2048];
 
 /// A list whose ends are consecutive elements of an array, at an index that is the iterator and this.
 struct List {
@@ -121,6 +122,18 @@ impl Lower {
     }
 }
 
+/// Whether there is a loop inside of a loop.
+fn has_nest(s: &Stmt) -> bool {
+    let is_loop = |s: &Stmt| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
+    let mut found = false;
+    s.walk(&mut |s| {
+        if is_loop(s) {
+            s.kind().children().into_iter().for_each(|s| s.walk(&mut |s| found |= is_loop(s)));
+        }
+    });
+    found
+}
+
 fn in_parts(
     nest: &Nest<'_>,
     iter: &Symbol,
@@ -138,7 +151,7 @@ fn in_parts(
         lists.iter().fold(at.clone(), |sum, l| sum.plus(&of(l).cast(DType::I64)))
     };
     let work = |at: &Expr| before(at).minus(&before(begin));
-    let least = Expr::int(parallel.chunk.map_or(LEAST, i64::from));
+    let least = Expr::int(parallel.chunk.map_or(LEAST[usize::from(has_nest(body))], i64::from));
     let some = all.load([]).floor_div(&least).plus(&one).min_with(&Expr::int(MOST_PARTS));
     let some = match parallel.above {
         None => some,

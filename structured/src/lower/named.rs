@@ -1,5 +1,5 @@
-//! Coordinates that loops inside of a loop over positions use: they are loaded once, into a local scalar. Compilers do
-//! not see that they stay the same, and take what is at such a coordinate for elements anywhere.
+//! Coordinates that loops inside of a loop over positions use, or several conditions: they are loaded once, into a local
+//! scalar. Compilers do not see that they stay the same, and take what is at such a coordinate for elements anywhere.
 //!
 //! ```text
 //! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
@@ -34,6 +34,17 @@ fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
     let mut found: Vec<Expr> = Vec::new();
     used_inside(body, iter, arrays, false, &mut found);
+    let mut tested: Vec<Expr> = Vec::new();
+    body.walk(&mut |s| {
+        if let StmtKind::If { cond, .. } = s.kind() {
+            elements(cond, iter, arrays, &mut tested);
+        }
+    });
+    for (k, e) in tested.iter().enumerate() {
+        if tested[..k].contains(e) && !found.contains(e) {
+            found.push(e.clone());
+        }
+    }
     if found.is_empty() || props.is_concurrent() {
         return inner;
     }
@@ -70,18 +81,22 @@ fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
 /// Elements of the arrays at the iterator's position that loops inside read.
 fn used_inside(s: &Stmt, iter: &Symbol, arrays: &FxHashSet<Symbol>, inside: bool, out: &mut Vec<Expr>) {
     if inside && !matches!(s.kind(), StmtKind::Assume { .. }) {
-        for e in access::exprs(s) {
-            e.walk(&mut |e| {
-                if let ExprKind::Load(t, at) = e.kind()
-                    && arrays.contains(t)
-                    && matches!(at.as_slice(), [a] if matches!(a.index.kind(), ExprKind::Var(v) if v == iter))
-                    && !out.contains(e)
-                {
-                    out.push(e.clone());
-                }
-            });
-        }
+        let mut read = Vec::new();
+        access::exprs(s).iter().for_each(|e| elements(e, iter, arrays, &mut read));
+        read.into_iter().for_each(|e| out.extend((!out.contains(&e)).then_some(e)));
     }
     let inside = inside || matches!(s.kind(), StmtKind::For { .. });
     s.kind().children().into_iter().for_each(|s| used_inside(s, iter, arrays, inside, out));
+}
+
+/// Elements of the arrays at the iterator's position that an expression reads.
+fn elements(e: &Expr, iter: &Symbol, arrays: &FxHashSet<Symbol>, out: &mut Vec<Expr>) {
+    e.walk(&mut |e| {
+        if let ExprKind::Load(t, at) = e.kind()
+            && arrays.contains(t)
+            && matches!(at.as_slice(), [a] if matches!(a.index.kind(), ExprKind::Var(v) if v == iter))
+        {
+            out.push(e.clone());
+        }
+    });
 }

@@ -1,0 +1,197 @@
+//! Full blocks apart from those at an edge: of a block that is full, no element is asked whether it is in the tensor.
+//!
+//! ```text
+//! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
+//!     j = crd[p]                                   j = crd[p]
+//!     for k in range(4):                           if j * 4 + 3 < m:
+//!         if j * 4 + k < m:                            for k in range(4):
+//!             y[i] += val[p, k] * x[j * 4 + k] ─▶          y[i] += val[p, k] * x[j * 4 + k]
+//!                                                  else:
+//!                                                      for k in range(4):
+//!                                                          if j * 4 + k < m:
+//!                                                              y[i] += val[p, k] * x[j * 4 + k]
+//! ```
+//!
+//! Which guards hold in a full block is proved under the condition. Blocks at an edge are few: their loops run as they
+//! are written, one element after the other.
+
+use super::Lower;
+use super::beyond::{Facts, conjuncts};
+use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_analysis::pass::{copy, substitute};
+use taffeta_analysis::query::stride::constant_stride;
+use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_ast::poly::Poly;
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
+
+/// Blocks with more edges stay as they are.
+const MOST_EDGES: usize = 4;
+
+impl Lower {
+    /// The statement in which loops over blocks that are stored ask once for each whether it is full.
+    pub(super) fn full_blocks(&self, s: &Stmt, facts: &mut Context) -> Stmt {
+        let new = match s.kind() {
+            StmtKind::For { extent, body, .. } if ends(extent).is_none() && is_straight(body) => {
+                walk::map(s, facts, &mut apart)
+            }
+            _ => walk::map(s, facts, &mut |s, facts| self.full_blocks(s, facts)),
+        };
+        facts.after(s);
+        new
+    }
+}
+
+/// Whether all loops in a statement run over constant ranges, one iteration after the other.
+fn is_straight(s: &Stmt) -> bool {
+    let mut straight = true;
+    s.walk(&mut |s| {
+        straight &= match s.kind() {
+            StmtKind::For { extent, props, .. } => ends(extent).is_some() && props.parallel.is_none(),
+            StmtKind::While { .. } => false,
+            _ => true,
+        }
+    });
+    straight
+}
+
+/// The first and the last iteration of a loop over a constant range.
+fn ends(extent: &Extent) -> Option<[i64; 2]> {
+    let Extent::Range { begin, end, step } = extent else { return None };
+    let (begin, end) = (begin.as_int()?, end.as_int()?);
+    (step.as_int() == Some(1) && begin < end).then(|| [begin, end - 1])
+}
+
+/// The body of a loop with what follows its coordinates in two cases.
+fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
+    if matches!(s.kind(), StmtKind::VarDef { .. }) {
+        let new = walk::map(s, facts, &mut apart);
+        facts.after(s);
+        return new;
+    }
+    let all = match s.kind() {
+        StmtKind::Seq(all) => all.clone(),
+        _ => vec![s.clone()],
+    };
+    let is_head = |s: &&Stmt| match s.kind() {
+        StmtKind::Store { indices, .. } => indices.is_empty(),
+        StmtKind::Assume { .. } | StmtKind::Assert { .. } => true,
+        _ => false,
+    };
+    let head = all.iter().take_while(is_head).count();
+    all[..head].iter().for_each(|s| facts.after(s));
+    let rest = Stmt::seq(all[head..].iter().cloned(), s.origin().clone());
+    let is_branch = matches!(rest.kind(), StmtKind::If { .. });
+    match cases(&rest, facts).filter(|_| !is_branch) {
+        Some(cases) => Stmt::seq(all[..head].iter().cloned().chain([cases]), s.origin().clone()),
+        None => s.clone(),
+    }
+}
+
+/// A branch: a statement without the guards of full blocks, and as it is.
+fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
+    let mut edges = Vec::new();
+    edges_in(s, &mut Vec::new(), &effects::writes(s), &mut edges);
+    if edges.is_empty() || edges.len() > MOST_EDGES {
+        return None;
+    }
+    let full = edges.into_iter().map(|(cond, _)| cond).reduce(|all, cond| all.and(&cond))?;
+    let mut dropped = 0;
+    let then = facts.scoped(|facts| {
+        facts.assume(&full);
+        unguarded(s, facts, &mut dropped)
+    });
+    let otherwise = Some(one_by_one(&copy::statement(s, "structured", "edge")));
+    let origin = s.origin().derive("structured", "full");
+    (dropped > 0).then(|| Stmt::new(StmtKind::If { cond: full, then, otherwise }, origin))
+}
+
+/// For each guard, the condition under which it holds in all iterations of the loops around it, with how far that is
+/// from not holding; of those that differ by a constant, the strongest.
+fn edges_in(s: &Stmt, around: &mut Vec<(Symbol, [i64; 2])>, written: &FxHashSet<Symbol>, out: &mut Vec<(Expr, Expr)>) {
+    match s.kind() {
+        StmtKind::For { iter, extent, .. } => around.extend(ends(extent).map(|ends| (iter.clone(), ends))),
+        StmtKind::If { cond, otherwise: None, .. } => {
+            let mut all = Facts::new();
+            conjuncts(cond, true, &mut all);
+            let held = all.iter().filter(|(_, holds)| *holds);
+            for (cond, room) in held.filter_map(|(cond, _)| edge(cond, around)) {
+                if effects::loads(&cond).iter().any(|t| written.contains(t)) {
+                    continue;
+                }
+                let apart = |other: &Expr| Poly::of(&room.minus(other)).and_then(|p| p.as_constant());
+                match out.iter_mut().find_map(|(c, r)| Some((apart(r)?, c, r))) {
+                    Some((by, c, r)) if by < 0 => (*c, *r) = (cond, room),
+                    Some(_) => {}
+                    None => out.push((cond, room)),
+                }
+            }
+        }
+        _ => {}
+    }
+    let known = around.len();
+    for inside in s.kind().children() {
+        edges_in(inside, around, written, out);
+        around.truncate(known);
+    }
+    if let StmtKind::For { .. } = s.kind() {
+        around.pop();
+    }
+}
+
+/// A comparison of integers with the iterators of loops around it where they leave the least room.
+fn edge(cond: &Expr, around: &[(Symbol, [i64; 2])]) -> Option<(Expr, Expr)> {
+    let ExprKind::Apply(op, args) = cond.kind() else { return None };
+    let [a, b] = &args[..] else { return None };
+    let (small, large) = match op {
+        Op::Lt | Op::Le => (a, b),
+        Op::Gt | Op::Ge => (b, a),
+        _ => return None,
+    };
+    let room = large.minus(small);
+    if small.dtype() != DType::I64 || cond.may_fail() {
+        return None;
+    }
+    let mut at: Vec<(&Symbol, i64)> = Vec::new();
+    for (iter, [first, last]) in around.iter().filter(|(iter, _)| effects::mentions(cond, &[iter])) {
+        let grows = constant_stride(&room, iter)? > 0;
+        at.push((iter, if grows { *first } else { *last }));
+    }
+    let mut fixed = |e: &Expr| match e.kind() {
+        ExprKind::Var(v) => at.iter().find(|(iter, _)| *iter == v).map(|(_, k)| Expr::int(*k)),
+        _ => None,
+    };
+    let [cond, room] = [cond, &room].map(|e| substitute::rewrite_expr(e, &mut fixed, &mut FxHashMap::default()));
+    Some((cond, room))
+}
+
+/// The statement without the guards that are proved to hold.
+fn unguarded(s: &Stmt, facts: &mut Context, dropped: &mut usize) -> Stmt {
+    let holds = match s.kind() {
+        StmtKind::If { cond, otherwise: None, .. } => facts.prove(cond),
+        _ => false,
+    };
+    let new = walk::map(s, facts, &mut |s, facts| unguarded(s, facts, dropped));
+    facts.after(s);
+    match new.kind() {
+        StmtKind::If { then, .. } if holds => {
+            *dropped += 1;
+            then.clone()
+        }
+        _ => new,
+    }
+}
+
+/// The statement with loops that have no marks.
+fn one_by_one(s: &Stmt) -> Stmt {
+    let inner = s.map(&mut one_by_one, &mut Expr::clone);
+    match inner.kind() {
+        StmtKind::For { iter, extent, body, .. } => inner.with_kind(StmtKind::For {
+            iter: iter.clone(),
+            extent: extent.clone(),
+            props: LoopProps::default(),
+            body: body.clone(),
+        }),
+        _ => inner,
+    }
+}
