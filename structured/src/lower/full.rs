@@ -109,6 +109,7 @@ fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
 /// For each guard, the condition under which it holds in all iterations of the loops around it, with how far that is
 /// from not holding; of those that differ by a constant, the strongest.
 fn edges_in(s: &Stmt, around: &mut Vec<(Symbol, [i64; 2])>, written: &FxHashSet<Symbol>, out: &mut Vec<(Expr, Expr)>) {
+    let outside = around.len();
     match s.kind() {
         StmtKind::For { iter, extent, .. } => around.extend(ends(extent).map(|ends| (iter.clone(), ends))),
         StmtKind::If { cond, otherwise: None, .. } => {
@@ -129,14 +130,8 @@ fn edges_in(s: &Stmt, around: &mut Vec<(Symbol, [i64; 2])>, written: &FxHashSet<
         }
         _ => {}
     }
-    let known = around.len();
-    for inside in s.kind().children() {
-        edges_in(inside, around, written, out);
-        around.truncate(known);
-    }
-    if let StmtKind::For { .. } = s.kind() {
-        around.pop();
-    }
+    s.kind().children().into_iter().for_each(|s| edges_in(s, around, written, out));
+    around.truncate(outside);
 }
 
 /// A comparison of integers with the iterators of loops around it where they leave the least room.
