@@ -270,10 +270,16 @@ impl LoopProps {
 pub struct Parallel {
     /// Which thread gets which.
     pub distribution: Distribution,
-    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` the positions of a part).
+    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` what there is to be shared at least).
     pub chunk: Option<u32>,
     /// One thread runs them all where there are at most so many.
     pub above: Option<u64>,
+}
+
+impl Parallel {
+    /// The positions from which on threads share them, where a schedule does not say: some microseconds of work, if
+    /// there is no loop at each of them, or one.
+    pub const POSITIONS: [i64; 2] = [8192, 2048];
 }
 
 /// Which thread gets which iterations, as in OpenMP; or by what is stored.
@@ -288,7 +294,7 @@ pub enum Distribution {
     Guided,
     /// Decided when the loop starts: consecutive iterations that go through equally many positions of structured
     /// tensors. Only logical programs have such loops: lowering cuts them into parts (`structured::lower`). `chunk` is
-    /// how many positions make a part at least.
+    /// how many positions there are at least where threads share them.
     Positions,
 }
 

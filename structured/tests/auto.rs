@@ -93,96 +93,156 @@ fn rules_follow_the_order_of_storage() {
     expect![[r#"
         csr: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         csr: Y = A X
             s.cache_reduction("j", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         csr: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         csc: y = A x
             s.reorder(["j", "i"])
             s.vectorize("i")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("j", schedule="positions")
         csc: Y = A X
             s.reorder(["j", "i", "k"])
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("j", schedule="positions")
         csc: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=31)
         dcsr: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         dcsr: Y = A X
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         dcsr: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         coo: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
         coo: Y = A X
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
         coo: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("j", above=511)
         band: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         band: Y = A X
             s.cache_reduction("j", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         band: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         vbl: y = A x
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         vbl: Y = A X
             s.cache_reduction("j", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         vbl: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         hashmap: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         hashmap: Y = A X
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         hashmap: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", schedule="positions")
         format(dense, bitmap): y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=255)
         format(dense, bitmap): Y = A X
             s.cache_reduction("j", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=63)
         format(dense, bitmap): sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=31)
         dia: y = A x
-            s.split("i", 4096)
+            s.split("i", 32768)
             s.permute(["i~i", "j"], lambda i0, i1: (-1 * i0 + i1, i0))
             s.vectorize("i~i")
-            s.parallelize("i~i~j", above=4096)
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
+            s.parallelize("i~o", above=1)
         dia: Y = A X
-            s.split("i", 4096)
+            s.split("i", 32768)
             s.permute(["i~i", "j"], lambda i0, i1: (-1 * i0 + i1, i0))
-            s.parallelize("i~i~j", above=4096)
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
+            s.parallelize("i~o", above=1)
         dia: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=31)
         ell: y = A x
             s.vectorize("j")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=255)
         ell: Y = A X
             s.cache_reduction("j", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=63)
         ell: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=16383)
+            s.parallelize("Y.d0", above=2047)
             s.parallelize("i", above=31)
         bcsr(2, 3): y = A x
             s.split("i", 2)
@@ -190,6 +250,8 @@ fn rules_follow_the_order_of_storage() {
             s.reorder(["i~o", "j~o", "i~i", "j~i"])
             s.cache_reduction("j~o", "y")
             s.vectorize("j~i")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("i~o", schedule="positions")
         bcsr(2, 3): Y = A X
             s.split("i", 2)
@@ -197,24 +259,34 @@ fn rules_follow_the_order_of_storage() {
             s.reorder(["i~o", "j~o", "i~i", "j~i", "k"])
             s.cache_reduction("j~o", "Y")
             s.vectorize("k")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("i~o", schedule="positions")
         bcsr(2, 3): sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("i", schedule="positions")
         hicoo: y = A x
             s.split("i", 128)
             s.split("j", 128)
             s.reorder(["i~o", "j~o", "i~i", "j~i"])
             s.vectorize("j~i")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("j~o", schedule="positions")
         hicoo: Y = A X
             s.split("i", 128)
             s.split("j", 128)
             s.reorder(["i~o", "j~o", "i~i", "j~i", "k"])
             s.vectorize("k")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("j~o", schedule="positions")
         hicoo: sampled
             s.vectorize("k")
+            s.parallelize("y.d0", above=8191)
+            s.parallelize("Y.d0", above=1023)
             s.parallelize("i", above=31)
     "#]]
     .assert_eq(&said);

@@ -129,6 +129,9 @@ struct Parts {
     count: String,
 }
 
+/// Loops whose bodies have more lines are printed once, for all numbers of threads.
+const MOST_LINES_TWICE: usize = 60;
+
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
         let i = self.names.get(l.iter);
@@ -147,10 +150,12 @@ impl Emitter<'_> {
         }
         let around = if parallel { self.region.take() } else { None };
         let region = (parallel && around.is_none()).then(|| self.open_region(&i, l, team.as_ref()));
+        let alone = region.is_some() && team.is_none() && self.may_run_alone(l);
         if let Some(team) = &team {
             self.open_copies(team);
         }
         self.loop_pragma(l, team.as_ref());
+        let (start, functions) = (self.out.position(), self.functions.len());
         self.out.open(format!("for ({header}) {{"));
         if let Some(first) = first {
             self.out.line(first);
@@ -168,12 +173,17 @@ impl Emitter<'_> {
         self.loops.pop();
         self.vectorised = vectorised;
         self.out.close("}");
+        let short = self.functions[functions..].iter().all(|f| f.lines().count() <= MOST_LINES_TWICE);
+        let once_more = (alone && short).then(|| self.out.since(start));
         if let Some(team) = &team {
             self.combine_copies(team);
         }
-        if let Some(region) = &region {
+        if let Some((region, at)) = &region {
             self.out.line(format!("wf_leave(&{region});"));
             self.out.close("}");
+            if let Some(lines) = once_more {
+                self.out.close_branch(*at, &format!("if ({region}.threads == 1) {{"), lines);
+            }
             self.out.line(format!("wf_join(&{region});"));
         }
         if let Some(team) = &team {
@@ -190,8 +200,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Calls the threads. The variable with the region.
-    fn open_region(&mut self, i: &str, l: &Loop<'_>, team: Option<&Team>) -> String {
+    /// Whether one thread can run a loop without calling the others, where it has few iterations: a region of OpenMP
+    /// takes a microsecond, whoever is in it.
+    fn may_run_alone(&self, l: &Loop<'_>) -> bool {
+        let above = l.props.parallel.is_some_and(|p| p.above.is_some());
+        above && self.can_outline(l) && l.props.reductions.iter().all(|r| r.sharing != Sharing::Partial)
+    }
+
+    /// Calls the threads. The variable with the region, and where their block begins.
+    fn open_region(&mut self, i: &str, l: &Loop<'_>, team: Option<&Team>) -> (String, usize) {
         let region = self.names.fresh(&format!("{i}_region"));
         let threads = match (team, self.worth_threads(l)) {
             (Some(team), _) => team.threads.clone(),
@@ -202,10 +219,11 @@ impl Emitter<'_> {
         let shows = of_threads && l.props.reductions.iter().any(|r| self.is_rounded(r));
         let fork = if shows { "wf_fork_all" } else { "wf_fork" };
         self.out.line(format!("wf_region {region} = {fork}({threads});"));
+        let at = self.out.position();
         self.out.pragma(&format!("omp parallel num_threads({region}.threads)"));
         self.out.open("{");
         self.out.line(format!("wf_enter(&{region});"));
-        region
+        (region, at)
     }
 
     /// Whether partial results are rounded otherwise where other iterations meet in one of them.

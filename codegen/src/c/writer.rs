@@ -62,6 +62,24 @@ impl Writer {
         self.lines.insert(position, format!("{}{text}", "    ".repeat(self.depth)));
     }
 
+    /// The lines from a position on.
+    pub fn since(&self, position: usize) -> Vec<String> {
+        self.lines[position..].to_vec()
+    }
+
+    /// Puts a branch around what stands from a position on, which is its other case; these lines are its first one.
+    pub fn close_branch(&mut self, position: usize, cond: &str, then: Vec<String>) {
+        let margin = "    ".repeat(self.depth);
+        // Preprocessor lines stand at the margin.
+        for line in self.lines[position..].iter_mut().filter(|l| !l.starts_with('#') && !l.is_empty()) {
+            line.insert_str(0, "    ");
+        }
+        let then = then.into_iter();
+        let (head, other) = (format!("{margin}{cond}"), format!("{margin}}} else {{"));
+        self.lines.splice(position..position, [head].into_iter().chain(then).chain([other]));
+        self.lines.push(format!("{margin}}}"));
+    }
+
     /// Puts text before what stands in a line.
     pub fn prefix(&mut self, position: usize, text: &str) {
         let line = &mut self.lines[position];

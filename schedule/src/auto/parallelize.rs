@@ -5,7 +5,7 @@
 //! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
 //! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
 //! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from
-//! which it pays.
+//! which it pays, or for parts of so many positions of lists; the estimate is that of a call for which they are.
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
@@ -30,6 +30,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Fewer iterations for each thread are worth merging two loops.
 const FEW: f64 = 4.0;
+/// No part needs more positions.
+const MOST_POSITIONS: f64 = 1e7;
 /// Tensors that a loop gets of its own for the sake of threads.
 const MOST_PRIVATE: usize = 8;
 /// Loops inside of each other that are tried.
@@ -79,9 +81,12 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     }
     let trips = model.trips(s.func(), around, &l);
     if s.is_lowered() && has_lists(s.func(), stmt) {
-        out.push(by_positions(s, stmt));
+        out.push(by_positions(s, stmt, positions_that_pay(s, model, stmt, around)));
     } else {
         let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
+        // One iteration is for one thread, however long it takes.
+        let one = is_guess(trips) && trips.value < 2.0;
+        let above = above.or(one.then_some(1));
         out.push(parallel(s, stmt, above));
     }
     let within = nest::loops_in(&l.body);
@@ -101,14 +106,12 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
 /// The number of iterations above which threads pay, for a loop whose trip count is a guess: all sizes that are not
 /// known are taken to be as small as they may be. `None` if threads pay with any.
 fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
-    let mut way = around.to_vec();
-    way.push(l.stmt.clone());
     let saved = 1.0 - 1.0 / target.threads as f64;
-    for unknown in (1..=20).map(|k| f64::from(1 << k)) {
+    for unknown in (1..=24).map(|k| f64::from(1 << k)) {
         let small = Target { unknown, ..target.clone() };
         let model = Model::new(&small, Stage::Marks);
-        let trips = model.trips(s.func(), around, l).value;
-        if trips * model.once(s.func(), &way, &l.body) * saved > target.prices.region {
+        if model.once(s.func(), around, &l.stmt) * saved > target.prices.region {
+            let trips = model.trips(s.func(), around, l).value;
             return Some(trips as i64 - 1).filter(|n| *n > 1);
         }
     }
@@ -129,14 +132,34 @@ fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
 }
 
 /// The same for a loop over rows that may be long or short: equal parts of what is stored. How much there is, is known
-/// when it runs, and threads start then if it makes more than one part.
-fn by_positions(s: &Schedule, l: &Stmt) -> Choice {
+/// when it runs, and threads start then if it makes more than one part of so many positions.
+fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Choice {
     let id = l.id();
-    let choice = Choice::new(format!("parallelize(\"{}\", schedule=\"positions\")", s.called(l)), move |s| {
-        with_tensors_of_their_own(s, id, &[Arg::from(id), Arg::named("schedule", "positions")])
+    let text = chunk.map_or(String::new(), |n| format!(", chunk={n}"));
+    let choice = Choice::new(format!("parallelize(\"{}\", schedule=\"positions\"{text})", s.called(l)), move |s| {
+        let chunk = chunk.map(|n| Arg::named("chunk", n));
+        let args: Vec<Arg> = [Arg::from(id), Arg::named("schedule", "positions")].into_iter().chain(chunk).collect();
+        with_tensors_of_their_own(s, id, &args)
     });
     let threads = Parallel { distribution: Distribution::Positions, ..Parallel::default() };
     choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
+}
+
+/// The positions that take as long as it takes to start threads, if these are more than threads share anyway.
+fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]) -> Option<i64> {
+    let mut way = around.to_vec();
+    let mut inner = l.clone();
+    while !traverses(s.func(), &inner) {
+        way.push(inner.clone());
+        let within = nest::loops_in(&Loop::of(&inner)?.body);
+        inner = within.iter().find(|l| traverses(s.func(), l)).or(within.first())?.clone();
+    }
+    let loops = nest::loops_in(&Loop::of(&inner)?.body);
+    let positions = model.trips(s.func(), &way, &Loop::of(&inner)?).value;
+    let one = model.once(s.func(), &way, &inner) / positions.max(1.0);
+    let least = (model.target.prices.region / one.max(0.01)).min(MOST_POSITIONS);
+    let chunk = (least as u64).next_power_of_two() as i64;
+    (chunk > Parallel::POSITIONS[usize::from(!loops.is_empty())]).then_some(chunk)
 }
 
 /// Runs a loop on threads, after it was given local tensors of its own where nothing else stands against it.

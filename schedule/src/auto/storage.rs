@@ -33,8 +33,9 @@ pub(super) const RULE: Rule = Rule {
 
 /// Loops of a nest of which more are not moved.
 const MOST_LOOPS: usize = 6;
-/// Elements along diagonals that a thread does at a time: some cache lines of what is added to stay near.
-const PART: i64 = 4096;
+/// Elements along diagonals that a thread does at a time: what is added to stays near, and memory is still read in long
+/// pieces.
+const PART: i64 = 1 << 15;
 /// What a program weighs that cannot be lowered.
 const NEVER: f64 = 1e18;
 

@@ -9,6 +9,8 @@
 //!         …                                 for p in pos[i] .. pos[i + 1]
 //! ```
 //!
+//! There are threads where there is enough to share, in parts that are smaller than that.
+//!
 //! `w(i)` is `i` and what the lists that the body goes through have before `i`, `pos[i]`: it rises, and is computed, so
 //! that the ends of parts are found by halving. Iterations count beside positions, since empty rows take time too.
 
@@ -23,13 +25,10 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::format::Rule;
 use taffeta_ast::poly::{self, tidy};
 use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Sharing, Stmt, StmtKind, Symbol, Tensor};
 
 /// The parts of a loop are no more than this: each is sought, and 64 threads have one each.
 const MOST_PARTS: i64 = 64;
-/// Positions that make a part, where a schedule does not say: some microseconds of work, if one element of another
-/// tensor is accessed at each, or some.
-const LEAST: [i64; 2] = [8192, 2048];
 
 /// A list whose ends are consecutive elements of an array, at an index that is the iterator and this.
 struct List {
@@ -151,15 +150,14 @@ fn in_parts(
         lists.iter().fold(at.clone(), |sum, l| sum.plus(&of(l).cast(DType::I64)))
     };
     let work = |at: &Expr| before(at).minus(&before(begin));
-    let least = Expr::int(parallel.chunk.map_or(LEAST[usize::from(has_nest(body))], i64::from));
-    let some = all.load([]).floor_div(&least).plus(&one).min_with(&Expr::int(MOST_PARTS));
-    let some = match parallel.above {
-        None => some,
-        Some(above) => {
-            let more = Expr::int(i64::try_from(above).unwrap_or(i64::MAX)).less(&end.minus(begin));
-            Expr::apply(Op::Select, vec![more, some, one.clone()])
-        }
+    let least = parallel.chunk.map_or(Parallel::POSITIONS[usize::from(has_nest(body))], i64::from);
+    let some = all.load([]).floor_div(&Expr::int((least / 2).max(1))).min_with(&Expr::int(MOST_PARTS));
+    let enough = Expr::int(least).less_eq(&all.load([]));
+    let enough = match parallel.above {
+        None => enough,
+        Some(above) => enough.and(&Expr::int(i64::try_from(above).unwrap_or(i64::MAX)).less(&end.minus(begin))),
     };
+    let some = Expr::apply(Op::Select, vec![enough, some, one.clone()]);
     let part = Symbol::new(format!("{}.part", iter.name()));
     let share = |k: Expr| k.times(&all.load([])).floor_div(&parts.load([]));
     let from = Expr::var(&part);
@@ -179,7 +177,11 @@ fn in_parts(
         inner,
     ]);
     let here = nest.with([first, last], here);
-    let threads = Parallel { distribution: Distribution::Static, chunk: None, above: Some(1) };
+    // Until another thread has woken up, the first one goes on. What threads add up, each for itself, is in fixed parts,
+    // so that sums are the same each time.
+    let fixed = props.reductions.iter().any(|r| r.sharing == Sharing::Partial);
+    let distribution = if fixed { Distribution::Static } else { Distribution::Dynamic };
+    let threads = Parallel { distribution, chunk: None, above: Some(1) };
     let around = LoopProps { parallel: Some(threads), vectorize: None, unroll: false, library: false, ..props.clone() };
     let extent = Extent::Range { begin: Expr::int(0), end: parts.load([]), step: one.clone() };
     let over = nest.s.with_kind(StmtKind::For { iter: part, extent, props: around, body: here });

@@ -7,7 +7,7 @@ use super::recurrence;
 use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
-use super::{Around, Stage, branch};
+use super::{Around, Stage, branch, is_guess};
 use crate::auto::target::{LINE, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
@@ -18,7 +18,7 @@ use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::poly::tidy;
-use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Distribution, Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
 
 /// A dimension of matrices with which a library is half as fast as with large ones.
 const SMALL: f64 = 16.0;
@@ -248,7 +248,10 @@ impl<'a, 't> Part<'a, 't> {
     fn entered(&mut self, l: &Loop, props: &LoopProps) -> f64 {
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
-        let parallel = props.parallel.is_some_and(|p| p.above.is_none_or(|n| trips.value > n as f64));
+        // What the program itself decides as it runs, threads are started for where they pay.
+        let decides = props.parallel.is_some_and(|p| p.above.is_some() || p.distribution == Distribution::Positions);
+        let decides = decides && is_guess(trips);
+        let parallel = props.parallel.is_some_and(|p| decides || p.above.is_none_or(|n| trips.value > n as f64));
         let mut around = Around {
             iter: l.iter.clone(),
             trips,
@@ -262,7 +265,8 @@ impl<'a, 't> Part<'a, 't> {
         let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let mut events = entries * enter / self.threads();
         if parallel {
-            events += entries * self.start(l, props);
+            let region = if decides { 0.0 } else { self.target.prices.region };
+            events += entries * (region + self.sum_up(l, props));
         }
         let may_get_lanes =
             self.stage == Stage::Structure && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
@@ -303,14 +307,14 @@ impl<'a, 't> Part<'a, 't> {
         inside + direct.time(self.target.registers())
     }
 
-    /// What it takes to start threads and to wait for them, and to add up what they have summed each for itself.
-    fn start(&self, l: &Loop, props: &LoopProps) -> f64 {
+    /// What it takes to add up what threads have summed each for itself.
+    fn sum_up(&self, l: &Loop, props: &LoopProps) -> f64 {
         let memory = self.target.levels.last().map_or(0.0, |l| l.per_byte);
         let copies = props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| {
             let elements: f64 = self.of_own(&r.tensor, l).map(|d| self.values.value(d).value).product();
             elements * 8.0 * 2.0 * memory * self.target.threads as f64
         });
-        self.target.prices.region + copies.sum::<f64>()
+        copies.sum()
     }
 
     /// The dimensions of a thread's part of what a loop reduces into: those whose index is the same in the whole loop

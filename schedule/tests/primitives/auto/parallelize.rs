@@ -46,8 +46,8 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         1.30 s
               * parallelize("i", above=15)                   651 ms
-                parallelize("j", above=63)                   not tried: at best 653 ms
-                parallelize("k", above=1023)                 not tried: at best 1.30 s
+                parallelize("j", above=63)                   not tried: at best 651 ms
+                parallelize("k", above=1023)                 not tried: at best 652 ms
             for i in range(n):  # parallel(above=15)
                 for j in range(n):
                     for k in range(n):

@@ -20,7 +20,7 @@ fn sweeps_in_place_run_by_fronts_of_tiles() {
         expect![[r#"
             `t`
                 keep                                         2.68 s
-              * parallelize(tile(polyhedral("t"), [16, 32, 32], wavefront=True)[1]) 1.45 s
+              * parallelize(tile(polyhedral("t"), [16, 32, 32], wavefront=True)[1]) 1.33 s
             for t_w in range((cast(steps, i64) * 3 + n - 5) // 32 + 1):
                 for t_i_o in range(max(t_w + (0 - cast(steps, i64)) // 16 + 1, (t_w + 1) // 3), min(min(t_w, (cast(steps, i64) + n - 3) // 32), (n + t_w * 16 + 13) // 48) + 1):  # parallel
                     for t_i_j_o in range(max(max(t_w - t_i_o, t_i_o * 2 - (n + 28) // 32), (t_w + t_i_o) // 2), min(min(min(min(t_w + (n + 13) // 16 - t_i_o, (cast(steps, i64) + n - 3) // 16), t_i_o * 2 + (n + 27) // 32 + 1), t_i_o + (cast(steps, i64) + n + 28) // 32), (n + t_w * 16 + t_i_o * 16 + 12) // 32 + 1) + 1):
@@ -42,7 +42,7 @@ fn small_grids_stay() {
         expect![[r#"
             `t`
                 keep                                         220 µs
-              * parallelize(tile(polyhedral("t"), [16, 32, 32], wavefront=True)[1]) 165 µs
+              * parallelize(tile(polyhedral("t"), [16, 32, 32], wavefront=True)[1]) 100 µs
             for t_w in range((cast(steps, i64) * 3 + n - 5) // 32 + 1):
                 for t_i_o in range(max(t_w + (0 - cast(steps, i64)) // 16 + 1, (t_w + 1) // 3), min(min(t_w, (cast(steps, i64) + n - 3) // 32), (n + t_w * 16 + 13) // 48) + 1):  # parallel
                     for t_i_j_o in range(max(max(t_w - t_i_o, t_i_o * 2 - (n + 28) // 32), (t_w + t_i_o) // 2), min(min(min(min(t_w + (n + 13) // 16 - t_i_o, (cast(steps, i64) + n - 3) // 16), t_i_o * 2 + (n + 27) // 32 + 1), t_i_o + (cast(steps, i64) + n + 28) // 32), (n + t_w * 16 + t_i_o * 16 + 12) // 32 + 1) + 1):

@@ -1,10 +1,10 @@
 //! What the operations and the accesses of a statement take, in the loops around it.
 
 use super::Part;
-use crate::auto::model::Around;
 use crate::auto::model::remembered::Bytes;
 use crate::auto::model::touch::{Growth, Touch};
 use crate::auto::model::work::Work;
+use crate::auto::model::{Around, is_guess};
 use crate::auto::target::{LINE, PAGE, PAGES};
 
 impl Part<'_, '_> {
@@ -12,6 +12,10 @@ impl Part<'_, '_> {
     pub(super) fn threads(&self) -> f64 {
         let p = self.target.threads as f64;
         let shares = |l: &Around| {
+            // A guess does not say that there are fewer iterations than threads.
+            if is_guess(l.trips) {
+                return p;
+            }
             let trips = l.trips.value.max(1.0);
             trips / (trips / p).ceil()
         };
