@@ -27,6 +27,15 @@ def rows_at_once(s):
     s.parallelize("i")
 
 @schedule(rows)
+def rows_by_positions(s):
+    s.parallelize("i", schedule="positions", chunk=3)
+
+@schedule(rows)
+def columns_by_positions(s):
+    s.reorder(["j", "i"])
+    s.parallelize("j", schedule="positions", chunk=2)
+
+@schedule(rows)
 def chunks(s):
     o, i = s.split("i", 5)
     s.parallelize(o)
@@ -67,6 +76,11 @@ def wide(A: f64[n, n] @ FORMAT, X: f64[n, k]) -> f64[n, k]:
 @schedule(wide)
 def wide_rows(s):
     s.parallelize("i")
+    s.vectorize("l")
+
+@schedule(wide)
+def wide_by_positions(s):
+    s.parallelize("i", schedule="positions", chunk=4, above=1)
     s.vectorize("l")
 
 @schedule(wide)
@@ -129,14 +143,17 @@ def forward_rows(s):
 
 /// An entry, a schedule of it, and whether what it shares out are sums: those of threads are added up at the end, or in
 /// the order in which they come.
-const SCHEDULES: [(&str, &str, bool); 15] = [
+const SCHEDULES: [(&str, &str, bool); 18] = [
     ("rows", "rows_at_once", false),
+    ("rows", "rows_by_positions", false),
+    ("rows", "columns_by_positions", true),
     ("rows", "chunks", false),
     ("rows", "columns", true),
     ("rows", "within_rows", true),
     ("rows", "vectors", true),
     ("total", "one_sum", true),
     ("wide", "wide_rows", false),
+    ("wide", "wide_by_positions", false),
     ("wide", "wide_columns", true),
     ("sampled", "sampled_rows", false),
     ("sampled", "sampled_chunks", false),
@@ -298,10 +315,14 @@ fn all_numbers_of_threads_agree() {
             coo
         rows_at_once: schedule::unsupported
             coo
+        rows_by_positions: schedule::unsupported
+            coo
         sampled_rows: schedule::unsupported
             coo
         vectors: schedule::unsupported
             csc, coo, vbl, rle, packbits
+        wide_by_positions: schedule::unsupported
+            coo
         wide_rows: schedule::unsupported
             coo
         within_rows: schedule::unsupported
