@@ -270,7 +270,8 @@ impl LoopProps {
 pub struct Parallel {
     /// Which thread gets which.
     pub distribution: Distribution,
-    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` what there is to be shared at least).
+    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` what there is to be shared at
+    /// least).
     pub chunk: Option<u32>,
     /// One thread runs them all where there are at most so many.
     pub above: Option<u64>,

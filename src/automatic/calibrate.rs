@@ -21,6 +21,8 @@ const FILE: &str = "machine.json";
 const THREADS: [&str; 5] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_PROC_BIND", "OMP_PLACES"];
 /// The part of the cores that a measurement must have had: what threads take is not known of a busy machine.
 const UNDISTURBED: f64 = 0.8;
+/// The longest that it takes to start threads which nothing keeps from their cores, in nanoseconds.
+const LONGEST_REGION: f64 = 1e5;
 /// The least by which two threads are faster than one where memory is read, and more threads too.
 const LEAST_SCALE: f64 = 1.3;
 /// Memory that is gone through, at least and at most, and which part of what is free.
@@ -170,7 +172,12 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
         gather: rounded(measured.gather),
         divide: vector(measured.divide),
         transcendental: vector(measured.transcendental),
-        region: if alone { like.prices.region } else { rounded(measured.region.clamp(100.0, 1e5)) },
+        // Threads that sleep until they are called have not had their cores either: only a time slice of another
+        // program is no price.
+        region: match alone && measured.region > LONGEST_REGION {
+            true => like.prices.region,
+            false => rounded(measured.region.clamp(100.0, LONGEST_REGION)),
+        },
         atomic: if alone { like.prices.atomic } else { rounded(measured.atomic.clamp(1.0, 100.0)) },
         ..like.prices
     };
@@ -231,6 +238,9 @@ mod tests {
         let target = target_of(&busy, &PARTS, like());
         assert_eq!((target.prices.region, target.prices.atomic), (like().prices.region, like().prices.atomic));
         assert!(target.levels.iter().all(|l| l.scales == 2.0), "{:?}", target.levels);
+        // Those that sleep are not kept from their cores by others.
+        let asleep = Measured { share: 0.76, region: 52e3, ..measured() };
+        assert_eq!(target_of(&asleep, &PARTS, like()).prices.region, 52e3);
     }
 
     #[test]

@@ -15,7 +15,17 @@ use programs::equal;
 fn by_blocks(format: &str, [r, c]: [usize; 2]) -> String {
     let (up_r, up_c) = (r - 1, c - 1);
     format!(
-        "def f(A: f64[n, m] @ {format}, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range((n + {up_r}) // {r}):\n        for j in range((m + {up_c}) // {c}):\n            for k in range({r}):\n                for l in range({c}):\n                    if i * {r} + k < n and j * {c} + l < m:\n                        y[i * {r} + k] += A[i * {r} + k, j * {c} + l] * x[j * {c} + l]\n    return y\n"
+        r#"
+def f(A: f64[n, m] @ {format}, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range((n + {up_r}) // {r}):
+        for j in range((m + {up_c}) // {c}):
+            for k in range({r}):
+                for l in range({c}):
+                    if i * {r} + k < n and j * {c} + l < m:
+                        y[i * {r} + k] += A[i * {r} + k, j * {c} + l] * x[j * {c} + l]
+    return y
+"#
     )
 }
 
