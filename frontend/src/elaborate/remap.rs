@@ -83,18 +83,37 @@ impl Elab<'_> {
         let mut names: Names = f.params.iter().map(|p| p.name.text.clone()).zip(args).collect();
         for s in &f.body {
             match &s.kind {
-                StmtKind::Assign { targets, value } if targets.len() == 1 => {
+                StmtKind::Assign { targets, value } => {
                     let v = self.remap_expr(value, &names, target, depth)?;
-                    let ExprKind::Name(name) = &targets[0].kind else {
-                        return self.remap_error(targets[0].span, "names alone are given values");
-                    };
-                    names.insert(name.clone(), v);
+                    self.remap_assign(targets, v, value.span, &mut names)?;
                 }
                 StmtKind::Return { value: Some(value) } => return self.remap_expr(value, &names, target, depth),
                 _ => return self.remap_error(s.span, "its function gives names to values, and returns"),
             }
         }
         self.remap_error(f.name.span, "the function returns nothing")
+    }
+
+    /// `name = value`, or `a, (b, c) = value` of a tuple.
+    fn remap_assign(&mut self, targets: &[syntax::Expr], v: Part, at: Span, names: &mut Names) -> R<()> {
+        if let [target] = targets {
+            return match &target.kind {
+                ExprKind::Name(name) => {
+                    names.insert(name.clone(), v);
+                    Ok(())
+                }
+                ExprKind::Tuple(targets) => self.remap_assign(targets, v, at, names),
+                _ => self.remap_error(target.span, "names alone are given values"),
+            };
+        }
+        let Part::Tuple(parts) = v else {
+            return self.remap_error(at, &format!("{} names stand on the left for one value", targets.len()));
+        };
+        if parts.len() != targets.len() {
+            let text = format!("{} names stand on the left for {} values", targets.len(), parts.len());
+            return self.remap_error(at, &text);
+        }
+        targets.iter().zip(parts).try_for_each(|(t, part)| self.remap_assign(std::slice::from_ref(t), part, at, names))
     }
 
     fn remap_expr(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Part> {

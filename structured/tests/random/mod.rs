@@ -57,6 +57,8 @@ const REMAPPED: &[(&str, &str)] = &[
         "(order(morton(i // 4, j // 4)), i // 4, j // 4, order(morton(i % 4, j % 4)), i % 4, j % 4)",
     ),
     ("dense, compressed(ordered=False)", "(i, order(j % 3), j)"),
+    ("compressed(unique=False), singleton, dense, dense", "(i // 2, j // 3, i % 2, j % 3)"),
+    ("compressed(unique=False), singleton, dense", "(i, j // 4, j % 4)"),
 ];
 
 /// All of them.
