@@ -288,6 +288,14 @@ impl Expr {
         }
     }
 
+    /// The conditions that must all hold for it to: those that `and` connects, in their order; of anything else, itself.
+    pub fn conjuncts(&self) -> Vec<Expr> {
+        match self.kind() {
+            ExprKind::Apply(Op::And, both) => both.iter().flat_map(Expr::conjuncts).collect(),
+            _ => vec![self.clone()],
+        }
+    }
+
     /// Whether it is computed of iterators, sizes and constants alone, and cannot stop the program: its value is known
     /// where an iteration is.
     pub fn is_of_indices(&self) -> bool {

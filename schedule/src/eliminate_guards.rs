@@ -67,7 +67,7 @@ impl Visitor for Finder {
                     self.conditions.insert(s.id(), Rest::Never);
                     return;
                 }
-                let all = conjuncts(cond);
+                let all = cond.conjuncts();
                 let left: Vec<&Expr> = all.iter().filter(|c| c.may_fail() || !facts.prove(c)).collect();
                 if left.len() < all.len() {
                     let rest = left.into_iter().cloned().reduce(|a, b| a.and(&b));
@@ -82,14 +82,6 @@ impl Visitor for Finder {
             }
             _ => {}
         }
-    }
-}
-
-/// The conditions that must all hold.
-pub fn conjuncts(cond: &Expr) -> Vec<Expr> {
-    match cond.kind() {
-        ExprKind::Apply(Op::And, a) => a.iter().flat_map(conjuncts).collect(),
-        _ => vec![cond.clone()],
     }
 }
 

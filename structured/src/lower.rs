@@ -115,7 +115,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let func = match remapped {
-        true => func.with_body(pass.full_blocks(&func.body, &mut Context::new(&func))),
+        true => func.with_body(full::full_blocks(&func.body, &mut Context::new(&func))),
         false => func,
     };
     let mut explained: Vec<Explained> = Vec::new();

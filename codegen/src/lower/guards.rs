@@ -77,7 +77,7 @@ fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool
 fn guards(s: &Stmt) -> Vec<Expr> {
     match s.kind() {
         StmtKind::If { cond, then, otherwise: None } => {
-            let mut all: Vec<Expr> = conjuncts(cond).into_iter().filter(is_plain).collect();
+            let mut all: Vec<Expr> = cond.conjuncts().into_iter().filter(is_plain).collect();
             all.extend(guards(then));
             all
         }
@@ -94,13 +94,6 @@ fn guards(s: &Stmt) -> Vec<Expr> {
     }
 }
 
-fn conjuncts(cond: &Expr) -> Vec<Expr> {
-    match cond.kind() {
-        ExprKind::Apply(Op::And, both) => both.iter().flat_map(conjuncts).collect(),
-        _ => vec![cond.clone()],
-    }
-}
-
 fn is_plain(e: &Expr) -> bool {
     !e.may_fail() && effects::loads(e).is_empty()
 }
@@ -109,7 +102,7 @@ fn is_plain(e: &Expr) -> bool {
 fn without(s: &Stmt, guard: &Expr) -> Stmt {
     match s.kind() {
         StmtKind::If { cond, then, otherwise: None } => {
-            let left: Vec<Expr> = conjuncts(cond).into_iter().filter(|c| c != guard).collect();
+            let left: Vec<Expr> = cond.conjuncts().into_iter().filter(|c| c != guard).collect();
             let then = without(then, guard);
             match left.into_iter().reduce(|a, b| a.and(&b)) {
                 Some(cond) => s.with_kind(StmtKind::If { cond, then, otherwise: None }),

@@ -121,7 +121,7 @@ struct Cuts<'a> {
 impl Cuts<'_> {
     fn collect(&mut self, s: &Stmt, facts: &mut Context) {
         if let StmtKind::If { cond, .. } = s.kind() {
-            for c in eliminate_guards::conjuncts(cond) {
+            for c in cond.conjuncts() {
                 self.condition(&c, facts);
             }
         }

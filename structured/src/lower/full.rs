@@ -15,7 +15,6 @@
 //! Which guards hold in a full block is proved under the condition. Blocks at an edge are few: their loops run as they
 //! are written, one element after the other.
 
-use super::Lower;
 use super::beyond::{Facts, conjuncts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass::{copy, substitute};
@@ -28,18 +27,16 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 /// Blocks with more edges stay as they are.
 const MOST_EDGES: usize = 4;
 
-impl Lower {
-    /// The statement in which loops over blocks that are stored ask once for each whether it is full.
-    pub(super) fn full_blocks(&self, s: &Stmt, facts: &mut Context) -> Stmt {
-        let new = match s.kind() {
-            StmtKind::For { extent, body, .. } if ends(extent).is_none() && is_straight(body) => {
-                walk::map(s, facts, &mut apart)
-            }
-            _ => walk::map(s, facts, &mut |s, facts| self.full_blocks(s, facts)),
-        };
-        facts.after(s);
-        new
-    }
+/// The statement in which loops over blocks that are stored ask once for each whether it is full.
+pub(super) fn full_blocks(s: &Stmt, facts: &mut Context) -> Stmt {
+    let new = match s.kind() {
+        StmtKind::For { extent, body, .. } if ends(extent).is_none() && is_straight(body) => {
+            walk::map(s, facts, &mut apart)
+        }
+        _ => walk::map(s, facts, &mut full_blocks),
+    };
+    facts.after(s);
+    new
 }
 
 /// Whether all loops in a statement run over constant ranges, one iteration after the other.
