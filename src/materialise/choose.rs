@@ -12,7 +12,8 @@
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
 //!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
 //!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.
-//! - A tape that takes much more memory than inputs and results is not chosen for speed.
+//! - A tape that takes much more memory than inputs and results is not chosen for speed, unless schedules leave nothing
+//!   of it in memory.
 
 use super::candidate::{Candidate, Choice, Made};
 use super::{Place, Way, is_asked};
@@ -27,7 +28,7 @@ use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Answer, Decision, MATERIALISE, Outcome, Target, time};
 
 /// Another choice must save this part of the estimate.
-const GAIN: f64 = 0.02;
+const GAIN: f64 = 0.01;
 /// What differs between two programs must take this part of one of them.
 const COUNTS: f64 = 0.02;
 /// A program that takes so many times as long before schedules is not scheduled.
@@ -201,9 +202,14 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
                 }
             };
             let estimate = schedules.iter().map(|s| s.estimate(&self.target)).sum();
+            let taped = candidate.made.choices().into_iter().filter(|c| c.is_taped);
+            let (free, kept): (Vec<Choice>, Vec<Choice>) = taped.partition(|c| is_free(&schedules, &c.kept));
             if candidate.way.tape == Tape::All {
-                let free = candidate.made.choices().into_iter().filter(|c| c.is_taped && is_free(&schedules, &c.kept));
-                self.free = free.map(|c| c.place).collect();
+                self.free = free.into_iter().map(|c| c.place).collect();
+            }
+            if let Some(why) = candidate.is_too_large(&self.best).filter(|_| !kept.is_empty()) {
+                self.refuse(name, why);
+                continue;
             }
             self.outcomes.push(Outcome { steps: name, answer: Answer::Takes(estimate) });
             if estimate < enough && estimate < self.estimate {
@@ -234,10 +240,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             return Some(format!("takes {} before schedules, and what there is {}", time(before), time(best)));
         }
         let differs = candidate.share_of_own(&self.best).max(self.best.share_of_own(candidate));
-        if differs < COUNTS {
-            return Some(format!("what differs takes {:.1} % of the program", 100.0 * differs));
-        }
-        candidate.is_too_large(&self.best)
+        (differs < COUNTS).then(|| format!("what differs takes {:.1} % of the program", 100.0 * differs))
     }
 
     fn refuse(&mut self, steps: String, why: String) {
