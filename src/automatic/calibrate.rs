@@ -172,8 +172,8 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
         gather: rounded(measured.gather),
         divide: vector(measured.divide),
         transcendental: vector(measured.transcendental),
-        // Threads that sleep until they are called have not had their cores either: only a time slice of another
-        // program is no price.
+        // Threads that sleep until they are called have not had their cores either. A time slice of another program
+        // is not the price of a region.
         region: match alone && measured.region > LONGEST_REGION {
             true => like.prices.region,
             false => rounded(measured.region.clamp(100.0, LONGEST_REGION)),

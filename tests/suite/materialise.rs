@@ -9,6 +9,7 @@ use taffeta::{Backend, Function, Gradient, Options, Program, Tape};
 /// - `cheap`: to read `a` and to do seven multiply-adds takes less time than to write a tape and to read it; `autodiff`
 ///   keeps what takes so many operations.
 /// - `mixed`: `slow` is worth a tape, and `p`, `q` and `r` are not.
+/// - `pairs`: a tape of all pairs is far larger than `x` and `c`; where both passes fit in one loop, it is a register.
 /// - `asked`: a gradient in the program itself, whose sizes are those of the caller.
 const PROGRAM: &str = "
 def beside(x: f64[n]) -> f64[n]:
@@ -34,6 +35,14 @@ def mixed(x: f32[n], u: f32[n], v: f32[n], w: f32[n], c: f32[8]) -> f32:
         r = c[0] * w[i] + c[1] * w[i] + c[2] * w[i] + c[3] * w[i] + c[4] * w[i] + c[5] * w[i] + c[6] * w[i]
         total += slow * (p * p + q * q + r * r)
     return sqrt(total)
+
+def pairs(x: f64[n], c: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for k in range(m):
+            t = exp(x[i] * c[k])
+            y[i] += t * t
+    return y
 
 def asked(a: f32[n], c: f32[8]) -> f32[n]:
     g = grad(cheap, wrt=[\"a\"])(a, c)
@@ -77,6 +86,16 @@ fn what_fusion_makes_free_to_keep_is_kept() {
     // In a register, and computed once.
     assert_eq!(text.matches("exp(").count(), 1, "{text}");
     assert_eq!(text.matches("empty((n,)").count(), 2, "there is a tape in memory:\n{text}");
+}
+
+#[test]
+fn memory_counts_after_schedules() {
+    let options = Options::default().portable(true).size("n", 4096).size("m", 512);
+    let (found, text) = decided("pairs", &options.gradient(by(&["x"])));
+    let found = found.unwrap_or_else(|| panic!("nothing was decided about `pairs`"));
+    let all = found.options.iter().find(|o| o.steps == "tape=\"all\"").map(|o| &o.answer);
+    assert!(matches!(all, Some(Answer::Takes(_))), "{found:?}");
+    assert!(!text.contains("tape = empty((n"), "there is a tape in memory:\n{text}");
 }
 
 #[test]
