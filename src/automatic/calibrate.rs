@@ -23,6 +23,8 @@ const THREADS: [&str; 5] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"
 const UNDISTURBED: f64 = 0.8;
 /// The longest that it takes to start threads which nothing keeps from their cores, in nanoseconds.
 const LONGEST_REGION: f64 = 1e5;
+/// The longest that a byte takes from one core to another, in nanoseconds.
+const MOST_TRANSFER: f64 = 1.0;
 /// The least by which two threads are faster than one where memory is read, and more threads too.
 const LEAST_SCALE: f64 = 1.3;
 /// Memory that is gone through, at least and at most, and which part of what is free.
@@ -178,6 +180,11 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
             true => like.prices.region,
             false => rounded(measured.region.clamp(100.0, LONGEST_REGION)),
         },
+        // Which cores threads run on, the system chooses anew each time: two that share a cache are luck.
+        transfer: match alone {
+            true => like.prices.transfer,
+            false => rounded(measured.transfer.clamp(like.prices.transfer, MOST_TRANSFER)),
+        },
         atomic: if alone { like.prices.atomic } else { rounded(measured.atomic.clamp(1.0, 100.0)) },
         ..like.prices
     };
@@ -198,6 +205,7 @@ mod tests {
             divide: [1.389, 1.394],
             transcendental: [4.0, 4.4],
             region: 648.7,
+            transfer: 0.194,
             atomic: 9.28,
             levels: vec![[0.0141, 1.9], [0.012, 1.96], [0.0483, 1.12]],
             share: 0.97,
@@ -215,6 +223,10 @@ mod tests {
         let target = target_of(&measured(), &PARTS, like());
         let p = target.prices;
         assert_eq!((p.simple, p.latency, p.region, p.atomic), (0.15, 0.93, 650.0, 9.3));
+        assert_eq!(p.transfer, 0.19);
+        // Between cores that share a cache.
+        let lucky = target_of(&Measured { transfer: 0.03, ..measured() }, &PARTS, like());
+        assert_eq!(lucky.prices.transfer, like().prices.transfer);
         assert_eq!((p.divide, p.transcendental, p.enter), ([1.4, 1.4], [4.0, 4.4], like().prices.enter));
         assert_eq!((target.vector_bytes, target.threads), (64, 2));
         let levels: Vec<[f64; 3]> = target.levels.iter().map(|l| [l.bytes, l.per_byte, l.scales]).collect();

@@ -156,6 +156,25 @@ static double region(void) {
     return least / REGIONS;
 }
 
+/* A byte that another core has written. */
+enum { TRANSFERS = 20 };
+static double transfer(void) {
+    double least = 1e300;
+    for (int run = 0; run < RUNS; run++) {
+        double time = 0.0;
+        for (int t = 0; t < TRANSFERS; t++) {
+#pragma omp parallel for schedule(static) num_threads(THREADS)
+            for (int k = 0; k < THREADS; k++)
+                if (k == THREADS - 1) store((vector *)y, (vector){0} + one);
+            const double start = now();
+            load((const vector *)y);
+            time += now() - start;
+        }
+        if (time < least) least = time;
+    }
+    return least / TRANSFERS / sizeof y;
+}
+
 /* Atomic additions of each thread, where all of them add to elements of one array. */
 enum { ATOMICS = 20000 };
 static void atomics(void) {
@@ -242,6 +261,7 @@ int main(void) {
     printf("transcendental %g %g\n", fastest(exponentials, TIMES / 10 * N),
            fastest(vector_exponentials, TIMES / 10 * N / LANES));
     printf("region %g\n", region());
+    printf("transfer %g\n", transfer());
     printf("atomic %g\n", fastest(atomics, ATOMICS));
     const size_t areas[][2] = {AREAS};
     for (size_t k = 0; k < sizeof areas / sizeof *areas; k++)

@@ -41,6 +41,8 @@ pub struct Measured {
     pub transcendental: [f64; 2],
     /// To start the threads of a parallel loop and to wait for the last one, right after another parallel loop.
     pub region: f64,
+    /// A byte that is loaded after another core has stored it.
+    pub transfer: f64,
     /// An atomic addition, where other threads add to the same array.
     pub atomic: f64,
     /// Of each area: a byte, on one thread, and by how much all threads are faster together.
@@ -101,6 +103,7 @@ fn read(text: &str, levels: usize) -> Option<Measured> {
         divide: two("divide")?,
         transcendental: two("transcendental")?,
         region: one("region")?,
+        transfer: one("transfer")?,
         atomic: one("atomic")?,
         levels: all,
         share: one("share")?,
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     const SAID: &str = "multiply_add 0.17 0.18\nlatency 1.3\nload 0.2\nstore 0.3\ngather 0.4\ndivide 1.4 2.8\n\
-                        transcendental 6 9\nregion 2000\natomic 7\nlevel 0.015 2\nlevel 0.1 1.5\nshare 0.9\n";
+                        transcendental 6 9\nregion 2000\ntransfer 0.1\natomic 7\nlevel 0.015 2\nlevel 0.1 1.5\nshare 0.9\n";
 
     #[test]
     fn what_the_program_says_is_read() {

@@ -52,7 +52,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
 use model::{Model, Stage};
-use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, print};
+use taffeta_ast::{Func, LoopProps, Stmt, StmtId, StmtKind, print};
 
 /// A step that changes the structure of a program must save this part of what the outermost statement around its site
 /// takes.
@@ -125,15 +125,17 @@ impl Choice {
 
     /// With the least that it takes: what the program takes where the loop has other properties.
     fn marked(self, l: StmtId, props: LoopProps) -> Choice {
-        let least = move |s: &Schedule, model: &mut Model<'_>| {
-            let Some(stmt) = tree::find(&s.func().body, l) else { return 0.0 };
-            let StmtKind::For { iter, extent, body, .. } = stmt.kind() else { return 0.0 };
-            let (iter, extent, body, props) = (iter.clone(), extent.clone(), body.clone(), props.clone());
-            let marked = stmt.with_kind(StmtKind::For { iter, extent, props, body });
-            model.program(&tree::replace(s.func(), l, &marked))
-        };
+        let least = move |s: &Schedule, model: &mut Model<'_>| model.program(&with_props(s.func(), l, &props));
         Choice { least: Some(Box::new(least)), ..self }
     }
+}
+
+/// A program in which a loop has other properties.
+fn with_props(func: &Func, l: StmtId, props: &LoopProps) -> Func {
+    let Some(stmt) = tree::find(&func.body, l) else { return func.clone() };
+    let StmtKind::For { iter, extent, body, .. } = stmt.kind() else { return func.clone() };
+    let (iter, extent, body, props) = (iter.clone(), extent.clone(), body.clone(), props.clone());
+    tree::replace(func, l, &stmt.with_kind(StmtKind::For { iter, extent, props, body }))
 }
 
 /// All rules, in the order in which they run.

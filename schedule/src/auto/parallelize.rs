@@ -4,12 +4,13 @@
 //! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
 //! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
 //! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
-//! stand against threads. Where a trip count is a guess, threads are started only above the number of iterations from
+//! stand against threads. Loops inside of a sequential one are tried together too: one alone may have its data move from
+//! core to core and back in each iteration of that, while all of them leave it where it is. Where a trip count is a guess, threads are started only above the number of iterations from
 //! which it pays, or for parts of so many positions of lists; the estimate is that of a call for which they are.
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
-use super::{Choice, Others, Rule, Target, nest};
+use super::{Choice, Others, Rule, Target, nest, with_props};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -83,11 +84,7 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if s.is_lowered() && has_lists(s.func(), stmt) {
         out.push(by_positions(s, stmt, positions_that_pay(s, model, stmt, around)));
     } else {
-        let above = if is_guess(trips) { worth(s, model.target, &l, around) } else { None };
-        // One iteration is for one thread, however long it takes.
-        let one = is_guess(trips) && trips.value < 2.0;
-        let above = above.or(one.then_some(1));
-        out.push(parallel(s, stmt, above));
+        out.push(parallel(s, stmt, above(s, model, &l, around)));
     }
     let within = nest::loops_in(&l.body);
     if let [inner] = within.as_slice()
@@ -99,8 +96,60 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if around.len() + 1 < MOST_DEPTH {
         around.push(stmt.clone());
         within.iter().for_each(|inner| inside(s, model, inner, around, out));
+        out.extend(together(s, model, stmt, &within, around));
         around.pop();
     }
+}
+
+/// All loops directly inside of another one that may, and take longer than it takes to start threads.
+fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Choice> {
+    let saved = 1.0 - 1.0 / model.target.threads as f64;
+    let pays = |l: &&Stmt| {
+        let may = nest::is_unmarked(l) && !traverses(s.func(), l);
+        may && model.once(s.func(), around, l) * saved > model.target.prices.region
+    };
+    let own = within.iter().filter(pays).filter_map(Loop::of);
+    let all: Vec<(StmtId, Option<i64>)> = own.map(|l| (l.stmt.id(), above(s, model, &l, around))).collect();
+    if all.len() < 2 {
+        return None;
+    }
+    let steps = format!("parallelize of {} loops in \"{}\"", all.len(), s.called(outer));
+    let marked: Vec<(StmtId, LoopProps)> = all.iter().map(|(l, above)| (*l, on_threads(*above))).collect();
+    let least = move |s: &Schedule, model: &mut Model<'_>| {
+        model.program(&marked.iter().fold(s.func().clone(), |func, (l, props)| with_props(&func, *l, props)))
+    };
+    let choice = Choice::new(steps, move |s| take_all(s, &all).map(|()| Others::default()));
+    Some(Choice { least: Some(Box::new(least)), ..choice })
+}
+
+/// Runs those of some loops on threads that may.
+fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<(), Refusal> {
+    let mut refused = None;
+    let mut taken = 0;
+    for (l, above) in loops {
+        let mut trial = s.trying();
+        match with_tensors_of_their_own(&mut trial, *l, &args(*l, *above)) {
+            Ok(_) => {
+                s.become_tried(trial);
+                taken += 1;
+            }
+            Err(r) => refused = Some(r),
+        }
+    }
+    match refused {
+        Some(r) if taken == 0 => Err(r),
+        _ => Ok(()),
+    }
+}
+
+/// The number of iterations above which a loop runs on threads, where its trip count is a guess.
+fn above(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[Stmt]) -> Option<i64> {
+    let trips = model.trips(s.func(), around, l);
+    if !is_guess(trips) {
+        return None;
+    }
+    // One iteration is for one thread, however long it takes.
+    worth(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
 }
 
 /// The number of iterations above which threads pay, for a loop whose trip count is a guess: all sizes that are not
@@ -121,14 +170,20 @@ fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64
 fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
     let id = l.id();
     let text = above.map_or(String::new(), |n| format!(", above={n}"));
-    let choice = Choice::new(format!("parallelize(\"{}\"{text})", s.called(l)), move |s| {
-        let above = above.map(|n| Arg::named("above", n));
-        let args: Vec<Arg> = [Arg::from(id)].into_iter().chain(above).collect();
-        with_tensors_of_their_own(s, id, &args)
-    });
-    let above = above.map(i64::unsigned_abs);
-    let threads = Parallel { distribution: Distribution::Static, chunk: None, above };
-    choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
+    let steps = format!("parallelize(\"{}\"{text})", s.called(l));
+    let choice = Choice::new(steps, move |s| with_tensors_of_their_own(s, id, &args(id, above)));
+    choice.marked(id, on_threads(above))
+}
+
+/// The arguments of `parallelize`.
+fn args(l: StmtId, above: Option<i64>) -> Vec<Arg> {
+    [Arg::from(l)].into_iter().chain(above.map(|n| Arg::named("above", n))).collect()
+}
+
+/// The properties that it gives a loop.
+fn on_threads(above: Option<i64>) -> LoopProps {
+    let threads = Parallel { distribution: Distribution::Static, chunk: None, above: above.map(i64::unsigned_abs) };
+    LoopProps { parallel: Some(threads), ..LoopProps::default() }
 }
 
 /// The same for a loop over rows that may be long or short: equal parts of what is stored. How much there is, is known

@@ -63,6 +63,8 @@ pub struct Prices {
     pub page: f64,
     /// To start the threads of a parallel loop, and to wait for the last one.
     pub region: f64,
+    /// A byte that another core has written last.
+    pub transfer: f64,
     /// An atomic update.
     pub atomic: f64,
     /// To call a library for a matrix product.
@@ -139,6 +141,7 @@ impl Target {
                 enter: 1.5,
                 page: 6.0,
                 region: 2000.0,
+                transfer: 0.1,
                 atomic: 7.0,
                 allocate: 100.0,
                 call: 1000.0,

@@ -16,7 +16,8 @@
 //!   touches while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in
 //!   the same iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil.
 //!   Pages are counted likewise: of those that a core does not know, each is looked up;
-//! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates.
+//! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates, and lines
+//!   that move between the caches of cores (`transfer`).
 //!
 //! What a statement touches that another one of the same iteration has touched before costs nothing again, and what
 //! stays the same in the innermost loop is in a register, as long as there are registers. So are local arrays of a few
@@ -39,6 +40,7 @@ mod part;
 mod recurrence;
 mod remembered;
 pub(super) mod touch;
+mod transfer;
 mod work;
 
 use super::target::Target;

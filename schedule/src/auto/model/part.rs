@@ -7,7 +7,7 @@ use super::recurrence;
 use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
-use super::{Around, Stage, branch, is_guess};
+use super::{Around, Stage, branch, is_guess, transfer};
 use crate::auto::target::{LINE, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
@@ -122,7 +122,7 @@ impl<'a, 't> Part<'a, 't> {
     /// What a statement takes.
     pub fn whole(mut self, s: &Stmt) -> f64 {
         let time = self.stmt(s);
-        time + self.direct.time(self.target.registers())
+        time + self.direct.time(self.target.registers()) + transfer::time(self.target, self.values, s)
     }
 
     /// What a statement's arithmetic takes at least, and its bytes.

@@ -63,7 +63,7 @@ pub(in crate::auto) fn growth<'e>(at: impl ExactSizeIterator<Item = &'e Expr>, i
 
 /// By how much an address grows with a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+pub(super) enum Step {
     /// By so many bytes.
     Bytes(f64),
     /// By what a tensor says.
@@ -134,6 +134,16 @@ impl Touch {
     /// Whether it is the same element in all iterations of the innermost loop.
     pub fn stays(&self) -> bool {
         self.last() == Some(Growth::None)
+    }
+
+    /// By how much its address grows with the loop at this depth.
+    pub fn step(&self, depth: usize) -> Option<Step> {
+        self.steps.get(depth).copied()
+    }
+
+    /// Whether its address grows as that of another access does.
+    pub fn goes_as(&self, other: &Touch) -> bool {
+        self.steps == other.steps
     }
 
     /// The access as what comes after it knows it.

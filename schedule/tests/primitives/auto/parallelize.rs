@@ -1,7 +1,11 @@
 //! `auto_parallelize`: loops on threads.
 
 use super::{PRODUCT, decides};
+use crate::common::{entry, same};
 use expect_test::expect;
+use std::sync::Arc;
+use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::Target;
 
 #[test]
 fn outer_loops_run_on_threads() {
@@ -166,8 +170,8 @@ def f(a: inout[f64[n, m]]):
             `i`
                 keep                                         1.27 ms
               * privatize("t", "i"), parallelize("i")        635 µs
-                parallelize("j#1")                           not tried: at best 3.26 ms
-                parallelize("j#2")                           not tried: at best 2.64 ms
+                parallelize("j#1")                           not tried: at best 3.34 ms
+                parallelize("j#2")                           not tried: at best 2.72 ms
             for i in range(n):  # parallel
                 t = empty((m,), f64)
                 for j in range(m):
@@ -199,14 +203,11 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
             `t`
                 keep                                         204 ms
                 parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
-              * parallelize("i#1")                           153 ms
-                parallelize("j#1")                           not tried: at best 281 ms
-                parallelize("i#2")                           not tried: at best 153 ms
-                parallelize("j#2")                           not tried: at best 281 ms
-            `i#2`
-                keep                                         153 ms
-              * parallelize("i#2")                           102 ms
-                parallelize("j#2")                           not tried: at best 230 ms
+                parallelize("i#1")                           156 ms
+                parallelize("j#1")                           not tried: at best 284 ms
+                parallelize("i#2")                           not tried: at best 156 ms
+                parallelize("j#2")                           not tried: at best 284 ms
+              * parallelize of 2 loops in "t"                102 ms
             for t in range(steps):
                 for i in range(1, n - 1):  # parallel
                     for j in range(1, n - 1):
@@ -216,4 +217,32 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
                         a[i, j] = b[i, j - 1] + b[i, j + 1]
         "#]],
     );
+}
+
+/// What one thread has written, others do not have in their caches: a loop that alone would run on threads, between
+/// loops that cannot, stays on the thread that has its data.
+#[test]
+fn data_stays_with_the_thread_that_has_it() {
+    let text = "
+def f(a: inout[f64[m, n]], q: f64[m], r: f64[n]):
+    for k in range(200):
+        for i in range(1, m):
+            for j in range(1, n):
+                a[i, j] += a[i - 1, j] * a[i, j - 1]
+        for i in range(m):
+            for j in range(n):
+                a[i, j] -= q[i] * r[j]
+";
+    let (func, _) = entry(text);
+    let steps = |transfer: f64| {
+        let mut target = Target::portable(2);
+        target.sizes = [("m".to_string(), 300), ("n".to_string(), 200)].into();
+        target.prices.transfer = transfer;
+        let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
+        s.auto_parallelize().unwrap_or_else(|r| panic!("{}", r.message));
+        same(&func, s.func());
+        s.trace().steps.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(0.0), ["s.parallelize(\"i#2\")"]);
+    assert!(steps(1.0).is_empty());
 }
