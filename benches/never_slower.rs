@@ -2,7 +2,8 @@
 //!
 //! The first table has programs with the median of none / auto over runs in turn: of programs that take more than a
 //! millisecond none should be below 0.95, and the last line says which are. The second one has gradients under the
-//! rules, by what they keep: what rules choose (`auto`) against all that is made in loops, and against nothing.
+//! rules, by what they keep: what rules choose (`auto`) against all that is made in loops, and against nothing; the table
+//! says where that is the same program.
 
 mod turns;
 
@@ -116,12 +117,24 @@ fn main() {
     println!("{:<16}{:>11}{:>11}{:>11}{:>11}{:>11}", "gradients, ms", "auto", "all", "none", "all/auto", "none/auto");
     for w in GRADIENTS.iter().filter(|w| w.1.contains(&only)) {
         let of = |tape: Tape| Options::default().schedule("auto").gradient(Gradient::default().tape(tape));
-        let times = compare(w, &[of(Tape::Auto), of(Tape::All), of(Tape::None)]);
+        let kept = [of(Tape::Auto), of(Tape::All), of(Tape::None)];
+        let times = compare(w, &kept);
         print!("{:<16}", w.1);
         times.iter().for_each(|(ns, _)| print!("{:>11.3}", ns / 1e6));
-        times[1..].iter().for_each(|(_, ratio)| print!("{ratio:>11.2}"));
+        let first = code(w, &kept[0]);
+        for ((_, ratio), options) in times[1..].iter().zip(&kept[1..]) {
+            // What one program takes varies by more than programs that keep different things often do.
+            let over = if code(w, options) == first { "same".to_string() } else { format!("{ratio:.2}") };
+            print!("{over:>11}");
+        }
         println!();
     }
+}
+
+/// The C that is made of a workload.
+fn code(workload: &Workload, options: &Options) -> String {
+    let (program, sized) = turns::load(workload, options.clone());
+    program.c_source(workload.1, &sized).unwrap_or_else(|e| panic!("{}: {e}", workload.0)).code
 }
 
 /// What a workload takes with each of these options, in nanoseconds, and that over what it takes with the first:

@@ -33,8 +33,10 @@ const GAIN: f64 = 0.01;
 const COUNTS: f64 = 0.02;
 /// A program that takes so many times as long before schedules is not scheduled.
 const HOPELESS: f64 = 2.0;
-/// Trials of rules beyond those for `autodiff`'s own choice, in all: each takes two or three milliseconds.
-const MOST_TRIALS: usize = 130;
+/// Trials of rules for a program, each of about two milliseconds, beyond which no other one is scheduled.
+const MOST_TRIALS: usize = 200;
+/// Trials beyond which the program that decides tensor by tensor is not, the fourth one.
+const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
 /// Makes the programs in some way.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
 
@@ -92,9 +94,8 @@ struct Choosing<'c, 'm, T> {
     estimate: f64,
     /// All programs that were looked at.
     seen: Vec<String>,
-    /// Trials that a schedule takes, and those that are left.
+    /// Trials that a schedule takes.
     trials: usize,
-    left: usize,
     /// What `autodiff`'s choice is about.
     choices: Vec<Choice>,
     /// Tensors whose tapes are in registers once the program that keeps everything is scheduled.
@@ -123,7 +124,6 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             estimate,
             seen,
             trials,
-            left: MOST_TRIALS,
             choices,
             free: BTreeSet::new(),
             outcomes: vec![first],
@@ -131,7 +131,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         }
     }
 
-    /// The programs that keep all they can, and nothing; first the one that promises more.
+    /// The programs that keep all they can, and nothing.
     fn extremes(&mut self) {
         let ways = [Tape::All, Tape::None].map(|tape| Way { tape, ..Way::default() });
         if self.trials > MOST_TRIALS {
@@ -139,8 +139,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
                 format!("rules try {} steps, and beyond {MOST_TRIALS} only one program is scheduled", self.trials);
             return ways.into_iter().for_each(|way| self.refuse(way.name(), why.clone()));
         }
-        let mut candidates: Vec<Candidate<T>> = ways.into_iter().filter_map(|way| self.candidate(way)).collect();
-        candidates.sort_by(|a, b| a.before().total_cmp(&b.before()));
+        let candidates = ways.into_iter().filter_map(|way| self.candidate(way)).collect();
         self.compare(candidates);
     }
 
@@ -148,8 +147,8 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     /// keep.
     fn tensor_by_tensor(&mut self) {
         // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other;
-        // this one takes time of its own, and counts twice.
-        if self.choices.len() < 2 || self.left < 2 * self.trials {
+        // this one takes time of its own.
+        if self.choices.len() < 2 || self.trials > MOST_FOR_FOURTH {
             return;
         }
         let mut way = Way::default();
@@ -222,11 +221,6 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     /// Whether a candidate is worth a schedule. If not, it is said why.
     fn may_win(&mut self, candidate: &Candidate<T>) -> bool {
         let why = self.hopeless(candidate);
-        let why = why.or_else(|| {
-            let rest = self.left.checked_sub(self.trials);
-            self.left = rest.unwrap_or(self.left);
-            rest.is_none().then(|| format!("not scheduled: rules try {} steps for each program", self.trials))
-        });
         if let Some(why) = &why {
             self.refuse(candidate.way.name(), why.clone());
         }

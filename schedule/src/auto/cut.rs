@@ -9,16 +9,21 @@
 //! ```
 //!
 //! Local tensors that an iteration has of its own get a place for each of them where they are used on both sides
-//! (`fission`); what that takes is in the estimate.
+//! (`fission`); what that takes is in the estimate. Cheap scalars, as gradients compute factors to, are computed in the
+//! product again (`inline`).
 
-use super::{Choice, Others, nest};
+use super::{Choice, Others, inline, nest};
 use crate::primitives::as_lib;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
-use crate::value::Arg;
+use crate::value::{Arg, Handle, Value};
+use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
+
+/// What some local scalars are computed from.
+type Scalars = Vec<(Symbol, Expr)>;
 
 /// Whether a product, in the loops from this one on, is worth a call.
 pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;
@@ -40,7 +45,7 @@ fn sums_in(s: &Stmt) -> Vec<StmtId> {
 
 /// A sum's product in the loops from one of those around it on, the outermost with which `pays` takes it.
 pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choice> {
-    let outer = around(s, sum, pays)?;
+    let outer = among_others(s, sum, pays)?;
     let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
     let outer = outer.id();
     Some(Choice::new(steps, move |s| take(s, outer, sum).map(|()| Others::default())))
@@ -76,23 +81,40 @@ pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
 }
 
 /// The outermost loop around a sum that is a product which `pays` takes, if something stands beside the sum in it.
+fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
+    let outer = around(s, sum, pays)?;
+    let way = tree::path(&outer, sum)?;
+    let stands_alone = is_end(&way, true) && is_end(&way, false);
+    (!stands_alone).then_some(outer)
+}
+
+/// The outermost loop around a sum that is a product which `pays` takes.
 fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let way = tree::path(&s.func().body, sum)?;
     let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
     if loops().any(|(_, l)| !nest::is_unmarked(l)) {
         return None;
     }
-    let (at, outer) = loops().find(|(k, l)| {
-        let whole = Loop::of(&alone(&way[*k..])).and_then(|l| as_lib::sketch(s, &l));
-        whole.is_some_and(|p| pays(l.id(), &p))
-    })?;
-    let stands_alone = is_end(&way[at..], true) && is_end(&way[at..], false);
-    (!stands_alone).then(|| outer.clone())
+    let found = |scalars: &dyn Fn(&[Stmt]) -> Scalars| {
+        loops().find(|(k, l)| {
+            let whole = Loop::of(&alone(&way[*k..], &scalars(&way[*k..]))).and_then(|l| as_lib::sketch(s, &l));
+            whole.is_some_and(|p| pays(l.id(), &p))
+        })
+    };
+    found(&scalars).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
 }
 
 /// Cuts off what comes before the sum and after it, and has a library do the rest.
 fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     let mut nest = outer;
+    let way = tree::path(&s.func().body, sum).unwrap_or_default();
+    let at = way.iter().position(|l| l.id() == outer).unwrap_or(0);
+    let scalars = scalars(&way[at..]);
+    if is_product(s, &alone(&way[at..], &scalars)) {
+        for (t, _) in scalars {
+            s.call("inline", &[Arg::from(Value::Handle(Handle::Tensor(t)))])?;
+        }
+    }
     for (side, first, which) in [("before", true, 1), ("after", false, 0)] {
         let way = tree::path(&s.func().body, sum).unwrap_or_default();
         let at = way.iter().position(|l| l.id() == nest).unwrap_or(0);
@@ -107,8 +129,36 @@ fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     s.call("as_lib", &[Arg::from(nest)]).map(drop)
 }
 
-/// The loops on the way to a sum, with nothing else in them. Local tensors of their iterations have a place for each.
-fn alone(way: &[Stmt]) -> Stmt {
+fn is_product(s: &Schedule, nest: &Stmt) -> bool {
+    Loop::of(nest).is_some_and(|l| as_lib::sketch(s, &l).is_some())
+}
+
+/// Cheap scalars on the way to a sum, outermost first, and what they are computed from: those that its value is
+/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise.
+fn scalars(way: &[Stmt]) -> Scalars {
+    let Some(StmtKind::ReduceTo { value, .. }) = way.last().map(Stmt::kind) else { return Vec::new() };
+    let cheap = |d: &Stmt| match d.kind() {
+        StmtKind::VarDef { tensor, body } if tensor.ndim() == 0 => {
+            inline::cheap(body, &tensor.symbol).map(|value| (tensor.symbol.clone(), value))
+        }
+        _ => None,
+    };
+    let mut read = effects::loads(value);
+    let mut out = Scalars::new();
+    let innermost = way.iter().rposition(|l| matches!(l.kind(), StmtKind::For { .. }));
+    for (k, (t, from)) in way.iter().enumerate().rev().filter_map(|(k, d)| Some((k, cheap(d)?))) {
+        if read.contains(&t) || innermost.is_some_and(|l| k > l) {
+            read.extend(effects::loads(&from));
+            out.push((t, from));
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// The loops on the way to a sum, with nothing else in them. Local tensors of their iterations have a place for each;
+/// some scalars stand as what they are computed from.
+fn alone(way: &[Stmt], scalars: &[(Symbol, Expr)]) -> Stmt {
     let (mut iters, mut own): (Vec<Expr>, Vec<(Symbol, Vec<Expr>)>) = (Vec::new(), Vec::new());
     for s in way {
         match s.kind() {
@@ -131,7 +181,8 @@ fn alone(way: &[Stmt]) -> Stmt {
     let Some(sum) = parts.next() else { return way[0].clone() };
     let StmtKind::ReduceTo { tensor, indices, op, value: v } = sum.kind() else { return sum.clone() };
     let (tensor, indices) = (tensor.clone(), placed(tensor, indices));
-    let update = sum.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value(v) });
+    let v = nest::in_terms_of_arrays(v, scalars);
+    let update = sum.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value(&v) });
     parts.fold(update, |body, s| match s.kind() {
         StmtKind::For { iter, extent, props, .. } => {
             s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })

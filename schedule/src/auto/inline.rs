@@ -29,7 +29,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     s.func().body.walk(&mut |d| {
         if let StmtKind::VarDef { tensor, body } = d.kind()
             && tensor.ndim() > 0
-            && is_cheap(body, &tensor.symbol)
+            && cheap(body, &tensor.symbol).is_some()
         {
             out.push(d.id());
         }
@@ -37,17 +37,18 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn is_cheap(body: &Stmt, tensor: &Symbol) -> bool {
-    let (mut stores, mut cheap) = (0, true);
+/// What a local tensor holds, if one statement writes it, by a store of a cheap expression.
+pub(super) fn cheap(body: &Stmt, tensor: &Symbol) -> Option<Expr> {
+    let (mut stored, mut cheap) = (Vec::new(), true);
     body.walk(&mut |s| match s.kind() {
         StmtKind::Store { tensor: t, value, .. } if t == tensor => {
-            stores += 1;
             cheap &= cost(value).is_some_and(|c| c <= MOST_COST);
+            stored.push(value.clone());
         }
         StmtKind::ReduceTo { tensor: t, .. } if t == tensor => cheap = false,
         _ => {}
     });
-    cheap && stores == 1
+    stored.pop().filter(|_| cheap && stored.is_empty())
 }
 
 /// What an expression takes; nothing is said of one that reads at indices which are read.

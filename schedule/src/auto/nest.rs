@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Loop;
 use crate::value::{Arg, Value};
-use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind};
+use taffeta_ast::{Expr, ExprKind, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
 /// Whether a statement is a counted loop without marks.
 pub(super) fn is_unmarked(s: &Stmt) -> bool {
@@ -92,6 +92,16 @@ fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut 
         return gather_chains(&rest, lengths, out);
     }
     s.kind().children().into_iter().for_each(|c| gather_chains(c, lengths, out));
+}
+
+/// An expression in which these scalars, each computed from those before it, stand as what they are computed from.
+pub(super) fn in_terms_of_arrays(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
+    scalars.iter().rev().fold(e.clone(), |e, (t, from)| {
+        e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Load(loaded, _) if loaded == t => from.clone(),
+            _ => e,
+        })
+    })
 }
 
 /// The two loops that a step gives: `split` or `fission`.

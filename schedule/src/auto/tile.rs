@@ -14,7 +14,8 @@
 //! the loops that sum run around the block. So this is for all sums of products that libraries do not know:
 //! convolutions, products in pieces, weighted sums of neighbours. Blocks at the ends of rows and columns are loops of
 //! their own. What the loops do before the sum and behind it, mostly to start it, gets loops of its own first; several
-//! terms of a sum may stand in the innermost loop, as `auto_blend` leaves them.
+//! terms of a sum may stand in the innermost loop, as `auto_blend` leaves them. Sums of several tensors there, as the
+//! gradients of contractions have them, get nests of their own, if one of these is made of blocks then.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
@@ -143,7 +144,15 @@ fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<Growth>> {
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
-    let Some(c) = Contraction::of(nest::deepest(&root), model.target.vector_bytes) else { return Vec::new() };
+    let nest = nest::deepest(&root);
+    match Contraction::of(nest.clone(), model.target.vector_bytes) {
+        Some(c) => plans(s, model, &c).into_iter().map(|plan| plan.choice(s)).collect(),
+        None => parted(s, model, &nest).into_iter().collect(),
+    }
+}
+
+/// Blocks of a contraction, those that do least in vain first for each row loop.
+fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
     let registers = model.target.registers() as i64;
     let mut out = Vec::new();
     if c.loops.len() > MOST_LOOPS {
@@ -156,9 +165,80 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
         let mut blocks: Vec<_> = BLOCKS.into_iter().filter(|(rows, vectors)| rows * vectors <= registers).collect();
         blocks.sort_by(|a, b| wasted(a).total_cmp(&wasted(b)));
         blocks.truncate(MOST_BLOCKS);
-        out.extend(blocks.into_iter().map(|(rows, vectors)| blocked(s, model, &c, *row, rows, vectors * c.lanes)));
+        out.extend(blocks.into_iter().map(|(rows, vectors)| Plan::new(s, model, c, *row, rows, vectors * c.lanes)));
     }
     out
+}
+
+/// A nest for each of several sums in the innermost loop of one, and blocks for those that are contractions then.
+fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
+    let last = Loop::of(nest.last()?)?;
+    let terms = Block::of(&last.body).items;
+    let (sums, others): (Vec<Stmt>, Vec<Stmt>) =
+        terms.into_iter().partition(|t| matches!(t.kind(), StmtKind::ReduceTo { .. }));
+    if nest.len() < 3 || !(2..=MOST_TERMS).contains(&sums.len()) {
+        return None;
+    }
+    // What is computed on the way is computed where it is read.
+    let scalars: Vec<(Symbol, Expr)> = others.iter().filter_map(scalar).collect();
+    // Each in the loops as if they had nothing else in them.
+    let plan = |sum: &Stmt| {
+        let c = Contraction::of(alone(nest, sum, &scalars)?, model.target.vector_bytes)?;
+        plans(s, model, &c).into_iter().next()
+    };
+    let plans: Vec<Option<Plan>> = sums.iter().map(plan).collect();
+    let steps = plans.iter().flatten().map(|p| p.steps(s)).collect::<Vec<_>>();
+    if steps.is_empty() {
+        return None;
+    }
+    let steps = format!("{} nests of \"{}\", {}", sums.len(), s.called(&nest[0]), steps.join(", "));
+    let loops: Vec<StmtId> = nest.iter().map(Stmt::id).collect();
+    let sums: Vec<StmtId> = sums.iter().map(Stmt::id).collect();
+    Some(Choice::new(steps, move |s| {
+        for (t, _) in &scalars {
+            s.call("inline", &[Arg::from(Value::Handle(Handle::Tensor(t.clone())))])?;
+        }
+        let mut before = Vec::new();
+        let whole = nest::perfect(s, &loops, &mut before)?;
+        let mut rest = whole.first().cloned().ok_or_else(|| Refusal::target("there is no loop"))?;
+        for sum in &sums[1..] {
+            (_, rest) = nest::halves(s.call("fission", &[Arg::from(rest), Arg::named("before", *sum)])?)?;
+        }
+        for (sum, plan) in sums.iter().zip(&plans) {
+            let Some(plan) = plan else { continue };
+            let around = s.around(*sum);
+            let own = &around[around.len() - loops.len()..];
+            let own = own[loops.len() - plan.loops.len()..].iter().map(Stmt::id).collect();
+            Plan { loops: own, ..plan.clone() }.take(s)?;
+        }
+        Ok(Others { before, ..Others::default() })
+    }))
+}
+
+/// A local scalar that a statement computes, and what from.
+fn scalar(s: &Stmt) -> Option<(Symbol, Expr)> {
+    match s.kind() {
+        StmtKind::Store { tensor, indices, value } if indices.is_empty() => Some((tensor.clone(), value.clone())),
+        _ => None,
+    }
+}
+
+/// Loops inside of each other with nothing in the innermost one but one of its sums, in which scalars stand as what
+/// they are computed from.
+fn alone(nest: &[Stmt], sum: &Stmt, scalars: &[(Symbol, Expr)]) -> Option<Vec<Stmt>> {
+    let mut out: Vec<Stmt> = Vec::new();
+    let StmtKind::ReduceTo { tensor, indices, op, value } = sum.kind() else { return None };
+    let value = nest::in_terms_of_arrays(value, scalars);
+    let mut body =
+        sum.with_kind(StmtKind::ReduceTo { tensor: tensor.clone(), indices: indices.clone(), op: *op, value });
+    for l in nest.iter().rev() {
+        let StmtKind::For { iter, extent, props, .. } = l.kind() else { return None };
+        let (iter, extent, props) = (iter.clone(), extent.clone(), props.clone());
+        body = l.with_kind(StmtKind::For { iter, extent, props, body });
+        out.push(body.clone());
+    }
+    out.reverse();
+    Some(out)
 }
 
 /// What blocks of so many rows and vectors do for each multiply-add that is needed: more of them at the ends of rows
@@ -170,6 +250,7 @@ fn wasted([rows, vectors]: [f64; 2], [height, width]: [f64; 2], lanes: f64) -> f
 }
 
 /// A plan of blocks, with all that is needed to make them.
+#[derive(Clone)]
 struct Plan {
     loops: Vec<StmtId>,
     row: usize,
@@ -182,26 +263,36 @@ struct Plan {
     whole: bool,
 }
 
-fn blocked(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i64, columns: i64) -> Choice {
-    let called = |k: usize| s.called(&c.loops[k]);
-    let length = Loop::of(&c.loops[c.vector]).map(|l| model.trips(s.func(), &[], &l));
-    let whole = length.is_some_and(|n| n.known == Known::Fact && n.value <= (WHOLE * c.lanes) as f64);
-    let plan = Plan {
-        loops: c.loops.iter().map(Stmt::id).collect(),
-        row,
-        vector: c.vector,
-        sums: c.sums.clone(),
-        result: c.result.clone(),
-        rows,
-        columns,
-        whole,
-    };
-    let columns = if whole { String::new() } else { format!(", \"{}\" {columns}", called(c.vector)) };
-    let steps = format!("blocks of \"{}\" {rows}{columns} in registers", called(row));
-    Choice::new(steps, move |s| plan.take(s))
-}
-
 impl Plan {
+    fn new(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i64, columns: i64) -> Plan {
+        let length = Loop::of(&c.loops[c.vector]).map(|l| model.trips(s.func(), &[], &l));
+        let whole = length.is_some_and(|n| n.known == Known::Fact && n.value <= (WHOLE * c.lanes) as f64);
+        Plan {
+            loops: c.loops.iter().map(Stmt::id).collect(),
+            row,
+            vector: c.vector,
+            sums: c.sums.clone(),
+            result: c.result.clone(),
+            rows,
+            columns,
+            whole,
+        }
+    }
+
+    fn choice(self, s: &Schedule) -> Choice {
+        Choice::new(self.steps(s), move |s| self.take(s))
+    }
+
+    /// The steps in short.
+    fn steps(&self, s: &Schedule) -> String {
+        let called = |k: usize| tree::find(&s.func().body, self.loops[k]).map_or(String::new(), |l| s.called(&l));
+        let columns = match self.whole {
+            true => String::new(),
+            false => format!(", \"{}\" {}", called(self.vector), self.columns),
+        };
+        format!("blocks of \"{}\" {}{columns} in registers", called(self.row), self.rows)
+    }
+
     fn take(&self, s: &mut Schedule) -> Result<Others, Refusal> {
         let mut before = Vec::new();
         let loops = nest::perfect(s, &self.loops, &mut before)?;

@@ -202,3 +202,103 @@ def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
         "#]],
     );
 }
+
+/// Two sums in one nest: one is made of blocks, the other is a nest of its own then.
+#[test]
+fn sums_of_several_tensors_get_nests_of_their_own() {
+    let text = "
+def f(a: f64[n, m], b: f64[m, p], g: f64[n, p], da: inout[f64[n, m]], db: inout[f64[m, p]]):
+    for i in range(n):
+        for j in range(p):
+            for k in range(m):
+                part = a[i, k] * 2.0
+                db[k, j] += g[i, j] * part
+                da[i, k] += g[i, j] * b[k, j]
+";
+    decides(
+        text,
+        "auto_tile",
+        &[("n", 240), ("m", 240), ("p", 240)],
+        expect![[r#"
+        `i`
+            keep                                         21.0 ms
+          * 2 nests of "i", blocks of "k" 4, "j" 12 in registers 8.88 ms
+        for k_o in range(m // 4):
+            for j_o in range(p // 12):
+                db_partial = empty((4, 12), f64)
+                for db.partial.d0 in range(4):
+                    for db.partial.d1 in range(12):
+                        db_partial[db.partial.d0, db.partial.d1] = 0.0
+                for i in range(n):
+                    for j_i in range(12):  # vectorize
+                        db_partial[0, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4] * 2.0)
+                        db_partial[1, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 1] * 2.0)
+                        db_partial[2, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 2] * 2.0)
+                        db_partial[3, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 3] * 2.0)
+                for db.partial.back.d0 in range(4):
+                    for db.partial.back.d1 in range(12):
+                        db[k_o * 4 + db.partial.back.d0, j_o * 12 + db.partial.back.d1] += db_partial[db.partial.back.d0, db.partial.back.d1]
+            for j_o in range(p // 12, (p + 11) // 12):
+                db_partial = empty((4, 12), f64)
+                for db.partial.d0 in range(4):
+                    for db.partial.d1 in range(12):
+                        db_partial[db.partial.d0, db.partial.d1] = 0.0
+                for i in range(n):
+                    for j_i in range(12):  # vectorize
+                        if j_o * 12 + j_i < p:
+                            db_partial[0, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            db_partial[1, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 1] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            db_partial[2, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 2] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            db_partial[3, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 3] * 2.0)
+                for db.partial.back.d0 in range(4):
+                    for db.partial.back.d1 in range(12):
+                        if j_o * 12 + db.partial.back.d1 < p:
+                            db[k_o * 4 + db.partial.back.d0, j_o * 12 + db.partial.back.d1] += db_partial[db.partial.back.d0, db.partial.back.d1]
+        for k_o in range(m // 4, (m + 3) // 4):
+            for j_o in range(p // 12):
+                db_partial = empty((4, 12), f64)
+                for db.partial.d0 in range(4):
+                    for db.partial.d1 in range(12):
+                        db_partial[db.partial.d0, db.partial.d1] = 0.0
+                for i in range(n):
+                    for j_i in range(12):  # vectorize
+                        db_partial[0, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4] * 2.0)
+                        if k_o * 4 + 1 < m:
+                            db_partial[1, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 1] * 2.0)
+                        if k_o * 4 + 2 < m:
+                            db_partial[2, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 2] * 2.0)
+                for db.partial.back.d0 in range(4):
+                    for db.partial.back.d1 in range(12):
+                        if k_o * 4 + db.partial.back.d0 < m:
+                            db[k_o * 4 + db.partial.back.d0, j_o * 12 + db.partial.back.d1] += db_partial[db.partial.back.d0, db.partial.back.d1]
+            for j_o in range(p // 12, (p + 11) // 12):
+                db_partial = empty((4, 12), f64)
+                for db.partial.d0 in range(4):
+                    for db.partial.d1 in range(12):
+                        db_partial[db.partial.d0, db.partial.d1] = 0.0
+                for i in range(n):
+                    for j_i in range(12):  # vectorize
+                        if j_o * 12 + j_i < p:
+                            db_partial[0, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            if k_o * 4 + 1 < m:
+                                db_partial[1, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 1] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            if k_o * 4 + 2 < m:
+                                db_partial[2, j_i] += g[i, j_o * 12 + j_i] * (a[i, k_o * 4 + 2] * 2.0)
+                        if j_o * 12 + j_i < p:
+                            pass
+                for db.partial.back.d0 in range(4):
+                    for db.partial.back.d1 in range(12):
+                        if k_o * 4 + db.partial.back.d0 < m and j_o * 12 + db.partial.back.d1 < p:
+                            db[k_o * 4 + db.partial.back.d0, j_o * 12 + db.partial.back.d1] += db_partial[db.partial.back.d0, db.partial.back.d1]
+        for i in range(n):
+            for j in range(p):
+                for k in range(m):
+                    da[i, k] += g[i, j] * b[k, j]
+    "#]],
+    );
+}

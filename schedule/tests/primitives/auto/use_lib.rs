@@ -216,3 +216,36 @@ def f(a: f32[b, n, p], c: f32[b, p, m], y: inout[f32[b, n, m]]):
     "#]],
     );
 }
+
+/// What gradients of products look like: a factor that was computed to a scalar, and two products in one nest.
+#[test]
+fn scalars_do_not_hide_products() {
+    let text = "
+def f(alpha: f64, a: f64[n, m], b: f64[m, p], g: f64[n, p], da: inout[f64[n, m]], db: inout[f64[m, p]]):
+    for i in range(n):
+        for k in range(m):
+            for j in range(p):
+                part = alpha * a[i, k]
+                own = g[i, j] * b[k, j]
+                db[k, j] += g[i, j] * part
+                da[i, k] += own * alpha
+";
+    decides(
+        text,
+        "auto_use_lib",
+        &[("n", 240), ("m", 240), ("p", 240)],
+        expect![[r#"
+            `i`
+                keep                                         4.88 ms
+              * as_lib of 2 products in "i", cut out         1.02 ms
+            for i in range(n):  # library
+                for k in range(m):
+                    for j in range(p):
+                        db[k, j] += g[i, j] * (alpha * a[i, k])
+            for i in range(n):  # library
+                for k in range(m):
+                    for j in range(p):
+                        da[i, k] += g[i, j] * b[k, j] * alpha
+        "#]],
+    );
+}
