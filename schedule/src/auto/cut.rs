@@ -129,6 +129,7 @@ fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     s.call("as_lib", &[Arg::from(nest)]).map(drop)
 }
 
+/// Whether a nest is one product as it stands.
 fn is_product(s: &Schedule, nest: &Stmt) -> bool {
     Loop::of(nest).is_some_and(|l| as_lib::sketch(s, &l).is_some())
 }

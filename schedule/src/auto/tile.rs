@@ -206,9 +206,9 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
         }
         for (sum, plan) in sums.iter().zip(&plans) {
             let Some(plan) = plan else { continue };
+            // The innermost loops around the sum are those that the plan was made for.
             let around = s.around(*sum);
-            let own = &around[around.len() - loops.len()..];
-            let own = own[loops.len() - plan.loops.len()..].iter().map(Stmt::id).collect();
+            let own = around.iter().skip(around.len().saturating_sub(plan.loops.len())).map(Stmt::id).collect();
             Plan { loops: own, ..plan.clone() }.take(s)?;
         }
         Ok(Others { before, ..Others::default() })
