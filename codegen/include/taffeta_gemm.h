@@ -66,13 +66,17 @@ static TAFFETA_COLD bool wf_blas_works(const wf_blas *blas) {
     return f[0] == 27 && f[1] == 31 && f[2] == 39 && f[3] == 45 && z[0] == 18 && z[1] == 40;
 }
 
-/* Whether OpenBLAS knows less of this processor than our own kernel, which is some times as fast then: a library that
-   is older than the processor takes it for one without AVX. */
+/* Whether OpenBLAS knows less of this processor than our own kernel, which is faster then: a library that is older than
+   the processor takes it for one without AVX-512, or without AVX. */
 static TAFFETA_COLD bool wf_blas_is_behind(void *library) {
 #ifdef __AVX__
     static const char behind[] =
         " Katmai Coppermine Northwood Prescott Banias Core2 Penryn Dunnington Nehalem Atom Nano"
-        " Athlon Opteron Opteron_SSE3 Barcelona Bobcat Generic generic ";
+        " Athlon Opteron Opteron_SSE3 Barcelona Bobcat Generic generic"
+#ifdef __AVX512F__
+        " Sandybridge Haswell Bulldozer Piledriver Steamroller Excavator Zen"
+#endif
+        " ";
     const char *(*core)(void);
     if (!wf_symbol(library, "openblas_get_corename", &core)) return false;
     char name[32];

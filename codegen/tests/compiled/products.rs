@@ -58,8 +58,8 @@ fn products_stay_in_their_matrices() {
     right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
 }
 
-/// An OpenBLAS that is older than the processor has kernels for one without AVX; ours is faster. It does what it is
-/// asked for by name.
+/// An OpenBLAS that is older than the processor has kernels for one without AVX-512, or without AVX; ours is faster. It
+/// does what it is asked for by name.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn libraries_that_do_not_know_the_processor_are_left_alone() {
@@ -77,8 +77,12 @@ fn libraries_that_do_not_know_the_processor_are_left_alone() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).trim().to_string()
     };
-    let behind = if std::is_x86_feature_detected!("avx") { "own kernel" } else { "libopenblas.so.0" };
+    let behind = |knows: bool| if knows { "own kernel" } else { "libopenblas.so.0" };
+    let longest = behind(std::is_x86_feature_detected!("avx512f"));
+    let behind = behind(std::is_x86_feature_detected!("avx"));
     assert_eq!(run("SkylakeX", false), "libopenblas.so.0");
+    assert_eq!(run("Haswell", false), longest);
+    assert_eq!(run("Zen", false), longest);
     assert_eq!(run("Prescott", false), behind);
     assert_eq!(run("Opteron", false), behind);
     assert_eq!(run("Prescott", true), named.display().to_string());
