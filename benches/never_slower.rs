@@ -2,8 +2,8 @@
 //!
 //! The first table has programs with the median of none / auto over runs in turn: of programs that take more than a
 //! millisecond none should be below 0.95, and the last line says which are. The second one has gradients under the
-//! rules, by what they keep: what rules choose (`auto`) against all that is made in loops, and against nothing; the table
-//! says where that is the same program.
+//! rules, by what they keep: what rules choose (`auto`) against all that is made in loops, and against nothing; the
+//! table says where that is the same program.
 
 mod turns;
 

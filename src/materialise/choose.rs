@@ -37,6 +37,7 @@ const HOPELESS: f64 = 2.0;
 const MOST_TRIALS: usize = 200;
 /// Trials beyond which the program that decides tensor by tensor is not, the fourth one.
 const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
+
 /// Makes the programs in some way.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
 

@@ -12,7 +12,8 @@
 //! (`fission`); what that takes is in the estimate. Cheap scalars, as gradients compute factors to, are computed in the
 //! product again (`inline`).
 
-use super::{Choice, Others, inline, nest};
+use super::nest::{self, Scalars};
+use super::{Choice, Others, inline};
 use crate::primitives::as_lib;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -21,9 +22,6 @@ use crate::value::{Arg, Handle, Value};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
-
-/// What some local scalars are computed from.
-type Scalars = Vec<(Symbol, Expr)>;
 
 /// Whether a product, in the loops from this one on, is worth a call.
 pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;

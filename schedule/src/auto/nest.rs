@@ -94,6 +94,9 @@ fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut 
     s.kind().children().into_iter().for_each(|c| gather_chains(c, lengths, out));
 }
 
+/// Local scalars, and what each is computed from.
+pub(super) type Scalars = Vec<(Symbol, Expr)>;
+
 /// An expression in which these scalars, each computed from those before it, stand as what they are computed from.
 pub(super) fn in_terms_of_arrays(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
     scalars.iter().rev().fold(e.clone(), |e, (t, from)| {

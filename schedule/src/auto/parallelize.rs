@@ -4,9 +4,10 @@
 //! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
 //! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
 //! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
-//! stand against threads. Loops inside of a sequential one are tried together too: one alone may have its data move from
-//! core to core and back in each iteration of that, while all of them leave it where it is. Where a trip count is a guess, threads are started only above the number of iterations from
-//! which it pays, or for parts of so many positions of lists; the estimate is that of a call for which they are.
+//! stand against threads. Loops inside of a sequential one are tried together too: one alone may have its data move
+//! from core to core and back in each iteration of that, while all of them leave it where it is. Where a trip count is
+//! a guess, threads are started only above the number of iterations from which it pays, or for parts of so many
+//! positions of lists; the estimate is that of a call for which they are.
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
@@ -103,6 +104,9 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
 
 /// All loops directly inside of another one that may, and take longer than it takes to start threads.
 fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Choice> {
+    if within.len() < 2 {
+        return None;
+    }
     let saved = 1.0 - 1.0 / model.target.threads as f64;
     let pays = |l: &&Stmt| {
         let may = nest::is_unmarked(l) && !traverses(s.func(), l);
@@ -118,19 +122,20 @@ fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], arou
     let least = move |s: &Schedule, model: &mut Model<'_>| {
         model.program(&marked.iter().fold(s.func().clone(), |func, (l, props)| with_props(&func, *l, props)))
     };
-    let choice = Choice::new(steps, move |s| take_all(s, &all).map(|()| Others::default()));
+    let choice = Choice::new(steps, move |s| take_all(s, &all));
     Some(Choice { least: Some(Box::new(least)), ..choice })
 }
 
 /// Runs those of some loops on threads that may.
-fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<(), Refusal> {
-    let mut refused = None;
-    let mut taken = 0;
+fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<Others, Refusal> {
+    let (mut refused, mut taken) = (None, 0);
+    let mut others = Others::default();
     for (l, above) in loops {
         let mut trial = s.trying();
         match with_tensors_of_their_own(&mut trial, *l, &args(*l, *above)) {
-            Ok(_) => {
+            Ok(own) => {
                 s.become_tried(trial);
+                others.before.extend(own.before);
                 taken += 1;
             }
             Err(r) => refused = Some(r),
@@ -138,7 +143,7 @@ fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<(), Ref
     }
     match refused {
         Some(r) if taken == 0 => Err(r),
-        _ => Ok(()),
+        _ => Ok(others),
     }
 }
 

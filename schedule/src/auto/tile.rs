@@ -180,7 +180,7 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
         return None;
     }
     // What is computed on the way is computed where it is read.
-    let scalars: Vec<(Symbol, Expr)> = others.iter().filter_map(scalar).collect();
+    let scalars: nest::Scalars = others.iter().filter_map(scalar).collect();
     // Each in the loops as if they had nothing else in them.
     let plan = |sum: &Stmt| {
         let c = Contraction::of(alone(nest, sum, &scalars)?, model.target.vector_bytes)?;

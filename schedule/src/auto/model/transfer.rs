@@ -4,12 +4,12 @@
 //! caches of other cores what was written since: by one thread between parallel loops, or by a parallel loop that
 //! shares out the tensor in another way; and that thread finds there what they have written. Such lines are no farther
 //! away than the level that all cores share, but they come one after the other, while a program on one thread has them
-//! in its own cache. Of what is more than a core's own cache holds, the rest would come from the shared level anyway, and
-//! counts there (`Part::levels`).
+//! in its own cache. Of what is more than a core's own cache holds, the rest would come from the shared level anyway,
+//! and counts there (`Part::levels`).
 //!
-//! What moves is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop around
-//! both: the smaller one of what both touch in an iteration of it. Each holder of a tensor pays for the pair that moves
-//! most. What moves once, between the outermost statements of a program, is left out.
+//! What moves is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop
+//! around both: the smaller one of what both touch in an iteration of it. Each holder of a tensor pays for the pair
+//! that moves most. What moves once, between the outermost statements of a program, is left out.
 
 use super::Around;
 use super::touch::{Step, Touch};
