@@ -188,6 +188,13 @@ static inline TAFFETA_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int6
 /* Products of less work are not worth a second thread. */
 #define WF_WORTH_THREADS (96.0 * 96.0 * 96.0)
 
+/* How far the rows of a thread are done, in blocks. A thread does its own rows, which are those that it has in the
+   loops around the product, so that they are in its cache; then it helps others with theirs. */
+typedef struct wf_taken {
+    int64_t next;
+    char apart[56]; /* a cache line each */
+} wf_taken;
+
 #define WF_T float
 #define WF_(name) wf_##name##_f32
 #define WF_GEMM gemm_f32
@@ -300,6 +307,18 @@ static TAFFETA_UNUSED __attribute__((noinline)) void WF_(tile)(int64_t k, WF_T a
         for (int64_t j = 0; j < n; j++) c.at[i * c.rows + j * c.columns] += alpha * all[i][j];
 }
 
+/* `C += alpha * A * B` for rows of C from `i` on, and columns from `j` on: a block of A, packed, by a panel of B. */
+static TAFFETA_UNUSED void WF_(block)(int64_t rows, int64_t columns, int64_t deep, WF_T alpha, const WF_T *panel_a,
+                                      const WF_T *panel_b, WF_(matrix) c, int64_t i, int64_t j) {
+    for (int64_t jj = 0; jj < columns; jj += WF_COLUMNS)
+        for (int64_t ii = 0; ii < rows; ii += WF_ROWS) {
+            WF_(matrix) at = c;
+            at.at += (i + ii) * c.rows + (j + jj) * c.columns;
+            WF_(tile)(deep, alpha, panel_a + ii * deep, panel_b + jj * deep, at, wf_least(WF_ROWS, rows - ii),
+                      wf_least(WF_COLUMNS, columns - jj));
+        }
+}
+
 /* `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008): false if there is no memory
    for them. */
 static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, WF_T alpha, WF_(matrix) a,
@@ -312,34 +331,41 @@ static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, 
     const int64_t height = ((m + blocks - 1) / blocks + WF_ROWS - 1) / WF_ROWS * WF_ROWS;
     const int64_t depth = wf_least(k, WF_DEPTH), width = wf_least((n + WF_COLUMNS - 1) / WF_COLUMNS * WF_COLUMNS, WF_WIDTH);
     const size_t bytes_a = ((size_t)(height * depth) * sizeof(WF_T) + 63) / 64 * 64;
-    const size_t bytes = (size_t)threads * bytes_a + (size_t)(depth * width) * sizeof(WF_T);
+    const size_t bytes_taken = (size_t)threads * sizeof(wf_taken);
+    const size_t bytes = bytes_taken + (size_t)threads * bytes_a + (size_t)(depth * width) * sizeof(WF_T);
     char *memory = (char *)wf_heap_take(ctx, bytes);
     if (memory == NULL) return false;
-    WF_T *panel_b = (WF_T *)(memory + (size_t)threads * bytes_a);
+    wf_taken *taken = (wf_taken *)memory;
+    WF_T *panel_b = (WF_T *)(memory + bytes_taken + (size_t)threads * bytes_a);
+    blocks = (m + height - 1) / height;
     wf_region region = wf_fork(threads);
+    const int parts = region.threads;
 #pragma omp parallel num_threads(region.threads)
     {
         wf_enter(&region);
-        WF_T *panel_a = (WF_T *)(memory + (size_t)(threads > 1 ? wf_thread() : 0) * bytes_a);
+        const int thread = threads > 1 ? wf_thread() : 0;
+        WF_T *panel_a = (WF_T *)(memory + bytes_taken + (size_t)thread * bytes_a);
         for (int64_t j = 0; j < n; j += width) {
             const int64_t columns = wf_least(width, n - j);
             for (int64_t p = 0; p < k; p += depth) {
                 const int64_t deep = wf_least(depth, k - p);
+#pragma omp for schedule(static) nowait
+                for (int part = 0; part < parts; part++) taken[part].next = wf_part(blocks, part, parts);
 #pragma omp for schedule(static)
                 for (int64_t jj = 0; jj < columns; jj += WF_COLUMNS)
                     WF_(pack_columns)(b, p, deep, j + jj, wf_least(WF_COLUMNS, columns - jj), panel_b + jj * deep);
-#pragma omp for schedule(dynamic)
-                for (int64_t i = 0; i < m; i += height) {
-                    const int64_t rows = wf_least(height, m - i);
-                    WF_(pack_rows)(a, i, rows, p, deep, panel_a);
-                    for (int64_t jj = 0; jj < columns; jj += WF_COLUMNS)
-                        for (int64_t ii = 0; ii < rows; ii += WF_ROWS) {
-                            WF_(matrix) at = c;
-                            at.at += (i + ii) * c.rows + (j + jj) * c.columns;
-                            WF_(tile)(deep, alpha, panel_a + ii * deep, panel_b + jj * deep, at, wf_least(WF_ROWS, rows - ii),
-                                      wf_least(WF_COLUMNS, columns - jj));
-                        }
+                for (int step = 0; step < parts; step++) {
+                    const int part = (thread + step) % parts;
+                    const int64_t end = wf_part(blocks, part + 1, parts);
+                    for (;;) {
+                        const int64_t i = __atomic_fetch_add(&taken[part].next, 1, __ATOMIC_RELAXED) * height;
+                        if (i >= end * height) break;
+                        const int64_t rows = wf_least(height, m - i);
+                        WF_(pack_rows)(a, i, rows, p, deep, panel_a);
+                        WF_(block)(rows, columns, deep, alpha, panel_a, panel_b, c, i, j);
+                    }
                 }
+#pragma omp barrier
             }
         }
         wf_leave(&region);
