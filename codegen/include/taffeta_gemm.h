@@ -188,12 +188,22 @@ static inline TAFFETA_UNUSED bool wf_leading(int64_t *stride, int64_t rows, int6
 /* Products of less work are not worth a second thread. */
 #define WF_WORTH_THREADS (96.0 * 96.0 * 96.0)
 
-/* How far the rows of a thread are done, in blocks. A thread does its own rows, which are those that it has in the
-   loops around the product, so that they are in its cache; then it helps others with theirs. */
+/* How many blocks of a thread's rows are taken. */
 typedef struct wf_taken {
     int64_t next;
     char apart[56]; /* a cache line each */
 } wf_taken;
+
+/* The next block of rows for a thread, -1 if all are taken. It gets its own ones first, which it has in static loops
+   around the product too, so that they are in its cache; then it helps others with theirs (`helped` counts them). */
+static inline TAFFETA_UNUSED int64_t wf_take(wf_taken *taken, int64_t blocks, int parts, int thread, int *helped) {
+    for (; *helped < parts; ++*helped) {
+        const int part = (thread + *helped) % parts;
+        const int64_t block = __atomic_fetch_add(&taken[part].next, 1, __ATOMIC_RELAXED);
+        if (block < wf_part(blocks, part + 1, parts)) return block;
+    }
+    return -1;
+}
 
 #define WF_T float
 #define WF_(name) wf_##name##_f32
@@ -354,16 +364,11 @@ static TAFFETA_UNUSED TAFFETA_KERNEL bool WF_(own)(taffeta_ctx *ctx, int64_t m, 
 #pragma omp for schedule(static)
                 for (int64_t jj = 0; jj < columns; jj += WF_COLUMNS)
                     WF_(pack_columns)(b, p, deep, j + jj, wf_least(WF_COLUMNS, columns - jj), panel_b + jj * deep);
-                for (int step = 0; step < parts; step++) {
-                    const int part = (thread + step) % parts;
-                    const int64_t end = wf_part(blocks, part + 1, parts);
-                    for (;;) {
-                        const int64_t i = __atomic_fetch_add(&taken[part].next, 1, __ATOMIC_RELAXED) * height;
-                        if (i >= end * height) break;
-                        const int64_t rows = wf_least(height, m - i);
-                        WF_(pack_rows)(a, i, rows, p, deep, panel_a);
-                        WF_(block)(rows, columns, deep, alpha, panel_a, panel_b, c, i, j);
-                    }
+                int helped = 0;
+                for (int64_t block; (block = wf_take(taken, blocks, parts, thread, &helped)) >= 0;) {
+                    const int64_t i = block * height, rows = wf_least(height, m - i);
+                    WF_(pack_rows)(a, i, rows, p, deep, panel_a);
+                    WF_(block)(rows, columns, deep, alpha, panel_a, panel_b, c, i, j);
                 }
 #pragma omp barrier
             }
