@@ -313,7 +313,8 @@ impl Lower {
             self.indexed(&body, iter, bound).into_iter().partition(|(_, a)| *a);
         let [sure, unsure] = [sure, unsure].map(|all| all.into_iter().map(|(e, _)| e).collect::<Vec<Expr>>());
         let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
-        let entered = if checks.is_empty() { Expr::bool(true) } else { begin.less(end) };
+        let asked = !checks.is_empty() || self.rests_on(&body, iter, bound);
+        let entered = if asked { begin.less(end) } else { Expr::bool(true) };
         // Of what may not be evaluated, the check stays where it is: then it is not known before the loop where it is.
         let inside_of = |check: Stmt| match check.kind() {
             StmtKind::Assert { cond, .. } => Some(cond.clone()),
@@ -419,6 +420,7 @@ impl Lower {
                 && next(at)
                 && (always || !at[PATH].index.may_fail() && !self.is_remapped(t))
                 && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
+                && !self.is_made_of(e, &written)
                 && self.position(e).is_some()
             {
                 match out.iter_mut().find(|(other, _)| other == e) {

@@ -65,6 +65,38 @@ fn remapped_operands() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
+/// A diagonal of which the loop alone says that the tensor has it: none has elements where the loop has no iterations,
+/// and where it leaves the tensor, the program stops.
+#[test]
+fn diagonals_known_before_their_loop() {
+    let kernels = [
+        "for i in range(n):\n        s = min(s, A[i, i])",
+        "for i in range(n):\n        y[i] += A[i, i + at]",
+        "for i in range(n):\n        y[i] += A[i, i + 40 * at]",
+        "for i in range(n):\n        y[i] = max(y[i], A[i, i - at])",
+        "for i in range(1, n):\n        y[i] += A[i - 1, i + at] * x[0]",
+        "for i in range(n):\n        b: i64 = at\n        y[i] += A[i + b, i + b]",
+        "for i in range(n):\n        if i < m:\n            y[i] = A[i, i] + 1.0",
+        "for i in range(n - 1, -1, -1):\n        s += A[i, i]",
+        "for i in range(n - 1, -1, -1):\n        s += A[i, i + 40 * at]",
+        "for i in range(m):\n        for l in range(i, n):\n            s += A[l, l - i]",
+    ];
+    let mut refused = Vec::new();
+    for a in random::remapped() {
+        for kernel in kernels {
+            let (returned, format) = (a.remap(), a.text_with("stored"));
+            let text = format!(
+                "def stored(i, j):\n    return {returned}\n\ndef f(A: f64[n, m] @ {format}, x: f64[m], at: i64) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    {kernel}\n    return s, y\n"
+            );
+            match outcome(&text, 12) {
+                Err(why) if is_ordered(&a) || !why.contains("not ordered") => refused.push(format!("{why}\n{text}")),
+                _ => {}
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
 const VECTORS: &[&str] = &[
     "format(dense, fill=7.5)",
     "format(compressed)",

@@ -39,18 +39,21 @@ impl Lower {
         if !is_list || !self.is_whole(cursor, [&low, &high]) || !self.filled(&body, [cursor]).is_nop() {
             return None;
         }
+        let rests = self.rests_on(&body, iter, bound);
         self.visits(&body, &cursors);
         let (first, last) = cursor.stepper().map(|s| (s.begin.clone(), s.end.clone()))?;
         let props = LoopProps { library: false, ..props.clone() };
         let mut nest = Nest { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
         let over = self.over(&mut nest, cursor, &[], [&low, &high], ([&first, &last], true), body.clone());
-        let StmtKind::For { iter, props, body, .. } = over.kind() else { return Some(over) };
-        let back = Extent::Range { begin: last.minus(&one), end: first.minus(&one), step: Expr::int(-1) };
-        Some(over.with_kind(StmtKind::For {
-            iter: iter.clone(),
-            extent: back,
-            props: props.clone(),
-            body: body.clone(),
-        }))
+        let over = match over.kind() {
+            StmtKind::For { iter, props, body, .. } => {
+                let extent = Extent::Range { begin: last.minus(&one), end: first.minus(&one), step: Expr::int(-1) };
+                let (iter, props, body) = (iter.clone(), props.clone(), body.clone());
+                over.with_kind(StmtKind::For { iter, extent, props, body })
+            }
+            _ => over,
+        };
+        let entered = if rests { low.less(&high) } else { Expr::bool(true) };
+        Some(nest.branch(&entered, over, Stmt::nop()))
     }
 }

@@ -3,11 +3,15 @@
 
 use super::beyond::ends;
 use super::cursor::PATH;
-use super::{Lower, Scope, follow, known, load};
+use super::steppers::replaced;
+use super::{Lower, Scope, follow, known, load, loads};
+use crate::access;
 use crate::layout::Flat;
+use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
 use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
-use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
 /// Whether accesses to the fibres of a tensor have the indices that the program wrote behind their own.
 pub(super) fn carries(flat: &Flat) -> bool {
@@ -35,9 +39,38 @@ impl Lower {
         self.indices_at(e).iter().all(|(_, index, size)| self.is_coordinate(index, size, bound))
     }
 
-    /// Assertions that the indices that an access has at the next level are in range, where that is not known.
+    /// Whether what an access has at the next level is made of indices that these tensors are read for.
+    pub(super) fn is_made_of(&self, e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
+        self.indices_at(e).iter().any(|(_, index, _)| loads(index, tensors))
+    }
+
+    /// Whether a loop has an access to a position that is known before it, and is one because of its iterations: the
+    /// diagonal of `A[i, i]`, which a matrix without rows has not.
+    pub(super) fn rests_on(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> bool {
+        let mut rests = false;
+        let mut look = |e: &Expr| {
+            let Some((t, at)) = load(e) else { return };
+            let Some((tensor, k)) = self.fibres.get(t) else { return };
+            let flat = &self.tensors[tensor];
+            if rests || !flat.tensor.format.is_remapped() || !at[..PATH].iter().all(|a| known(&a.index, bound)) {
+                return;
+            }
+            let own = &at[at.len() - flat.tensor.shape.len()..];
+            let above = flat.levels[..*k].iter().flat_map(|l| l.coord.dims());
+            rests = above.into_iter().any(|d| effects::mentions(&own[d].index, &[iter]));
+        };
+        body.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
+        rests
+    }
+
+    /// Assertions that the indices that an access has at the next level are in range, where that is not known. Before a
+    /// loop they are those of its first iteration: of `A[i, i + k]`, whose diagonal is known there, that of `k`.
     pub(super) fn range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
-        let all = self.indices_at(e).into_iter();
+        let first = |index: Expr| match s.kind() {
+            StmtKind::For { iter, extent: Extent::Range { begin, .. }, .. } => replaced(&index, iter, begin),
+            _ => index,
+        };
+        let all = self.indices_at(e).into_iter().map(|(d, index, size)| (d, first(index), size));
         let open = all.filter(|(_, index, size)| known(index, bound) && !self.is_coordinate(index, size, bound));
         open.filter_map(|(d, index, size)| Some(in_range(s, &self.fibres[load(e)?.0].0, d, &index, &size, guard)))
             .collect()

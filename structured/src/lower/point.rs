@@ -95,7 +95,9 @@ impl Lower {
         let written = effects::writes(body);
         let steady = |e: &Expr| {
             load(e).is_some_and(|(t, at)| {
-                !self.grows(t, &written) && at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written))
+                !self.grows(t, &written)
+                    && at.iter().take(PATH + 1).all(|a| !loads(&a.index, &written))
+                    && !self.is_made_of(e, &written)
             })
         };
         let mut look = |e: &Expr, guard: &Expr, always: bool| {
