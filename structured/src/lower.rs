@@ -133,9 +133,10 @@ struct Lower {
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Tensors that are stored where a parameter is, with that, in their order.
     follows: Vec<(Symbol, Symbol)>,
-    /// Declarations around the statement that is being lowered, and the scalars of which there are two cases around it.
+    /// Declarations around the statement that is being lowered.
     declared: Vec<Stmt>,
-    carried: Vec<Symbol>,
+    /// Scalars of which there are two cases around it, search by search.
+    carried: Vec<Vec<Symbol>>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     explained: Vec<Explained>,
@@ -547,9 +548,12 @@ impl Lower {
     }
 
     fn refuse_at(&mut self, span: Span, text: String) {
+        self.refuse_with(span, text, "run it with `--backend interp`");
+    }
+
+    fn refuse_with(&mut self, span: Span, text: String, help: &str) {
         if self.found.iter().all(|d| d.message != text) {
-            self.found
-                .push(Diagnostic::new("lower::unsupported", text).at(span).help("run it with `--backend interp`"));
+            self.found.push(Diagnostic::new("lower::unsupported", text).at(span).help(help));
         }
     }
 }

@@ -108,27 +108,33 @@ impl<'f> Rewriter<'f> {
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
 /// `around`: scalars that stand for one value each, and are declared around the statement.
-pub fn run(
+pub fn run<'s>(
     s: &Stmt,
-    around: &[Symbol],
+    around: impl IntoIterator<Item = &'s Symbol>,
     fill: &dyn Fn(&Expr) -> Option<Literal>,
     outside: &dyn Fn(&Stmt, &Expr) -> Stmt,
 ) -> Stmt {
     let mut rewriter = Rewriter { outside, ..Rewriter::new(fill) };
     rewriter.defined = definitions(s);
-    rewriter.defined.extend(around.iter().cloned());
+    rewriter.defined.extend(around.into_iter().cloned());
     rewriter.stmt(s)
 }
 
 /// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
-/// where these expressions are elements that are not stored.
-pub fn is_carried((scalar, value): (&Symbol, &Expr), rest: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> bool {
+/// where these expressions are elements that are not stored. `around`: scalars that stand for one value each, and are
+/// declared around the statements.
+pub fn is_carried(
+    (scalar, value): (&Symbol, &Expr),
+    around: &[Symbol],
+    rest: &[Stmt],
+    fill: &dyn Fn(&Expr) -> Option<Literal>,
+) -> bool {
     let folded = Rewriter::new(fill).expr(value);
     let Some(v) = folded.fill else { return false };
     let stored = |_: &Expr| None;
     let mut rewriter = Rewriter::new(&stored);
     rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), of_fill(v, value.dtype()));
-    rewriter.defined = rest.iter().flat_map(definitions).collect();
+    rewriter.defined = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
     rest.iter().for_each(|s| drop(rewriter.stmt(s)));
     rewriter.decided > 0
 }

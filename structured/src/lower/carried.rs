@@ -36,7 +36,7 @@ impl Lower {
                 && indices.is_empty()
                 && let Some((access, does)) = self.unknown(&located, bound)
                 && self.lazy(one, bound).is_none()
-                && self.is_carried(tensor, value, &all[k + 1..])
+                && let Some(scalars) = self.carried_by((tensor, value), &all[k + 1..])
             {
                 out.extend(self.checks(one, bound));
                 if self.carried.len() == MOST_CASES {
@@ -52,7 +52,7 @@ impl Lower {
                     out.push(self.stmt(&asked_before(&tail, &access), bound));
                     break;
                 }
-                self.carried.push(tensor.clone());
+                self.carried.push(scalars);
                 out.push(self.searched(&tail, &access, &does, bound));
                 self.carried.pop();
                 break;
@@ -62,15 +62,33 @@ impl Lower {
         Stmt::seq(out, s.origin().clone())
     }
 
-    /// Whether a scalar stands for one value, and that it is of the fill makes a difference to what comes after it.
-    fn is_carried(&self, scalar: &Symbol, value: &Expr, rest: &[Stmt]) -> bool {
-        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        let Some(declared) = self.declared.iter().rev().find(declares) else { return false };
+    /// If a scalar stands for one value, and that it is of the fill makes a difference to what comes after it: the
+    /// scalar, and those after it that stand for one value each, which may be of the fill with it.
+    fn carried_by(&self, (scalar, value): (&Symbol, &Expr), rest: &[Stmt]) -> Option<Vec<Symbol>> {
+        let mut given = vec![scalar.clone()];
+        rest.iter().for_each(|s| stored_here(s, &mut given));
+        given.retain(|scalar| self.is_definition(scalar));
         let fill = |e: &Expr| {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
         };
-        fills::is_carried((scalar, value), rest, &fill) && definitions(declared).contains(scalar)
+        (given.contains(scalar) && fills::is_carried((scalar, value), &given, rest, &fill)).then_some(given)
+    }
+
+    /// Whether a scalar that is declared around stands for one value.
+    fn is_definition(&self, scalar: &Symbol) -> bool {
+        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
+        self.declared.iter().rev().find(declares).is_some_and(|s| definitions(s).contains(scalar))
+    }
+}
+
+/// Scalars that are stored in a statement's own block.
+fn stored_here(s: &Stmt, out: &mut Vec<Symbol>) {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().for_each(|s| stored_here(s, out)),
+        StmtKind::VarDef { body, .. } => stored_here(body, out),
+        StmtKind::Store { tensor, indices, .. } if indices.is_empty() => out.push(tensor.clone()),
+        _ => {}
     }
 }
 

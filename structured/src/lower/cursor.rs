@@ -215,7 +215,8 @@ impl Lower {
                 tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
             })
         };
-        fills::run(body, &self.carried, &fill, &|s, element| self.outside(s, element))
+        let carried = self.carried.iter().flatten();
+        fills::run(body, carried, &fill, &|s, element| self.outside(s, element))
     }
 
     /// The body at a coordinate whose position is computed.

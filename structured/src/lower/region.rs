@@ -267,7 +267,9 @@ impl Lower {
         nest.bodies += 1;
         if nest.bodies > MOST_BODIES {
             let text = "there are more combinations of what is stored than can be told apart in one loop".to_string();
-            self.refuse_at(nest.s.origin().span(), text);
+            let help = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
+                        after the other; or run it with `--backend interp`";
+            self.refuse_with(nest.s.origin().span(), text, help);
             return Stmt::nop();
         }
         let Some(iter) = nest.iter else {
