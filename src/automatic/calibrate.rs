@@ -172,6 +172,7 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
         load: rounded(measured.load / shorter),
         store: rounded(measured.store / shorter),
         gather: rounded(measured.gather),
+        strided: measured.strided.map(rounded),
         divide: vector(measured.divide),
         transcendental: vector(measured.transcendental),
         // Threads that sleep until they are called have not had their cores either. A time slice of another program
@@ -202,6 +203,7 @@ mod tests {
             load: 0.2,
             store: 0.37,
             gather: 0.42,
+            strided: [0.407, 1.16],
             divide: [1.389, 1.394],
             transcendental: [4.0, 4.4],
             region: 648.7,
@@ -223,6 +225,7 @@ mod tests {
         let target = target_of(&measured(), &PARTS, like());
         let p = target.prices;
         assert_eq!((p.simple, p.latency, p.region, p.atomic), (0.15, 0.93, 650.0, 9.3));
+        assert_eq!((p.gather, p.strided), (0.42, [0.41, 1.2]));
         assert_eq!(p.transfer, 0.19);
         // Between cores that share a cache.
         let lucky = target_of(&Measured { transfer: 0.03, ..measured() }, &PARTS, like());

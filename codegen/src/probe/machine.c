@@ -101,6 +101,30 @@ static void gathers(void) {
     for (int t = 0; t < TIMES; t++) gather(y, x, far);
 }
 
+/* The largest of sums of a row and a column: gcc 12 puts vectors of integers together in memory, where a store of eight
+   bytes is waited for by a load of 32. (It does so where it knows how far apart they are, as where sizes are compiled
+   in.) */
+enum { COLUMN = 128, APART = 300 };
+static float floats[COLUMN * APART];
+static int32_t integers[COLUMN * APART];
+
+#define STRIDED(name, type, row, column)                                                                               \
+    static TAFFETA_KERNEL type name##_of(const type *restrict along, const type *restrict across, int64_t n) {         \
+        type most = 0;                                                                                                 \
+        _Pragma("omp simd reduction(max: most)")                                                                       \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type sum = along[i] + across[i * APART];                                                             \
+            most = most > sum ? most : sum;                                                                            \
+        }                                                                                                              \
+        return most;                                                                                                   \
+    }                                                                                                                  \
+    static void name(void) {                                                                                           \
+        const int64_t n = (int64_t)(COLUMN * one);                                                                     \
+        for (int t = 0; t < TIMES; t++) sink = (float)name##_of(row, column, n);                                       \
+    }
+STRIDED(strided_floats, float, x, floats)
+STRIDED(strided_integers, int32_t, same, integers)
+
 /* Where it is stored is read, and may be where something is loaded: no compiler makes vectors of it. */
 static TAFFETA_KERNEL void quotient(double *to, const double *from, const int32_t *at) {
     for (int i = 0; i < N; i++) to[at[i]] = 1.0 / from[at[i]];
@@ -257,6 +281,7 @@ int main(void) {
     printf("load %g\n", fastest(loads, TIMES * VECTORS));
     printf("store %g\n", fastest(stores, TIMES * VECTORS));
     printf("gather %g\n", fastest(gathers, TIMES * N));
+    printf("strided %g %g\n", fastest(strided_floats, TIMES * COLUMN), fastest(strided_integers, TIMES * COLUMN));
     printf("divide %g %g\n", fastest(quotients, TIMES / 10 * N), fastest(vector_quotients, TIMES / 10 * N / (VECTOR / 8)));
     printf("transcendental %g %g\n", fastest(exponentials, TIMES / 10 * N),
            fastest(vector_exponentials, TIMES / 10 * N / LANES));

@@ -35,6 +35,8 @@ pub struct Measured {
     pub store: f64,
     /// An element at an address of its own, of a vector.
     pub gather: f64,
+    /// An element of a vector of which all lie equally far apart: a float, and an integer.
+    pub strided: [f64; 2],
     /// A division, of a single number and of a vector.
     pub divide: [f64; 2],
     /// `exp`, of a single number and of a vector.
@@ -100,6 +102,7 @@ fn read(text: &str, levels: usize) -> Option<Measured> {
         load: one("load")?,
         store: one("store")?,
         gather: one("gather")?,
+        strided: two("strided")?,
         divide: two("divide")?,
         transcendental: two("transcendental")?,
         region: one("region")?,
@@ -121,7 +124,7 @@ fn numbers<const N: usize>(text: &str) -> Option<[f64; N]> {
 mod tests {
     use super::*;
 
-    const SAID: &str = "multiply_add 0.17 0.18\nlatency 1.3\nload 0.2\nstore 0.3\ngather 0.4\ndivide 1.4 2.8\n\
+    const SAID: &str = "multiply_add 0.17 0.18\nlatency 1.3\nload 0.2\nstore 0.3\ngather 0.4\nstrided 0.5 1.2\ndivide 1.4 2.8\n\
                         transcendental 6 9\nregion 2000\ntransfer 0.1\natomic 7\n\
                         level 0.015 2\nlevel 0.1 1.5\nshare 0.9\n";
 

@@ -49,6 +49,9 @@ pub struct Prices {
     pub store: f64,
     /// An element that is loaded or stored at an address of its own by a vector instruction.
     pub gather: f64,
+    /// An element of a vector whose elements lie apart: a float, and an integer, of which some compilers put vectors
+    /// together in memory.
+    pub strided: [f64; 2],
     /// Division and square root of floats; of a vector.
     pub divide: [f64; 2],
     /// `exp` and its like; of a vector.
@@ -135,6 +138,7 @@ impl Target {
                 load: 0.17,
                 store: 0.33,
                 gather: 0.4,
+                strided: [0.4, 1.6],
                 divide: [1.4, 2.8],
                 transcendental: [6.0, 9.0],
                 branch: 0.6,

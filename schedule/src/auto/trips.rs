@@ -55,7 +55,7 @@ pub(super) struct Values<'t> {
     /// Of the program.
     sizes: Vec<Symbol>,
     iterators: Vec<Iteration>,
-    shapes: FxHashMap<Symbol, Vec<Expr>>,
+    tensors: FxHashMap<Symbol, Arc<Tensor>>,
     /// Structured tensors, and how many elements they store.
     stored: FxHashMap<Symbol, (Format, Estimate)>,
     /// Of all tensors.
@@ -73,13 +73,12 @@ impl<'t> Values<'t> {
                 tensors.push(tensor.clone());
             }
         });
-        let shapes = tensors.iter().map(|t| (t.symbol.clone(), t.shape.clone())).collect();
         let stored = FxHashMap::default();
         let mut values = Values {
             target,
             sizes: func.sizes.clone(),
             iterators: Vec::new(),
-            shapes,
+            tensors: tensors.iter().map(|t| (t.symbol.clone(), t.clone())).collect(),
             stored,
             bytes: 0.0,
             few: FxHashSet::default(),
@@ -124,7 +123,12 @@ impl<'t> Values<'t> {
 
     /// The shape of a tensor.
     pub fn shape(&self, tensor: &Symbol) -> &[Expr] {
-        self.shapes.get(tensor).map_or(&[], Vec::as_slice)
+        self.tensors.get(tensor).map_or(&[], |t| &t.shape)
+    }
+
+    /// Whether a tensor has integers, or truth values.
+    pub fn is_of_integers(&self, tensor: &Symbol) -> bool {
+        self.tensors.get(tensor).is_some_and(|t| !t.dtype.is_float())
     }
 
     /// Enters a loop: its number of iterations, on average over those of the loops around.

@@ -77,6 +77,8 @@ pub(super) struct Touch {
     steps: Vec<Step>,
     /// Of an element.
     pub bytes: f64,
+    /// Whether elements are integers, or truth values.
+    pub integers: bool,
     pub written: bool,
     /// Whether it is an element of an array that stays in registers.
     pub in_registers: bool,
@@ -98,11 +100,13 @@ impl Touch {
         // Its elements have names of their own once loops of constant trip counts are unrolled.
         let unrolled = |(l, step): (&Around, &Step)| *step == Step::Bytes(0.0) || l.is_unrolled();
         let in_registers = values.may_be_in_registers(tensor) && around.iter().zip(&steps).all(unrolled);
+        let integers = values.is_of_integers(tensor);
         let tensor = tensor.clone();
         Touch {
             tensor,
             steps,
             bytes,
+            integers,
             written: false,
             in_registers,
             near: false,

@@ -64,7 +64,8 @@ impl Part<'_, '_> {
                 (Some(Growth::None), Some(l)) if l.is_unrolled() => price / l.trips.value.max(1.0),
                 (Some(Growth::None), _) => 0.0,
                 (Some(Growth::One) | None, _) => price / lanes,
-                _ if lanes > 1.0 => prices.gather.max(price),
+                (Some(Growth::Gather), _) if lanes > 1.0 => prices.gather.max(price),
+                _ if lanes > 1.0 => prices.strided[usize::from(a.integers)].max(price),
                 _ => price,
             };
         }
