@@ -6,6 +6,16 @@ mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
 
+/// What a program is lowered to computes what it does.
+fn agrees(text: &str, seeds: u64) {
+    let func = programs::elaborate(text);
+    let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
+    for seed in 0..seeds {
+        let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
+        assert!(result.is_ok(), "{text}");
+    }
+}
+
 #[test]
 fn fills_that_are_found_one_after_the_other() {
     let formats = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
@@ -23,12 +33,7 @@ fn fills_that_are_found_one_after_the_other() {
                 let text = format!(
                     "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        y[j] = 1.0 / x[j]\n    for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
                 );
-                let func = programs::elaborate(&text);
-                let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
-                for seed in 0..12 {
-                    let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
-                    assert!(result.is_ok(), "{text}");
-                }
+                agrees(&text, 12);
             }
         }
     }
@@ -44,20 +49,18 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
         "t = A[k[j] % n]\n        u = A[j] * t\n        v = u * x[j]\n        y[j] += (B[j] + v) * x[0]",
         "t = A[k[j] % n]\n        u = B[k[0] % n] * x[0]\n        v = t * u\n        y[j] = v * x[j]",
         // Of statements that stand twice, scalars have other declarations.
-        "t = A[k[j] % n]\n        y[j] += t * x[j]\n        a = empty((), f64)\n        b = empty((), f64)\n        a = B[k[0] % n]\n        b = a / x[j]\n        y[j] += b * x[0]\n        q = 1.0",
+        "t = A[k[j] % n]\n        y[j] += t * x[j]\n        a = empty((), f64)\n        b = empty((), f64)\n        \
+         a = B[k[0] % n]\n        b = a / x[j]\n        y[j] += b * x[0]\n        q = 1.0",
         "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / x[j]\n        y[j] += x[j] * t + v * x[0]",
     ];
     for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
         for body in bodies {
             let text = format!(
-                "def f(A: f64[n] @ format({format}), B: f64[n] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    q: f64 = 0.0\n    for j in range(n):\n        t = empty((), f64)\n        u = empty((), f64)\n        v = empty((), f64)\n        {body}\n        y[j] += q\n    return y\n"
+                "def f(A: f64[n] @ format({format}), B: f64[n] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \
+                 y = zeros((n,), f64)\n    q: f64 = 0.0\n    for j in range(n):\n        t = empty((), f64)\n        \
+                 u = empty((), f64)\n        v = empty((), f64)\n        {body}\n        y[j] += q\n    return y\n"
             );
-            let func = programs::elaborate(&text);
-            let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
-            for seed in 0..30 {
-                let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
-                assert!(result.is_ok(), "{text}");
-            }
+            agrees(&text, 30);
         }
     }
 }

@@ -86,7 +86,9 @@ fn diagonals_known_before_their_loop() {
         for kernel in kernels {
             let (returned, format) = (a.remap(), a.text_with("stored"));
             let text = format!(
-                "def stored(i, j):\n    return {returned}\n\ndef f(A: f64[n, m] @ {format}, x: f64[m], at: i64) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    {kernel}\n    return s, y\n"
+                "def stored(i, j):\n    return {returned}\n\n\
+                 def f(A: f64[n, m] @ {format}, x: f64[m], at: i64) -> (f64, f64[n]):\n    \
+                 s = 0.0\n    y = zeros((n,), f64)\n    {kernel}\n    return s, y\n"
             );
             match outcome(&text, 12) {
                 Err(why) if is_ordered(&a) || !why.contains("not ordered") => refused.push(format!("{why}\n{text}")),

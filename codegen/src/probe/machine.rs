@@ -124,7 +124,8 @@ fn numbers<const N: usize>(text: &str) -> Option<[f64; N]> {
 mod tests {
     use super::*;
 
-    const SAID: &str = "multiply_add 0.17 0.18\nlatency 1.3\nload 0.2\nstore 0.3\ngather 0.4\nstrided 0.5 1.2\ndivide 1.4 2.8\n\
+    const SAID: &str = "multiply_add 0.17 0.18\nlatency 1.3\nload 0.2\nstore 0.3\ngather 0.4\nstrided 0.5 1.2\n\
+                        divide 1.4 2.8\n\
                         transcendental 6 9\nregion 2000\ntransfer 0.1\natomic 7\n\
                         level 0.015 2\nlevel 0.1 1.5\nshare 0.9\n";
 

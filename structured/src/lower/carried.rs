@@ -9,6 +9,7 @@
 //!                                   y[j] = 0.0
 //! ```
 
+use super::chosen::given_here;
 use super::cursor::PATH;
 use super::{Lower, Scope, load, loads};
 use rustc_hash::FxHashMap;
@@ -66,7 +67,7 @@ impl Lower {
     /// scalar, and those after it that stand for one value each, which may be of the fill with it.
     fn carried_by(&self, (scalar, value): (&Symbol, &Expr), rest: &[Stmt]) -> Option<Vec<Symbol>> {
         let mut given = vec![scalar.clone()];
-        rest.iter().for_each(|s| stored_here(s, &mut given));
+        rest.iter().for_each(|s| given_here(s, &mut given));
         given.retain(|scalar| self.is_definition(scalar));
         let fill = |e: &Expr| {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
@@ -79,16 +80,6 @@ impl Lower {
     fn is_definition(&self, scalar: &Symbol) -> bool {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
         self.declared.iter().rev().find(declares).is_some_and(|s| definitions(s).contains(scalar))
-    }
-}
-
-/// Scalars that are stored in a statement's own block.
-fn stored_here(s: &Stmt, out: &mut Vec<Symbol>) {
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().for_each(|s| stored_here(s, out)),
-        StmtKind::VarDef { body, .. } => stored_here(body, out),
-        StmtKind::Store { tensor, indices, .. } if indices.is_empty() => out.push(tensor.clone()),
-        _ => {}
     }
 }
 

@@ -168,8 +168,8 @@ impl Choices<'_> {
     }
 }
 
-/// The scalars that a statement stores into in its own block.
-fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
+/// What a statement stores into in its own block.
+pub(super) fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
     match s.kind() {
         StmtKind::Store { tensor, .. } => out.push(tensor.clone()),
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => s.kind().inside().for_each(|s| given_here(s, out)),

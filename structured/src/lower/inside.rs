@@ -47,6 +47,9 @@ impl Lower {
     /// Whether a loop has an access to a position that is known before it, and is one because of its iterations: the
     /// diagonal of `A[i, i]`, which a matrix without rows has not.
     pub(super) fn rests_on(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> bool {
+        if !self.tensors.values().any(|flat| flat.tensor.format.is_remapped()) {
+            return false;
+        }
         let mut rests = false;
         let mut look = |e: &Expr| {
             let Some((t, at)) = load(e) else { return };
