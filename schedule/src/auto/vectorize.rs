@@ -5,11 +5,14 @@
 //! model knows what the end of a sum and a gather take.
 
 use super::model::Model;
+use super::model::touch::{Growth, growth};
 use super::structured::traverses;
 use super::{Choice, Others, Rule, nest};
 use crate::schedule::Schedule;
+use crate::tree::{self, Loop};
 use crate::value::Arg;
-use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, Vectorize};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, Symbol, Vectorize};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_vectorize",
@@ -49,12 +52,28 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
-    let Some(l) = crate::tree::find(&s.func().body, site) else { return Vec::new() };
+    let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     // Whether lanes can share what is stored, lowering says.
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
+        return Vec::new();
+    }
+    if Loop::of(&l).is_some_and(|l| masks_what_lies_apart(&l.body, &l.iter, false)) {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
     let choice = Choice::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default()));
     vec![choice.marked(site, LoopProps { vectorize: Some(Vectorize { width: None }), ..LoopProps::default() })]
+}
+
+/// Whether elements that lie apart are stored where a condition says so that changes with the loop. Few machines have
+/// an instruction for that: compilers give each lane a branch of its own, and take minutes where there are many.
+fn masks_what_lies_apart(s: &Stmt, iter: &Symbol, masked: bool) -> bool {
+    match s.kind() {
+        StmtKind::If { cond, then, otherwise } => {
+            let masked = masked || effects::mentions(cond, &[iter]) || !effects::loads(cond).is_empty();
+            [Some(then), otherwise.as_ref()].into_iter().flatten().any(|s| masks_what_lies_apart(s, iter, masked))
+        }
+        StmtKind::Store { indices, .. } => masked && growth(indices.iter().map(|a| &a.index), &[iter])[0] > Growth::One,
+        _ => s.kind().children().into_iter().any(|c| masks_what_lies_apart(c, iter, masked)),
+    }
 }

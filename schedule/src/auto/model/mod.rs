@@ -41,7 +41,7 @@ mod recurrence;
 mod remembered;
 pub(super) mod touch;
 mod transfer;
-mod work;
+pub(super) mod work;
 
 use super::target::Target;
 use super::trips::{Estimate, Known, Values};

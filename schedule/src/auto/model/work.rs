@@ -8,7 +8,7 @@ const DOUBLE: f64 = 2.0;
 
 /// Operations of a statement.
 #[derive(Default)]
-pub(super) struct Work {
+pub(in crate::auto) struct Work {
     pub simple: f64,
     pub divide: f64,
     /// In exponentials, in vectors.

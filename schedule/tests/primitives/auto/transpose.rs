@@ -6,86 +6,102 @@ use expect_test::expect;
 #[test]
 fn transposed_tensors_are_gone_through_in_blocks() {
     let text = "
-def f(x: f32[n, m], y: inout[f32[m, n]]):
+def f(x: f32[n, 4096], y: inout[f32[4096, n]]):
     for i in range(n):
-        for j in range(m):
+        for j in range(4096):
             y[j, i] = 2.0 * x[i, j]
 ";
     decides(
         text,
         "auto_transpose",
-        &[("n", 3000), ("m", 3000)],
+        &[("n", 3000)],
         expect![[r#"
             `i`
-                keep                                         54.1 ms
-              * blocks of "j" 16, "i" 16                     8.65 ms
-            for j_o in range((m + 15) // 16):
-                for i_o in range((n + 15) // 16):
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 < m:
-                                y[j_o * 16, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 1 < m:
-                                y[j_o * 16 + 1, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 1]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 2 < m:
-                                y[j_o * 16 + 2, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 2]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 3 < m:
-                                y[j_o * 16 + 3, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 3]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 4 < m:
-                                y[j_o * 16 + 4, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 4]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 5 < m:
-                                y[j_o * 16 + 5, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 5]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 6 < m:
-                                y[j_o * 16 + 6, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 6]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 7 < m:
-                                y[j_o * 16 + 7, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 7]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 8 < m:
-                                y[j_o * 16 + 8, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 8]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 9 < m:
-                                y[j_o * 16 + 9, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 9]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 10 < m:
-                                y[j_o * 16 + 10, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 10]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 11 < m:
-                                y[j_o * 16 + 11, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 11]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 12 < m:
-                                y[j_o * 16 + 12, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 12]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 13 < m:
-                                y[j_o * 16 + 13, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 13]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 14 < m:
-                                y[j_o * 16 + 14, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 14]
-                    for i_i in range(16):
-                        if i_o * 16 + i_i < n:
-                            if j_o * 16 + 15 < m:
-                                y[j_o * 16 + 15, i_o * 16 + i_i] = 2.0 * x[i_o * 16 + i_i, j_o * 16 + 15]
+                keep                                         73.8 ms
+              * blocks of "j" 8, "i" 2                       8.23 ms
+            for j_o in range(512):
+                for i_o in range(n // 2):
+                    y[j_o * 8, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8]
+                    y[j_o * 8, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8]
+                    y[j_o * 8 + 1, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 1]
+                    y[j_o * 8 + 1, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 1]
+                    y[j_o * 8 + 2, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 2]
+                    y[j_o * 8 + 2, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 2]
+                    y[j_o * 8 + 3, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 3]
+                    y[j_o * 8 + 3, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 3]
+                    y[j_o * 8 + 4, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 4]
+                    y[j_o * 8 + 4, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 4]
+                    y[j_o * 8 + 5, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 5]
+                    y[j_o * 8 + 5, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 5]
+                    y[j_o * 8 + 6, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 6]
+                    y[j_o * 8 + 6, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 6]
+                    y[j_o * 8 + 7, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 7]
+                    y[j_o * 8 + 7, i_o * 2 + 1] = 2.0 * x[i_o * 2 + 1, j_o * 8 + 7]
+                for i_o in range(n // 2, (n + 1) // 2):
+                    y[j_o * 8, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8]
+                    y[j_o * 8 + 1, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 1]
+                    y[j_o * 8 + 2, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 2]
+                    y[j_o * 8 + 3, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 3]
+                    y[j_o * 8 + 4, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 4]
+                    y[j_o * 8 + 5, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 5]
+                    y[j_o * 8 + 6, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 6]
+                    y[j_o * 8 + 7, i_o * 2] = 2.0 * x[i_o * 2, j_o * 8 + 7]
         "#]],
+    );
+}
+
+/// What takes longer to compute than to move is computed by vectors.
+#[test]
+fn what_is_computed_of_them_is_so_by_vectors() {
+    let text = "
+def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
+    for i in range(4096):
+        for j in range(4096):
+            y[j, i] = exp(x[i, j])
+";
+    decides(
+        text,
+        "auto_transpose",
+        &[],
+        expect![[r#"
+        `i`
+            keep                                         109 ms
+          * blocks of "j" 16, "i" 16                     31.7 ms
+        for j_o in range(256):
+            for i_o in range(256):
+                for i_i in range(16):
+                    y[j_o * 16, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16])
+                for i_i in range(16):
+                    y[j_o * 16 + 1, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 1])
+                for i_i in range(16):
+                    y[j_o * 16 + 2, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 2])
+                for i_i in range(16):
+                    y[j_o * 16 + 3, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 3])
+                for i_i in range(16):
+                    y[j_o * 16 + 4, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 4])
+                for i_i in range(16):
+                    y[j_o * 16 + 5, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 5])
+                for i_i in range(16):
+                    y[j_o * 16 + 6, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 6])
+                for i_i in range(16):
+                    y[j_o * 16 + 7, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 7])
+                for i_i in range(16):
+                    y[j_o * 16 + 8, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 8])
+                for i_i in range(16):
+                    y[j_o * 16 + 9, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 9])
+                for i_i in range(16):
+                    y[j_o * 16 + 10, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 10])
+                for i_i in range(16):
+                    y[j_o * 16 + 11, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 11])
+                for i_i in range(16):
+                    y[j_o * 16 + 12, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 12])
+                for i_i in range(16):
+                    y[j_o * 16 + 13, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 13])
+                for i_i in range(16):
+                    y[j_o * 16 + 14, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 14])
+                for i_i in range(16):
+                    y[j_o * 16 + 15, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 15])
+    "#]],
     );
 }
 
@@ -105,7 +121,7 @@ def f(x: f32[n, m], y: inout[f32[m, n]]):
         expect![[r#"
             `i`
               * keep                                         650 ns
-                blocks of "j" 16, "i" 16                     630 ns
+                blocks of "j" 8, "i" 2                       725 ns
             for i in range(n):
                 for j in range(m):
                     y[j, i] = 2.0 * x[i, j]

@@ -94,3 +94,49 @@ def f(a: {dtype}[n, n], y: inout[{dtype}[n]]):
     "#]],
     );
 }
+
+/// Elements that lie apart, stored where a condition says so, have no vector instruction on most machines: compilers
+/// give each lane a branch.
+#[test]
+fn masked_stores_that_lie_apart_take_no_lanes() {
+    let text = "
+def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
+    for j in range(m):
+        for i in range(n):
+            if 2 * i + j < n:
+                y[j, i, 0] = 2.0 * exp(x[i, j])
+";
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 3000), ("m", 3000)],
+        expect![[r#"
+        for j in range(m):
+            for i in range(n):
+                if i * 2 + j < n:
+                    y[j, i, 0] = 2.0 * exp(x[i, j])
+    "#]],
+    );
+    // Which of them are stored is the same for all lanes.
+    let text = "
+def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
+    for j in range(m):
+        for i in range(n):
+            if j < 7:
+                y[j, i, 0] = 2.0 * exp(x[i, j])
+";
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 3000), ("m", 3000)],
+        expect![[r#"
+        `i`
+            keep                                         55.6 ms
+          * vectorize("i")                               54.1 ms
+        for j in range(m):
+            for i in range(n):  # vectorize
+                if j < 7:
+                    y[j, i, 0] = 2.0 * exp(x[i, j])
+    "#]],
+    );
+}
