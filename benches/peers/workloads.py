@@ -101,6 +101,12 @@ def has_avx512():
         return False
 
 
+def fewer_registers(**statics):
+    """Parameters of the examples' own schedules where registers are fewer or shorter than they are made for. Others
+    (`race.py --schedule auto`) have none."""
+    return {} if has_avx512() or os.environ.get("TAFFETA_RACE_SCHEDULE") else statics
+
+
 class Sgemm:
     """Matrix product in f32, from Taffeta's own loops or by a library through `as_lib`."""
 
@@ -128,7 +134,7 @@ class Sgemm:
         sizes = {"n": self.n, "m": self.n, "p": self.n}
         # The schedule's own block is for 32 registers of 64 bytes; of 16 with 32 bytes it would not stay in them.
         blocked = schedule not in ("none", "reordered", "by_library")
-        block = {"mr": 6, "nr": 16} if blocked and not has_avx512() else {}
+        block = fewer_registers(mr=6, nr=16) if blocked else {}
         return timed(taffeta("matmul/matmul.ft", "matmul", [a, b], [c], schedule, sizes, block), c)
 
     def torch(self, a, b):
@@ -227,7 +233,7 @@ class MeshConvolution(CircularDifference):
         y = np.empty_like(e)
         sizes = {"n_faces": self.n, "feats": self.features, "channels": 64}
         # 64 channels of so many faces stay in registers.
-        faces = {} if has_avx512() else {"faces": 2}
+        faces = fewer_registers(faces=2)
         return timed(taffeta("subdivnet/mesh_conv.ft", "mesh_conv", [e, adj, *w], [y], "fast", sizes, faces), y)
 
     def torch(self, e, adj, *w):
