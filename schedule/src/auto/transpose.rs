@@ -126,15 +126,13 @@ fn take(s: &mut Schedule, loops: &[StmtId], row: usize, column: usize, moves: bo
     let (columns, columns_in) = nest::halves(s.call("split", &[Arg::from(loops[column]), Arg::from(by[1])])?)?;
     let others = (0..loops.len()).filter(|k| *k != row && *k != column).map(|k| Value::from(loops[k]));
     let inner = [columns.clone(), rows.clone(), columns_in.clone(), rows_in.clone()];
-    let order: Vec<Value> = others.chain(inner).collect();
-    s.call("reorder", &[Arg::from(Value::List(order))])?;
-    if !moves {
-        return s.call("unroll", &[Arg::from(columns_in)]).map(|_| Others::default());
+    s.call("reorder", &[Arg::from(Value::List(others.chain(inner).collect()))])?;
+    if moves {
+        s.call("unroll", &[Arg::from(rows_in)])?;
     }
-    s.call("unroll", &[Arg::from(rows_in)])?;
     s.call("unroll", &[Arg::from(columns_in)])?;
     // Where all blocks are whole there is nothing to cut.
-    for l in [rows, columns] {
+    for l in [rows, columns].into_iter().filter(|_| moves) {
         nest::attempt(s, "separate_tail", &[Arg::from(l)]);
     }
     Ok(Others::default())

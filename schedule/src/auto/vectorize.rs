@@ -2,7 +2,8 @@
 //!
 //! Sums into one element and mathematical functions are what C compilers do not do by themselves; a mark on another
 //! loop says that no check is needed. Rows of a few elements, and elements that lie apart, are left as they are: the
-//! model knows what the end of a sum and a gather take.
+//! model knows what the end of a sum and a gather take. Elements that lie apart and are stored under a condition of
+//! their own are not tried at all.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
