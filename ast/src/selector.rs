@@ -6,6 +6,7 @@
 use crate::func::Func;
 use crate::stmt::{Origin, Stmt, StmtId, StmtKind};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What a loop is called in the text: its iterator.
 pub fn name(s: &Stmt) -> Option<&str> {
@@ -20,8 +21,13 @@ pub fn name(s: &Stmt) -> Option<&str> {
 pub fn called(func: &Func, stmt: &Stmt) -> String {
     let Some(own) = name(stmt) else { return "while".to_string() };
     let loops = loops(func);
+    // Looking through the loops for the names of one takes less than an index of all.
+    let meant = |wanted: &str| {
+        let found = (0..loops.len()).filter(|k| matches(&loops[*k], wanted)).collect();
+        Rc::new(Meant::of(&loops, found))
+    };
     match loops.iter().position(|s| s.id() == stmt.id()) {
-        Some(k) => Index::of(&loops).selector(k),
+        Some(k) => selector(&loops, k, meant),
         // It is not in this program.
         None => own.to_string(),
     }
@@ -31,7 +37,7 @@ pub fn called(func: &Func, stmt: &Stmt) -> String {
 pub fn names(func: &Func) -> FxHashMap<StmtId, String> {
     let loops = loops(func);
     let mut index = Index::of(&loops);
-    (0..loops.len()).map(|k| (loops[k].id(), index.selector(k))).collect()
+    (0..loops.len()).map(|k| (loops[k].id(), selector(&loops, k, |wanted| index.meant(wanted)))).collect()
 }
 
 /// Whether a name without a number may mean this statement: by its label, or a loop by its iterator.
@@ -76,7 +82,7 @@ struct Index<'l> {
     /// By a call that they are inside of, and iterator.
     inside: FxHashMap<(&'l str, &'l str), Vec<usize>>,
     /// What names that were asked for mean.
-    meant: FxHashMap<String, Meant>,
+    meant: FxHashMap<String, Rc<Meant>>,
 }
 
 /// The loops that a name fits.
@@ -85,6 +91,30 @@ struct Meant {
     numbers: FxHashMap<usize, usize>,
     /// How many of the first the name means without a number.
     unnumbered: usize,
+}
+
+impl Meant {
+    /// Of loops that a name fits, in the order of the text.
+    fn of(loops: &[Stmt], mut found: Vec<usize>) -> Meant {
+        let unnumbered = own_first(&mut found, |k| loops[*k].origin().chain().is_empty());
+        Meant { numbers: found.into_iter().zip(1..).collect(), unnumbered }
+    }
+}
+
+/// The selector of the loop with that place, where `meant` looks up names.
+fn selector(loops: &[Stmt], k: usize, mut meant: impl FnMut(&str) -> Rc<Meant>) -> String {
+    let s = &loops[k];
+    let own = name(s).unwrap_or_default();
+    // The innermost call that has a name of its own; functions that the library keeps to itself have not.
+    let call = s.origin().chain().iter().rev().find(|c| !c.function.starts_with('_'));
+    let wanted = call.map_or(own.to_string(), |c| format!("{}.{own}", c.function));
+    for short in [own, &wanted] {
+        let meant = meant(short);
+        if meant.unnumbered == 1 && meant.numbers[&k] == 1 {
+            return short.to_string();
+        }
+    }
+    format!("{wanted}#{}", meant(&wanted).numbers[&k])
 }
 
 impl<'l> Index<'l> {
@@ -102,28 +132,13 @@ impl<'l> Index<'l> {
         index
     }
 
-    /// The selector of the loop with that place.
-    fn selector(&mut self, k: usize) -> String {
-        let s = &self.loops[k];
-        let own = name(s).unwrap_or_default();
-        // The innermost call that has a name of its own; functions that the library keeps to itself have not.
-        let call = s.origin().chain().iter().rev().find(|c| !c.function.starts_with('_'));
-        let wanted = call.map_or(own.to_string(), |c| format!("{}.{own}", c.function));
-        for short in [own, &wanted] {
-            let meant = self.meant(short);
-            if meant.unnumbered == 1 && meant.numbers[&k] == 1 {
-                return short.to_string();
-            }
+    fn meant(&mut self, wanted: &str) -> Rc<Meant> {
+        if let Some(known) = self.meant.get(wanted) {
+            return known.clone();
         }
-        format!("{wanted}#{}", self.meant(&wanted).numbers[&k])
-    }
-
-    fn meant(&mut self, wanted: &str) -> &Meant {
-        if !self.meant.contains_key(wanted) {
-            let found = self.find(wanted);
-            self.meant.insert(wanted.to_string(), found);
-        }
-        &self.meant[wanted]
+        let found = Rc::new(self.find(wanted));
+        self.meant.insert(wanted.to_string(), found.clone());
+        found
     }
 
     fn find(&self, wanted: &str) -> Meant {
@@ -137,7 +152,6 @@ impl<'l> Index<'l> {
         }
         found.sort_unstable();
         found.dedup();
-        let unnumbered = own_first(&mut found, |k| self.loops[*k].origin().chain().is_empty());
-        Meant { numbers: found.into_iter().zip(1..).collect(), unnumbered }
+        Meant::of(self.loops, found)
     }
 }

@@ -59,8 +59,8 @@ enum Around {
 struct Marked {
     stmt: Stmt,
     around: Vec<Around>,
-    /// What it uses.
-    declared: FxHashMap<Symbol, Arc<Tensor>>,
+    /// The local tensors that are alive there.
+    declared: Vec<Arc<Tensor>>,
 }
 
 impl Marked {
@@ -71,7 +71,21 @@ impl Marked {
     }
 
     fn is_as_in(&self, other: &Marked) -> bool {
-        self.stmt.same_node(&other.stmt) && self.around == other.around && self.declared == other.declared
+        self.stmt.same_node(&other.stmt) && self.around == other.around && self.uses_the_same(other)
+    }
+
+    /// Whether the tensors that it uses are declared alike.
+    fn uses_the_same(&self, other: &Marked) -> bool {
+        let (ours, theirs) = (&self.declared, &other.declared);
+        if ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| Arc::ptr_eq(a, b)) {
+            return true;
+        }
+        let used = mentioned(&self.stmt);
+        let of = |all: &[Arc<Tensor>]| -> FxHashMap<Symbol, Arc<Tensor>> {
+            let own = all.iter().filter(|t| used.contains(&t.symbol));
+            own.map(|t| (t.symbol.clone(), t.clone())).collect()
+        };
+        of(ours) == of(theirs)
     }
 }
 
@@ -85,10 +99,8 @@ struct Search {
 impl Search {
     fn stmt(&mut self, s: &Stmt) {
         if is_asked_about(s) {
-            let used = mentioned(s);
-            let declared = self.declared.iter().filter(|t| used.contains(&t.symbol));
-            let declared = declared.map(|t| (t.symbol.clone(), t.clone())).collect();
-            self.out.push(Marked { stmt: s.clone(), around: self.around.clone(), declared });
+            let (around, declared) = (self.around.clone(), self.declared.clone());
+            self.out.push(Marked { stmt: s.clone(), around, declared });
         }
         let depth = self.around.len();
         match s.kind() {

@@ -3,6 +3,7 @@
 
 use super::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::sync::Arc;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
@@ -14,7 +15,24 @@ const MOST_NODES: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Definitions(Arc<FxHashMap<Symbol, Expr>>);
 
+thread_local! {
+    /// The program that was asked about last, and its definitions: many steps are tried on one program.
+    static LAST: RefCell<Option<(Stmt, Definitions)>> = const { RefCell::new(None) };
+}
+
 impl Definitions {
+    /// Those of a program, which are not searched for again while the same one is asked about.
+    pub(super) fn remembered(func: &Func) -> Definitions {
+        LAST.with_borrow_mut(|last| match last {
+            Some((body, known)) if body.same_node(&func.body) => known.clone(),
+            _ => {
+                let new = Definitions::of(func);
+                *last = Some((func.body.clone(), new.clone()));
+                new
+            }
+        })
+    }
+
     pub(super) fn of(func: &Func) -> Definitions {
         let mut any = false;
         func.body.walk(&mut |s| any |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_name(tensor)));

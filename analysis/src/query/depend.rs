@@ -167,8 +167,11 @@ pub struct Dependences<'f> {
     asked: AtomicUsize,
 }
 
-/// Pairs of which fewer are not worth several threads.
-const FEW: usize = 16;
+/// Pairs of which fewer are not worth several threads: waking one up, and learning there what the program says of its
+/// sizes, takes as long as many answers.
+const FEW: usize = 24;
+/// Questions that one thread is given at least, for the same reason.
+const AT_ONCE: usize = 8;
 
 impl<'f> Dependences<'f> {
     /// Collects the references.
@@ -195,7 +198,7 @@ impl<'f> Dependences<'f> {
     }
 
     pub(super) fn definitions(&self) -> &Definitions {
-        self.definitions.get_or_init(|| Definitions::of(self.func))
+        self.definitions.get_or_init(|| Definitions::remembered(self.func))
     }
 
     /// All references, in the order of the text.
@@ -234,7 +237,7 @@ impl<'f> Dependences<'f> {
         taffeta_ast::pool::run(|| {
             pairs
                 .into_par_iter()
-                .with_min_len(4)
+                .with_min_len(AT_ONCE)
                 .map_init(|| self.prover(), |prover, (a, b)| prover.pair(a, b, ask))
                 .find_map_first(|found| found)
         })
@@ -279,7 +282,7 @@ impl<'f> Dependences<'f> {
             let mut prover = prover.unwrap_or_else(|| self.prover());
             return questions.into_iter().map(|q| answer(&mut prover, q)).collect();
         }
-        let all = questions.into_par_iter().with_min_len(4);
+        let all = questions.into_par_iter().with_min_len(AT_ONCE);
         taffeta_ast::pool::run(|| all.map_init(|| self.prover(), |prover, q| answer(prover, q)).collect())
     }
 

@@ -8,15 +8,23 @@ use taffeta_ast::{Access, ExprKind, Func, Stmt, StmtKind, Symbol};
 
 /// Whether a loop in a statement, or around it, goes through a level that does not store every coordinate.
 pub(super) fn is_near_stored(s: &Schedule, stmt: &Stmt) -> bool {
+    let formats = formats(s.func());
+    if formats.is_empty() {
+        return false;
+    }
     let mut loops = s.around(stmt.id());
     stmt.walk(&mut |l| loops.extend(Loop::of(l).map(|l| l.stmt)));
-    loops.iter().any(|l| traverses(s.func(), l))
+    loops.iter().any(|l| traverses_one_of(&formats, l))
 }
 
 /// Whether a loop goes through a level that does not store every coordinate: what it does there depends on where
 /// something is stored, and it may not be one that threads or lanes can share.
 pub(super) fn traverses(func: &Func, l: &Stmt) -> bool {
-    any_access(func, l, &|iter, format, at| {
+    traverses_one_of(&formats(func), l)
+}
+
+fn traverses_one_of(formats: &[(Symbol, Format)], l: &Stmt) -> bool {
+    any_access(formats, l, &|iter, format, at| {
         let of = |k: usize| format.coords.iter().position(|c| *c == Coord::Dim(k));
         let dense = |k: usize| of(k).is_some_and(|j| format.levels[j].kind == LevelKind::Dense);
         at.iter().enumerate().any(|(k, a)| !dense(k) && effects::mentions(&a.index, &[iter]))
@@ -30,18 +38,17 @@ pub(super) fn has_lists(func: &Func, l: &Stmt) -> bool {
         use LevelKind::{Banded, Blocklist, Bytemap, Compressed, Hashed, PackBits, Ragged, RunLength};
         matches!(kind, Banded | Blocklist | Bytemap | Compressed | Hashed | PackBits | Ragged | RunLength)
     };
-    any_access(func, l, &|iter, format, at| {
+    any_access(&formats(func), l, &|iter, format, at| {
         let mentions = |c: &Coord| c.dims().into_iter().any(|d| effects::mentions(&at[d].index, &[iter]));
         let levels = format.coords.windows(2).zip(format.levels.iter().skip(1));
         levels.into_iter().any(|(c, below)| is_list(below.kind) && mentions(&c[0]) && !mentions(&c[1]))
     })
 }
 
-/// Whether a loop has an access to a structured tensor of which `f` says so: it gets the loop's iterator, the format
+/// Whether a loop has an access to one of these tensors of which `f` says so: it gets the loop's iterator, the format
 /// and the indices.
-fn any_access(func: &Func, l: &Stmt, f: &dyn Fn(&Symbol, &Format, &[Access]) -> bool) -> bool {
+fn any_access(formats: &[(Symbol, Format)], l: &Stmt, f: &dyn Fn(&Symbol, &Format, &[Access]) -> bool) -> bool {
     let Some(l) = Loop::of(l) else { return false };
-    let formats = formats(func);
     if formats.is_empty() {
         return false;
     }
