@@ -3,6 +3,8 @@
 
 use crate::automatic;
 use crate::program::Options;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Mutex;
 use taffeta_analysis::pass;
@@ -84,8 +86,37 @@ pub(crate) fn run(
     Ok(func)
 }
 
-/// How loops go through what the structured tensors of a program store, which is lowered as the pipeline does it.
+/// Programs whose lowering is remembered.
+const REMEMBERED: usize = 8;
+
+thread_local! {
+    /// The programs that were asked about last, the latest at the end.
+    static LOWERED: RefCell<VecDeque<(Func, Result<Traversal, Diagnostic>)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// How loops go through what the structured tensors of a program store. A step is checked by it, and rules ask again
+/// about the programs that they compare.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
+    let is_same = |known: &Func| {
+        known.body.same_node(&func.body) && known.interface().eq(func.interface()) && known.sizes == func.sizes
+    };
+    let known = LOWERED.with_borrow_mut(|all| {
+        let found = all.iter().position(|(known, _)| is_same(known)).and_then(|k| all.remove(k))?;
+        all.push_back(found.clone());
+        Some(found.1)
+    });
+    known.unwrap_or_else(|| {
+        let answer = lowered(func);
+        LOWERED.with_borrow_mut(|all| {
+            all.push_back((func.clone(), answer.clone()));
+            all.drain(..all.len().saturating_sub(REMEMBERED));
+        });
+        answer
+    })
+}
+
+/// The same, lowered as the pipeline does it.
+fn lowered(func: &Func) -> Result<Traversal, Diagnostic> {
     match taffeta_structured::lower(&pass::simplify::run(func)) {
         Ok(lowered) => {
             Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })

@@ -48,6 +48,7 @@ use cursor::{Cursor, PATH, above, path, shift_of};
 use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use taffeta_analysis::pass::fills;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Protocol;
@@ -135,6 +136,8 @@ struct Lower {
     follows: Vec<(Symbol, Symbol)>,
     /// Declarations around the statement that is being lowered.
     declared: Vec<Stmt>,
+    /// Whether scalars stand for one value each, with the declarations that this was found of.
+    definitions: RefCell<FxHashMap<Symbol, (Stmt, bool)>>,
     /// Scalars of which there are two cases around it, search by search.
     carried: Vec<Vec<Symbol>>,
     found: Vec<Diagnostic>,

@@ -256,11 +256,11 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let near = structured::is_near_stored(s, &stmt);
         let gain = if near { rule.near_stored } else { Some(rule.gain) };
         let Some(gain) = gain else { continue };
-        let searched = if near { s.traversal() } else { None };
         let choices = (rule.options)(s, model, site);
         if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
+        let searched = if near { s.traversal() } else { None };
         let keep = rule.weighs.map_or_else(|| model.program(s.func()), |weighs| weighs(s));
         let part = model.part(s.func(), site);
         let enough = keep - gain * part;
@@ -282,8 +282,9 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                         Some(weighs) => weighs(&trial),
                         None => expected(&trial, choice.then.as_deref(), model),
                     };
-                    let more = searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));
-                    if estimate < enough && !more && best.as_ref().is_none_or(|(least, ..)| estimate < *least) {
+                    // Asked last: all of the program is lowered for it.
+                    let more = || searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));
+                    if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) && !more() {
                         best = Some((estimate, options.len(), trial));
                     }
                     Outcome { steps: steps.join(", "), answer: answer(estimate) }

@@ -78,8 +78,24 @@ impl Lower {
 
     /// Whether a scalar that is declared around stands for one value.
     fn is_definition(&self, scalar: &Symbol) -> bool {
+        self.definition(&self.declared, scalar).is_some()
+    }
+
+    /// The declaration, among those around, of a scalar that stands for one value.
+    pub(super) fn definition<'s>(&self, declared: &'s [Stmt], scalar: &Symbol) -> Option<&'s Stmt> {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        self.declared.iter().rev().find(declares).is_some_and(|s| definitions(s).contains(scalar))
+        let found = declared.iter().rev().find(declares)?;
+        // Every store to the scalar asks, and all of the scope is looked through for it.
+        let mut known = self.definitions.borrow_mut();
+        let is = match known.get(scalar) {
+            Some((s, is)) if s.same_node(found) => *is,
+            _ => {
+                let is = definitions(found).contains(scalar);
+                known.insert(scalar.clone(), (found.clone(), is));
+                is
+            }
+        };
+        is.then_some(found)
     }
 }
 

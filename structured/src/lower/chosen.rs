@@ -16,7 +16,6 @@ use super::{Lower, load};
 use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::pass::copy;
-use taffeta_ast::algebra::definitions;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
 /// How many conditions of one statement are told apart.
@@ -162,9 +161,7 @@ impl Choices<'_> {
 
     /// The declaration of a scalar that stands for one value.
     fn definition(&self, scalar: &Symbol) -> Option<Stmt> {
-        let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
-        let found = self.declared.iter().rev().find(declares)?;
-        definitions(found).contains(scalar).then(|| found.clone())
+        self.lower.definition(&self.declared, scalar).cloned()
     }
 }
 
