@@ -1,7 +1,7 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 //!
 //! - `beyond`: loops over more than a tensor has, and `chosen`: what stands under conditions on indices;
-//! - `carried`: scalars that may be of the fill; `point`: accesses at a coordinate that no loop counts;
+//! - `carried`: scalars that may be of the fill, `scopes`: as long as they are read; `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
 //! - `balance`: parallel loops whose iterations are shared out by what is stored;
@@ -35,6 +35,7 @@ mod named;
 mod point;
 mod region;
 mod runs;
+mod scopes;
 mod search;
 mod steppers;
 mod unmerged;
@@ -103,7 +104,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         opened = pass.shortened(&opened, &mut Context::new(func));
     }
     let disorder = pass.disorder(&opened, &mut Vec::new());
-    let parted = pass.parted(&opened, &bound);
+    let parted = pass.parted(&scopes::extended(&opened), &bound);
     let chosen = pass.chosen(&parted);
     let body = pass.stmt(&chosen, &bound);
     pass.refuse_lanes(&body);

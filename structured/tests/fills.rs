@@ -1,7 +1,10 @@
 //! What is computed of fills is of the fill, however many loops and searches it takes to know all of it.
 
+use taffeta_ast::{print, validate};
+use taffeta_schedule::{Arg, Schedule};
 use taffeta_structured::{Stored, Unpackable, lower};
 
+mod lowers;
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
@@ -61,6 +64,32 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
                  u = empty((), f64)\n        v = empty((), f64)\n        {body}\n        y[j] += q\n    return y\n"
             );
             agrees(&text, 30);
+        }
+    }
+}
+
+/// What is set inside of the scope of another scalar, and read after it: as steps of a schedule leave it.
+#[test]
+fn scalars_that_are_set_in_the_scope_of_others() {
+    let values = ["A[k[i] % n] * t", "A[i] if i > 1 else t", "B[i] if i > 1 else A[k[i] % n]"];
+    for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
+        for value in values {
+            let text = format!(
+                "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    u = empty((n,), f64)\n    for i in range(n):\n        t = x[i]\n        t *= 2.0\n        u[i] = {value}\n    for j in range(n):\n        t = B[j]\n        t += x[j]\n        y[j] += t * u[j] / x[0]\n    return y\n"
+            );
+            let mut s = Schedule::new(programs::elaborate(&text)).lowered_by(lowers::lowers);
+            for (method, args) in [("fuse", &["i", "j"][..]), ("contract", &["u"])] {
+                let args: Vec<Arg> = args.iter().map(|a| Arg::from(*a)).collect();
+                s.call(method, &args).unwrap_or_else(|r| panic!("{method}: {}", r.message));
+            }
+            let func = s.into_func();
+            let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
+            let text = || print::func(&func);
+            validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}\n{}", text()));
+            for seed in 0..12 {
+                let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
+                assert!(result.is_ok(), "{}", text());
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::Finding;
 use crate::automatic::{self, Taken};
+use crate::made::SORTS;
 use crate::random_schedules::{CLASSES, faults, faults_of, in_c, undefined};
 use crate::tried::{Case, Counts, problem, random, show};
 use std::path::Path;
@@ -47,11 +48,11 @@ fn finding(name: &str, wrong: Vec<(Case, String)>) -> Option<Finding> {
 
 /// What is wrong with a batch of programs under automatic schedules.
 pub fn automatic(seed: u64) -> Option<Finding> {
-    let classes = [Some(CLASSES[0]), Some(CLASSES[1]), Some(CLASSES[2]), Some(CLASSES[3]), None];
-    let class = classes[(seed % 5) as usize];
-    let first = seed / 5 * TOGETHER;
-    let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, class, &mut Taken::new()));
-    finding(&format!("{class:?}, automatic"), faults_of(cases))
+    let sorts = SORTS.len() as u64;
+    let sort = SORTS[(seed % sorts) as usize];
+    let first = seed / sorts * TOGETHER;
+    let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, sort, &mut Taken::new()));
+    finding(&format!("{sort:?}, automatic"), faults_of(cases))
 }
 
 /// The program, with what its inputs are made of.

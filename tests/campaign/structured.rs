@@ -1,12 +1,12 @@
-//! Random programs on structured tensors, and kernels in random formats: as they are, under random steps of a schedule,
-//! and their derivatives; by the interpreter on elements, on the arrays of formats and without formats
-//! (`structured/tests/campaign`), and by compiled C, what has parallel loops on 1, 2 and 7 threads; one batch of four
-//! under AddressSanitizer and UndefinedBehaviorSanitizer.
+//! Random programs on structured tensors, and kernels in random formats: as they are, under random steps of a schedule
+//! and those that rules choose, and their derivatives; by the interpreter on elements, on the arrays of formats and
+//! without formats (`structured/tests/campaign`), and by compiled C, what has parallel loops on 1, 2 and 7 threads; one
+//! batch of four under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 use crate::Finding;
 use crate::batch;
 use crate::cases::tried::{self, Prepared, Went};
-use crate::cases::ways::{self, Way};
+use crate::cases::ways::{self, WAYS, Way};
 use crate::cases::{Case, case, kernels, small};
 use crate::driver::{self, Call, Outcome};
 use crate::random_schedules::call;
@@ -51,7 +51,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
     for k in 0..count {
         let one = seed * TOGETHER + k;
         let case = if k % 2 == 0 { case(one) } else { kernels::random(one) };
-        let way = [None, Some(Way::Scheduled), Some(Way::Backward), Some(Way::Forward)][k as usize / 2 % 4];
+        let way = [None].into_iter().chain(WAYS.map(Some)).nth(k as usize / 2 % (1 + WAYS.len())).flatten();
         match self::ready(&case, way, k) {
             Ok(one) => ready.extend(one.filter(|r| r.source.code.len() < LONGEST[usize::from(sanitized)])),
             Err(what) => return Some(finding(&case, way, &what, &mut |c| self::ready(c, way, k).err())),

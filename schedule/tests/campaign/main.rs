@@ -7,11 +7,13 @@
 mod automatic;
 mod confirm;
 mod locals;
+mod made;
 mod steps;
 mod traces;
 mod tried;
 
 use automatic::{Taken, automatic};
+use made::SORTS;
 use rayon::prelude::*;
 use taffeta_ast::random::nest::Class;
 use tried::{Case, Counts, random, show, small};
@@ -82,12 +84,11 @@ fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let (first, most) = (number("FIRST", 0), number("MOST", 400));
     let mut all = Taken::new();
-    let classes = [Class::Affine, Class::Wild, Class::Private, Class::Dense].map(Some);
-    for class in classes.into_iter().chain([None]) {
+    for sort in SORTS {
         let one = |seed: u64| {
             let mut taken = Taken::new();
-            let (case, wrong) = automatic(seed, class, &mut taken);
-            (wrong.map(|what| format!("{class:?}: {}", show(&case, &what))), taken)
+            let (case, wrong) = automatic(seed, sort, &mut taken);
+            (wrong.map(|what| format!("{sort:?}: {}", show(&case, &what))), taken)
         };
         for (wrong, taken) in (first..first + most).into_par_iter().map(one).collect::<Vec<_>>() {
             assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());

@@ -165,10 +165,10 @@ impl Choices<'_> {
     }
 }
 
-/// What a statement stores into in its own block.
+/// Scalars that a statement stores into in its own block.
 pub(super) fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
     match s.kind() {
-        StmtKind::Store { tensor, .. } => out.push(tensor.clone()),
+        StmtKind::Store { tensor, indices, .. } if indices.is_empty() => out.push(tensor.clone()),
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => s.kind().inside().for_each(|s| given_here(s, out)),
         _ => {}
     }

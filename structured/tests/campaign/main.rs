@@ -9,7 +9,7 @@ use cases::generate::FORMATS;
 use cases::kernels::{self, KERNELS, any};
 use cases::random::Random;
 use cases::tried::{Went, tried};
-use cases::ways::{WAYS, Way};
+use cases::ways::Way;
 use cases::{Case, case, small, ways};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -123,17 +123,26 @@ fn kernels_in_random_formats() {
 /// Random programs and kernels under random steps, and their derivatives.
 #[test]
 fn schedules_and_derivatives_agree() {
-    let (first, most) = seeds(400);
-    const TRIED: [Tried; 3] =
-        [|c| ways::tried(c, Way::Scheduled), |c| ways::tried(c, Way::Backward), |c| ways::tried(c, Way::Forward)];
-    for (way, tried) in WAYS.iter().zip(TRIED) {
-        let cases = (first..first + most).map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
-        let counts = counted(cases.collect(), tried);
-        println!("{way:?}");
-        let refused: usize = counts.refused.values().sum();
-        // (Marks are set before it is asked whether such loops can be lowered.)
-        assert!(12 * refused < counts.agree, "{way:?}: {refused} are refused");
-        assert!(10 * counts.end > 8 * counts.agree, "{way:?}: only {} come to their end", counts.end);
-        assert!(3 * counts.agree as u64 > most, "{way:?}: only {} programs", counts.agree);
-    }
+    agree(Way::Scheduled, 400, |c| ways::tried(c, Way::Scheduled));
+    agree(Way::Backward, 400, |c| ways::tried(c, Way::Backward));
+    agree(Way::Forward, 400, |c| ways::tried(c, Way::Forward));
+}
+
+/// The same, and their gradients, under the steps that rules choose.
+#[test]
+fn automatic_schedules_agree() {
+    agree(Way::Automatic, 100, |c| ways::tried(c, Way::Automatic));
+    agree(Way::AutomaticBackward, 100, |c| ways::tried(c, Way::AutomaticBackward));
+}
+
+fn agree(way: Way, most: u64, tried: Tried) {
+    let (first, most) = seeds(most);
+    let cases = (first..first + most).map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
+    println!("{way:?}");
+    let counts = counted(cases.collect(), tried);
+    let refused: usize = counts.refused.values().sum();
+    // (Marks are set before it is asked whether such loops can be lowered.)
+    assert!(12 * refused < counts.agree, "{way:?}: {refused} are refused");
+    assert!(10 * counts.end > 8 * counts.agree, "{way:?}: only {} come to their end", counts.end);
+    assert!(3 * counts.agree as u64 > most, "{way:?}: only {} programs", counts.agree);
 }

@@ -1,14 +1,16 @@
-//! Other programs that come of a case: under random steps of a schedule, and its derivatives.
+//! Other programs that come of a case: under random steps of a schedule and those that rules choose, and its derivatives.
 
 use super::data::{self, Given};
 use super::program::{self, Case, Data};
 use super::random::Random;
 use super::steps::Chooser;
 use super::tried::{Prepared, Went, caught, differs, prepared};
+use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Inputs, run};
 use taffeta_ast::{Diagnostic, Expr, ExprKind, FileId, Func, Span, Value, print, validate};
 use taffeta_autodiff::{Kind, Request, differentiate};
+use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Schedule, Traversal};
 use taffeta_structured::lower;
 
@@ -21,10 +23,14 @@ pub enum Way {
     Backward,
     /// Its tangents.
     Forward,
+    /// The steps that rules choose for it are taken.
+    Automatic,
+    /// The steps that rules choose for its gradient are taken on that.
+    AutomaticBackward,
 }
 
 /// All of them.
-pub const WAYS: [Way; 3] = [Way::Scheduled, Way::Backward, Way::Forward];
+pub const WAYS: [Way; 5] = [Way::Scheduled, Way::Backward, Way::Forward, Way::Automatic, Way::AutomaticBackward];
 
 /// Steps that are tried on a program.
 const TRIED: usize = 6;
@@ -51,6 +57,9 @@ pub fn made(case: &Case, way: Way) -> Result<Option<Made>, String> {
         Way::Backward if has_steps(case) => derivative(case, own, Kind::Vjp).map(|p| scheduled(case, p)).transpose(),
         Way::Backward => Ok(derivative(case, own, Kind::Vjp).map(without_steps)),
         Way::Forward => Ok(derivative(case, own, Kind::Jvp).map(without_steps)),
+        Way::Automatic | Way::AutomaticBackward if !has_steps(case) => Ok(None),
+        Way::Automatic => automatic(case, own).map(Some),
+        Way::AutomaticBackward => derivative(case, own, Kind::Vjp).map(|p| automatic(case, p)).transpose(),
     }
 }
 
@@ -90,6 +99,41 @@ fn scheduled(case: &Case, own: Prepared) -> Result<Made, String> {
         }
     }
     let steps = s.trace().steps.iter().map(ToString::to_string).collect();
+    Ok(Made { prepared: Prepared { func: s.into_func(), ..own }, steps })
+}
+
+/// The program after the steps that rules choose, which keep what it computes and that it can be lowered.
+fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
+    let mut target = Target::portable(1 + case.seed as usize % 4);
+    // Sizes that it has, those that it does not have, and none.
+    if let Some(times) = [None, Some(1), Some(1000)][case.seed as usize / 4 % 3] {
+        target.sizes = own.inputs.sizes.iter().map(|(n, v)| (n.clone(), v * times)).collect();
+    }
+    let target = Arc::new(target);
+    let run_rules = || {
+        let mut s = Schedule::new(own.func.clone()).lowered_by(lowers).aimed_at(target.clone());
+        s.auto().map(|()| s).map_err(|r| format!("auto is refused: {}", r.message))
+    };
+    let s = run_rules()?;
+    let steps: Vec<String> = s.trace().steps.iter().map(ToString::to_string).collect();
+    let wrong = |what: &str| Err(format!("by rules {what}\n{}\n{}", steps.join("\n"), print::func(s.func())));
+    if run_rules()?.trace() != s.trace() {
+        return wrong("the second time it has another schedule");
+    }
+    if let Err(e) = validate::logical(s.func()) {
+        return wrong(&format!("it is not valid: {e}"));
+    }
+    if !s.marks_hold() {
+        return wrong("a marked loop may not run so");
+    }
+    let before = run(&own.func, &own.inputs);
+    // What stops a program may be found at another place, or by then not at all: iterations are left out.
+    if let Some(d) = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten() {
+        return wrong(&format!("it {d}"));
+    }
+    if let (Ok(_), Err(d)) = (lowers(&own.func), lowers(s.func())) {
+        return wrong(&format!("it is not lowered any more: {}", d.message));
+    }
     Ok(Made { prepared: Prepared { func: s.into_func(), ..own }, steps })
 }
 

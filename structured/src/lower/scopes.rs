@@ -1,0 +1,43 @@
+//! Scopes that end before the last use of a scalar which is set inside of them last as long as that use: whatever comes
+//! after such a scalar is then in one block with it, where cases can be told apart (`chosen`, `carried`).
+//!
+//! ```text
+//! t = x[i]                                        t = x[i]
+//! r = A[k[i]] * t                                 r = A[k[i]] * t
+//! del t                                    →      y[i] += r * z[i]
+//! y[i] += r * z[i]                                del t
+//! ```
+
+use super::chosen::given_here;
+use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};
+
+/// The statement with such scopes extended.
+pub(super) fn extended(s: &Stmt) -> Stmt {
+    if let StmtKind::Seq(all) = s.kind()
+        && let Some(k) = ends_early(all)
+    {
+        let StmtKind::VarDef { body, .. } = all[k].kind() else { unreachable!("it is a declaration") };
+        let longer = extended(&Stmt::seq([body].into_iter().chain(&all[k + 1..]).cloned(), s.origin().clone()));
+        let declared = all[k].map(&mut |_| longer.clone(), &mut Expr::clone);
+        return Stmt::seq(all[..k].iter().map(extended).chain([declared]), s.origin().clone());
+    }
+    s.map(&mut extended, &mut Expr::clone)
+}
+
+/// The first declaration that sets a scalar of around it, in its own block, which is read after it.
+fn ends_early(all: &[Stmt]) -> Option<usize> {
+    let (mut read, mut first) = (FxHashSet::default(), None);
+    for (k, s) in all.iter().enumerate().rev() {
+        if matches!(s.kind(), StmtKind::VarDef { .. }) {
+            let mut given: Vec<Symbol> = Vec::new();
+            given_here(s, &mut given);
+            first = if given.iter().any(|t| read.contains(t)) { Some(k) } else { first };
+        }
+        if k > 0 {
+            read.extend(effects::reads_by_others(s));
+        }
+    }
+    first
+}
